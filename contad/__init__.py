@@ -1,0 +1,36 @@
+"""Automatic differentiation of plain Python, NumPy and Numba functions: a stack of continuations over adjoints.
+
+>>> import contad, numpy as np
+>>> def f(x, y):
+...     return np.exp(-x) * y + x * y
+>>> contad.value_and_grad(f, argnums=(0, 1))(0.0, 3.0)
+(3.0, (0.0, 1.0))
+"""
+
+from contad.dual import Dual
+from contad.errors import (
+    ContadError,
+    ForeignVariableError,
+    LostDerivativeError,
+    NestingError,
+    OtherThreadError,
+    OutputError,
+    RuleError,
+    StaleVariableError,
+    UnsupportedError,
+)
+from contad.functional import derivative, engine_name, grad, jacobian, jvp, value_and_grad, vjp
+from contad.number import primal
+from contad.ops import *  # noqa: F403
+from contad.rule import scalar_rule
+from contad.stack import (
+    gradient,
+    make_callback_var,
+    nested,
+    recover_memory,
+    reverse_pass_callback,
+    set_zero_adjoints,
+    stack,
+    var,
+)
+from contad.var import Var, value_of, value_of_rec

@@ -1,0 +1,239 @@
+"""The body of a derivative rule as a syntax tree: checked, sliced per argument, and inlined into compiled sweeps.
+
+A body is straight-line: assignments to names and one return, calling only operators, rules and `select`. So it can be cut
+down to what one partial needs, run on any kind of number, and pasted into generated code.
+"""
+
+import ast
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from contad.errors import RuleError
+
+_EXPRESSIONS = (
+    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,
+    ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
+)  # fmt: skip
+
+
+class Body:
+    """The body of `partials`: `body(z, x, ...)` returning one partial per argument."""
+
+    def __init__(self, function: Callable[..., Any], arity: int) -> None:
+        code = function.__code__
+        if code.co_argcount != arity + 1 or code.co_kwonlyargcount or code.co_flags & inspect.CO_VARARGS:
+            raise RuleError(
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__} must take (z, and {arity} argument(s) of "
+                f"the operation), got {code.co_varnames[: code.co_argcount]}"
+            )
+        self.function = function
+        self.arity = arity
+        self.parameters = code.co_varnames[: arity + 1]
+        self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
+        self._partials: list[Callable[..., Any] | None] = [None] * arity
+
+    @property
+    def assignments(self) -> list[tuple[str, ast.expr]]:
+        return self._parse()[0]
+
+    @property
+    def returned(self) -> list[ast.expr]:
+        return self._parse()[1]
+
+    # ---- reading and checking ----------------------------------------------------------------------------------------
+    def _parse(self) -> tuple[list[tuple[str, ast.expr]], list[ast.expr]]:
+        if self._parsed is None:
+            self._parsed = self._read()
+        return self._parsed
+
+    def _read(self) -> tuple[list[tuple[str, ast.expr]], list[ast.expr]]:
+        lines, start = inspect.getsourcelines(self.function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+        ast.increment_lineno(tree, start - 1)
+        definition = tree.body[0]
+        assert isinstance(definition, ast.FunctionDef)
+        statements = definition.body
+        if isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
+            statements = statements[1:]
+        assignments: list[tuple[str, ast.expr]] = []
+        for statement in statements[:-1]:
+            simple = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+            if not simple or not isinstance(statement.targets[0], ast.Name):  # type: ignore[attr-defined]
+                raise self._error(statement, "a body holds assignments to one name each, and one return")
+            assignments.append((statement.targets[0].id, statement.value))  # type: ignore[attr-defined]
+        last = statements[-1]
+        if not isinstance(last, ast.Return) or last.value is None:
+            raise self._error(last, "a body ends with the return of its partials")
+        returned = list(last.value.elts) if isinstance(last.value, ast.Tuple) else [last.value]
+        if len(returned) != self.arity:
+            raise self._error(last, f"expected {self.arity} partial(s), got {len(returned)}")
+        local = {*self.parameters}
+        for name, value in assignments:
+            self._check(value, local)
+            if name in local:
+                raise self._error(value, f"{name} is assigned twice; give each value its own name")
+            local.add(name)
+        for value in returned:
+            self._check(value, local)
+        return assignments, returned
+
+    def _error(self, node: ast.AST, message: str) -> RuleError:
+        line = getattr(node, "lineno", self.function.__code__.co_firstlineno)
+        return RuleError(f"{self.function.__code__.co_filename}:{line}: {self.function.__name__}: {message}")
+
+    def _check(self, expression: ast.expr, local: set[str]) -> None:
+        for node in ast.walk(expression):
+            if not isinstance(node, _EXPRESSIONS):
+                raise self._error(node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops")
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+                if not (isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)):
+                    raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
+            if isinstance(node, ast.Name) and node.id not in local:
+                self.resolve(node)
+            if isinstance(node, ast.Attribute) and not isinstance(self.resolve(node), float):
+                raise self._error(node, f"{ast.unparse(node)} is not a number")
+            if isinstance(node, ast.Call):
+                target = self.resolve(node.func)
+                if node.keywords or not (hasattr(target, "partial") or getattr(target, "is_select", False)):
+                    raise self._error(node, f"{ast.unparse(node.func)} is not a rule; bodies call only contad.ops and select")
+
+    def resolve(self, node: ast.expr) -> Any:
+        """The object that a global name, a captured name or a module attribute in the body stands for."""
+        if isinstance(node, ast.Attribute):
+            base = self.resolve(node.value)
+            if not isinstance(base, ModuleType):
+                raise self._error(node, f"{ast.unparse(node)} is not a constant of a module")
+            return getattr(base, node.attr)
+        if not isinstance(node, ast.Name):
+            raise self._error(node, f"{ast.unparse(node)} is not a name")
+        captured = inspect.getclosurevars(self.function).nonlocals
+        if node.id in captured:
+            return captured[node.id]
+        try:
+            return self.function.__globals__[node.id]
+        except KeyError:
+            raise self._error(node, f"the name {node.id} is not defined") from None
+
+    # ---- slicing -----------------------------------------------------------------------------------------------------
+    def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
+        """The assignments that partial k needs, in order, and its expression."""
+        result = self.returned[k]
+        needed = _names(result)
+        kept = []
+        for name, value in reversed(self.assignments):
+            if name in needed:
+                kept.append((name, value))
+                needed |= _names(value)
+        return kept[::-1], result
+
+    def partial(self, k: int) -> Callable[..., Any]:
+        """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
+        made = self._partials[k]
+        if made is None:
+            made = self._partials[k] = _without_raising(self._sliced(k))
+        return made
+
+    def _sliced(self, k: int) -> Callable[..., Any]:
+        try:
+            assignments, result = self.slice(k)
+        except OSError:  # typed at a prompt: no source to cut, so every partial is evaluated
+            whole = self.function
+            return whole if self.arity == 1 else lambda *args: whole(*args)[k]
+        lines = [f"    {name} = {ast.unparse(value)}" for name, value in assignments]
+        name = f"{self.function.__name__}_{k}"
+        source = "\n".join([f"def {name}({', '.join(self.parameters)}):", *lines, f"    return {ast.unparse(result)}"])
+        scope = dict(self.function.__globals__)
+        scope.update(inspect.getclosurevars(self.function).nonlocals)
+        exec(compile(source, f"<{name}>", "exec"), scope)
+        return scope[name]
+
+    def literal(self, k: int) -> float | None:
+        """The value of partial k if it is a number written in the body (zero or one, say), else None."""
+        try:
+            value = ast.literal_eval(self.returned[k])
+        except ValueError:
+            return None
+        return float(value)
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+
+
+def _without_raising(body: Callable[..., Any]) -> Callable[..., Any]:
+    def partial(z: Any, *args: Any) -> Any:
+        try:
+            p = body(z, *args)
+        except (ZeroDivisionError, OverflowError, ValueError):
+            with np.errstate(all="ignore"):
+                p = body(*(np.float64(x) if isinstance(x, (float, int)) else x for x in (z, *args)))
+        return float(p) if isinstance(p, (np.floating, int)) else p
+
+    partial.__name__ = body.__name__
+    return partial
+
+
+def inline(body: Body, k: int, names: dict[str, str], prefix: str) -> tuple[list[str], str]:
+    """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
+
+    `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select` becomes a
+    conditional expression. Raises RuleError where a called rule has no one-line value.
+    """
+    assignments, result = body.slice(k)
+    names = names | {name: prefix + name for name, _ in assignments}
+    lines = [f"{names[name]} = {_Inliner(body, names).text(value)}" for name, value in assignments]
+    return lines, _Inliner(body, names).text(result)
+
+
+class _Inliner(ast.NodeTransformer):
+    def __init__(self, body: Body, names: dict[str, str]) -> None:
+        self.body = body
+        self.names = names
+
+    def text(self, expression: ast.expr) -> str:
+        return ast.unparse(self.visit(ast.parse(ast.unparse(expression), mode="eval").body))
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.names:
+            return ast.Name(self.names[node.id], ast.Load())
+        return self._number(self.body.resolve(node), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._number(self.body.resolve(node), node)
+
+    def _number(self, value: Any, node: ast.expr) -> ast.AST:
+        if not isinstance(value, (int, float)):
+            raise RuleError(f"{self.body.function.__name__}: {ast.unparse(node)} is not a number and cannot be compiled")
+        if math.isinf(value) or math.isnan(value):
+            return ast.parse(f"math.{'nan' if value != value else 'inf'}" if not value < 0 else "-math.inf", mode="eval").body
+        return ast.Constant(value)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        target = self.body.resolve(node.func)
+        arguments = [self.visit(argument) for argument in node.args]
+        if getattr(target, "is_select", False):
+            return ast.IfExp(*arguments)
+        return _value_expression(target, arguments)
+
+
+def _value_expression(rule: Any, arguments: list[ast.expr]) -> ast.expr:
+    """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
+    definition = ast.parse(textwrap.dedent(inspect.getsource(rule.function))).body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    last = definition.body[-1]
+    statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    if not rule.core or len(statements) != 1 or not isinstance(last, ast.Return) or last.value is None:
+        raise RuleError(f"{rule.name}: only core rules with a one-line value can be called in the body of a core rule")
+    replacement = dict(zip(rule.argument_names, arguments, strict=True))
+
+    class Replace(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return replacement.get(node.id, node)
+
+    return Replace().visit(last.value)

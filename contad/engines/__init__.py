@@ -1,0 +1,29 @@
+"""The engines by name. They are siblings behind one protocol, `contad.stack.ChainStack`; none imports another."""
+
+from contad.engines.records import RecordStack
+from contad.errors import UnsupportedError
+from contad.stack import ChainStack, set_base_engine
+
+DEFAULT = "records"
+
+
+def engine(name: str | None = None) -> type[ChainStack]:
+    """The stack class of an engine; the default engine if no name is given.
+
+    Raises UnsupportedError, naming the engines there are, for any other name.
+    """
+    if name is None or name == "records":
+        return RecordStack
+    if name == "closures":
+        from contad.engines.closures import ClosureStack  # made on demand: most sessions never use it
+
+        return ClosureStack
+    raise UnsupportedError(f"engine: expected one of {', '.join(engine_names())}; got {name!r}")
+
+
+def engine_names() -> tuple[str, ...]:
+    """The names of all engines."""
+    return ("closures", "records")
+
+
+set_base_engine(RecordStack)

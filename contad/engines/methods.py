@@ -1,0 +1,103 @@
+"""Operator methods and rule implementations of a variable class, generated from the registry.
+
+Every engine needs the same dispatch: both operands are variables of one stack; one is a plain number; anything else goes
+the slow way. Written as one generic Python function it would cost twice as much, so the source is generated, with the
+engine's own lines for "record this operation" pasted in.
+"""
+
+import linecache
+import math
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any, Protocol
+
+from contad.rule import ScalarRule
+from contad.var import Var
+
+# Values of operators, written out: calling the rule's function would cost as much as the rest of the method.
+_VALUES = {
+    "add": "x + y", "sub": "x - y", "mul": "x * y", "truediv": "x / y", "floordiv": "x // y", "mod": "x % y",
+    "pow": "pow(x, y)", "neg": "-x", "abs": "abs(x)",
+}  # fmt: skip
+
+_UNARY = """\
+def {name}(a):
+    s = a._owner
+    if s.thread != get_ident(): s.check_usable({operation!r})
+    x = a._value
+    try: z = {value}
+    except Exception: z = evaluate(x)
+{record_v}
+    return c
+"""
+
+_BINARY = """\
+def {name}(a, b):
+    kind = b.__class__
+    if kind is Var:
+        s = a._owner
+        if b._owner is s:
+            if s.thread != get_ident(): s.check_usable({operation!r})
+            x = a._value; y = b._value
+            try: z = {value}
+            except Exception: z = evaluate(x, y)
+{record_vv}
+            return c
+    elif kind is float or kind is int:
+        s = a._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        x = a._value; y = b
+        try: z = {value}
+        except Exception: z = evaluate(x, y)
+{record_vc}
+        return c
+    return general(a, b)
+
+def r{name}(b, a):
+    kind = a.__class__
+    if kind is float or kind is int:
+        s = b._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        x = a; y = b._value
+        try: z = {value}
+        except Exception: z = evaluate(x, y)
+{record_cv}
+        return c
+    return general(a, b)
+"""
+
+
+class Recorder(Protocol):
+    """What an engine adds to the generated methods."""
+
+    def __call__(self, rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
+        """Lines that record an operation and bind its variable to `c`, and the names they need.
+
+        `active` is "v", "vv", "vc" or "cv" (variable or constant, per argument). The lines may use the operands a, b, their
+        values x, y, the result z and the stack s.
+        """
+
+
+def generate(cls: type[Var], rule: ScalarRule, record: Recorder) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The implementation of a rule for variables of class cls, and its reflection for a plain first operand."""
+    scope: dict[str, Any] = {
+        "Var": cls, "get_ident": get_ident, "new": object.__new__, "pow": math.pow, "abs": abs,
+        "function": rule.function, "evaluate": rule.evaluate,
+        "general": rule.operate if rule.operator else lambda *args: rule.general(args),
+    }  # fmt: skip
+    arguments = "x, y"[: 1 if rule.arity == 1 else 4]
+    fields = {
+        "name": f"{rule.name}_{cls.__name__}",
+        "operation": rule.name,
+        "value": _VALUES[rule.operator] if rule.operator in _VALUES else f"function({arguments})",
+    }
+    template = _UNARY if rule.arity == 1 else _BINARY
+    for active, indent in (("v", 1),) if rule.arity == 1 else (("vv", 3), ("vc", 2), ("cv", 2)):
+        lines, names = record(rule, active)
+        fields[f"record_{active}"] = "\n".join("    " * indent + line for line in lines.splitlines())
+        scope.update(names)
+    source = template.format(**fields)
+    filename = f"<contad {cls.__module__.rpartition('.')[2]}: {rule.name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks
+    exec(compile(source, filename, "exec"), scope)
+    return scope[fields["name"]], scope.get("r" + fields["name"])

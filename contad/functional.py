@@ -1,0 +1,301 @@
+"""The transforms: functions in, derivatives out.
+
+Reverse mode: grad, value_and_grad, vjp, jacobian. Forward mode: jvp, derivative. Arguments and results are numbers, arrays,
+and nested lists, tuples and dicts of them; every transform nests in every other.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from contad.dual import Dual, forward_level
+from contad.engines import DEFAULT, engine as engine_class
+from contad.errors import OutputError
+from contad.number import constant
+from contad.stack import ChainStack, opened
+from contad.trees import Tree, activated, array_of, assembled, elements, flatten, lowered, output_leaves, scalar_output
+from contad.var import Var
+
+Function = Callable[..., Any]
+
+
+def engine_name(f: Function, engine: str | None = None) -> str:
+    """The name of the engine that differentiates f in reverse mode."""
+    return engine_class(engine).engine if engine else DEFAULT
+
+
+class _Gradient:
+    """What `grad` and `value_and_grad` return: a function with the arguments of f."""
+
+    def __init__(self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool) -> None:
+        transform = "value_and_grad" if value else "grad"
+        if not callable(f):
+            raise TypeError(f"{transform}: f must be a function, got {type(f).__name__}")
+        functools.update_wrapper(self, f, updated=())
+        self.f = f
+        self.name = getattr(f, "__name__", type(f).__name__)
+        self.what = f"{transform}: {self.name}"
+        self.argnums = _argnums(transform, argnums)
+        self.single = isinstance(argnums, int)
+        self.has_aux = has_aux
+        self.engine = engine
+        self.stack_class = engine_class(engine)
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<contad.{self.what}>"
+
+    def __reduce__(self) -> Any:
+        make = value_and_grad if self.value else grad
+        argnums = self.argnums[0] if self.single else self.argnums
+        return _remake, (make, self.f, argnums, self.has_aux, self.engine)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _positional(self.f, self.what, self.argnums, args, kwargs)
+        with opened(self.stack_class) as s:
+            active, trees = _activate(s, self.what, self.argnums, args)
+            y = self.f(*active, **kwargs)
+            if self.has_aux:
+                if not isinstance(y, tuple) or len(y) != 2:
+                    raise OutputError(f"{self.what} must return (value, aux) as has_aux=True, got {type(y).__name__}")
+                y, aux = y
+            y = scalar_output(y, self.what)
+            cotangents = _pull(s, trees, _seeds(s, [y], [1.0], self.what))
+            gradient = cotangents[0] if self.single else tuple(cotangents)
+            value = lowered(y, s)
+            if self.has_aux:
+                aux = lowered(aux, s)
+                return ((value, aux), gradient) if self.value else (gradient, aux)
+            return (value, gradient) if self.value else gradient
+
+
+def grad(f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None) -> _Gradient:
+    """The gradient of a function that returns one number.
+
+    grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux, f
+    returns (value, aux) and the result is (gradient, aux). The same f gives the same object.
+
+    Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
+    Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
+    Ref:     Griewank & Walther (2008), section 3.2.
+
+    >>> grad(lambda x, y: x * y + y)(2.0, 3.0)
+    3.0
+    """
+    return _memoised(f, False, argnums, has_aux, engine)
+
+
+def value_and_grad(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
+) -> _Gradient:
+    """The value and the gradient of a function, as `grad`, in one pass. With has_aux: ((value, aux), gradient).
+
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+    return _memoised(f, True, argnums, has_aux, engine)
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = None) -> tuple[Any, ...]:
+    """The value of f at primals, and its pullback: cotangent of the result -> tuple of cotangents of the primals.
+
+    x_bar = J^T z_bar. The pullback may be called repeatedly, on the thread that made it. With has_aux: (value, pullback, aux).
+
+    >>> value, pullback = vjp(lambda x, y: (x * y, x + y), 2.0, 3.0)
+    >>> value, pullback((1.0, 10.0))
+    ((6.0, 5.0), (13.0, 12.0))
+    """
+    what = f"vjp: {getattr(f, '__name__', f)}"
+    with opened(engine_class(engine)) as s:
+        active, trees = _activate(s, what, range(len(primals)), primals)
+        y = f(*active)
+        if has_aux:
+            y, aux = y
+        result = flatten(y)
+        leaves = output_leaves(result, what)
+        s.end("its vjp call has ended")  # the recording stays with the pullback
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        tree = flatten(cotangent)
+        if tree.spec != result.spec:
+            raise TypeError(f"{what}: the cotangent must have the structure of the result, {result.spec}; got {tree.spec}")
+        ys, seeds = [], []
+        for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
+            if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
+                raise TypeError(f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}")
+            ys += elements(leaf)
+            seeds += [constant(x, what, "cotangent") for x in elements(z_bar)]
+        return tuple(_pull(s, trees, _seeds(s, ys, seeds, what)))
+
+    value = result.unflatten([lowered(leaf, s) for leaf in leaves])
+    return (value, pullback, lowered(aux, s)) if has_aux else (value, pullback)
+
+
+def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """The Jacobian of a function: for every number of the result, the gradient, in the structures of result and argument.
+
+    An array result of shape S and an array argument of shape T give an array of shape S + T.
+
+    Cost:    one evaluation of f on variables, and one sweep per number of the result.
+
+    >>> jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
+    [[3.0, 2.0], [1.0, 1.0]]
+    """
+    numbers = _argnums("jacobian", argnums)
+    what = f"jacobian: {getattr(f, '__name__', f)}"
+
+    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _positional(f, what, numbers, args, kwargs)
+        with opened(engine_class(engine)) as s:
+            active, trees = _activate(s, what, numbers, args)
+            result = flatten(f(*active, **kwargs))
+            blocks = [_block(s, what, trees, leaf) for leaf in output_leaves(result, what)]
+            return result.unflatten([b[0] if isinstance(argnums, int) else tuple(b) for b in blocks])
+
+    return jacobian_of_f
+
+
+def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> tuple[Any, ...]:
+    """The value of f at primals, and its directional derivative along tangents: z_dot = J x_dot, by forward mode.
+
+    >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
+    (6.0, 4.0)
+    """
+    what = f"jvp: {getattr(f, '__name__', f)}"
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or len(primals) != len(tangents):
+        raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
+    with forward_level() as level:
+        active = []
+        for primal, tangent in zip(primals, tangents, strict=True):
+            x, x_dot = flatten(primal), flatten(tangent)
+            if x.spec != x_dot.spec:
+                raise TypeError(f"{what}: tangents must have the structure of primals, {x.spec}; got {x_dot.spec}")
+            leaves = []
+            for leaf, leaf_dot in zip(x.leaves, x_dot.leaves, strict=True):
+                if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):
+                    raise TypeError(f"{what}: a tangent must have its primal's shape, {getattr(leaf, 'shape', ())}")
+                directions = iter([constant(t, what, "tangent") for t in elements(leaf_dot)])
+                leaves.append(activated(leaf, lambda v, d=directions: level.dual(v, next(d)), what))
+            active.append(x.unflatten(leaves))
+        y = f(*active)
+        if has_aux:
+            y, aux = y
+        result = flatten(y)
+        leaves = output_leaves(result, what)
+        value = result.unflatten([lowered(leaf, level) for leaf in leaves])
+
+        def tangent_of(z: Any) -> Any:
+            return z._tangent if isinstance(z, Dual) and z._owner is level else 0.0
+
+        z_dot = result.unflatten([assembled(leaf, [tangent_of(z) for z in elements(leaf)]) for leaf in leaves])
+        return (value, z_dot, lowered(aux, level)) if has_aux else (value, z_dot)
+
+
+def derivative(f: Function, argnum: int = 0) -> Function:
+    """The derivative of a function with respect to one number, by forward mode; f may return any pytree of numbers.
+
+    >>> derivative(lambda x: x * x * x)(2.0)
+    12.0
+    """
+
+    def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = _positional(f, f"derivative: {getattr(f, '__name__', f)}", (argnum,), args, kwargs)
+
+        def along(x: Any) -> Any:
+            return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+
+        along.__name__ = getattr(f, "__name__", "f")
+        return jvp(along, (args[argnum],), (1.0,))[1]
+
+    return derivative_of_f
+
+
+# ---- shared steps ----------------------------------------------------------------------------------------------------
+def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
+    """The gradient object of f, kept in an attribute of f so that it dies with it."""
+    made = _Gradient(f, argnums, has_aux, engine, value)
+    try:
+        memo = f.__dict__.setdefault("__contad__", {})
+    except AttributeError:
+        return made
+    key = (value, argnums, has_aux, engine)
+    known = memo.get(key)
+    # functools.wraps copies the dictionary of f to its wrapper, so the memo must be of this very f
+    if known is None or known.f is not f:
+        known = memo[key] = made
+    return known
+
+
+def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:
+    return make(f, argnums, has_aux=has_aux, engine=engine)
+
+
+def _argnums(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
+        raise TypeError(f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}")
+    if len(set(numbers)) < len(numbers):
+        raise TypeError(f"{transform}: argnums must not repeat a position, got {argnums!r}")
+    return numbers
+
+
+def _positional(f: Function, what: str, argnums: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The arguments with those to differentiate among the positional ones, also where the caller gave them by name."""
+    if max(argnums) < len(args):
+        return args, kwargs
+    bound = inspect.signature(f).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if max(argnums) >= len(bound.args):
+        raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
+    return bound.args, bound.kwargs
+
+
+def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Any]) -> tuple[list[Any], list[Tree]]:
+    """The arguments with variables in place of the numbers at argnums, and the trees of those variables."""
+    active = list(args)
+    trees = []
+    for n in argnums:
+        tree = flatten(args[n])
+        leaves = [activated(leaf, s.variable, f"{what}, argument {n}") for leaf in tree.leaves]
+        trees.append(Tree(leaves, tree.spec))
+        active[n] = tree.unflatten(leaves)
+    return active, trees
+
+
+def _seeds(s: ChainStack, ys: Sequence[Any], z_bars: Sequence[Any], what: str) -> list[tuple[int, Any]]:
+    """(cell, seed) of the results that are variables of s; other results are constants."""
+    seeds = []
+    for y, z_bar in zip(ys, z_bars, strict=True):
+        if isinstance(y, Var) and y._owner is s:
+            seeds.append((y._index, z_bar))
+        elif hasattr(y, "_owner"):
+            y._owner.check_usable(what)
+    return seeds
+
+
+def _pull(s: ChainStack, trees: Sequence[Tree], seeds: list[tuple[int, Any]]) -> list[Any]:
+    """One sweep, and the adjoints of the variables in the structures of the trees."""
+    s.run_sweep(seeds)
+    return [
+        tree.unflatten([assembled(leaf, [s.adjoint_of(x._index) for x in elements(leaf)]) for leaf in tree.leaves])
+        for tree in trees
+    ]
+
+
+def _block(s: ChainStack, what: str, trees: Sequence[Tree], leaf: Any) -> list[Any]:
+    """The derivatives of one leaf of the result with respect to every tree."""
+    rows = []
+    for y in elements(leaf):
+        s.run_sweep(_seeds(s, [y], [1.0], what))
+        rows.append([[[s.adjoint_of(v._index) for v in elements(x)] for x in tree.leaves] for tree in trees])
+    shape = getattr(leaf, "shape", ())
+    blocks = []
+    for t, tree in enumerate(trees):
+        leaves = []
+        for n, x in enumerate(tree.leaves):
+            entries = [number for row in rows for number in row[t][n]]
+            total = shape + getattr(x, "shape", ())
+            leaves.append(array_of(entries, total) if total or hasattr(leaf, "shape") else entries[0])
+        blocks.append(tree.unflatten(leaves))
+    return blocks

@@ -1,0 +1,165 @@
+"""What variables and duals share: an immutable number with a value and an owner, compared by its primal.
+
+The owner is the level (a reverse stack or a forward level) that the number belongs to. Where two numbers meet, the owner
+with the higher level number performs the operation and the other number is a constant to it.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.errors import LostDerivativeError, UnsupportedError
+
+_NO_FLOAT = (
+    "{what}: a {kind} cannot become a plain number, because its derivative would be lost; "
+    "use contad.{name} or np.{name} instead of math.{name}, a list, contad.array or dtype=object instead of a float "
+    "array, or contad.value_of(v) where a constant is meant"
+)
+
+
+class Number:
+    """A scalar that carries derivative information; the common base of `Var` and `Dual`."""
+
+    __slots__ = ("_value", "_owner")
+    _value: Any  # a float, or a number of an outer level
+    _owner: Any
+
+    @property
+    def value(self) -> Any:
+        """The value: a float, or a number of the next outer level when gradients are nested."""
+        return self._value
+
+    def __float__(self) -> float:
+        raise LostDerivativeError(_NO_FLOAT.format(what="float", kind=type(self).__name__, name="exp"))
+
+    def __complex__(self) -> complex:
+        raise UnsupportedError("complex: contad differentiates real numbers only; split into real and imaginary parts")
+
+    # Integer-valued functions are constant almost everywhere, so a plain int loses nothing.
+    def __int__(self) -> int:
+        return int(primal(self))
+
+    def __floor__(self) -> int:
+        return math.floor(primal(self))
+
+    def __ceil__(self) -> int:
+        return math.ceil(primal(self))
+
+    __trunc__ = __int__
+
+    def __bool__(self) -> bool:
+        return primal(self) != 0.0
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable: a {type(self).__name__} compares by value; use contad.value_of(v) as the key")
+
+    def __format__(self, spec: str) -> str:
+        return format(primal(self), spec) if spec else str(self)
+
+    def __pos__(self) -> "Number":
+        return self
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other  # type: ignore[operator]
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            f"pickle: a {type(self).__name__} belongs to a stack of this process; use contad.value_of(v)"
+        )
+
+    def __copy__(self) -> "Number":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Number":
+        return self
+
+
+def _comparison(name: str) -> Any:
+    compare = getattr(operator, name)
+
+    def method(x: Number, y: Any) -> Any:
+        a = x._value
+        if a.__class__ is not float:
+            a = primal(a)
+        c = y.__class__
+        if c is float or c is int:
+            return compare(a, y)
+        if isinstance(y, (Number, int, float, np.number, np.bool_)):
+            return bool(compare(a, primal(y)))
+        return NotImplemented
+
+    method.__name__ = f"__{name}__"
+    return method
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Number, f"__{_name}__", _comparison(_name))
+
+
+def primal(x: Any) -> Any:
+    """The plain number under every level of differentiation.
+
+    >>> primal(2.5)
+    2.5
+    """
+    while isinstance(x, Number):
+        x = x._value
+    return x
+
+
+def is_real(x: Any) -> bool:
+    """Whether x is a plain real number: Python or NumPy, int, float or bool."""
+    return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
+
+
+def constant(x: Any, function: str, argument: str) -> Any:
+    """x as the operand of an active operation: a Python float, or the number of another level as it is.
+
+    Raises UnsupportedError for complex numbers and for what is no number at all.
+    """
+    if x.__class__ is float or isinstance(x, Number):
+        return x
+    if is_real(x):
+        return float(x)
+    if isinstance(x, (complex, np.complexfloating)):
+        raise UnsupportedError(
+            f"{function}: {argument} must be real, got {type(x).__name__}; complex numbers are not differentiated"
+        )
+    raise UnsupportedError(f"{function}: {argument} must be a number, got {type(x).__name__}")
+
+
+def scale(d: Any, p: Any) -> Any:
+    """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
+
+    Only the partial is masked: on outer levels the derivative of d is kept.
+    """
+    if primal(d) == 0.0 and not math.isfinite(primal(p)):
+        return d * 0.0
+    return d * p
+
+
+def map_numbers(f: Callable[[Number], Any], x: Any) -> Any:
+    """Replace every `Number` in x, which may nest lists, tuples, dicts and object arrays, by f of it.
+
+    An object array becomes a float array where every element becomes a real number.
+    """
+    if isinstance(x, Number):
+        return f(x)
+    if isinstance(x, dict):
+        return {k: map_numbers(f, v) for k, v in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(map_numbers(f, v) for v in x))
+    if isinstance(x, (list, tuple)):
+        return type(x)(map_numbers(f, v) for v in x)
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        mapped = np.empty(x.shape, object)
+        for k in np.ndindex(x.shape):
+            mapped[k] = map_numbers(f, x[k])
+        return mapped.astype(float) if all(is_real(v) for v in mapped.flat) else mapped
+    return x

@@ -1,0 +1,147 @@
+"""Squares, roots, lengths, and the larger and smaller of two."""
+
+import math
+
+import numpy as np
+
+from contad.ops.logic import select
+from contad.rule import scalar_rule
+
+SUBNORMAL_LENGTH = 2.0**-960  # below it, hypot is scaled up before it is used as a divisor
+SCALE_UP = 2.0**600
+
+
+@scalar_rule(ufunc=np.square, core=True, points=[(1.3,), (-0.7,)])
+def square(x):
+    """Square.
+
+        z = x^2,     dz/dx = 2 x
+
+    >>> square(1.5)
+    2.25
+    """
+    return x * x
+
+
+@square.partials
+def square_partials(z, x):
+    return 2.0 * x
+
+
+@scalar_rule(ufunc=np.reciprocal, core=True, points=[(1.3,), (-0.7,)])
+def reciprocal(x):
+    """Reciprocal.
+
+        z = 1 / x,     dz/dx = -z^2
+
+    Domain:  x != 0.
+
+    >>> reciprocal(4.0)
+    0.25
+    """
+    return 1.0 / x
+
+
+@reciprocal.partials
+def reciprocal_partials(z, x):
+    return -z * z
+
+
+@scalar_rule(ufunc=np.sqrt, core=True, points=[(2.3,), (0.4,)])
+def sqrt(x):
+    """Square root.
+
+        z = sqrt x,     dz/dx = 1 / (2 z)
+
+    Domain:  x >= 0; dz/dx = inf at 0, and z is nan below.
+
+    >>> sqrt(2.25)
+    1.5
+    """
+    return math.sqrt(x)
+
+
+@sqrt.partials
+def sqrt_partials(z, x):
+    return 0.5 / z
+
+
+@scalar_rule(ufunc=np.cbrt, core=True, points=[(2.3,), (-0.4,)])
+def cbrt(x):
+    """Real cube root.
+
+        z = x^(1/3),     dz/dx = 1 / (3 z^2)
+
+    Domain:  every x; dz/dx = inf at 0.
+
+    >>> cbrt(-8.0)
+    -2.0
+    """
+    return np.cbrt(x)
+
+
+@cbrt.partials
+def cbrt_partials(z, x):
+    return 1.0 / (3.0 * z * z)
+
+
+@scalar_rule(ufunc=np.hypot, core=True, points=[(3.1, -1.7), (0.4, 1.9)])
+def hypot(x, y):
+    """Length of the vector (x, y), without overflow or underflow.
+
+        z = sqrt(x^2 + y^2),     dz/dx = x / z,     dz/dy = y / z
+
+    Domain:  every (x, y); the kink at the origin has both partials 0.
+
+    >>> hypot(3.0, 4.0)
+    5.0
+    """
+    return math.hypot(x, y)
+
+
+@hypot.partials
+def hypot_partials(z, x, y):
+    short = z < SUBNORMAL_LENGTH
+    r = select(short, hypot(x * SCALE_UP, y * SCALE_UP), z)
+    c = select(short, SCALE_UP, 1.0)
+    return select(z == 0.0, 0.0, x * c / r), select(z == 0.0, 0.0, y * c / r)
+
+
+@scalar_rule(ufunc=np.maximum, core=True, points=[(1.3, -0.7), (0.4, 1.9)])
+def maximum(x, y):
+    """The larger argument; nan if either is nan.
+
+        dz/dx = 1 if x > y else 0,     dz/dy = 1 if y > x else 0
+
+    Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
+
+    >>> maximum(1.5, 2.0)
+    2.0
+    """
+    return y if y >= x or math.isnan(y) else x
+
+
+@maximum.partials
+def maximum_partials(z, x, y):
+    tie = select(x == y, 0.5, 0.0)
+    return select(x > y, 1.0, tie), select(y > x, 1.0, tie)
+
+
+@scalar_rule(ufunc=np.minimum, core=True, points=[(1.3, -0.7), (0.4, 1.9)])
+def minimum(x, y):
+    """The smaller argument; nan if either is nan.
+
+        dz/dx = 1 if x < y else 0,     dz/dy = 1 if y < x else 0
+
+    Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
+
+    >>> minimum(1.5, 2.0)
+    1.5
+    """
+    return y if y <= x or math.isnan(y) else x
+
+
+@minimum.partials
+def minimum_partials(z, x, y):
+    tie = select(x == y, 0.5, 0.0)
+    return select(x < y, 1.0, tie), select(y < x, 1.0, tie)

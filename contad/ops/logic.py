@@ -1,0 +1,56 @@
+"""Choice between two numbers, and numbers that pass on no derivative."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.number import Number, primal
+from contad.rule import CONTAINERS, _boxed, _map_containers
+
+
+def select(condition: Any, x: Any, y: Any) -> Any:
+    """x if the condition holds, else y: the conditional expression of rule bodies.
+
+    Both branches are evaluated; the derivative is that of the chosen one. Lists, tuples and dicts of one structure are
+    mapped, and NumPy arrays chosen from element by element.
+
+    >>> select(1.0 < 2.0, 10.0, 20.0)
+    10.0
+    >>> select([True, False], [1.0, 2.0], 0.0)
+    [1.0, 0.0]
+    """
+    for a in (condition, x, y):
+        if a.__class__ is not float and a.__class__ is not bool:
+            return _select(condition, x, y)
+    return x if condition else y
+
+
+select.is_select = True  # type: ignore[attr-defined]
+select.name = "select"  # type: ignore[attr-defined]
+
+
+def _select(condition: Any, x: Any, y: Any) -> Any:
+    args = (condition, x, y)
+    if any(isinstance(a, CONTAINERS) for a in args):
+        return _map_containers(select, args)  # type: ignore[arg-type]
+    if any(isinstance(a, np.ndarray) for a in args):
+        return np.where(*(_boxed(a) if isinstance(a, Number) else a for a in args))
+    return x if condition else y
+
+
+def stop_gradient(x: Any) -> Any:
+    """x as a constant: the plain numbers under every level of differentiation, through lists, tuples, dicts and arrays.
+
+        z = x,     dz/dx = 0
+
+    >>> stop_gradient({"a": [1.0, 2.0]})
+    {'a': [1.0, 2.0]}
+    """
+    if isinstance(x, dict):
+        return {key: stop_gradient(item) for key, item in x.items()}
+    if isinstance(x, (list, tuple)):
+        items = (stop_gradient(item) for item in x)
+        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return np.asarray(np.frompyfunc(primal, 1, 1)(x), dtype=float)
+    return primal(x)

@@ -1,0 +1,86 @@
+"""Python's and NumPy's protocols on numbers: operators and ufuncs find their rule, object arrays find methods by name."""
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.number import Number, primal
+import contad.ops  # noqa: F401  (registers the operators)
+from contad.rule import ScalarRule, rule, rule_of_ufunc, rules
+
+# Functions of the primal alone: their results carry no derivative.
+_CONSTANTS: dict[Any, Callable[..., Any]] = {
+    np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
+    np.equal: operator.eq, np.not_equal: operator.ne, np.isfinite: np.isfinite, np.isnan: np.isnan, np.isinf: np.isinf,
+    np.signbit: np.signbit, np.logical_not: np.logical_not, np.logical_and: np.logical_and, np.logical_or: np.logical_or,
+    np.logical_xor: np.logical_xor,
+}  # fmt: skip
+
+
+def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
+    name = ufunc.__name__
+    if method != "__call__":
+        raise UnsupportedError(f"np.{name}.{method}: not supported on variables; call np.{name} and combine the results")
+    if options:
+        raise UnsupportedError(f"np.{name}: the option {next(iter(options))}= is not supported on variables")
+    if ufunc is np.positive:
+        return inputs[0]
+    found = rule_of_ufunc(ufunc)
+    if found is not None:
+        return found(*inputs)
+    if ufunc in _CONSTANTS:
+        on_primals = _CONSTANTS[ufunc]
+        if any(isinstance(x, np.ndarray) for x in inputs):
+            boxed = [x if isinstance(x, np.ndarray) else primal(x) for x in inputs]
+            return np.frompyfunc(lambda *xs: bool(on_primals(*map(primal, xs))), len(inputs), 1)(*boxed).astype(bool)
+        return bool(on_primals(*map(primal, inputs)))
+    raise UnsupportedError(
+        f"np.{name}: contad has no derivative rule for this ufunc; write one with "
+        f"@contad.scalar_rule(ufunc={ufunc.__name__}), or use contad.value_of(v) where a constant is meant"
+    )
+
+
+def attribute(self: Number, name: str) -> Any:
+    """NumPy evaluates np.exp over an object array as `element.exp()`: every rule is a method by its name."""
+    if not name.startswith("_"):
+        try:
+            return functools.partial(rule(name), self)
+        except KeyError:
+            pass
+    raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+
+
+def rounded(self: Number, digits: int | None = None) -> Any:
+    """round(v): a plain int, as for a float; round(v, digits): a number with derivative zero."""
+    if digits is None:
+        return round(primal(self))
+    shift = 10.0**digits
+    return rule("rint")(self * shift) / shift
+
+
+def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The methods of a rule by its general way: right for every number, and what engines improve on."""
+    if found.arity == 2:
+        return lambda x, y: found.operate(x, y), lambda y, x: found.operate(x, y)  # functions, to bind as methods
+    return lambda *args: found.general(args), None
+
+
+def install(cls: type[Any], implement: Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]) -> None:
+    """Give cls the operator methods of every rule that has an operator."""
+    for found in rules():
+        if found.operator is not None:
+            method, reflected = implement(found)
+            setattr(cls, f"__{found.operator}__", method)
+            if reflected is not None:
+                setattr(cls, f"__r{found.operator}__", reflected)
+
+
+install(Number, general_methods)
+Number.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Number.__getattr__ = attribute  # type: ignore[attr-defined]
+Number.__round__ = Number.round = rounded  # type: ignore[attr-defined]

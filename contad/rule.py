@@ -1,0 +1,264 @@
+"""Derivative rules and their registry.
+
+A rule is a value function and a pure, straight-line body that gives its partial derivatives. It is written once; every
+engine, the NumPy dispatch, forward mode and the documentation table read it from here.
+"""
+
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any, overload
+
+import numpy as np
+
+from contad.body import Body
+from contad.errors import RuleError, UnsupportedError
+from contad.number import Number, constant, is_real
+
+ARITHMETIC_ERRORS = (ValueError, OverflowError, ZeroDivisionError)
+CONTAINERS = (list, tuple, dict)
+
+_rules: dict[str, "ScalarRule"] = {}
+_by_ufunc: dict[Any, "ScalarRule"] = {}
+_by_scipy_name: dict[str, "ScalarRule"] = {}
+_codes = itertools.count()
+
+
+class ScalarRule:
+    """One scalar operation: its value, its partials, and the implementations that engines have made of it.
+
+    Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of these.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., float],
+        ufunc: Any,
+        operator: str | None,
+        core: bool,
+        points: Iterable[tuple[float, ...]],
+    ) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.__name__ = self.name
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.arity = function.__code__.co_argcount
+        self.argument_names = function.__code__.co_varnames[: self.arity]
+        self.operator = operator
+        self.core = core
+        self.points = tuple(points)
+        self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
+        self.code = next(_codes)
+        self.body: Body | None = None
+        # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
+        self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
+        self.reflected: dict[type, Callable[..., Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<contad rule {self.name}({', '.join(self.argument_names)})>"
+
+    def __reduce__(self) -> Any:
+        return rule, (self.name,)
+
+    # ---- declaration -------------------------------------------------------------------------------------------------
+    def partials(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
+        self.body = Body(body, self.arity)
+        return body
+
+    def partial(self, k: int) -> Callable[..., Any]:
+        """The partial with respect to argument k as a function of (z, *arguments); it never raises on floats."""
+        if self.body is None:
+            raise RuleError(f"{self.name}: no partials declared; write them with @{self.name}.partials")
+        return self.body.partial(k)
+
+    # ---- evaluation --------------------------------------------------------------------------------------------------
+    def evaluate(self, *args: Any) -> Any:
+        """The value at plain numbers, with NumPy's results where Python would raise; on other numbers, the operation."""
+        for x in args:
+            if x.__class__ is not float:
+                return self.general(args)
+        try:
+            value = self.function(*args)
+        except ARITHMETIC_ERRORS:
+            if not self.ufuncs or isinstance(self.ufuncs[0], str):
+                raise
+            with np.errstate(all="ignore"):
+                value = self.ufuncs[0](*args)
+        return value if value.__class__ is float else float(value)
+
+    def __call__(self, *args: Any) -> Any:
+        if len(args) == self.arity:
+            method = self.methods.get(args[0].__class__)
+            if method is not None:
+                return method(*args)
+            if self.arity == 2:
+                method = self.reflected.get(args[1].__class__)
+                if method is not None:
+                    return method(args[1], args[0])
+        return self.general(args)
+
+    def general(self, args: tuple[Any, ...]) -> Any:
+        """The operation on arguments of any supported kind: the slow path behind every fast one."""
+        if len(args) != self.arity:
+            raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
+        if any(isinstance(x, CONTAINERS) for x in args):
+            return _map_containers(self, args)
+        if any(isinstance(x, np.ndarray) for x in args):
+            return self._elementwise(args)
+        if any(isinstance(x, Number) for x in args):
+            self._implement(args)
+            numbers = [constant(x, self.name, name) for x, name in zip(args, self.argument_names, strict=True)]
+            return owner_of(self.name, numbers).apply(self, numbers)
+        if any(isinstance(x, np.floating) for x in args) and all(map(is_real, args)):
+            # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
+            return np.float64(self.evaluate(*map(float, args)))
+        return self.evaluate(*(constant(x, self.name, n) for x, n in zip(args, self.argument_names, strict=True)))
+
+    def operate(self, x: Any, y: Any) -> Any:
+        """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
+        if isinstance(x, (*CONTAINERS, str)) or isinstance(y, (*CONTAINERS, str)):
+            return NotImplemented
+        if isinstance(x, (Number, np.ndarray, complex, np.complexfloating)) or is_real(x):
+            if isinstance(y, (Number, np.ndarray, complex, np.complexfloating)) or is_real(y):
+                return self.general((x, y))
+        return NotImplemented
+
+    def _implement(self, args: tuple[Any, ...]) -> None:
+        """Let the classes of these arguments install their fast implementations, on first use."""
+        for cls in {x.__class__ for x in args if isinstance(x, Number)}:
+            implement = getattr(cls, "implement", None)
+            if implement is not None and cls not in self.methods:
+                self.methods[cls], reflected = implement(self)
+                if reflected is not None:
+                    self.reflected[cls] = reflected
+
+    def _elementwise(self, args: tuple[Any, ...]) -> Any:
+        arrays = [np.asarray(x) if not isinstance(x, Number) else _boxed(x) for x in args]
+        if any(a.dtype == object for a in arrays):
+            return np.frompyfunc(self, self.arity, 1)(*arrays)
+        if any(a.dtype.kind not in "fiub" for a in arrays):
+            raise UnsupportedError(f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}")
+        result = np.frompyfunc(self.evaluate, self.arity, 1)(*(a.astype(float) for a in arrays))
+        return np.asarray(result, dtype=float)
+
+
+def _boxed(x: Any) -> np.ndarray:
+    box = np.empty((), object)
+    box[()] = x
+    return box
+
+
+def _map_containers(rule: ScalarRule, args: tuple[Any, ...]) -> Any:
+    """Apply a rule over nested lists, tuples and dicts; a number meets every element of a container."""
+    shapes = [x for x in args if isinstance(x, CONTAINERS)]
+    first = shapes[0]
+    keys: Any = first.keys() if isinstance(first, dict) else range(len(first))
+    for x in shapes[1:]:
+        other = x.keys() if isinstance(x, dict) else range(len(x))
+        if type(x) is not type(first) or set(other) != set(keys):
+            raise TypeError(
+                f"{rule.name}: containers must have one structure, got {_structure(first)} and {_structure(x)}"
+            )
+    items = {k: rule(*(x[k] if isinstance(x, CONTAINERS) else x for x in args)) for k in keys}
+    if isinstance(first, dict):
+        return items
+    if hasattr(first, "_fields"):
+        return type(first)(*items.values())
+    return type(first)(items.values())
+
+
+def _structure(x: Any) -> str:
+    return f"dict with keys {sorted(map(str, x))}" if isinstance(x, dict) else f"{type(x).__name__} of {len(x)}"
+
+
+def owner_of(function: str, args: Iterable[Any]) -> Any:
+    """The owner with the highest level among the numbers in args, after checking that each may be used here."""
+    top = None
+    for x in args:
+        if isinstance(x, Number):
+            owner = x._owner
+            if owner is not top:
+                owner.check_usable(function)
+                if top is None or owner.level > top.level:
+                    top = owner
+                elif owner.level == top.level:
+                    owner.refuse_foreign(function)
+    return top
+
+
+@overload
+def scalar_rule(function: Callable[..., Any], /) -> ScalarRule: ...
+@overload
+def scalar_rule(
+    *, ufunc: Any = None, operator: str | None = None, core: bool = False, points: Iterable[tuple[float, ...]] = ()
+) -> Callable[[Callable[..., Any]], ScalarRule]: ...
+def scalar_rule(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    ufunc: Any = None,
+    operator: str | None = None,
+    core: bool = False,
+    points: Iterable[tuple[float, ...]] = (),
+) -> Any:
+    """Register a scalar operation; declare its derivative with `.partials`.
+
+    ufunc     the NumPy ufunc (or a tuple of them, or a name such as "scipy.special.expit") that dispatches here
+    operator  the operator method it implements: "add" for `__add__` and `__radd__`
+    core      its body uses operators and core rules only, so it is compiled into the reverse sweep
+    points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
+
+    Raises RuleError if the name or the ufunc is taken by another rule.
+
+    >>> @scalar_rule
+    ... def cube(x):
+    ...     return x * x * x
+    >>> @cube.partials
+    ... def cube_partials(z, x):
+    ...     return 3.0 * x * x
+    >>> cube(2.0)
+    8.0
+    """
+
+    def declare(function: Callable[..., Any]) -> ScalarRule:
+        rule = ScalarRule(function, ufunc, operator, core, points)
+        old = _rules.get(rule.name)
+        if old is not None and old.__module__ != rule.__module__:
+            raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
+        for u in rule.ufuncs:
+            table, key = (_by_scipy_name, u.rpartition(".")[2]) if isinstance(u, str) else (_by_ufunc, u)
+            taken = table.get(key)
+            if taken is not None and taken is not old:
+                raise RuleError(f"scalar_rule: {rule.name}: the ufunc {u} already dispatches to {taken.name}")
+            table[key] = rule
+        _rules[rule.name] = rule
+        return rule
+
+    return declare if function is None else declare(function)
+
+
+def rules() -> Iterator[ScalarRule]:
+    """Every registered scalar rule, in order of registration."""
+    return iter(tuple(_rules.values()))
+
+
+def rule(name: str) -> ScalarRule:
+    """The registered rule of that name; KeyError if there is none."""
+    return _rules[name]
+
+
+def rule_of_ufunc(ufunc: Any) -> ScalarRule | None:
+    """The rule that a NumPy or SciPy ufunc dispatches to, if any; SciPy is not imported for the look-up."""
+    found = _by_ufunc.get(ufunc)
+    if found is None:
+        special: ModuleType | None = sys.modules.get("scipy.special")
+        # by export, because a SciPy ufunc may carry another name than the one it is exported under
+        for name, candidate in _by_scipy_name.items():
+            if getattr(special, name, None) is ufunc:
+                found = _by_ufunc[ufunc] = candidate
+                break
+    return found

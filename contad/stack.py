@@ -1,0 +1,303 @@
+"""The chain stack: levels of differentiation, who owns a number, and what is open on this thread.
+
+Every gradient call opens a level with a number from one global counter. Reverse levels are chain stacks; their records and
+adjoints belong to an engine, which subclasses `ChainStack`. Levels are per thread.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any, NamedTuple, NoReturn
+
+from contad.errors import ForeignVariableError, NestingError, OtherThreadError, StaleVariableError
+from contad.number import constant
+from contad.var import Var
+
+_next_level = itertools.count(1).__next__
+
+
+class Level:
+    """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation."""
+
+    __slots__ = ("level", "thread", "ended")
+
+    def __init__(self, level: int | None = None) -> None:
+        self.level = _next_level() if level is None else level
+        self.thread = get_ident()
+        self.ended: str | None = None  # why numbers of this level are stale
+
+    def check_usable(self, function: str) -> None:
+        """Refuse numbers of this level where it has ended, or on another thread."""
+        if self.ended is not None:
+            raise StaleVariableError(f"{function}: this variable is stale: {self.ended}; return what you need instead")
+        if self.thread != get_ident():
+            raise OtherThreadError(
+                f"{function}: this variable belongs to another thread's stack; pass numbers (contad.value_of(v)) between threads"
+            )
+
+    def refuse_foreign(self, function: str) -> NoReturn:
+        raise ForeignVariableError(f"{function}: variables of two unrelated stacks meet; make both on one stack")
+
+    def apply(self, rule: Any, args: Sequence[Any]) -> Any:
+        """Perform an operation of which this level owns at least one argument."""
+        raise NotImplementedError
+
+
+class Row(NamedTuple):
+    """One record of a chain stack, as `show_stack` prints it."""
+
+    index: int
+    operation: str
+    parents: tuple[Any, ...]  # cells; a constant operand is a float
+    partials: tuple[Any, ...]
+    value: Any
+
+
+class Adjoints:
+    """The adjoints during a sweep, as a user's continuation sees them: `adj[x]` reads, `adj.add(x, v)` accumulates."""
+
+    __slots__ = ("_stack", "_cells")
+
+    def __init__(self, stack: "ChainStack", cells: Any) -> None:
+        self._stack = stack
+        self._cells = cells
+
+    def _cell(self, x: Any, what: str) -> int:
+        if not isinstance(x, Var) or x._owner is not self._stack:
+            raise ForeignVariableError(f"{what}: expected a variable of the stack being swept, got {x!r}")
+        return x._index
+
+    def __getitem__(self, x: Var) -> Any:
+        adjoint = self._cells[self._cell(x, "adj[x]")]
+        return float(adjoint) if isinstance(adjoint, float) else adjoint
+
+    def add(self, x: Var, v: Any) -> None:
+        """x_bar += v; v is a number, of an outer level when gradients are nested."""
+        cell = self._cell(x, "adj.add")
+        self._cells[cell] = self._cells[cell] + constant(v, "adj.add", "v")
+
+
+class ChainStack(Level):
+    """A stack of continuations and its adjoint vector. Engines say what a continuation is.
+
+    An engine provides `variable`, `apply`, `push_callback`, `sweep`, `rows`, `release`, and the class attribute `engine`.
+    `top` is the next free cell; cell 0 is the sink of constants.
+    """
+
+    __slots__ = ("top", "push", "adjoints", "sweeping")
+    engine: str
+    top: int
+    push: Callable[[Any], None]
+    adjoints: Any  # of the last sweep, indexed by cell; empty before the first
+
+    def variable(self, value: Any) -> Var:
+        """A new independent variable with this value."""
+        raise NotImplementedError
+
+    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+        """Push a continuation that calls f(adj); the variable of its cell, with this value."""
+        raise NotImplementedError
+
+    def sweep(self, top: int, seeds: Sequence[tuple[int, Any]]) -> Any:
+        """Propagate seeds (cell, adjoint) from cell `top` down; returns the adjoints, indexed by cell up to `top`."""
+        raise NotImplementedError
+
+    def rows(self) -> Iterator[Row]:
+        """The records, oldest first."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Give the buffers back to this thread's pool."""
+        raise NotImplementedError
+
+    # ---- what every engine shares --------------------------------------------------------------------------------------
+    def __init__(self, level: int | None = None) -> None:
+        super().__init__(level)
+        self.adjoints = ()
+        self.sweeping = False
+        self.top = 1
+
+    def adjoint_of(self, index: int) -> Any:
+        """The adjoint of a cell after the last sweep; 0.0 for cells newer than what was swept."""
+        adjoint = self.adjoints[index] if index < len(self.adjoints) else 0.0
+        return float(adjoint) if isinstance(adjoint, float) else adjoint
+
+    def gradient(self, y: Any, xs: Sequence[Var], seed: Any = 1.0) -> list[Any]:
+        """Sweep from y and read the adjoints of xs."""
+        for k, x in enumerate(xs):
+            if not isinstance(x, Var):
+                raise ForeignVariableError(f"gradient: expected variables, got {type(x).__name__} at position {k}")
+            if x._owner is not self:
+                x._owner.check_usable("gradient")
+                raise ForeignVariableError(f"gradient: the variable at position {k} belongs to another stack than the result")
+        self.run_sweep([(y._index, seed)])
+        return [self.adjoint_of(x._index) for x in xs]
+
+    def run_sweep(self, seeds: Sequence[tuple[int, Any]]) -> None:
+        """One sweep from the newest seeded cell, from zero adjoints; `adjoint_of` reads the result."""
+        if self.thread != get_ident():
+            raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
+        if self.sweeping:
+            raise NestingError("sweep: this stack is being swept; a callback may differentiate on a nested() level only")
+        self.sweeping = True
+        try:
+            self.adjoints = self.sweep(max(cell for cell, _ in seeds), seeds) if seeds else ()
+        finally:
+            self.sweeping = False
+
+    def set_zero_adjoints(self) -> None:
+        """Adjoints read 0.0 until the next sweep."""
+        self.adjoints = ()
+
+    def end(self, reason: str) -> None:
+        """No more records: variables become stale. The recording can still be swept until it is released."""
+        self.ended = reason
+        self.push = self._refuse
+
+    def _refuse(self, record: Any) -> NoReturn:
+        self.check_usable("push")
+        raise StaleVariableError("push: this stack has ended")
+
+
+class _Thread(threading.local):
+    """Per thread: the open reverse levels, innermost last, and pools of buffers by engine."""
+
+    def __init__(self) -> None:
+        self.open: list[ChainStack] = []
+        self.pools: dict[str, list[Any]] = {}
+
+
+THREAD = _Thread()
+_base_engine: list[type[ChainStack]] = []
+
+
+def set_base_engine(cls: type[ChainStack]) -> None:
+    """The engine of stacks that are opened without naming one."""
+    _base_engine[:] = [cls]
+
+
+def stack() -> ChainStack:
+    """This thread's chain stack: the innermost open level, or its base stack.
+
+    >>> stack().engine
+    'records'
+    """
+    if not THREAD.open:
+        THREAD.open.append(_base_engine[0](0))
+    return THREAD.open[-1]
+
+
+@contextmanager
+def opened(cls: type[ChainStack], reason: str = "its gradient call has ended") -> Iterator[ChainStack]:
+    """A new innermost level on this thread, ended and released on the way out, exception or not."""
+    stack()
+    s = cls()
+    THREAD.open.append(s)
+    try:
+        yield s
+    finally:
+        while THREAD.open.pop() is not s:
+            pass
+        if s.ended is None:
+            s.end(reason)
+            s.release()
+
+
+@contextmanager
+def nested() -> Iterator[ChainStack]:
+    """Open a level inside this thread's stack; at the end its memory is recovered and its variables are stale.
+
+    Inside, variables of outer levels are constants (Stan's `nested_rev_autodiff`).
+
+    >>> with nested():
+    ...     x = var(3.0)
+    ...     gradient(x * x, [x])
+    [6.0]
+    """
+    with opened(type(stack()), "its nested level has been recovered") as s:
+        yield s
+
+
+@contextmanager
+def recover_memory() -> Iterator[ChainStack]:
+    """Recover all memory of this thread's base stack on the way out; every variable on it becomes stale.
+
+    Raises NestingError where a level is open, as Stan's `recover_memory` does.
+
+    >>> with recover_memory():
+    ...     x = var(3.0)
+    ...     gradient(x * x, [x])
+    [6.0]
+    """
+    s = stack()
+    if len(THREAD.open) > 1:
+        raise NestingError("recover_memory: a nested level or gradient call is open; recover outside of it")
+    try:
+        yield s
+    finally:
+        if THREAD.open and THREAD.open[0] is s:
+            THREAD.open.pop(0)
+        s.end("its memory has been recovered")
+        s.release()
+
+
+def set_zero_adjoints() -> None:
+    """Set all adjoints on this thread's stack to zero. A sweep starts from zero adjoints in any case."""
+    stack().set_zero_adjoints()
+
+
+def var(value: float) -> Var:
+    """A new independent variable on this thread's stack.
+
+    >>> var(10.3).value
+    10.3
+    """
+    return stack().variable(constant(value, "var", "value"))
+
+
+def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
+    """Push a continuation of your own: f(adj) runs when a sweep reaches it; `adj[x]` reads, `adj.add(x, v)` accumulates.
+
+    >>> with nested():
+    ...     x = var(3.0)
+    ...     z = var(9.0)
+    ...     reverse_pass_callback(lambda adj: adj.add(x, adj[z] * 6.0))
+    ...     gradient(z * 1.0, [x])
+    [6.0]
+    """
+    stack().push_callback(f, 0.0)
+
+
+def make_callback_var(value: float, f: Callable[[Var, Adjoints], None]) -> Var:
+    """A variable with this value whose continuation is f(z, adj), where z is the variable itself.
+
+    >>> with nested():
+    ...     x = var(3.0)
+    ...     z = make_callback_var(9.0, lambda z, adj: adj.add(x, adj[z] * 6.0))
+    ...     gradient(z, [x])
+    [6.0]
+    """
+    z = stack().push_callback(lambda adj: f(z, adj), constant(value, "make_callback_var", "value"))
+    return z
+
+
+def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
+    """The gradient of a variable y with respect to variables xs of its stack: one sweep from y, then a reading of adjoints.
+
+    A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.
+
+    Raises:  StaleVariableError, OtherThreadError, ForeignVariableError where y or xs may not be used here.
+    Cost:    one pass over the records up to y.
+
+    >>> x1, x2 = var(10.3), var(1.1)
+    >>> y = x1 * x2 * 2.0 + 7.0
+    >>> y.value, gradient(y, [x1, x2])
+    (29.66, [2.2, 20.6])
+    """
+    if not isinstance(y, Var):
+        constant(y, "gradient", "y")
+        return [0.0 for _ in xs]
+    y._owner.check_usable("gradient")
+    return y._owner.gradient(y, xs)

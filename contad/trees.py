@@ -1,0 +1,122 @@
+"""Arguments and results as pytrees of numbers: flattened, activated, read back.
+
+A leaf is a real number, a number of an outer level, or an array of these; arrays become object arrays of scalars.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.errors import OutputError, UnsupportedError
+from contad.number import Number, is_real, map_numbers
+
+
+class Tree(NamedTuple):
+    """A flattened pytree; `spec` is None for a lone leaf."""
+
+    leaves: list[Any]
+    spec: Any
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """A pytree of this structure with other leaves."""
+        if self.spec is None:
+            return leaves[0]
+        import optree
+
+        return optree.tree_unflatten(self.spec, leaves)
+
+
+def flatten(x: Any) -> Tree:
+    """The leaves and the structure of x; None is an empty subtree."""
+    if x.__class__ is float or isinstance(x, (Number, np.ndarray)) or is_real(x):
+        return Tree([x], None)
+    import optree
+
+    leaves, spec = optree.tree_flatten(x)
+    return Tree(leaves, spec)
+
+
+def activated(leaf: Any, make: Callable[[Any], Any], what: str) -> Any:
+    """The leaf with every number x in it replaced by make(x), where x is a float or a number of an outer level.
+
+    Raises UnsupportedError for leaves that are not real numbers or arrays of them.
+    """
+    if leaf.__class__ is float:
+        return make(leaf)
+    if isinstance(leaf, Number):
+        leaf._owner.check_usable(what)
+        return make(leaf)
+    if is_real(leaf) and not isinstance(leaf, (bool, np.bool_)):
+        return make(float(leaf))
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiuO":
+        active = np.empty(leaf.shape, object)
+        for k in np.ndindex(leaf.shape):
+            active[k] = activated(leaf[k], make, what)
+        return active
+    kind = f"an array of {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
+    raise UnsupportedError(f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind}")
+
+
+def elements(leaf: Any) -> list[Any]:
+    """The numbers of a leaf, in C order."""
+    return list(leaf.flat) if isinstance(leaf, np.ndarray) else [leaf]
+
+
+def assembled(leaf: Any, numbers: Sequence[Any]) -> Any:
+    """Numbers in C order in the shape of the leaf: a float array unless one of them is of an outer level."""
+    if not isinstance(leaf, np.ndarray):
+        return numbers[0]
+    return array_of(numbers, leaf.shape)
+
+
+def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """An array of that shape: of floats, or of objects if a number of an outer level is among them."""
+    if any(isinstance(x, Number) for x in numbers):
+        array = np.empty(len(numbers), object)
+        array[:] = numbers
+        return array.reshape(shape)
+    return np.array(numbers, dtype=float).reshape(shape)
+
+
+def scalar_output(y: Any, what: str) -> Any:
+    """The result of a function as one real number; OutputError says what to use where it is something else."""
+    if y.__class__ is float or isinstance(y, Number):
+        return y
+    if isinstance(y, np.ndarray) and y.ndim == 0:
+        return scalar_output(y.item(), what)
+    if y is None:
+        raise OutputError(f"{what} returned None; return the value to differentiate")
+    if is_real(y) and not isinstance(y, (bool, np.bool_)):
+        return float(y)
+    shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
+    raise OutputError(
+        f"{what} must return one real number, got {type(y).__name__}{shape}; for several outputs use contad.jacobian or "
+        "contad.vjp, for extra results has_aux=True"
+    )
+
+
+def output_leaves(tree: Tree, what: str) -> list[Any]:
+    """The leaves of a result, each a number or an array of numbers."""
+    if not tree.leaves:
+        raise OutputError(f"{what} returned None; return the value to differentiate")
+    checked = []
+    for leaf in tree.leaves:
+        if isinstance(leaf, np.ndarray) and leaf.ndim:
+            for x in leaf.flat if leaf.dtype == object else ():
+                scalar_output(x, f"{what}: every element of the result")
+            if leaf.dtype.kind not in "fiuO":
+                raise OutputError(f"{what} returned an array of {leaf.dtype}; expected real numbers")
+            checked.append(leaf)
+        else:
+            checked.append(scalar_output(leaf, what))
+    return checked
+
+
+def lowered(x: Any, owner: Any) -> Any:
+    """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
+
+    def lower(n: Number) -> Any:
+        return n._value if n._owner is owner else n
+
+    return map_numbers(lower, x)

@@ -1,0 +1,43 @@
+"""Variables: immutable pairs of a value and the index of their cell in the adjoint vector."""
+
+from typing import Any
+
+from contad.number import Number, map_numbers, primal
+
+
+class Var(Number):
+    """A scalar variable of a chain stack: (value, index), and the stack that owns it.
+
+    Engines subclass it; operator methods come from the rule registry. `contad.var(10.3)` makes one.
+    """
+
+    __slots__ = ("_index",)
+    _index: int
+
+    @property
+    def index(self) -> int:
+        """The cell of this variable in its stack's adjoint vector."""
+        return self._index
+
+    @property
+    def adj(self) -> Any:
+        """The adjoint after the last sweep of this variable's stack."""
+        self._owner.check_usable("adj")
+        return self._owner.adjoint_of(self._index)
+
+    def __repr__(self) -> str:
+        return f"Var({self._value!r}, index={self._index})"
+
+
+def value_of(x: Any) -> Any:
+    """x lowered by one level: the value of a variable or dual; containers and object arrays element by element.
+
+    >>> value_of([2.0, (3.0,)])
+    [2.0, (3.0,)]
+    """
+    return map_numbers(lambda n: n._value, x)
+
+
+def value_of_rec(x: Any) -> Any:
+    """x lowered through every level to plain floats; containers and object arrays element by element."""
+    return map_numbers(primal, x)
