@@ -15,6 +15,7 @@ class Dual(Number):
     """
 
     __slots__ = ("_tangent",)
+    kind = "dual"
     _tangent: Any
 
     @property

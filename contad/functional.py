@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from contad.dual import Dual, forward_level
 from contad.engines import DEFAULT, engine as engine_class
 from contad.errors import OutputError
@@ -56,10 +58,7 @@ class _Gradient:
         with opened(self.stack_class) as s:
             active, trees = _activate(s, self.what, self.argnums, args)
             y = self.f(*active, **kwargs)
-            if self.has_aux:
-                if not isinstance(y, tuple) or len(y) != 2:
-                    raise OutputError(f"{self.what} must return (value, aux) as has_aux=True, got {type(y).__name__}")
-                y, aux = y
+            y, aux = _split_aux(y, self.has_aux, self.what)
             y = scalar_output(y, self.what)
             cotangents = _pull(s, trees, _seeds(s, [y], [1.0], self.what))
             gradient = cotangents[0] if self.single else tuple(cotangents)
@@ -109,9 +108,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     what = f"vjp: {getattr(f, '__name__', f)}"
     with opened(engine_class(engine)) as s:
         active, trees = _activate(s, what, range(len(primals)), primals)
-        y = f(*active)
-        if has_aux:
-            y, aux = y
+        y, aux = _split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what)
         s.end("its vjp call has ended")  # the recording stays with the pullback
@@ -178,9 +175,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
                 directions = iter([constant(t, what, "tangent") for t in elements(leaf_dot)])
                 leaves.append(activated(leaf, lambda v, d=directions: level.dual(v, next(d)), what))
             active.append(x.unflatten(leaves))
-        y = f(*active)
-        if has_aux:
-            y, aux = y
+        y, aux = _split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what)
         value = result.unflatten([lowered(leaf, level) for leaf in leaves])
@@ -251,6 +246,15 @@ def _positional(f: Function, what: str, argnums: Sequence[int], args: tuple[Any,
     return bound.args, bound.kwargs
 
 
+def _split_aux(y: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    """The result of f as (value, aux); aux is None where f was not said to return it."""
+    if not has_aux:
+        return y, None
+    if not isinstance(y, tuple) or len(y) != 2:
+        raise OutputError(f"{what} must return (value, aux) as has_aux=True, got {type(y).__name__}")
+    return y
+
+
 def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Any]) -> tuple[list[Any], list[Tree]]:
     """The arguments with variables in place of the numbers at argnums, and the trees of those variables."""
     active = list(args)
@@ -259,7 +263,8 @@ def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[A
         tree = flatten(args[n])
         leaves = [activated(leaf, s.variable, f"{what}, argument {n}") for leaf in tree.leaves]
         trees.append(Tree(leaves, tree.spec))
-        active[n] = tree.unflatten(leaves)
+        # f may write into its arguments; the derivative is with respect to what it was given
+        active[n] = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
     return active, trees
 
 

@@ -7,23 +7,17 @@ with the higher level number performs the operation and the other number is a co
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from contad.errors import LostDerivativeError, UnsupportedError
 
-_NO_FLOAT = (
-    "{what}: a {kind} cannot become a plain number, because its derivative would be lost; "
-    "use contad.{name} or np.{name} instead of math.{name}, a list, contad.array or dtype=object instead of a float "
-    "array, or contad.value_of(v) where a constant is meant"
-)
-
-
 class Number:
     """A scalar that carries derivative information; the common base of `Var` and `Dual`."""
 
     __slots__ = ("_value", "_owner")
+    kind: ClassVar[str]  # what messages call it
     _value: Any  # a float, or a number of an outer level
     _owner: Any
 
@@ -33,7 +27,10 @@ class Number:
         return self._value
 
     def __float__(self) -> float:
-        raise LostDerivativeError(_NO_FLOAT.format(what="float", kind=type(self).__name__, name="exp"))
+        raise LostDerivativeError(
+            f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use contad.exp or "
+            "np.exp for math.exp (and so on), a list or dtype=object for an array of floats, contad.value_of(v) for a constant"
+        )
 
     def __complex__(self) -> complex:
         raise UnsupportedError("complex: contad differentiates real numbers only; split into real and imaginary parts")
@@ -54,7 +51,7 @@ class Number:
         return primal(self) != 0.0
 
     def __hash__(self) -> int:
-        raise TypeError(f"unhashable: a {type(self).__name__} compares by value; use contad.value_of(v) as the key")
+        raise TypeError(f"unhashable: a {self.kind} compares by value; use contad.value_of(v) as the key")
 
     def __format__(self, spec: str) -> str:
         return format(primal(self), spec) if spec else str(self)
@@ -70,7 +67,14 @@ class Number:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise UnsupportedError(
-            f"pickle: a {type(self).__name__} belongs to a stack of this process; use contad.value_of(v)"
+            f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)"
+        )
+
+    @property
+    def _numba_type_(self) -> Any:
+        raise UnsupportedError(
+            f"a {self.kind} was passed to a function compiled by Numba, which takes plain numbers; call its "
+            "Python function instead (f.py_func), with np.exp for math.exp"
         )
 
     def __copy__(self) -> "Number":

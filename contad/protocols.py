@@ -23,25 +23,27 @@ _CONSTANTS: dict[Any, Callable[..., Any]] = {
 
 def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
-    name = ufunc.__name__
+    name = f"np.{ufunc.__name__}" if getattr(np, ufunc.__name__, None) is ufunc else f"scipy.special.{ufunc.__name__}"
     if method != "__call__":
-        raise UnsupportedError(f"np.{name}.{method}: not supported on variables; call np.{name} and combine the results")
+        raise UnsupportedError(f"{name}.{method}: not supported on variables; call {name} and combine the results")
+    if "out" in options:
+        raise UnsupportedError(
+            f"{name}: an array of floats cannot hold a variable (out=, or an operation in place); write a = a + v"
+        )
     if options:
-        raise UnsupportedError(f"np.{name}: the option {next(iter(options))}= is not supported on variables")
+        raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
     if ufunc is np.positive:
         return inputs[0]
     found = rule_of_ufunc(ufunc)
     if found is not None:
         return found(*inputs)
     if ufunc in _CONSTANTS:
-        on_primals = _CONSTANTS[ufunc]
-        if any(isinstance(x, np.ndarray) for x in inputs):
-            boxed = [x if isinstance(x, np.ndarray) else primal(x) for x in inputs]
-            return np.frompyfunc(lambda *xs: bool(on_primals(*map(primal, xs))), len(inputs), 1)(*boxed).astype(bool)
-        return bool(on_primals(*map(primal, inputs)))
+        found_on = np.frompyfunc(lambda *xs: bool(_CONSTANTS[ufunc](*map(primal, xs))), len(inputs), 1)
+        result = np.asarray(found_on(*map(primal, inputs)), dtype=bool)
+        return result if result.ndim else bool(result)
     raise UnsupportedError(
-        f"np.{name}: contad has no derivative rule for this ufunc; write one with "
-        f"@contad.scalar_rule(ufunc={ufunc.__name__}), or use contad.value_of(v) where a constant is meant"
+        f"{name}: contad has no derivative rule for this ufunc; write one with "
+        f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(v) where a constant is meant"
     )
 
 
@@ -52,7 +54,7 @@ def attribute(self: Number, name: str) -> Any:
             return functools.partial(rule(name), self)
         except KeyError:
             pass
-    raise AttributeError(f"a {type(self).__name__} has no attribute {name!r}")
+    raise AttributeError(f"a {self.kind} has no attribute {name!r}")
 
 
 def rounded(self: Number, digits: int | None = None) -> Any:

@@ -185,8 +185,6 @@ def owner_of(function: str, args: Iterable[Any]) -> Any:
                 owner.check_usable(function)
                 if top is None or owner.level > top.level:
                     top = owner
-                elif owner.level == top.level:
-                    owner.refuse_foreign(function)
     return top
 
 

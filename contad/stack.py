@@ -37,9 +37,6 @@ class Level:
                 f"{function}: this variable belongs to another thread's stack; pass numbers (contad.value_of(v)) between threads"
             )
 
-    def refuse_foreign(self, function: str) -> NoReturn:
-        raise ForeignVariableError(f"{function}: variables of two unrelated stacks meet; make both on one stack")
-
     def apply(self, rule: Any, args: Sequence[Any]) -> Any:
         """Perform an operation of which this level owns at least one argument."""
         raise NotImplementedError
@@ -157,8 +154,8 @@ class ChainStack(Level):
         self.push = self._refuse
 
     def _refuse(self, record: Any) -> NoReturn:
-        self.check_usable("push")
-        raise StaleVariableError("push: this stack has ended")
+        self.check_usable("an operation")
+        raise AssertionError("a stack that has not ended refused a record")
 
 
 class _Thread(threading.local):
@@ -189,19 +186,27 @@ def stack() -> ChainStack:
     return THREAD.open[-1]
 
 
-@contextmanager
-def opened(cls: type[ChainStack], reason: str = "its gradient call has ended") -> Iterator[ChainStack]:
+class opened:
     """A new innermost level on this thread, ended and released on the way out, exception or not."""
-    stack()
-    s = cls()
-    THREAD.open.append(s)
-    try:
-        yield s
-    finally:
+
+    __slots__ = ("_cls", "_reason", "_stack")
+
+    def __init__(self, cls: type[ChainStack], reason: str = "its gradient call has ended") -> None:
+        self._cls = cls
+        self._reason = reason
+
+    def __enter__(self) -> ChainStack:
+        stack()
+        self._stack = self._cls()
+        THREAD.open.append(self._stack)
+        return self._stack
+
+    def __exit__(self, *exception: Any) -> None:
+        s = self._stack
         while THREAD.open.pop() is not s:
             pass
-        if s.ended is None:
-            s.end(reason)
+        if s.ended is None:  # a pullback has taken over a recording that was ended inside
+            s.end(self._reason)
             s.release()
 
 

@@ -72,11 +72,9 @@ def assembled(leaf: Any, numbers: Sequence[Any]) -> Any:
 
 def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
     """An array of that shape: of floats, or of objects if a number of an outer level is among them."""
-    if any(isinstance(x, Number) for x in numbers):
-        array = np.empty(len(numbers), object)
-        array[:] = numbers
-        return array.reshape(shape)
-    return np.array(numbers, dtype=float).reshape(shape)
+    array = np.empty(shape, object if any(isinstance(x, Number) for x in numbers) else float)
+    array.flat = numbers
+    return array
 
 
 def scalar_output(y: Any, what: str) -> Any:

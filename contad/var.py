@@ -12,6 +12,7 @@ class Var(Number):
     """
 
     __slots__ = ("_index",)
+    kind = "variable"
     _index: int
 
     @property

@@ -1,4 +1,4 @@
-"""Rule bodies are straight-line: every registered one passes the lint, and planted ones are refused by file and line."""
+"""Rule bodies are straight-line: registered ones pass the lint, planted ones are refused by file and line."""
 
 import importlib.util
 
@@ -13,7 +13,9 @@ from contad.rule import rules
 def planted(folder, body, imports="import math\nfrom contad.ops.arithmetic import multiply\n"):
     """A Body read from a file whose line 4 is `def planted_partials(z, x, y):` and whose line 5 begins the body."""
     path = folder / "planted_rule.py"
-    path.write_text(f"{imports}\ndef planted_partials(z, x, y):\n" + "".join(f"    {line}\n" for line in body.split("\n")))
+    path.write_text(
+        f"{imports}\ndef planted_partials(z, x, y):\n" + "".join(f"    {line}\n" for line in body.split("\n"))
+    )
     spec = importlib.util.spec_from_file_location("planted_rule", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -15,11 +15,11 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # Bottom to top; a module imports from its own layer and from those below it.
 LAYERS = (
     ("errors",),
-    ("number", "check", "compiled", "trees"),
+    ("number", "arguments", "check", "compiled", "trees"),
     ("body", "var", "dual", "stack"),
     ("rule",),
-    ("ufunc",),
     ("ops",),
+    ("protocols",),
     ("engines",),
     ("functional", "explain", "testing", "table"),
     ("command", "__main__", "example", "__init__"),
@@ -32,12 +32,13 @@ def module_name(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
+REGISTRY = "contad.engines.__init__"
 SOURCES = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------
 class Imports(ast.NodeVisitor):
-    """Every module of the package that a source imports at run time, with the line; imports for type checkers are free."""
+    """The package's modules that a source imports at run time, with the line; imports for type checkers are free."""
 
     def __init__(self):
         self.found = []
@@ -72,7 +73,7 @@ def is_module(name):
 
 def layer(module):
     """The layer of a module by the name under `contad.`; None for a module that has none."""
-    return LAYER.get((module.split(".") + ["__init__"])[1])
+    return LAYER.get(module.removeprefix("contad").strip(".").split(".")[0] or "__init__")
 
 
 def engine_of(module):
@@ -87,11 +88,12 @@ def wrong_imports(module, source):
     imports.visit(ast.parse(source))
     wrong = []
     here = layer(module)
+    beside_engines = module.startswith("contad.engines.") and module != REGISTRY
     if here is None:
         return [f"line 1: {module} has no layer; give it one in tests/test_layers.py"]
     for target, line in imports.found:
         if target == "a computed import":
-            if module != "contad.engines.__init__":
+            if module != REGISTRY:
                 wrong.append(f"line {line}: only the registry of engines computes the name of an import")
         elif target.startswith("."):
             wrong.append(f"line {line}: {target} is relative; write the full name")
@@ -99,7 +101,7 @@ def wrong_imports(module, source):
             wrong.append(f"line {line}: {target} has no layer; give it one in tests/test_layers.py")
         elif layer(target) > here:
             wrong.append(f"line {line}: {module} imports {target} of a higher layer")
-        elif module.startswith("contad.engines.") and engine_of(target) not in (None, engine_of(module)):
+        elif beside_engines and engine_of(target) not in (None, engine_of(module)):
             wrong.append(f"line {line}: {module} imports the engine {target}")
     return wrong
 
@@ -120,15 +122,27 @@ def test_imports_point_down_and_engines_are_siblings():
         ("contad.number", "import contad.ops", "contad.number imports contad.ops of a higher layer"),
         ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher layer"),
         ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher layer"),
-        ("contad.rule", "def f():\n    from contad.engines import engine", "line 2: contad.rule imports contad.engines"),
-        ("contad.engines.records", "from contad.engines.closures import x", "imports the engine contad.engines.closures"),
+        (
+            "contad.rule",
+            "def f():\n    from contad.engines import engine",
+            "line 2: contad.rule imports contad.engines",
+        ),
+        (
+            "contad.engines.records",
+            "from contad.engines.closures import x",
+            "imports the engine contad.engines.closures",
+        ),
         ("contad.engines.closures", "from contad.engines import records", "imports the engine contad.engines.records"),
         ("contad.engines.methods", "import contad.engines.records", "imports the engine contad.engines.records"),
         ("contad.rule", "from .errors import RuleError", ".errors is relative"),
         ("contad.rule", "from . import errors", "is relative"),
         ("contad.rule", "importlib.import_module('contad.engines')", "only the registry of engines computes"),
         ("contad.functional", "import contad.novelty", "contad.novelty has no layer"),
-        ("contad.rule", "if TYPE_CHECKING:\n    pass\nelse:\n    import contad.ops", "line 4: contad.rule imports contad.ops"),
+        (
+            "contad.rule",
+            "if TYPE_CHECKING:\n    pass\nelse:\n    import contad.ops",
+            "line 4: contad.rule imports contad.ops",
+        ),
     ],
 )
 def test_a_wrong_import_is_found(module, source, message):
@@ -261,7 +275,7 @@ def test_public_names_have_docstrings():
 
 
 def test_a_missing_docstring_is_found():
-    source = '''
+    source = """
 def public(): pass
 def documented(): "yes"
 def _private(): pass
@@ -270,5 +284,5 @@ class Bare: pass
 def documented_partials(z, x): return x
 @overload
 def typed(x: int) -> int: ...
-'''
+"""
     assert undocumented(source) == ["module", "public", "Bare"]

@@ -84,7 +84,7 @@ def divide_partials(z, x, y):
 def floor_divide(x, y):
     """Largest integer that is not above x / y, as a float.
 
-        dz/dx = 0,     dz/dy = 0
+        z = floor(x / y),     dz/dx = 0,     dz/dy = 0
 
     Domain:  y != 0; the jumps at integer quotients have derivative 0.
 

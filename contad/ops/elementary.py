@@ -111,7 +111,7 @@ def hypot_partials(z, x, y):
 def maximum(x, y):
     """The larger argument; nan if either is nan.
 
-        dz/dx = 1 if x > y else 0,     dz/dy = 1 if y > x else 0
+        z = max(x, y),     dz/dx = 1 if x > y else 0,     dz/dy = 1 if y > x else 0
 
     Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
 
@@ -131,7 +131,7 @@ def maximum_partials(z, x, y):
 def minimum(x, y):
     """The smaller argument; nan if either is nan.
 
-        dz/dx = 1 if x < y else 0,     dz/dy = 1 if y < x else 0
+        z = min(x, y),     dz/dx = 1 if x < y else 0,     dz/dy = 1 if y < x else 0
 
     Domain:  every (x, y); at a tie both partials are 1/2, so that exchanging the arguments exchanges the partials.
 

@@ -11,7 +11,7 @@ from contad.rule import scalar_rule
 def sign(x):
     """Sign: -1, 0 or 1.
 
-        dz/dx = 0
+        z = sgn x,     dz/dx = 0
 
     Domain:  every x; the jump at 0 has derivative 0.
 
@@ -30,7 +30,7 @@ def sign_partials(z, x):
 def floor(x):
     """Largest integer that is not above x, as a float.
 
-        dz/dx = 0
+        z = floor x,     dz/dx = 0
 
     Domain:  every x; the jumps at integers have derivative 0.
 
@@ -49,7 +49,7 @@ def floor_partials(z, x):
 def ceil(x):
     """Smallest integer that is not below x, as a float.
 
-        dz/dx = 0
+        z = ceil x,     dz/dx = 0
 
     Domain:  every x; the jumps at integers have derivative 0.
 
@@ -68,7 +68,7 @@ def ceil_partials(z, x):
 def trunc(x):
     """x rounded towards zero to an integer, as a float.
 
-        dz/dx = 0
+        z = trunc x,     dz/dx = 0
 
     Domain:  every x; the jumps at nonzero integers have derivative 0.
 
@@ -87,7 +87,7 @@ def trunc_partials(z, x):
 def rint(x):
     """x rounded to the nearest integer, halves to the even one, as a float.
 
-        dz/dx = 0
+        z = rint x,     dz/dx = 0
 
     Domain:  every x; the jumps at half-integers have derivative 0.
 

@@ -1,0 +1,174 @@
+"""Error functions and the normal distribution."""
+
+import math
+
+from contad.ops._scipy import special
+from contad.ops.exponential import exp
+from contad.ops.logic import select
+from contad.rule import scalar_rule
+
+TWO_OVER_SQRT_PI = 1.1283791670955126
+SQRT_HALF = 0.7071067811865476
+SQRT_HALF_PI = 1.2533141373155003
+SQRT_TWO_OVER_PI = 0.7978845608028654
+ONE_OVER_SQRT_TWO_PI = 0.3989422804014327
+
+
+@scalar_rule(ufunc="scipy.special.erf", points=[(0.7,), (-1.6,)])
+def erf(x):
+    """Error function.
+
+        z = 2/sqrt(pi) int_0^x e^(-t^2) dt,     dz/dx = 2/sqrt(pi) e^(-x^2)
+
+    Ref:     DLMF 7.2.1.
+
+    >>> erf(0.7)
+    0.6778011938374184
+    """
+    return math.erf(x)
+
+
+@erf.partials
+def erf_partials(z, x):
+    return TWO_OVER_SQRT_PI * exp(-x * x)
+
+
+@scalar_rule(ufunc="scipy.special.erfc", points=[(0.7,), (-1.6,)])
+def erfc(x):
+    """Complementary error function.
+
+        z = 1 - erf(x),     dz/dx = -2/sqrt(pi) e^(-x^2)
+
+    Ref:     DLMF 7.2.2.
+
+    >>> erfc(10.0)
+    2.088487583762545e-45
+    """
+    return math.erfc(x)
+
+
+@erfc.partials
+def erfc_partials(z, x):
+    return -TWO_OVER_SQRT_PI * exp(-x * x)
+
+
+@scalar_rule(ufunc="scipy.special.erfcx", points=[(0.7,), (-1.6,)])
+def erfcx(x):
+    """Scaled complementary error function.
+
+        z = e^(x^2) erfc(x),     dz/dx = 2 x z - 2/sqrt(pi) = -2 erfcx_integral(1, x)
+
+    Domain:  every x; z = inf below -26.7, 0 at inf.
+    Ref:     DLMF 7.2.2, 7.18.3. The difference cancels for large x; the integral does not.
+
+    >>> erfcx(10.0)
+    0.05614099274382259
+    """
+    return float(special().erfcx(x))
+
+
+@erfcx.partials
+def erfcx_partials(z, x):
+    return -2.0 * erfcx_integral(1.0, x)
+
+
+@scalar_rule(points=[(1.0, 0.7), (2.0, -1.6), (3.0, 4.3)])
+def erfcx_integral(n, x):
+    """Scaled n-fold integral of the complementary error function, with which every derivative of erfcx is written.
+
+        z = e^(x^2) i^n erfc(x),     dz/dx = -2 (n + 1) erfcx_integral(n + 1, x)
+
+    Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. Every x; z = 0 at inf.
+    Ref:     DLMF 7.18(i)-(iv); Gautschi (1961) for the backward recurrence.
+
+    >>> erfcx_integral(1.0, 10.0)
+    0.002779655641876639
+    """
+    if not -0.5 <= n < 1e6 or math.isnan(x):
+        return math.nan
+    n = round(n)
+    if x * math.sqrt(2.0 * n) < 1.0:
+        # The terms of the forward recurrence are positive below 0, and lose little to one another up to here.
+        before, z = TWO_OVER_SQRT_PI, float(special().erfcx(x))
+        for k in range(1, n + 1):
+            before, z = z, (before - 2.0 * x * z) / (2.0 * k)
+        return z
+    # Backward, the ratio of neighbours forgets a wrong start like exp(-2 x (sqrt(2 k) - sqrt(2 n))).
+    k = n + math.ceil((14.0 / x) * (2.0 * math.sqrt(n) + 14.0 / x)) + 2
+    ratio = 1.0 / (x + math.sqrt(x * x + 2.0 * k))
+    z = TWO_OVER_SQRT_PI
+    while k > 0:
+        ratio = 1.0 / (2.0 * x + 2.0 * k * ratio)
+        k -= 1
+        if k <= n:
+            z *= ratio
+    return z
+
+
+@erfcx_integral.partials
+def erfcx_integral_partials(z, n, x):
+    return 0.0, -2.0 * (n + 1.0) * erfcx_integral(n + 1.0, x)
+
+
+@scalar_rule(ufunc="scipy.special.ndtr", points=[(0.7,), (-1.6,)])
+def ndtr(x):
+    """Distribution function of the standard normal; `Phi` in Stan.
+
+        z = erfc(-x / sqrt(2)) / 2,     dz/dx = e^(-x^2/2) / sqrt(2 pi)
+
+    Ref:     DLMF 7.2.2.
+
+    >>> ndtr(-10.0)
+    7.619853024160525e-24
+    """
+    return 0.5 * math.erfc(-x * SQRT_HALF)
+
+
+@ndtr.partials
+def ndtr_partials(z, x):
+    return ONE_OVER_SQRT_TWO_PI * exp(-0.5 * x * x)
+
+
+@scalar_rule(ufunc="scipy.special.ndtri", points=[(0.3,), (0.8,)])
+def ndtri(p):
+    """Quantile function of the standard normal, the inverse of ndtr; `inv_Phi` and `std_normal_qf` in Stan.
+
+        z = ndtr^-1(p),     dz/dp = sqrt(2 pi) e^(z^2/2)
+
+    Domain:  0 < p < 1; z = -inf at 0, inf at 1, and nan outside.
+    Ref:     e^(z^2/2) is written as sqrt(pi/2) erfcx(|z| / sqrt(2)) / min(p, 1 - p), which forgives an error in z.
+
+    >>> ndtri(0.3)
+    -0.5244005127080409
+    """
+    return float(special().ndtri(p))
+
+
+@ndtri.partials
+def ndtri_partials(z, p):
+    tail = select(p < 0.5, p, 1.0 - p)
+    distance = select(p < 0.5, -z, z)
+    return SQRT_HALF_PI * erfcx(distance * SQRT_HALF) / tail
+
+
+@scalar_rule(ufunc="scipy.special.log_ndtr", points=[(0.7,), (-1.6,)])
+def log_ndtr(x):
+    """Logarithm of the standard normal distribution function.
+
+        z = log ndtr(x),     dz/dx = sqrt(2/pi) / erfcx(-x / sqrt(2))
+
+    Domain:  every x; z = -inf and dz/dx = inf at -inf, z = 0 and dz/dx = 0 at inf.
+
+    >>> log_ndtr(-100.0)
+    -5005.524208694205
+    """
+    if x > 0.0:
+        return math.log1p(-0.5 * math.erfc(x * SQRT_HALF))
+    return float(special().log_ndtr(x))
+
+
+@log_ndtr.partials
+def log_ndtr_partials(z, x):
+    # above 0 as density over ndtr, because erfcx overflows
+    density = ONE_OVER_SQRT_TWO_PI * exp(-0.5 * x * x)
+    return select(x > 0.0, density / ndtr(x), SQRT_TWO_OVER_PI / erfcx(-x * SQRT_HALF))

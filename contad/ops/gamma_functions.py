@@ -1,0 +1,230 @@
+"""The gamma function, its logarithm, and the derivatives of that to every order."""
+
+import math
+
+from contad.ops._scipy import special
+from contad.rule import scalar_rule
+
+# B_2k / (2k)! for k = 1 ... 10
+EULER_MACLAURIN = (
+    8.333333333333333e-02, -1.388888888888889e-03, 3.306878306878307e-05, -8.267195767195767e-07, 2.08767569878681e-08,
+    -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13, 8.586062056277845e-15,
+    -2.1748686985580617e-16,
+)  # fmt: skip
+
+
+@scalar_rule(ufunc="scipy.special.gamma", points=[(3.3,), (-1.4,)])
+def gamma(x):
+    """Gamma function; `tgamma` in Stan.
+
+        z = Gamma(x),     dz/dx = z digamma(x)
+
+    Domain:  x other than 0, -1, ...; z = inf at 0, -inf at -0.0, nan at the other poles; inf above 171.6.
+    Ref:     DLMF 5.2.1.
+
+    >>> gamma(3.5)
+    3.323350970447843
+    """
+    return float(special().gamma(x))
+
+
+@gamma.partials
+def gamma_partials(z, x):
+    return z * digamma(x)
+
+
+@scalar_rule(ufunc="scipy.special.gammaln", points=[(3.3,), (-1.4,)])
+def gammaln(x):
+    """log |Gamma(x)|; `lgamma` in Stan.
+
+        z = log |Gamma(x)|,     dz/dx = digamma(x)
+
+    Domain:  x other than 0, -1, ...; z = inf there.
+    Ref:     DLMF 5.2.1.
+
+    >>> gammaln(3.5)
+    1.2009736023470743
+    """
+    return float(special().gammaln(x))
+
+
+@gammaln.partials
+def gammaln_partials(z, x):
+    return digamma(x)
+
+
+@scalar_rule(ufunc=("scipy.special.digamma", "scipy.special.psi"), points=[(3.3,), (-1.4,)])
+def digamma(x):
+    """Logarithmic derivative of the gamma function.
+
+        z = psi(x),     dz/dx = trigamma(x)
+
+    Domain:  x other than 0, -1, ...; z = -inf at 0, inf at -0.0, and nan at the other poles.
+    Ref:     DLMF 5.2.2.
+
+    >>> digamma(3.5)
+    1.103156640645243
+    """
+    return float(special().psi(x))
+
+
+@digamma.partials
+def digamma_partials(z, x):
+    return trigamma(x)
+
+
+@scalar_rule(points=[(3.3,), (-1.4,)])
+def trigamma(x):
+    """Derivative of digamma.
+
+        z = psi'(x),     dz/dx = polygamma(2, x)
+
+    Domain:  x other than 0, -1, ...; z = inf there.
+    Ref:     DLMF 5.15(i).
+
+    >>> trigamma(3.5)
+    0.330357756100235
+    """
+    return polygamma.function(1.0, x)
+
+
+@trigamma.partials
+def trigamma_partials(z, x):
+    return polygamma(2.0, x)
+
+
+@scalar_rule(points=[(2.0, 1.7), (1.0, -1.4), (3.0, 21.3)])
+def polygamma(n, x):
+    """The n-th derivative of digamma.
+
+        z = psi^(n)(x),     dz/dx = polygamma(n + 1, x)
+
+    Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. x other than 0, -1, ...;
+             for n > 0, z = (-1)^(n+1) inf there, nan at -inf, and 0 at inf.
+    Ref:     DLMF 5.15; as the series 5.15.1 over all k, so that an x below 0 takes no reflection.
+
+    >>> polygamma(2.0, 3.5)
+    -0.10843040307130706
+    """
+    if not -0.5 <= n < 1e15 or math.isnan(x) or x == -math.inf:
+        return math.nan
+    n = round(n)
+    if n == 0:
+        return float(special().psi(x))
+    sign = 1.0 if n % 2 else -1.0
+    if x > 0.0:
+        return sign * (_drop(n, x, math.inf) if x < math.inf else 0.0)
+    m = float(round(-x))
+    r = x + m
+    if r == 0.0:
+        return sign * math.inf
+    return sign * (_pole(n, r) + _drop(n, 1.0 + r, math.inf) + sign * _drop(n, 1.0 - r, m))
+
+
+@polygamma.partials
+def polygamma_partials(z, n, x):
+    return 0.0, polygamma(n + 1.0, x)
+
+
+@scalar_rule(points=[(0.0, 1.7, 0.6), (1.0, 21.3, -4.2), (2.0, -1.4, 0.3)])
+def polygamma_difference(n, x, y):
+    """psi^(n)(x + y) - psi^(n)(x) without cancellation, with which the derivatives of beta and betaln are written.
+
+        z = psi^(n)(x + y) - psi^(n)(x),     dz/dx = polygamma_difference(n + 1, x, y),     dz/dy = polygamma(n + 1, x + y)
+
+    Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. x and x + y other than 0, -1, ...
+    Ref:     DLMF 5.15.1 term by term, and 2.10.1 (Euler-Maclaurin) for the tail.
+
+    >>> polygamma_difference(0.0, 1e10, 1e-10)
+    1.00000000005e-20
+    """
+    total = x + y
+    if not -0.5 <= n < 1e15 or math.isnan(total) or math.isinf(x) or math.isinf(y):
+        return math.nan
+    n = round(n)
+    if x > 0.0 and total > 0.0:
+        return _signed_drop(n, x, y) if n % 2 == 0 else -_signed_drop(n, x, y)
+    if x <= 0.0 < total:
+        return _across(n, x, total)
+    if total <= 0.0 < x:
+        return -_across(n, total, x)
+    return _below(n, x, y)
+
+
+@polygamma_difference.partials
+def polygamma_difference_partials(z, n, x, y):
+    return 0.0, polygamma_difference(n + 1.0, x, y), polygamma(n + 1.0, x + y)
+
+
+# ---- the series, with s_n(x) = (-1)^(n+1) psi^(n)(x) = n! sum_k (x + k)^-(n+1), up to a constant for n = 0 --------------
+def _drop(n, x, y):
+    """s_n(x) - s_n(x + y) for x > 0 and y >= 0: every term is positive. For n > 0, y = inf gives s_n(x)."""
+    if x <= 0.0:
+        return math.inf
+    total = 0.0
+    k = 0.0
+    while x + k < 16.0 + n:
+        t = x + k
+        term = _over_power(n, n + 1, t) * -math.expm1(-(n + 1) * math.log1p(y / t))
+        total += term
+        if n and term <= 1e-19 * total:
+            return total
+        k += 1.0
+    t = x + k
+    growth = math.log1p(y / t)
+    tail = (-math.expm1(-n * growth) / n if n else growth) - 0.5 / t * math.expm1(-(n + 1) * growth)
+    factor = 1.0 / t
+    for j, b in enumerate(EULER_MACLAURIN):
+        factor *= (n + 2 * j + 1) / t if j == 0 else (n + 2 * j) / t * ((n + 2 * j + 1) / t)
+        tail -= b * factor * math.expm1(-(n + 2 * j + 2) * growth)
+    return total + _over_power(n, n, t) * tail
+
+
+def _signed_drop(n, x, y):
+    return _drop(n, x, y) if y >= 0.0 else -_drop(n, x + y, -y)
+
+
+def _over_power(n, m, x):
+    """n! / x^m for m = n or n + 1, through the m-th root of n!, so that neither overflows alone."""
+    try:
+        return math.pow(math.exp(math.lgamma(n + 1.0) / m) / x, m) if n > 1 else math.pow(x, -m)
+    except OverflowError:
+        return math.inf
+
+
+def _pole(n, r):
+    """n! / r^(n+1): the term of the series that is nearest to a pole."""
+    return _over_power(n, n + 1, r) if r > 0.0 else (1.0 if n % 2 else -1.0) * _over_power(n, n + 1, -r)
+
+
+def _pole_difference(n, r, t, d):
+    """_pole(n, t) - _pole(n, r) where t = r + d."""
+    if abs(d) <= 0.5 * abs(r):
+        return _pole(n, r) * math.expm1(-(n + 1) * math.log1p(d / r))
+    if abs(t) < abs(r):
+        return _pole(n, t) * (1.0 - (t / r) ** (n + 1))
+    return _pole(n, r) * ((r / t) ** (n + 1) - 1.0)
+
+
+def _across(n, x, total):
+    """psi^(n)(total) - psi^(n)(x) for x < 0 < total: the series at x over all k, less its mirror image."""
+    m = float(round(-x))
+    r = x + m
+    if r == 0.0:
+        return math.nan if n else math.inf
+    sign = 1.0 if n % 2 else -1.0
+    upper = _pole_difference(n, r, total, total - r) + _signed_drop(n, 1.0 + total, r - total)
+    return sign * (upper - sign * _drop(n, 1.0 - r, m))
+
+
+def _below(n, x, y):
+    """psi^(n)(x + y) - psi^(n)(x) for x, x + y < 0; near neighbours are measured from one pole."""
+    total = x + y
+    m = float(round(-x))
+    r = x + m
+    t, d = (r + y, y) if abs(y) <= 0.5 else (total + round(-total), total + round(-total) - r)
+    if r == 0.0 or t == 0.0:
+        return math.nan
+    sign = 1.0 if n % 2 else -1.0
+    upper = _pole_difference(n, r, t, d) - _signed_drop(n, 1.0 + r, d)
+    return sign * upper + _signed_drop(n, 1.0 - t, d) - _signed_drop(n, 1.0 - total, y)

@@ -1,0 +1,157 @@
+"""The logistic function, its inverse and its logarithms; logarithms of 1 - x, 1 - e^x, 1 + e^x and e^x - e^y."""
+
+import math
+
+from contad.ops._scipy import special
+from contad.ops.exponential import exp, expm1
+from contad.rule import scalar_rule
+
+MINUS_LN_2 = -0.6931471805599453
+
+
+@scalar_rule(ufunc="scipy.special.expit", points=[(0.7,), (-1.6,)])
+def expit(x):
+    """Logistic function; `inv_logit` in Stan.
+
+        z = 1 / (1 + e^-x),     dz/dx = expit(x) expit(-x)
+
+    Domain:  every x; z = 0 at -inf and 1 at inf, dz/dx = 0 at both.
+
+    >>> expit(0.7)
+    0.668187772168166
+    """
+    if x >= 0.0:
+        return 1.0 / (1.0 + math.exp(-x))
+    e = math.exp(x)
+    return e / (1.0 + e)
+
+
+@expit.partials
+def expit_partials(z, x):
+    return z * expit(-x)
+
+
+@scalar_rule(ufunc="scipy.special.logit", points=[(0.3,), (0.8,)])
+def logit(p):
+    """Logarithm of the odds, the inverse of expit.
+
+        z = log(p / (1 - p)),     dz/dp = 1 / (p (1 - p))
+
+    Domain:  0 < p < 1; z = -inf at 0, inf at 1, and nan outside.
+
+    >>> logit(0.3)
+    -0.8472978603872036
+    """
+    return float(special().logit(p))
+
+
+@logit.partials
+def logit_partials(z, p):
+    return 1.0 / (p * (1.0 - p))
+
+
+@scalar_rule(ufunc="scipy.special.log_expit", points=[(0.7,), (-1.6,)])
+def log_expit(x):
+    """Logarithm of the logistic function; `log_inv_logit` in Stan.
+
+        z = -log(1 + e^-x),     dz/dx = expit(-x)
+
+    Domain:  every x; z = -inf and dz/dx = 1 at -inf, z = 0 and dz/dx = 0 at inf.
+
+    >>> log_expit(-800.0)
+    -800.0
+    """
+    if x > 0.0:
+        return -math.log1p(math.exp(-x))
+    return x - math.log1p(math.exp(x))
+
+
+@log_expit.partials
+def log_expit_partials(z, x):
+    return expit(-x)
+
+
+@scalar_rule(points=[(0.7,), (-1.6,)])
+def log1p_exp(x):
+    """log(1 + e^x) without overflow: the softplus function.
+
+        z = log(1 + e^x),     dz/dx = expit(x)
+
+    Domain:  every x; z = 0 and dz/dx = 0 at -inf, z = inf and dz/dx = 1 at inf.
+
+    >>> log1p_exp(800.0)
+    800.0
+    """
+    if x > 0.0:
+        return x + math.log1p(math.exp(-x))
+    return math.log1p(math.exp(x))
+
+
+@log1p_exp.partials
+def log1p_exp_partials(z, x):
+    return expit(x)
+
+
+@scalar_rule(points=[(0.3,), (-1.7,)])
+def log1m(x):
+    """log(1 - x), accurate for small x.
+
+        z = log(1 - x),     dz/dx = 1 / (x - 1)
+
+    Domain:  x < 1; z = -inf at 1, and nan above.
+
+    >>> log1m(1e-20)
+    -1e-20
+    """
+    if x < 1.0:
+        return math.log1p(-x)
+    return -math.inf if x == 1.0 else math.nan
+
+
+@log1m.partials
+def log1m_partials(z, x):
+    return 1.0 / (x - 1.0)
+
+
+@scalar_rule(points=[(-0.4,), (-1.7,)])
+def log1m_exp(x):
+    """log(1 - e^x), accurate on both sides.
+
+        z = log(1 - e^x),     dz/dx = e^x / (e^x - 1)
+
+    Domain:  x < 0; z = -inf at 0, and nan above; z = 0 and dz/dx = 0 at -inf.
+    Ref:     Maechler (2012), Accurately computing log(1 - exp(-|a|)).
+
+    >>> log1m_exp(-1e-20)
+    -46.051701859880914
+    """
+    if x < 0.0:
+        return math.log(-math.expm1(x)) if x > MINUS_LN_2 else math.log1p(-math.exp(x))
+    return -math.inf if x == 0.0 else math.nan
+
+
+@log1m_exp.partials
+def log1m_exp_partials(z, x):
+    return exp(x) / expm1(x)
+
+
+@scalar_rule(points=[(1.3, 0.4), (-0.6, -2.9)])
+def log_diff_exp(x, y):
+    """log(e^x - e^y) without overflow.
+
+        z = log(e^x - e^y),     dz/dx = 1 / (1 - e^(y-x)),     dz/dy = 1 / (1 - e^(x-y))
+
+    Domain:  x > y; z = -inf at x = y < inf, and nan where x < y or both are inf; dz/dx = 1 and dz/dy = 0 at y = -inf.
+
+    >>> log_diff_exp(1001.0, 1000.0)
+    1000.5413248546129
+    """
+    if x > y:
+        return x + log1m_exp.function(y - x) if x < math.inf else math.inf
+    return -math.inf if x == y < math.inf else math.nan
+
+
+@log_diff_exp.partials
+def log_diff_exp_partials(z, x, y):
+    d = y - x
+    return -1.0 / expm1(d), exp(d) / expm1(d)

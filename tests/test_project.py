@@ -1,0 +1,54 @@
+"""The project's own files agree with each other."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def bounds(requirements):
+    """{name: version} of requirements such as `numpy>=2.0` or `numpy==2.0.0; python_version < "3.13"`."""
+    found = [re.fullmatch(r"([\w-]+)[>=]=([\d.]+)\s*(;.*)?", line) for line in requirements]
+    return {m[1]: m[2] for m in reversed(found)}  # the first of several lines for one name
+
+
+def oldest():
+    lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
+    return bounds(line for line in lines if not line.startswith("#"))
+
+
+def same_release(a, b):
+    """Whether 2.0 and 2.0.0 are one release."""
+    a, b = ([int(n) for n in v.split(".")] for v in (a, b))
+    width = max(len(a), len(b))
+    return a + [0] * (width - len(a)) == b + [0] * (width - len(b))
+
+
+def differences(declared, pinned):
+    return {
+        n for n in declared | pinned if not (n in declared and n in pinned and same_release(declared[n], pinned[n]))
+    }
+
+
+def test_oldest_releases_are_the_lower_bounds():
+    declared = bounds(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"])
+    assert differences(declared, oldest()) == set()
+
+
+def test_a_difference_of_bounds_is_found():
+    assert differences({"a": "2.0", "b": "1.1", "c": "1"}, {"a": "2.0.0", "b": "1.2", "d": "1"}) == {"b", "c", "d"}
+
+
+def test_changelog_has_one_unreleased_section():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert text.count("## [Unreleased]") == 1
+
+
+@pytest.mark.parametrize("path", [".ci/run"])
+def test_scripts_are_executable(path):
+    assert os.access(ROOT / path, os.X_OK)

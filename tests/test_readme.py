@@ -1,0 +1,89 @@
+"""README is true: its Python runs and prints what it shows, its set-up commands are those that the checks run."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def files(text):
+    """{name: source} of the blocks that begin with the name of a file."""
+    named = [(re.match(r"# (\w+\.py)\n", block), block) for block in blocks(text, "python")]
+    return {match[1]: block for match, block in named if match}
+
+
+def session(text):
+    """All other Python blocks, as one program."""
+    return "\n".join(block for block in blocks(text, "python") if not re.match(r"# \w+\.py\n", block))
+
+
+def shown(source):
+    """What the comments after each print say it prints: on its line, or alone on the next."""
+    return re.findall(r"^ *print\(.*\)(?:\n| {2,})# (.*)$", source, re.MULTILINE)
+
+
+def test_python_prints_what_is_shown(tmp_path):
+    source = session(README)
+    path = tmp_path / "readme.py"
+    path.write_text(source)
+    done = subprocess.run([sys.executable, "-W", "error", path], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == shown(source)
+    assert len(shown(source)) == len(re.findall(r"^ *print\(", source, re.MULTILINE)) >= 5
+
+
+def test_blocks_and_shown_output_are_found():
+    text = "# x\n```python\nprint(1)  # 1\nif x:\n    print(2)\n# two\n```\n```sh\nls\n```\n"
+    text += "```python\n# model.py\ny = 1\n```\n"
+    assert session(text) == "print(1)  # 1\nif x:\n    print(2)\n# two\n"
+    assert shown(session(text)) == ["1", "two"]
+    assert files(text) == {"model.py": "# model.py\ny = 1\n"}
+    assert blocks(text, "sh") == ["ls\n"]
+
+
+def file_commands():
+    return [block.strip() for block in blocks(README, "sh") if ".py:" in block]
+
+
+@pytest.mark.parametrize("command", file_commands())
+def test_command_on_a_file_runs(command, tmp_path):
+    for name, source in files(README).items():
+        (tmp_path / name).write_text(source)
+    prefix = ".venv/bin/python "
+    assert command.startswith(prefix)
+    arguments = [sys.executable, *command.removeprefix(prefix).split()]
+    done = subprocess.run(arguments, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    for name in ("x", "y"):
+        assert re.search(rf"^\s*{name}\b.*\d", done.stdout, re.MULTILINE), done.stdout
+
+
+def setup_commands(readme, script):
+    """The README lines that .ci/run takes by each of its patterns, and all set-up lines that README shows."""
+    patterns = re.findall(r"\$\(readme_command '(.*)'\)", script)
+    taken = [[line for line in readme.splitlines() if re.fullmatch(pattern, line)] for pattern in patterns]
+    return taken, [block.strip() for block in blocks(readme, "sh") if "venv .venv" in block]
+
+
+def test_ci_runs_both_setup_commands():
+    taken, offered = setup_commands(README, (ROOT / ".ci" / "run").read_text())
+    assert taken == [[command] for command in offered]
+    assert len(offered) == 2
+    assert offered[0].endswith("python -m contad")
+    assert offered[1].endswith("python -m pytest")
+
+
+def test_a_setup_command_that_ci_does_not_run_is_found():
+    script = "a=$(readme_command 'python3 -m venv .* -m contad')\n"
+    readme = "```sh\npython3 -m venv .venv && pip install . && python -m contad --json\n```\n"
+    taken, offered = setup_commands(readme, script)
+    assert taken != [[command] for command in offered]
