@@ -7,6 +7,7 @@
 (3.0, (0.0, 1.0))
 """
 
+from contad import ops
 from contad.dual import Dual
 from contad.errors import (
     ContadError,
@@ -19,9 +20,10 @@ from contad.errors import (
     StaleVariableError,
     UnsupportedError,
 )
+from contad.explain import show_stack
 from contad.functional import derivative, engine_name, grad, jacobian, jvp, value_and_grad, vjp
 from contad.number import primal
-from contad.ops import *  # noqa: F403
+from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rule import scalar_rule
 from contad.stack import (
     gradient,
@@ -34,3 +36,38 @@ from contad.stack import (
     var,
 )
 from contad.var import Var, value_of, value_of_rec
+
+__all__ = [  # noqa: PLE0604  (the rules' names are added)
+    *ops.__all__,
+    "ContadError",
+    "Dual",
+    "ForeignVariableError",
+    "LostDerivativeError",
+    "NestingError",
+    "OtherThreadError",
+    "OutputError",
+    "RuleError",
+    "StaleVariableError",
+    "UnsupportedError",
+    "Var",
+    "derivative",
+    "engine_name",
+    "grad",
+    "gradient",
+    "jacobian",
+    "jvp",
+    "make_callback_var",
+    "nested",
+    "primal",
+    "recover_memory",
+    "reverse_pass_callback",
+    "scalar_rule",
+    "set_zero_adjoints",
+    "show_stack",
+    "stack",
+    "value_and_grad",
+    "value_of",
+    "value_of_rec",
+    "var",
+    "vjp",
+]

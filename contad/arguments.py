@@ -1,11 +1,12 @@
-"""From an argument to a report: its primals as an array, the first offending element, the message. Used by `check`."""
+"""From an argument to a report: one operand, the primals as an array, the first offending element, the message."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.number import Number, is_real, primal
+from contad.errors import UnsupportedError
+from contad.number import Number, is_real, map_numbers, primal
 
 SCALAR = (float, int, Number)
 INTEGER = (int, np.integer, np.bool_)
@@ -14,6 +15,18 @@ INTEGER = (int, np.integer, np.bool_)
 def fail(function: str, name: str, expected: str, got: Any, error: type[Exception] = ValueError) -> NoReturn:
     """Raise in the form of every message: function, argument, expected, got."""
     raise error(f"{function}: {name} must {expected}, got {got}")
+
+
+def operand(function: str, name: str, value: Any) -> Any:
+    """One real number as an operation takes it: a Python float, or a number of some level as it is.
+
+    Raises UnsupportedError, a TypeError, for complex numbers and for what is no number.
+    """
+    if value.__class__ is float or isinstance(value, Number):
+        return value
+    if not is_real(value):
+        fail(function, name, "be a real number", type(value).__name__, UnsupportedError)
+    return float(value)
 
 
 def at(index: tuple[Any, ...], place: str = "index") -> str:
@@ -26,18 +39,9 @@ def at(index: tuple[Any, ...], place: str = "index") -> str:
     return f" at {place} {numbers if len(index) == 1 else f'({numbers})'}" if index else ""
 
 
-def plain(x: Any) -> Any:
-    """x with its primal in place of every variable."""
-    if isinstance(x, (list, tuple)):
-        return [plain(element) for element in x]
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        return np.frompyfunc(primal, 1, 1)(x)
-    return primal(x)
-
-
 def array(function: str, name: str, value: Any, expected: str = "be real", kinds: str = "biuf") -> Any:
     """The primals as an array whose dtype is one of `kinds` (NumPy's letters for bool, int, unsigned, float)."""
-    x = plain(value)
+    x = map_numbers(primal, value) if "f" in kinds else value
     try:
         a = np.asarray(x)
         if a.dtype.kind in kinds:
@@ -47,7 +51,7 @@ def array(function: str, name: str, value: Any, expected: str = "be real", kinds
         fail(function, name, "be rectangular", "nested lists of unequal lengths")
     for index, element in np.ndenumerate(a):
         if not (is_real(element) if "f" in kinds else isinstance(element, INTEGER)):
-            got = type(value if isinstance(value, Number) else element).__name__
+            got = element.kind if isinstance(element, Number) else type(element).__name__
             fail(function, name, expected, got + at(index), TypeError)
     return a.astype(np.float64)
 
@@ -149,8 +153,10 @@ def require_increasing(function: str, name: str, a: Any, holds: Callable[[Any, A
 
 
 def between(x: Any, low: Any, high: Any) -> Any:
+    """Whether low < x < high, on numbers and arrays alike."""
     return (low < x) & (x < high)
 
 
 def within(x: Any, low: Any, high: Any) -> Any:
+    """Whether low <= x <= high, on numbers and arrays alike."""
     return (low <= x) & (x <= high)

@@ -57,7 +57,8 @@ class Body:
         tree = ast.parse(textwrap.dedent("".join(lines)))
         ast.increment_lineno(tree, start - 1)
         definition = tree.body[0]
-        assert isinstance(definition, ast.FunctionDef)
+        if not isinstance(definition, ast.FunctionDef):
+            raise self._error(definition, "a body is written with def")
         statements = definition.body
         if isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
             statements = statements[1:]
@@ -88,6 +89,7 @@ class Body:
         return RuleError(f"{self.function.__code__.co_filename}:{line}: {self.function.__name__}: {message}")
 
     def _check(self, expression: ast.expr, local: set[str]) -> None:
+        called: set[ast.AST] = set()  # a call is walked before the name that it calls
         for node in ast.walk(expression):
             if not isinstance(node, _EXPRESSIONS):
                 raise self._error(node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops")
@@ -96,12 +98,13 @@ class Body:
                     raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
             if isinstance(node, ast.Name) and node.id not in local:
                 self.resolve(node)
-            if isinstance(node, ast.Attribute) and not isinstance(self.resolve(node), float):
+            if isinstance(node, ast.Attribute) and node not in called and not isinstance(self.resolve(node), float):
                 raise self._error(node, f"{ast.unparse(node)} is not a number")
             if isinstance(node, ast.Call):
                 target = self.resolve(node.func)
                 if node.keywords or not (hasattr(target, "partial") or getattr(target, "is_select", False)):
                     raise self._error(node, f"{ast.unparse(node.func)} is not a rule; bodies call only contad.ops and select")
+                called.update(ast.walk(node.func))
 
     def resolve(self, node: ast.expr) -> Any:
         """The object that a global name, a captured name or a module attribute in the body stands for."""
@@ -109,6 +112,8 @@ class Body:
             base = self.resolve(node.value)
             if not isinstance(base, ModuleType):
                 raise self._error(node, f"{ast.unparse(node)} is not a constant of a module")
+            if not hasattr(base, node.attr):
+                raise self._error(node, f"{ast.unparse(node)} is not defined")
             return getattr(base, node.attr)
         if not isinstance(node, ast.Name):
             raise self._error(node, f"{ast.unparse(node)} is not a name")

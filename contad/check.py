@@ -104,6 +104,11 @@ def real(function: str, name: str, value: Any) -> None:
         arg.array(function, name, value)
 
 
+def real_number(function: str, name: str, value: Any) -> None:
+    """One real number, variable or dual: what every scalar operation takes."""
+    arg.operand(function, name, value)
+
+
 def integer(function: str, name: str, value: Any) -> None:
     """Every element is an integer by type; True and False count as 1 and 0."""
     if not isinstance(value, arg.INTEGER):

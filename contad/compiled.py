@@ -60,7 +60,7 @@ _held: list[Any] = []
 
 
 def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
-    """The module of generated source called `name`, made once for given contents of the files it depends on.
+    """The module of generated source called `name`, made once for given contents of what it depends on (files or text).
 
     A truncated or altered file is written again, and unreadable machine code is compiled again.
     """

@@ -1,4 +1,4 @@
-"""Derivatives by finite differences, with an estimate of their error: the reference that rules and engines are checked by."""
+"""Derivatives by finite differences, with an estimate of their error: what rules and engines are checked against."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ EPSILON = 2.0**-52
 
 
 class Difference(NamedTuple):
-    """A derivative by differences and a bound on its error, in the shape of the function's result.
+    """A derivative by differences and an estimate of its error, in the shape of the function's result.
 
-    The error is an estimate: how far neighbouring extrapolations differ, plus rounding. It is inf where nothing converged.
+    The error is how far neighbouring extrapolations differ, plus rounding. It is inf where nothing converged.
     """
 
     value: Any
@@ -24,9 +24,9 @@ class Difference(NamedTuple):
 def derivative_by_differences(f: Callable[[float], Any], x: float) -> Difference:
     """df/dx at x of a function of one number that returns a number or an array.
 
-    Central differences at falling steps h, extrapolated to h = 0 by Richardson's scheme for even powers of h; of all entries
-    of the table the one with the smallest error estimate is taken, so that steps which leave the domain of f, or reach over
-    a kink or jump, are ignored. An f that raises ValueError or ArithmeticError counts as nan.
+    Central differences at falling steps h, extrapolated to h = 0 by Richardson's scheme in even powers of h. Of all
+    entries of the table the one with the smallest error estimate is taken, so that steps that leave the domain of f, or
+    reach over a kink or jump, are ignored. An f that raises ValueError or ArithmeticError counts as nan.
 
     Cost:    at most 48 evaluations of f, typically 12.
     Ref:     Ridders (1982), Adv. Eng. Software 4(2), 75-76; Press et al. (2007), section 5.7.

@@ -36,4 +36,4 @@ def show_stack(of: ChainStack | None = None) -> str:
 
 def _text(x: Any) -> str:
     """Six digits; a number of an outer level is marked by its kind."""
-    return f"{primal(x):.6g}" + (f":{type(x).__name__}" if isinstance(x, Number) else "")
+    return f"{primal(x):.6g}" + (f":{x.kind}" if isinstance(x, Number) else "")

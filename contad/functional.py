@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from contad.arguments import operand
 from contad.dual import Dual, forward_level
 from contad.engines import DEFAULT, engine as engine_class
 from contad.errors import OutputError
-from contad.number import constant
 from contad.stack import ChainStack, opened
 from contad.trees import Tree, activated, array_of, assembled, elements, flatten, lowered, output_leaves, scalar_output
 from contad.var import Var
@@ -36,8 +36,8 @@ class _Gradient:
             raise TypeError(f"{transform}: f must be a function, got {type(f).__name__}")
         functools.update_wrapper(self, f, updated=())
         self.f = f
-        self.name = getattr(f, "__name__", type(f).__name__)
-        self.what = f"{transform}: {self.name}"
+        self.run = _runnable(f)
+        self.what = f"{transform}: {_name(f)}"
         self.argnums = _argnums(transform, argnums)
         self.single = isinstance(argnums, int)
         self.has_aux = has_aux
@@ -54,10 +54,10 @@ class _Gradient:
         return _remake, (make, self.f, argnums, self.has_aux, self.engine)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _positional(self.f, self.what, self.argnums, args, kwargs)
+        args, kwargs = _positional(self.run, self.what, self.argnums, args, kwargs)
         with opened(self.stack_class) as s:
             active, trees = _activate(s, self.what, self.argnums, args)
-            y = self.f(*active, **kwargs)
+            y = self.run(*active, **kwargs)
             y, aux = _split_aux(y, self.has_aux, self.what)
             y = scalar_output(y, self.what)
             cotangents = _pull(s, trees, _seeds(s, [y], [1.0], self.what))
@@ -105,7 +105,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     >>> value, pullback((1.0, 10.0))
     ((6.0, 5.0), (13.0, 12.0))
     """
-    what = f"vjp: {getattr(f, '__name__', f)}"
+    what = f"vjp: {_name(f)}"
+    f = _runnable(f)
     with opened(engine_class(engine)) as s:
         active, trees = _activate(s, what, range(len(primals)), primals)
         y, aux = _split_aux(f(*active), has_aux, what)
@@ -122,7 +123,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
             if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
                 raise TypeError(f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}")
             ys += elements(leaf)
-            seeds += [constant(x, what, "cotangent") for x in elements(z_bar)]
+            seeds += [operand(what, "a cotangent", x) for x in elements(z_bar)]
         return tuple(_pull(s, trees, _seeds(s, ys, seeds, what)))
 
     value = result.unflatten([lowered(leaf, s) for leaf in leaves])
@@ -140,7 +141,8 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     [[3.0, 2.0], [1.0, 1.0]]
     """
     numbers = _argnums("jacobian", argnums)
-    what = f"jacobian: {getattr(f, '__name__', f)}"
+    what = f"jacobian: {_name(f)}"
+    f = _runnable(f)
 
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = _positional(f, what, numbers, args, kwargs)
@@ -159,7 +161,8 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
     (6.0, 4.0)
     """
-    what = f"jvp: {getattr(f, '__name__', f)}"
+    what = f"jvp: {_name(f)}"
+    f = _runnable(f)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or len(primals) != len(tangents):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
     with forward_level() as level:
@@ -172,7 +175,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
             for leaf, leaf_dot in zip(x.leaves, x_dot.leaves, strict=True):
                 if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):
                     raise TypeError(f"{what}: a tangent must have its primal's shape, {getattr(leaf, 'shape', ())}")
-                directions = iter([constant(t, what, "tangent") for t in elements(leaf_dot)])
+                directions = iter([operand(what, "a tangent", t) for t in elements(leaf_dot)])
                 leaves.append(activated(leaf, lambda v, d=directions: level.dual(v, next(d)), what))
             active.append(x.unflatten(leaves))
         y, aux = _split_aux(f(*active), has_aux, what)
@@ -194,13 +197,15 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     12.0
     """
 
+    run = _runnable(f)
+
     def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _positional(f, f"derivative: {getattr(f, '__name__', f)}", (argnum,), args, kwargs)
+        args, kwargs = _positional(run, f"derivative: {_name(f)}", (argnum,), args, kwargs)
 
         def along(x: Any) -> Any:
-            return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+            return run(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
 
-        along.__name__ = getattr(f, "__name__", "f")
+        along.__name__ = _name(f)
         return jvp(along, (args[argnum],), (1.0,))[1]
 
     return derivative_of_f
@@ -224,6 +229,20 @@ def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux:
 
 def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:
     return make(f, argnums, has_aux=has_aux, engine=engine)
+
+
+def _name(f: Function) -> str:
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def _runnable(f: Function) -> Function:
+    """f as eager engines run it: for a Numba dispatcher, a rewritten copy of its Python function."""
+    if hasattr(f, "py_func"):
+        from contad.dispatcher import is_dispatcher, python_twin
+
+        if is_dispatcher(f):
+            return python_twin(f)
+    return f
 
 
 def _argnums(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:

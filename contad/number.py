@@ -13,6 +13,7 @@ import numpy as np
 
 from contad.errors import LostDerivativeError, UnsupportedError
 
+
 class Number:
     """A scalar that carries derivative information; the common base of `Var` and `Dual`."""
 
@@ -120,22 +121,6 @@ def primal(x: Any) -> Any:
 def is_real(x: Any) -> bool:
     """Whether x is a plain real number: Python or NumPy, int, float or bool."""
     return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
-
-
-def constant(x: Any, function: str, argument: str) -> Any:
-    """x as the operand of an active operation: a Python float, or the number of another level as it is.
-
-    Raises UnsupportedError for complex numbers and for what is no number at all.
-    """
-    if x.__class__ is float or isinstance(x, Number):
-        return x
-    if is_real(x):
-        return float(x)
-    if isinstance(x, (complex, np.complexfloating)):
-        raise UnsupportedError(
-            f"{function}: {argument} must be real, got {type(x).__name__}; complex numbers are not differentiated"
-        )
-    raise UnsupportedError(f"{function}: {argument} must be a number, got {type(x).__name__}")
 
 
 def scale(d: Any, p: Any) -> Any:

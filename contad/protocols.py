@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+import contad.ops  # noqa: F401  (registers the operators)
 from contad.errors import UnsupportedError
 from contad.number import Number, primal
-import contad.ops  # noqa: F401  (registers the operators)
 from contad.rule import ScalarRule, rule, rule_of_ufunc, rules
 
 # Functions of the primal alone: their results carry no derivative.

@@ -12,9 +12,10 @@ from typing import Any, overload
 
 import numpy as np
 
+from contad.arguments import operand
 from contad.body import Body
 from contad.errors import RuleError, UnsupportedError
-from contad.number import Number, constant, is_real
+from contad.number import Number, is_real
 
 ARITHMETIC_ERRORS = (ValueError, OverflowError, ZeroDivisionError)
 CONTAINERS = (list, tuple, dict)
@@ -106,17 +107,17 @@ class ScalarRule:
         if len(args) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
         if any(isinstance(x, CONTAINERS) for x in args):
-            return _map_containers(self, args)
+            return map_containers(self, args)
         if any(isinstance(x, np.ndarray) for x in args):
             return self._elementwise(args)
         if any(isinstance(x, Number) for x in args):
             self._implement(args)
-            numbers = [constant(x, self.name, name) for x, name in zip(args, self.argument_names, strict=True)]
+            numbers = [operand(self.name, name, x) for x, name in zip(args, self.argument_names, strict=True)]
             return owner_of(self.name, numbers).apply(self, numbers)
         if any(isinstance(x, np.floating) for x in args) and all(map(is_real, args)):
             # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
             return np.float64(self.evaluate(*map(float, args)))
-        return self.evaluate(*(constant(x, self.name, n) for x, n in zip(args, self.argument_names, strict=True)))
+        return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
 
     def operate(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
@@ -137,7 +138,7 @@ class ScalarRule:
                     self.reflected[cls] = reflected
 
     def _elementwise(self, args: tuple[Any, ...]) -> Any:
-        arrays = [np.asarray(x) if not isinstance(x, Number) else _boxed(x) for x in args]
+        arrays = [np.asarray(x) if not isinstance(x, Number) else boxed(x) for x in args]
         if any(a.dtype == object for a in arrays):
             return np.frompyfunc(self, self.arity, 1)(*arrays)
         if any(a.dtype.kind not in "fiub" for a in arrays):
@@ -146,13 +147,13 @@ class ScalarRule:
         return np.asarray(result, dtype=float)
 
 
-def _boxed(x: Any) -> np.ndarray:
+def boxed(x: Any) -> np.ndarray:
     box = np.empty((), object)
     box[()] = x
     return box
 
 
-def _map_containers(rule: ScalarRule, args: tuple[Any, ...]) -> Any:
+def map_containers(rule: ScalarRule, args: tuple[Any, ...]) -> Any:
     """Apply a rule over nested lists, tuples and dicts; a number meets every element of a container."""
     shapes = [x for x in args if isinstance(x, CONTAINERS)]
     first = shapes[0]

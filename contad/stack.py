@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, NamedTuple, NoReturn
 
+from contad.arguments import operand
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError, StaleVariableError
-from contad.number import constant
 from contad.var import Var
 
 _next_level = itertools.count(1).__next__
@@ -73,7 +73,7 @@ class Adjoints:
     def add(self, x: Var, v: Any) -> None:
         """x_bar += v; v is a number, of an outer level when gradients are nested."""
         cell = self._cell(x, "adj.add")
-        self._cells[cell] = self._cells[cell] + constant(v, "adj.add", "v")
+        self._cells[cell] = self._cells[cell] + operand("adj.add", "v", v)
 
 
 class ChainStack(Level):
@@ -259,7 +259,7 @@ def var(value: float) -> Var:
     >>> var(10.3).value
     10.3
     """
-    return stack().variable(constant(value, "var", "value"))
+    return stack().variable(operand("var", "value", value))
 
 
 def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
@@ -284,7 +284,7 @@ def make_callback_var(value: float, f: Callable[[Var, Adjoints], None]) -> Var:
     ...     gradient(z, [x])
     [6.0]
     """
-    z = stack().push_callback(lambda adj: f(z, adj), constant(value, "make_callback_var", "value"))
+    z = stack().push_callback(lambda adj: f(z, adj), operand("make_callback_var", "value", value))
     return z
 
 
@@ -302,7 +302,7 @@ def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
     (29.66, [2.2, 20.6])
     """
     if not isinstance(y, Var):
-        constant(y, "gradient", "y")
+        operand("gradient", "y", y)
         return [0.0 for _ in xs]
     y._owner.check_usable("gradient")
     return y._owner.gradient(y, xs)

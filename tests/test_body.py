@@ -10,7 +10,7 @@ from contad.errors import RuleError
 from contad.rule import rules
 
 
-def planted(folder, body, imports="import math\nfrom contad.ops.arithmetic import multiply\n"):
+def planted(folder, body, imports="import contad, math\nfrom contad.ops.arithmetic import multiply\n"):
     """A Body read from a file whose line 4 is `def planted_partials(z, x, y):` and whose line 5 begins the body."""
     path = folder / "planted_rule.py"
     path.write_text(
@@ -52,6 +52,9 @@ def test_every_registered_body_passes_the_lint(rule):
         ("return y, nowhere", 5, "the name nowhere is not defined"),
         ("t = later\nlater = x\nreturn t, later", 5, "the name later is not defined"),
         ("return y, math.floor", 5, "math.floor is not a number"),
+        ("return y, contad.ops", 5, "contad.ops is not a number"),
+        ("return y, contad.multiplied(x, y)", 5, "contad.multiplied is not defined"),
+        ("return y, multiply(x, math.floor)", 5, "math.floor is not a number"),
     ],
 )
 def test_a_bad_body_is_refused_by_file_and_line(tmp_path, body, line, message):
@@ -67,6 +70,7 @@ def test_a_bad_body_is_refused_by_file_and_line(tmp_path, body, line, message):
     ("body", "names"),
     [
         ("return y, x", []),
+        ("return contad.multiply(x, y), contad.ops.multiply(x, 2.0)", []),
         ('"""A docstring."""\nt = multiply(x, y)\nreturn t * y ** 2, t', ["t"]),
         ("t = -x * math.pi\nu = (t > 0) * t\nreturn u, t", ["t", "u"]),
     ],

@@ -72,6 +72,18 @@ def test_a_rule_without_test_is_caught():
     assert rules_without_test(text) == ["2. Loose."]
 
 
-def test_commands_name_scripts_that_exist():
-    scripts = re.findall(r"(?:benchmarks|tests|examples)/[\w/]+\.py", CONTRIBUTING)
-    assert [script for script in scripts if not (ROOT / script).exists()] == []
+def missing_modules(text, root=ROOT):
+    """The modules of this repository that a text runs with `python -m` and that do not exist."""
+    modules = re.findall(r"python -m ((?:tests|benchmarks|contad)\b[\w.]*)", text)
+    paths = [root.joinpath(*module.split(".")) for module in modules]
+    return [m for m, p in zip(modules, paths, strict=True) if not (p.with_suffix(".py").exists() or p.is_dir())]
+
+
+def test_commands_run_modules_that_exist():
+    assert missing_modules(CONTRIBUTING) == []
+
+
+def test_a_missing_module_is_caught(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "a.py").touch()
+    assert missing_modules("python -m tests.a -x, python -m tests.b; python -m pytest", tmp_path) == ["tests.b"]

@@ -15,13 +15,13 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # Bottom to top; a module imports from its own layer and from those below it.
 LAYERS = (
     ("errors",),
-    ("number", "arguments", "check", "compiled", "trees"),
+    ("number", "arguments", "check", "compiled", "differences", "trees"),
     ("body", "var", "dual", "stack"),
     ("rule",),
     ("ops",),
     ("protocols",),
     ("engines",),
-    ("functional", "explain", "testing", "table"),
+    ("functional", "explain", "specimen", "legs", "testing", "table"),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -3,6 +3,7 @@
 import os
 import re
 import tomllib
+import warnings
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,10 @@ def test_changelog_has_one_unreleased_section():
     assert text.count("## [Unreleased]") == 1
 
 
-@pytest.mark.parametrize("path", [".ci/run"])
-def test_scripts_are_executable(path):
-    assert os.access(ROOT / path, os.X_OK)
+def test_warnings_are_errors():
+    with pytest.raises(UserWarning):
+        warnings.warn("planted", stacklevel=1)
+
+
+def test_the_check_is_executable():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)

@@ -117,7 +117,8 @@ def assignment(text: str) -> tuple[str, Any]:
     if not equals or not name.strip().isidentifier():
         raise CommandError(f"--at {text}: expected NAME=VALUE")
     try:
-        value: Any = float(literal) if literal.strip().lower().lstrip("+-") in ("nan", "inf") else ast.literal_eval(literal)
+        special = literal.strip().lower().lstrip("+-") in ("nan", "inf")
+        value: Any = float(literal) if special else ast.literal_eval(literal.strip())
         numeric = all(is_real(x) for x in flatten(value).leaves)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         numeric = False
@@ -131,8 +132,8 @@ def bound(
 ) -> Problem:
     """The function with a value for every parameter: from `at`, from its default, or the file's variable of that name.
 
-    Differentiated are the parameters in `wrt`; without it, those with a numeric default or a value in `at`; if there are
-    none, those that the file sets to a float, or else to a list, dict or array of floats.
+    Differentiated are the parameters in `wrt`; without it, those with a numeric default or a value in `at`; if there
+    are none, those that the file sets to a float, or else to a list, dict or array of floats.
     """
     function = function_of(module, path, name)
     label = f"{path}:{name}"
@@ -192,7 +193,8 @@ def components(name: str, value: Any) -> Components:
     found: Components = []
     for leaf_name, leaf in zip(names, tree.leaves, strict=True):
         if isinstance(leaf, np.ndarray):
-            found += [(f"{leaf_name}[{', '.join(map(str, k))}]" if k else leaf_name, x) for k, x in np.ndenumerate(leaf)]
+            for index, x in np.ndenumerate(leaf):
+                found.append((f"{leaf_name}[{', '.join(map(str, index))}]" if index else leaf_name, x))
         else:
             found.append((leaf_name, leaf))
     return found
@@ -222,7 +224,7 @@ def _is_point(value: Any) -> bool:
     """A number, or a container of numbers that are not all integers (a shape, a list of counts)."""
     tree = flatten(value)
     real = bool(tree.leaves) and all(map(_is_number, tree.leaves))
-    return real and (tree.spec is None and not isinstance(value, np.ndarray) or any(map(_is_float, tree.leaves)))
+    return real and (is_real(value) or any(map(_is_float, tree.leaves)))
 
 
 def _is_float(leaf: Any) -> bool:
@@ -236,8 +238,8 @@ def _floats(label: str, name: str, value: Any) -> Any:
         if not _is_number(leaf):
             kind = f"an array of {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
             raise CommandError(
-                f"{label}: {name!r} cannot be differentiated: expected real numbers, or lists, tuples, dicts and arrays "
-                f"of them, got {kind}"
+                f"{label}: {name!r} cannot be differentiated: expected real numbers, or lists, tuples, dicts and "
+                f"arrays of them, got {kind}"
             )
     if not any(map(elements, tree.leaves)):
         raise CommandError(f"{label}: {name!r} cannot be differentiated: there are no numbers in it")

@@ -89,7 +89,8 @@ def generate(cls: type[Var], rule: ScalarRule, record: Recorder) -> tuple[Callab
     fields = {
         "name": f"{rule.name}_{cls.__name__}",
         "operation": rule.name,
-        "value": _VALUES[rule.operator] if rule.operator in _VALUES else f"function({arguments})",
+        # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
+        "value": _VALUES.get(rule.operator or "") or f"{'function' if rule.core else 'evaluate'}({arguments})",
     }
     template = _UNARY if rule.arity == 1 else _BINARY
     for active, indent in (("v", 1),) if rule.arity == 1 else (("vv", 3), ("vc", 2), ("cv", 2)):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import contad.body
-import contad.ops  # noqa: F401  (registers the core rules)
+import contad.ops
 from contad.body import inline
 from contad.compiled import NJIT_OPTIONS, cached_module
 from contad.rule import ScalarRule, rules
@@ -23,9 +23,9 @@ _CODES: dict[tuple[ScalarRule, str], int] = {}
 
 
 def _number_operations() -> None:
-    """Codes for the core rules, in order of registration."""
+    """Codes for the core rules, in order of their names."""
     code = len(VARIANTS)
-    for rule in rules():
+    for rule in sorted(rules(), key=lambda rule: rule.name):
         if rule.core:
             for active in ("v",) if rule.arity == 1 else ("vv", "vc", "cv"):
                 OPERATIONS[code] = rule, active
@@ -98,7 +98,9 @@ def _branch(code: int, rule: ScalarRule, active: str) -> str:
 def compiled_sweep() -> Callable[..., int]:
     """The compiled sweep, from the disk cache where it is there."""
     sources = {rule.function.__code__.co_filename for rule, _ in OPERATIONS.values()}
-    depends = [__file__, contad.body.__file__, *sorted(sources)]
+    # the codes too: a sweep that numbers the operations differently would be silently wrong
+    numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
+    depends = [__file__, contad.body.__file__, *sorted(sources), numbering]
     found: Callable[..., Any] = cached_module("sweep", sweep_source, depends).sweep
     return found
 

@@ -11,17 +11,32 @@ from contad.ops.arithmetic import (
     remainder,
     subtract,
 )
+from contad.ops.beta_functions import beta, betaln
 from contad.ops.elementary import cbrt, hypot, maximum, minimum, reciprocal, sqrt, square
+from contad.ops.error_functions import erf, erfc, erfcx, log_ndtr, ndtr, ndtri
 from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
+from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
 from contad.ops.logic import select, stop_gradient
+from contad.ops.logistic import expit, log1m, log1m_exp, log1p_exp, log_diff_exp, log_expit, logit
 from contad.ops.rounding import ceil, copysign, floor, rint, sign, trunc
 from contad.ops.trigonometric import arccos, arcsin, arctan, arctan2, cos, deg2rad, rad2deg, sin, tan
 
 degrees = rad2deg
 radians = deg2rad
 
+# Stan's names
+inv_logit = expit
+Phi = ndtr
+inv_Phi = ndtri
+lgamma = gammaln
+lbeta = betaln
+log_inv_logit = log_expit
+tgamma = gamma
+std_normal_qf = ndtri
+
 __all__ = [
+    "Phi",
     "absolute",
     "add",
     "arccos",
@@ -31,6 +46,8 @@ __all__ = [
     "arctan",
     "arctan2",
     "arctanh",
+    "beta",
+    "betaln",
     "cbrt",
     "ceil",
     "copysign",
@@ -38,22 +55,44 @@ __all__ = [
     "cosh",
     "deg2rad",
     "degrees",
+    "digamma",
     "divide",
+    "erf",
+    "erfc",
+    "erfcx",
     "exp",
     "exp2",
+    "expit",
     "expm1",
     "floor",
     "floor_divide",
+    "gamma",
+    "gammaln",
     "hypot",
+    "inv_Phi",
+    "inv_logit",
+    "lbeta",
+    "lgamma",
     "log",
+    "log1m",
+    "log1m_exp",
     "log1p",
+    "log1p_exp",
     "log2",
     "log10",
+    "log_diff_exp",
+    "log_expit",
+    "log_inv_logit",
+    "log_ndtr",
     "logaddexp",
+    "logit",
     "maximum",
     "minimum",
     "multiply",
+    "ndtr",
+    "ndtri",
     "negative",
+    "polygamma",
     "power",
     "rad2deg",
     "radians",
@@ -66,9 +105,12 @@ __all__ = [
     "sinh",
     "sqrt",
     "square",
+    "std_normal_qf",
     "stop_gradient",
     "subtract",
     "tan",
     "tanh",
+    "tgamma",
+    "trigamma",
     "trunc",
 ]

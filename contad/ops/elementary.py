@@ -77,7 +77,7 @@ def cbrt(x):
     >>> cbrt(-8.0)
     -2.0
     """
-    return np.cbrt(x)
+    return float(np.cbrt(x))
 
 
 @cbrt.partials

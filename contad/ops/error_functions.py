@@ -5,6 +5,7 @@ import math
 from contad.ops._scipy import special
 from contad.ops.exponential import exp
 from contad.ops.logic import select
+from contad.ops.rounding import rint
 from contad.rule import scalar_rule
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
@@ -64,6 +65,8 @@ def erfcx(x):
     >>> erfcx(10.0)
     0.05614099274382259
     """
+    if abs(x) < 1.0:
+        return math.exp(x * x) * math.erfc(x)
     return float(special().erfcx(x))
 
 
@@ -89,12 +92,12 @@ def erfcx_integral(n, x):
     n = round(n)
     if x * math.sqrt(2.0 * n) < 1.0:
         # The terms of the forward recurrence are positive below 0, and lose little to one another up to here.
-        before, z = TWO_OVER_SQRT_PI, float(special().erfcx(x))
+        before, z = TWO_OVER_SQRT_PI, erfcx.function(x)
         for k in range(1, n + 1):
             before, z = z, (before - 2.0 * x * z) / (2.0 * k)
         return z
     # Backward, the ratio of neighbours forgets a wrong start like exp(-2 x (sqrt(2 k) - sqrt(2 n))).
-    k = n + math.ceil((14.0 / x) * (2.0 * math.sqrt(n) + 14.0 / x)) + 2
+    k = n + math.ceil(16.0 / x * (2.0 * math.sqrt(n) + 16.0 / x)) + 10
     ratio = 1.0 / (x + math.sqrt(x * x + 2.0 * k))
     z = TWO_OVER_SQRT_PI
     while k > 0:
@@ -107,7 +110,7 @@ def erfcx_integral(n, x):
 
 @erfcx_integral.partials
 def erfcx_integral_partials(z, n, x):
-    return 0.0, -2.0 * (n + 1.0) * erfcx_integral(n + 1.0, x)
+    return 0.0, -2.0 * (rint(n) + 1.0) * erfcx_integral(n + 1.0, x)
 
 
 @scalar_rule(ufunc="scipy.special.ndtr", points=[(0.7,), (-1.6,)])

@@ -155,7 +155,7 @@ def logaddexp(x, y):
     >>> logaddexp(1000.0, 1000.0)
     1000.6931471805599
     """
-    return np.logaddexp(x, y)
+    return x + math.log(2.0) if x == y else max(x, y) + math.log1p(math.exp(-abs(x - y)))
 
 
 @logaddexp.partials

@@ -45,6 +45,10 @@ def gammaln(x):
     >>> gammaln(3.5)
     1.2009736023470743
     """
+    if 0.0 < abs(x) < 1e-100:
+        return -math.log(abs(x))  # SciPy overflows
+    if 0.8 < x < 1.2 or 1.8 < x < 2.2:
+        return special().loggamma(complex(x)).real  # accurate at the roots, as SciPy's gammaln is not
     return float(special().gammaln(x))
 
 
@@ -143,7 +147,7 @@ def polygamma_difference(n, x, y):
         return math.nan
     n = round(n)
     if x > 0.0 and total > 0.0:
-        return _signed_drop(n, x, y) if n % 2 == 0 else -_signed_drop(n, x, y)
+        return _between(n, x, total, y) * (-1.0 if n % 2 else 1.0)
     if x <= 0.0 < total:
         return _across(n, x, total)
     if total <= 0.0 < x:
@@ -173,15 +177,16 @@ def _drop(n, x, y):
     t = x + k
     growth = math.log1p(y / t)
     tail = (-math.expm1(-n * growth) / n if n else growth) - 0.5 / t * math.expm1(-(n + 1) * growth)
-    factor = 1.0 / t
-    for j, b in enumerate(EULER_MACLAURIN):
-        factor *= (n + 2 * j + 1) / t if j == 0 else (n + 2 * j) / t * ((n + 2 * j + 1) / t)
-        tail -= b * factor * math.expm1(-(n + 2 * j + 2) * growth)
+    factor = (n + 1) / t / t
+    for j, b in zip(range(n + 2, n + 22, 2), EULER_MACLAURIN, strict=True):
+        tail -= b * factor * math.expm1(-j * growth)
+        factor *= j / t * ((j + 1) / t)
     return total + _over_power(n, n, t) * tail
 
 
-def _signed_drop(n, x, y):
-    return _drop(n, x, y) if y >= 0.0 else -_drop(n, x + y, -y)
+def _between(n, x, t, d):
+    """s_n(x) - s_n(t) where t = x + d."""
+    return _drop(n, x, d) if d >= 0.0 else -_drop(n, t, -d)
 
 
 def _over_power(n, m, x):
@@ -213,7 +218,7 @@ def _across(n, x, total):
     if r == 0.0:
         return math.nan if n else math.inf
     sign = 1.0 if n % 2 else -1.0
-    upper = _pole_difference(n, r, total, total - r) + _signed_drop(n, 1.0 + total, r - total)
+    upper = _pole_difference(n, r, total, total - r) + _between(n, 1.0 + total, 1.0 + r, r - total)
     return sign * (upper - sign * _drop(n, 1.0 - r, m))
 
 
@@ -226,5 +231,5 @@ def _below(n, x, y):
     if r == 0.0 or t == 0.0:
         return math.nan
     sign = 1.0 if n % 2 else -1.0
-    upper = _pole_difference(n, r, t, d) - _signed_drop(n, 1.0 + r, d)
-    return sign * upper + _signed_drop(n, 1.0 - t, d) - _signed_drop(n, 1.0 - total, y)
+    upper = _pole_difference(n, r, t, d) - _between(n, 1.0 + r, 1.0 + t, d)
+    return sign * upper + _between(n, 1.0 - t, 1.0 - r, d) - _between(n, 1.0 - total, 1.0 - x, y)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.number import Number, primal
-from contad.rule import CONTAINERS, _boxed, _map_containers
+from contad.rule import CONTAINERS, boxed, map_containers
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -32,9 +32,9 @@ select.name = "select"  # type: ignore[attr-defined]
 def _select(condition: Any, x: Any, y: Any) -> Any:
     args = (condition, x, y)
     if any(isinstance(a, CONTAINERS) for a in args):
-        return _map_containers(select, args)  # type: ignore[arg-type]
+        return map_containers(select, args)  # type: ignore[arg-type]
     if any(isinstance(a, np.ndarray) for a in args):
-        return np.where(*(_boxed(a) if isinstance(a, Number) else a for a in args))
+        return np.where(*(boxed(a) if isinstance(a, Number) else a for a in args))
     return x if condition else y
 
 

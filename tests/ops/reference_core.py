@@ -63,12 +63,13 @@ REFERENCE = {
     "arctanh": mp.atanh,
 }
 
-# Far beyond overflow and underflow mpmath takes long; a quotient of more digits than the reference carries has no floor
-# there; a signed zero has no mpmath form.
+# Far beyond overflow and underflow mpmath takes long; a quotient of many digits has no floor that a difference could
+# follow; a signed zero has no mpmath form.
 DOMAIN = {
-    "floor_divide": lambda x, y: y != 0.0 and abs(x / y) < 1e60,
-    "remainder": lambda x, y: y != 0.0 and abs(x / y) < 1e60,
+    "floor_divide": lambda x, y: y != 0.0 and 1e-60 < abs(x / y) < 1e15,
+    "remainder": lambda x, y: y != 0.0 and 1e-60 < abs(x / y) < 1e60,
     "copysign": lambda x, y: y != 0.0,
+    "arctan2": lambda y, x: y != 0.0 or x > 0.0,
     "power": lambda x, y: x == 0.0 or abs(y * math.log(abs(x))) < 1e5,
 }
 

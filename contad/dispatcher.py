@@ -1,0 +1,197 @@
+"""The Python function behind a Numba dispatcher, rewritten so that eager engines can run it on variables.
+
+Globals and captured values are read as Numba freezes them. `math` and `np` resolve through contad (math.exp is ops.exp, np.zeros
+makes an array that can hold variables), njit callees are rewritten likewise, and division follows the dispatcher's
+error model. The user's function is not touched.
+"""
+
+import ast
+import builtins
+import inspect
+import math
+import textwrap
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad import ops
+from contad.errors import UnsupportedError
+from contad.number import Number, primal
+
+_DIVISIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
+
+
+def is_dispatcher(f: Any) -> bool:
+    """Whether f was made by numba.njit or numba.jit."""
+    return hasattr(f, "py_func") and hasattr(f, "targetoptions") and type(f).__module__.startswith("numba.")
+
+
+def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any]:
+    """A Python function that computes what the dispatcher f computes, on numbers of any kind.
+
+    Raises UnsupportedError where the source of f, or of an njit function it calls, cannot be read.
+    """
+    made = {} if made is None else made
+    if id(f) in made:
+        return made[id(f)]
+    function = f.py_func
+    code = function.__code__
+    error_model = f.targetoptions.get("error_model", "python")
+    twin_globals: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
+    factory = _compiled_factory(function, code)
+    exec(factory, twin_globals)
+
+    # A recursive function meets itself while it is being made.
+    made[id(f)] = lambda *args, **kwargs: twin(*args, **kwargs)
+    closure = inspect.getclosurevars(function)
+    captured = {name: _translated(value, made) for name, value in closure.nonlocals.items()}
+    names = _global_names(code)
+    for name in names & function.__globals__.keys():
+        twin_globals[name] = _translated(function.__globals__[name], made)
+    if "float" in names and "float" not in function.__globals__:
+        twin_globals["float"] = _as_float
+    for operation in _DIVISIONS.values():
+        twin_globals[f"__contad_{operation}"] = _division(getattr(np, operation), error_model)
+    twin: Callable[..., Any] = twin_globals["__contad_factory"](*(captured.get(name) for name in code.co_freevars))
+    twin.__defaults__ = function.__defaults__
+    twin.__kwdefaults__ = function.__kwdefaults__
+    made[id(f)] = twin
+    return twin
+
+
+def _compiled_factory(function: Any, code: types.CodeType) -> types.CodeType:
+    """A function of the captured values that returns the rewritten function, compiled with the user's lines."""
+    try:
+        lines, start = inspect.getsourcelines(function)
+    except OSError:
+        raise UnsupportedError(
+            f"{code.co_filename}:{code.co_firstlineno}: the source of the njit function {function.__name__} cannot be read; "
+            "define it in a file, or differentiate a plain Python function"
+        ) from None
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise UnsupportedError(
+            f"{code.co_filename}:{start}: njit of a lambda or an expression is not rewritten; write it as a function"
+        )
+    definition.decorator_list = []
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
+    _Divisions().visit(definition)
+    factory = ast.parse(f"def __contad_factory({', '.join(code.co_freevars)}):\n    return {definition.name}").body[0]
+    assert isinstance(factory, ast.FunctionDef)
+    factory.body.insert(0, definition)
+    module = ast.Module([factory], [])
+    ast.fix_missing_locations(module)
+    ast.increment_lineno(module, start - 1)
+    return compile(module, code.co_filename, "exec")
+
+
+class _Divisions(ast.NodeTransformer):
+    """Replaces / // % by calls, so that they can follow Numba's error model."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        return self._call(node.op, node.left, node.right) or node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            # a[i] /= x evaluates a and i once; Python's own in-place division serves, with Python's zero division
+            return node
+        call = self._call(node.op, ast.Name(node.target.id, ast.Load()), node.value)
+        return ast.copy_location(ast.Assign([node.target], call), node) if call is not None else node
+
+    def _call(self, op: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr | None:
+        operation = _DIVISIONS.get(type(op))
+        if operation is None:
+            return None
+        call = ast.Call(ast.Name(f"__contad_{operation}", ast.Load()), [left, right], [])
+        return ast.copy_location(call, left)
+
+
+def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
+    def divide(x: Any, y: Any) -> Any:
+        if error_model == "python" and not isinstance(y, np.ndarray) and primal(y) == 0 and not isinstance(x, np.ndarray):
+            raise ZeroDivisionError("division by zero")
+        if isinstance(x, int) and isinstance(y, int) and ufunc is not np.true_divide and y:
+            return x // y if ufunc is np.floor_divide else x % y  # counters stay Python integers
+        with np.errstate(all="ignore"):
+            z = ufunc(x, y)
+        return float(z) if isinstance(z, np.floating) else z
+
+    return divide
+
+
+def _as_float(x: Any) -> Any:
+    return x if isinstance(x, Number) else float(x)
+
+
+def _global_names(code: types.CodeType) -> set[str]:
+    """The names a function and the functions inside it may look up."""
+    names = set(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            names |= _global_names(inner)
+    return names
+
+
+class _Module:
+    """`math` or `numpy` as a rewritten function sees it: contad's operations first."""
+
+    def __init__(self, module: types.ModuleType, replaced: dict[str, Any]) -> None:
+        self._module = module
+        self._replaced = replaced
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._replaced[name]
+        except KeyError:
+            return getattr(self._module, name)
+
+
+def _creation(name: str) -> Callable[..., Any]:
+    """np.zeros and its kin with room for variables: float arrays become object arrays of floats."""
+    create = getattr(np, name)
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        if name in ("full", "full_like") and isinstance(args[1], Number):
+            array = np.empty(np.shape(args[0]) if name == "full_like" else args[0], object)
+            array.fill(args[1])
+            return array
+        if name.endswith("_like") and args[0].dtype == object and "dtype" not in kwargs:
+            kwargs["dtype"] = float
+        array = create(*args, **kwargs)
+        return array.astype(object) if array.dtype.kind == "f" else array
+
+    return made
+
+
+_MATH = {
+    name: getattr(ops, name)
+    for name in ["exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians"]
+}
+_MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
+_MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
+_MATH.update(
+    {name: lambda x, f=getattr(math, name): f(primal(x)) for name in ("floor", "ceil", "trunc", "isnan", "isinf", "isfinite")}
+)
+_NUMPY = {
+    name: _creation(name)
+    for name in ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like")
+}
+_REPLACED = {id(getattr(math, name)): value for name, value in _MATH.items() if hasattr(math, name)}
+_REPLACED.update({id(getattr(np, name)): value for name, value in _NUMPY.items()})
+
+
+def _translated(value: Any, made: dict[int, Any]) -> Any:
+    """A global or captured value as the rewritten function sees it."""
+    if value is math:
+        return _Module(math, _MATH)
+    if value is np:
+        return _Module(np, _NUMPY)
+    if is_dispatcher(value):
+        return python_twin(value, made)
+    return _REPLACED.get(id(value), value)

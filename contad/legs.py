@@ -1,0 +1,249 @@
+"""The legs of `expect_ad`: each compares one promise with an independent source, and fails by AssertionError."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.differences import gradient_by_differences
+from contad.functional import grad, jacobian, jvp, vjp
+from contad.specimen import FEW, FORWARD, Function, Specimen, combined, filled, numbers_of, outcome, weights
+from contad.trees import elements, flatten
+
+SPECIAL_VALUES = (0.0, -0.0, math.inf, -math.inf, math.nan)
+
+Ways = Sequence[str]  # the names of engines, and FORWARD
+
+
+# ---- value and errors ------------------------------------------------------------------------------------------------
+def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[float], expected: str) -> None:
+    """Every engine raises what the plain call raises at these numbers."""
+    for way in ways:
+        _, got = outcome(s.gradient(s.flat, way), *numbers)
+        if got != expected:
+            s.fail(leg, way, "", expected, got or "no exception")
+        s.count(leg)
+
+
+def check_value(s: Specimen, ways: Ways) -> None:
+    """Every engine gives the plain value."""
+    expected = s.results(s.plainly(s.f, s.rebuilt(s.numbers)))
+    for way in ways:
+        got = s.run("value", way, _value_by, s, way, s.args)
+        s.equal("value", way, "", len(got), len(expected))
+        for a, b in zip(got, expected, strict=True):
+            s.equal("value", way, "", a, b, s.tolerances.value * abs(b))
+
+
+def _value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
+    if way == FORWARD:
+        return s.results(jvp(s.f, args, s.rebuilt(0.0 for _ in s.numbers))[0])
+    return s.results(vjp(s.f, *args, engine=way)[0])
+
+
+# ---- derivatives of any order ----------------------------------------------------------------------------------------
+def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
+    """Every derivative up to `order`, against differences of the one below; returns the gradient."""
+    return _derivatives(s, ways, s.flat, (), order, zero_gradient)
+
+
+def _derivatives(
+    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], order: int, zero_gradient: bool | None
+) -> np.ndarray:
+    """The derivatives of g, which is f differentiated in the inner ways; then those of each of them."""
+    t, x = s.tolerances, np.array(s.numbers)
+    found = gradient_by_differences(lambda v: s.plainly(g, v), s.numbers)
+    terms = [abs(v) for v in (float(s.plainly(g, s.numbers)), *(found.value * x)) if math.isfinite(v)]
+    size = max(terms, default=0.0) / np.where(x == 0.0, 1.0, np.abs(x))
+    slack = 10.0 * found.error + t.negligible * size
+    resolved = 10.0 * found.error <= np.maximum(t.resolved * np.abs(found.value), t.negligible * size)
+    if not (np.all(resolved) or s.nan):
+        k = int(np.argmin(resolved))
+        got = f"{found.value[k]} +- {found.error[k]:.0e}; choose another point, or declare nan"
+        s.fail(_leg(inner, FORWARD), _label(inner), s.labels[k], "finite differences that converge", got)
+    if zero_gradient is not None and not s.nan:
+        if zero_gradient != bool(np.all(np.abs(found.value) <= slack)):
+            what = "that is zero, as declared" if zero_gradient else "other than zero, or zero_gradient=True"
+            s.fail("vacuity", "", "", f"a gradient {what}", found.value.tolist())
+        s.count("vacuity")
+    results: list[np.ndarray] = []
+    for way in ways:
+        leg, label = _leg(inner, way), _label((*inner, way))
+        results.append(np.array(s.run(leg, label, s.gradient(g, way), *s.numbers), dtype=float))
+        first = results[0]
+        for derivative, direction in zip(results[-1], s.directions(way), strict=True):
+            name, width = s.along(direction), np.abs(direction)
+            if np.all(resolved[direction != 0.0]):
+                expected = _dot(direction, found.value)
+                s.equal(leg, label, name, derivative, expected, t.differences * abs(expected) + _dot(width, slack))
+            if len(results) > 1 and len(first) == len(x):
+                allowed = t.agreement * _dot(width, np.abs(first)) + t.rounding * _dot(width, size)
+                s.equal("agreement", label, name, derivative, _dot(direction, first), allowed)
+    if len(inner) + 1 < order:
+        for way in ways:
+            d = s.gradient(g, way)
+            _derivatives(s, ways, lambda *v, d=d: combined(d(*v)), (*inner, way), order, None)
+    return results[0]
+
+
+def _dot(direction: np.ndarray, gradient: np.ndarray) -> float:
+    """<direction, gradient>, where zeros of the direction leave out an infinite derivative."""
+    used = direction != 0.0
+    return float(direction[used] @ gradient[used])
+
+
+def _leg(inner: tuple[str, ...], way: str) -> str:
+    if inner:
+        return "hessian" if len(inner) == 1 else f"order {len(inner) + 1}"
+    return "jvp" if way == FORWARD else "gradient"
+
+
+def _label(ways: Ways) -> str:
+    return " over ".join(reversed(ways))
+
+
+def check_jacobian(s: Specimen, ways: Ways) -> None:
+    """Every derivative of several results against differences."""
+    z = s.plainly(s.f, s.rebuilt(s.numbers))
+    if flatten(z).spec is None and np.ndim(z) == 0:
+        s.report.skipped["jacobian"] = "one result"
+        return
+    found = gradient_by_differences(lambda v: s.results(s.plainly(s.f, s.rebuilt(v))), s.numbers)
+    heights = [len(elements(leaf)) for leaf in flatten(z).leaves]
+    widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
+    for way in ways:
+        if way != FORWARD:
+            made = s.run("jacobian", way, jacobian(s.f, tuple(range(len(s.args))), engine=way), *s.args)
+            blocks = iter(flatten(made).leaves)
+            matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])
+            for (i, k), a in np.ndenumerate(matrix):
+                expected, error = found.value[i, k], found.error[i, k]
+                allowed = s.tolerances.differences * abs(expected) + 10.0 * error
+                s.equal("jacobian", way, f"{s.labels[k]} (result {i})", a, expected, allowed)
+
+
+def check_product(s: Specimen, ways: Ways) -> None:
+    """<z_bar, J x_dot> = <J^T z_bar, x_dot>."""
+    x_dot = weights(len(s.numbers))
+    z_dot = s.results(s.run("product", FORWARD, jvp, s.f, s.args, s.rebuilt(x_dot))[1])
+    z_bar = [w + 0.7 for w in weights(len(z_dot))]
+    forward = sum(a * b for a, b in zip(z_bar, z_dot, strict=True))
+    for way in ways:
+        if way != FORWARD:
+            z, pullback = s.run("product", way, lambda way=way: vjp(s.f, *s.args, engine=way))
+            x_bar = numbers_of(s.run("product", way, pullback, filled(flatten(z), z_bar)))
+            terms = [a * b for a, b in zip(x_bar, x_dot, strict=True)]
+            s.equal("product", way, "", sum(terms), forward, 10.0 * s.tolerances.agreement * sum(map(abs, terms)))
+
+
+# ---- constants -------------------------------------------------------------------------------------------------------
+def check_mixes(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
+    """Some arguments active, the others constant: the same derivatives, whatever number type the constants have."""
+    n = len(s.args)
+    if n == 1:
+        s.report.skipped["mixes"] = "one argument"
+        return
+    owners = np.repeat(range(n), [len(numbers_of(x)) for x in s.args])
+    for size in range(1, n) if n <= 4 else (1, n - 1):
+        for active in itertools.combinations(range(n), size):
+            _mix(s, ways, active, gradient[np.isin(owners, active)].tolist())
+
+
+def _mix(s: Specimen, ways: Ways, active: tuple[int, ...], expected: list[float]) -> None:
+    others = [k for k in range(len(s.args)) if k not in active and s.is_number(k)]
+    numpy = [np.float64(x) if k in others else x for k, x in enumerate(s.args)]
+    rounded = [math.copysign(math.ceil(abs(x)), x) if k in others else x for k, x in enumerate(s.args)]
+    integers = [int(x) if k in others else x for k, x in enumerate(rounded)]
+    for way in ways:
+        wanted = expected
+        if way == FORWARD:
+            wanted = [sum(a * w for a, w in zip(expected, weights(len(expected)), strict=True))]
+        for kind, args in (("float", s.args), ("np.float64", numpy)):
+            _compare(s, way, f"constants {kind}", s.run("mixes", way, _restricted, s, way, active, args), wanted)
+        float_result, float_raised = outcome(_restricted, s, way, active, rounded)
+        int_result, int_raised = outcome(_restricted, s, way, active, integers)
+        if int_raised != float_raised:
+            s.fail("mixes", way, "constants int", float_raised or "no exception", int_raised or "no exception")
+        if float_raised is None:
+            _compare(s, way, "constants int", int_result, float_result)
+
+
+def _compare(s: Specimen, way: str, name: str, got: Sequence[Any], expected: Sequence[Any]) -> None:
+    size = max(map(abs, expected), default=0.0)
+    for a, b in zip(got, expected, strict=True):
+        s.equal("mixes", way, name, a, b, s.tolerances.agreement * size, nan=True)
+
+
+def _restricted(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Any]) -> list[Any]:
+    """The derivatives with respect to some arguments, the others constant; forward mode gives their combination."""
+    if s.writes:
+        args = [x if k in active else filled(flatten(x), numbers_of(x)) for k, x in enumerate(args)]
+    if way != FORWARD:
+        return numbers_of(grad(s.scalar, active, engine=way)(*args))
+
+    def function_of_active(*chosen: Any) -> Any:
+        given = dict(zip(active, chosen, strict=True))
+        return s.scalar(*(given.get(k, x) for k, x in enumerate(args)))
+
+    primals = [args[k] for k in active]
+    directions = iter(weights(sum(len(numbers_of(x)) for x in primals)))
+    return [jvp(function_of_active, primals, [filled(flatten(x), directions) for x in primals])[1]]
+
+
+# ---- adding up -------------------------------------------------------------------------------------------------------
+def check_fan_out(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
+    """Adjoints add up: f + f, f f, and one input in place of several."""
+    value = float(s.plainly(s.flat, s.numbers))
+    doubles: tuple[tuple[str, Function, float], ...] = (
+        ("f + f", lambda *v: s.flat(*v) + s.flat(*v), 2.0),
+        ("f f", lambda *v: s.flat(*v) * s.flat(*v), 2.0 * value),
+    )
+    for way in ways:
+        for name, double, factor in doubles:
+            got = s.run("fan-out", way, s.gradient(double, way), *s.numbers)
+            for a, direction in zip(got, s.directions(way), strict=True):
+                allowed = s.tolerances.agreement * abs(factor) * _dot(np.abs(direction), np.abs(gradient))
+                argument = f"{s.along(direction)} of {name}"
+                s.equal("fan-out", way, argument, a, factor * _dot(direction, gradient), allowed)
+    for x in dict.fromkeys(s.numbers[:2]) if len(s.numbers) > 1 else ():
+        _check_one_input(s, ways, [x] * len(s.numbers))
+
+
+def _check_one_input(s: Specimen, ways: Ways, at: list[float]) -> None:
+    for way in ways:
+        separate, raised = outcome(s.gradient(s.flat, way), *at)
+        if raised is not None or not np.all(np.isfinite(separate)) or len(separate) < len(at):
+            s.report.skipped["one input"] = f"no finite gradient by {way} at {at}"
+            continue
+        (one,) = s.run("fan-out", way, s.gradient(lambda x: s.flat(*[x] * len(at)), way), at[0])
+        allowed = s.tolerances.agreement * sum(map(abs, separate))
+        s.equal("fan-out", way, f"one input {at[0]}", one, sum(separate), allowed)
+
+
+# ---- special values --------------------------------------------------------------------------------------------------
+def check_special(s: Specimen, ways: Ways) -> None:
+    """Zeros, infinities and nan: the plain value or exception, and one gradient from all engines."""
+    n = len(s.numbers)
+    places = [(k,) for k in range(0, n, -(-n // FEW))] + ([tuple(range(n))] if n > 1 else [])
+    for place, special in itertools.product(places, SPECIAL_VALUES):
+        at = [special if k in place else x for k, x in enumerate(s.numbers)]
+        z, raised = outcome(lambda at=at: s.results(s.plainly(s.f, s.rebuilt(at))))
+        if raised is None:
+            _check_at(s, ways, f"{', '.join(s.labels[k] for k in place)} = {special}", at, z)
+        else:
+            check_same_exception(s, ways, "special", at, raised)
+
+
+def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Sequence[float]) -> None:
+    t = s.tolerances
+    gradients: list[list[Any]] = []
+    for way in ways:
+        got = s.run("special", way, _value_by, s, way, s.rebuilt(at))
+        for a, b in zip(got, z, strict=True):
+            s.equal("special", way, label, a, b, t.value * abs(b), nan=True)
+        gradients.append(s.run("special", way, s.gradient(s.flat, way), *at))
+        if len(gradients[-1]) == len(gradients[0]):
+            for a, b in zip(gradients[-1], gradients[0], strict=True):
+                s.equal("special", way, f"gradient at {label}", a, b, t.agreement * abs(b), nan=True)

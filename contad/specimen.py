@@ -1,0 +1,209 @@
+"""A function at one point, in the forms that checks need, and the report of what was checked there."""
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from contad.functional import grad, jvp
+from contad.number import Number
+from contad.trees import Tree, array_of, elements, flatten, output_leaves
+
+Function = Callable[..., Any]
+FORWARD = "forward"  # the name of forward mode among the engines
+FEW = 8  # beyond so many numbers, forward mode and special values take a sample
+
+
+class Tolerances(NamedTuple):
+    """Every tolerance of `contad.testing`, relative to the size of what is compared.
+
+    The size of the terms of f at x is the largest of |f| and |x_j df/dx_j|, over |x_k| for a derivative by x_k.
+    """
+
+    value: float = 1e-13  # an engine's value against the plain call
+    agreement: float = 1e-11  # engines and modes against each other: the same partials, summed in another order
+    rounding: float = 1e-14  # and of the size of terms, which may cancel
+    differences: float = 1e-6  # a derivative against differences, beyond ten times the error estimate of these
+    resolved: float = 1e-4  # differences with a larger error estimate prove nothing, and are refused
+    negligible: float = 1e-10  # of the size of terms: as good as zero
+
+
+TOLERANCES = Tolerances()
+
+
+class Report:
+    """The legs that were run, with the number of comparisons in each, and those that were skipped, with the reason."""
+
+    def __init__(self, call: str) -> None:
+        self.call = call
+        self.passed: dict[str, int] = {}
+        self.skipped: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        passed = [f"{leg} ({count})" for leg, count in self.passed.items()]
+        skipped = [f"{leg} ({reason})" for leg, reason in self.skipped.items()]
+        return f"{self.call}: passed {', '.join(passed) or 'nothing'}; skipped {', '.join(skipped) or 'nothing'}"
+
+    __repr__ = __str__
+
+
+class Specimen:
+    """f at args, as it is, as one number, and as a function of all numbers in args; comparisons that name and count."""
+
+    def __init__(self, f: Function, args: tuple[Any, ...], nan: bool, tolerances: Tolerances) -> None:
+        self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
+        self.name = getattr(f, "__name__", type(f).__name__)
+        self.report = Report(f"{self.name}({', '.join(map(repr, args))})")
+        self.trees = [flatten(x) for x in args]
+        self.numbers = [float(v) for x in args for v in numbers_of(x)]
+        self.labels = [label for n in range(len(args)) for label in self._labels(n)]
+        self.state = frozen(args)
+        copies = self.rebuilt(self.numbers)
+        before = frozen(copies)
+        self.raised = outcome(self.plainly, f, copies)[1]
+        self.writes = frozen(copies) != before
+
+    def _labels(self, n: int) -> Iterator[str]:
+        names = getattr(self.f, "argument_names", None)
+        if names is None:
+            try:
+                names = list(inspect.signature(self.f).parameters)
+            except (TypeError, ValueError):
+                names = []
+        name = names[n] if n < len(names) else str(n)
+        if not self.is_number(n):
+            return (f"{name} (number {k})" for k in range(len(numbers_of(self.args[n]))))
+        return iter([name])
+
+    # ---- forms -------------------------------------------------------------------------------------------------------
+    def is_number(self, n: int) -> bool:
+        """Whether argument n is one number rather than a container or array."""
+        return self.trees[n].spec is None and not isinstance(self.args[n], np.ndarray)
+
+    def rebuilt(self, numbers: Iterable[Any]) -> list[Any]:
+        """The arguments, with these numbers in them."""
+        rest = iter(numbers)
+        return [filled(tree, rest) for tree in self.trees]
+
+    def results(self, z: Any) -> list[Any]:
+        """The numbers of a result."""
+        return [number for leaf in output_leaves(flatten(z), self.name) for number in elements(leaf)]
+
+    def scalar(self, *args: Any) -> Any:
+        """The result as one number: that of f, or a fixed combination of several."""
+        return combined(self.results(self.f(*args)))
+
+    def flat(self, *numbers: Any) -> Any:
+        """`scalar` as a function of all numbers in the arguments."""
+        return self.scalar(*self.rebuilt(numbers))
+
+    def plainly(self, f: Function, args: Sequence[Any]) -> Any:
+        """f(*args) on plain numbers; where Python's raise or leave the reals, NumPy's decide, as in the engines."""
+        try:
+            z = f(*args)
+            if not any(isinstance(leaf, complex) for leaf in flatten(z).leaves):
+                return z
+        except (ZeroDivisionError, OverflowError):
+            pass
+        with np.errstate(all="ignore"):
+            return f(*(filled(flatten(x), map(np.float64, numbers_of(x))) for x in args))
+
+    def directions(self, way: str) -> np.ndarray:
+        """The directions, one per row, along which `gradient` differentiates by this way."""
+        return _directions(way, len(self.numbers))
+
+    def along(self, direction: np.ndarray) -> str:
+        """The name of a direction: the argument, if it is one coordinate axis."""
+        return self.labels[int(np.argmax(direction))] if np.count_nonzero(direction) == 1 else "all"
+
+    def gradient(self, g: Function, way: str) -> Callable[..., list[Any]]:
+        """The derivatives of a function of several numbers along the directions of this way."""
+        if way == FORWARD:
+            return lambda *v: [jvp(g, v, direction.tolist())[1] for direction in _directions(way, len(v))]
+        return lambda *v: list(grad(g, tuple(range(len(v))), engine=way)(*v))
+
+    # ---- comparisons -------------------------------------------------------------------------------------------------
+    def fail(self, leg: str, way: str, argument: str, expected: Any, got: Any) -> NoReturn:
+        """Raise the AssertionError."""
+        where = f"leg {leg}" + (f", engine {way}" if way else "") + (f", argument {argument}" if argument else "")
+        raise AssertionError(f"{self.report.call}: {where}: expected {expected}, got {got}")
+
+    def count(self, leg: str) -> None:
+        """One more comparison has passed."""
+        self.report.passed[leg] = self.report.passed.get(leg, 0) + 1
+
+    def equal(
+        self, leg: str, way: str, argument: str, got: Any, expected: Any, allowed: float = 0.0, nan: bool | None = None
+    ) -> None:
+        """Demand |got - expected| <= allowed; nan equals nan only where nan is declared."""
+        if isinstance(got, Number):
+            self.fail(leg, way, argument, expected, f"{got}, a number of a level that has ended")
+        both_nan = math.isnan(got) and math.isnan(expected) and (self.nan if nan is None else nan)
+        if not (both_nan or got == expected or abs(got - expected) <= allowed):
+            self.fail(leg, way, argument, float(expected), float(got))
+        self.count(leg)
+
+    def run(self, leg: str, way: str, call: Callable[..., Any], *args: Any) -> Any:
+        """The result of a transform, which may not raise, as the plain call does not, nor change an argument."""
+        result, raised = outcome(call, *args)
+        if raised is not None:
+            self.fail(leg, way, "", "no exception, as from the plain call", raised)
+        if frozen(self.args) != self.state:
+            self.fail("unmutated", way, "", f"arguments unchanged by leg {leg}", f"({', '.join(map(repr, self.args))})")
+        self.count("unmutated")
+        return result
+
+
+def _directions(way: str, n: int) -> np.ndarray:
+    """The coordinate axes; in forward mode with many numbers, one direction in general position instead."""
+    return np.eye(n) if way != FORWARD or n <= FEW else np.array([weights(n)])
+
+
+def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:
+    """The result of a call, or the type and text of its exception."""
+    try:
+        return call(*args), None
+    except Exception as e:
+        return None, f"{type(e).__name__}: {e}"
+
+
+def weights(n: int) -> list[float]:
+    """Fixed numbers in general position."""
+    return [(-1.0) ** k * (1.0 + 0.4 * math.sin(2.0 + 3.0 * k)) for k in range(n)]
+
+
+def combined(numbers: Sequence[Any]) -> Any:
+    """The only number, or a fixed combination of several."""
+    if len(numbers) == 1:
+        return numbers[0]
+    terms = [x * w for x, w in zip(numbers, weights(len(numbers)), strict=True)]
+    return sum(terms[1:], terms[0])
+
+
+def numbers_of(x: Any) -> list[Any]:
+    """The numbers in a pytree, in order."""
+    return [v for leaf in flatten(x).leaves for v in elements(leaf)]
+
+
+def filled(tree: Tree, numbers: Iterable[Any]) -> Any:
+    """A tree's structure with the next numbers in it; arrays are new ones."""
+    rest = iter(numbers)
+    leaves = []
+    for leaf in tree.leaves:
+        own = list(itertools.islice(rest, len(elements(leaf))))
+        leaves.append(array_of(own, leaf.shape) if isinstance(leaf, np.ndarray) else own[0])
+    return tree.unflatten(leaves)
+
+
+def frozen(args: Sequence[Any]) -> list[Any]:
+    """What is in args now, comparable later: structures, types and bits."""
+    trees = [flatten(x) for x in args]
+    bits = [
+        (leaf.shape, leaf.dtype, leaf.tobytes()) if isinstance(leaf, np.ndarray) else (type(leaf), repr(leaf))
+        for tree in trees
+        for leaf in tree.leaves
+    ]
+    return [[tree.spec for tree in trees], bits]

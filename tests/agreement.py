@@ -1,0 +1,389 @@
+"""Whether a random program has one gradient: on every engine, by forward mode, and by differences of mpmath numbers.
+
+Two results agree when they differ by at most max(1e-12 |g|, 10 x the spread of 8 runs with one-ulp noise on every
+operation), component by component. Programs with an operation or a comparison within 1e-9 of a jump, a kink or a tie are
+discarded and counted. The differences of mpmath numbers share no rule body with contad.
+"""
+
+import argparse
+import importlib
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+from hypothesis import strategies as st
+from mpmath import mp
+
+import contad
+from contad.engines import engine_names
+from contad.number import Number, primal
+from tests.programs import GENES, LIMITS, RULES, Arithmetic, Gene, Operation, Program, generate
+
+RELATIVE = 1e-12
+NOISE_RUNS = 8
+ULP = 2.0**-52
+RESOLUTION = 1e-22  # of the differences of mpmath numbers
+TIE = 1e-9
+LARGEST = 1e8  # of a value or a partial in a program that is not discarded
+DIGITS = 160  # of mpmath numbers, for up to four differences in each other
+STEP = 30  # a difference is taken over 10^-STEP
+
+Vector = tuple[float, ...]
+
+
+class Disagreement(AssertionError):
+    """Two ways to differentiate a program gave different results; the message holds its source."""
+
+
+class Discard(Exception):
+    """A program says nothing at its point: it is near a jump, or not finite."""
+
+
+# ---- ways to compute -------------------------------------------------------------------------------------------------
+class Probe(Arithmetic):
+    """Counts the operations that a derivative flows through, and refuses wild numbers and neighbourhoods of ties."""
+
+    def __init__(self, engine: str) -> None:
+        super().__init__(engine)
+        self.operations: Counter[str] = Counter()
+
+    def operation(self, step: Operation, args: list[Any]) -> Any:
+        z = super().operation(step, args)
+        active = [k for k, x in enumerate(args) if isinstance(x, Number)]
+        if active:
+            self.operations[step.name] += 1
+            refuse_wild(step.name, [float(primal(x)) for x in args], active)
+        return z
+
+    def compare(self, symbol: str, x: Any, y: Any) -> Any:
+        a, b = primal(x), primal(y)
+        if abs(a - b) <= TIE * max(1.0, abs(a), abs(b)):
+            raise Discard("a tie")
+        return super().compare(symbol, x, y)
+
+
+def refuse_wild(name: str, args: Sequence[float], active: Sequence[int]) -> None:
+    """Discard where a rule's value or partials are not moderate, or change at once when an argument moves a little."""
+    rule = RULES[name]
+
+    def at(k: int, h: float) -> Vector:
+        moved = [x + h if j == k else x for j, x in enumerate(args)]
+        z = rule(*moved)
+        return (z, *(rule.partial(j)(z, *moved) for j in active))
+
+    here = at(0, 0.0)
+    if not all(abs(p) <= LARGEST for p in here):
+        raise Discard("not moderate")
+    for k in active:
+        h = TIE * max(1.0, abs(args[k]))
+        for p, above, below in zip(here, at(k, h), at(k, -h), strict=True):
+            if not abs(above - below) <= 1e5 * TIE * max(1.0, abs(p)):
+                raise Discard("a tie")
+
+
+class Noisy(Arithmetic):
+    """One ulp up or down after every operation, and so after every step of the reverse sweep."""
+
+    def __init__(self, engine: str, seed: int) -> None:
+        super().__init__(engine)
+        self.random = random.Random(seed)
+
+    def operation(self, step: Operation, args: list[Any]) -> Any:
+        return super().operation(step, args) * (1.0 + self.random.choice((-ULP, ULP)))
+
+
+REFERENCE: dict[str, Callable[..., Any]] = {}
+for _path in sorted(Path(__file__).parent.glob("ops/reference_*.py")):
+    REFERENCE.update(importlib.import_module(f"tests.ops.{_path.stem}").REFERENCE)
+
+
+class Reference(Arithmetic):
+    """mpmath numbers. What `stop_gradient` holds fast keeps the value it had in the first evaluation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[Any] = []
+        self.position = 0
+        self.step = mp.mpf(10) ** -STEP
+
+    def operation(self, step: Operation, args: list[Any]) -> Any:
+        return REFERENCE[step.name](*map(mp.mpf, args))
+
+    def select(self, condition: Any, x: Any, y: Any) -> Any:
+        return x if condition else y
+
+    def constant(self, x: Any) -> Any:
+        if self.position == len(self.held):
+            self.held.append(x)
+        self.position += 1
+        return self.held[self.position - 1]
+
+    def differentiate(self, transform: str, f: Callable[[Any], Any], x: Any) -> Any:
+        start = self.position
+        here = f(x)
+        self.position, end = start, self.position
+        above = f(x + self.step)
+        self.position = end
+        return (above - here) / self.step
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------
+def reverse(program: Program, arithmetic: Arithmetic) -> Vector:
+    """The value and the gradient, on the engine of the arithmetic."""
+    f = program.function(arithmetic)
+    value, gradient = contad.value_and_grad(f, argnums_of(program), engine=arithmetic.engine)(*program.point)
+    return (value, *gradient)
+
+
+def forward(program: Program) -> Vector:
+    """The value and the gradient by forward mode, one run per input."""
+    f = program.function(Arithmetic())
+    runs = [contad.jvp(f, program.point, unit(program, k)) for k in argnums_of(program)]
+    return (runs[0][0], *(tangent for _, tangent in runs))
+
+
+def argnums_of(program: Program) -> tuple[int, ...]:
+    return tuple(range(len(program.point)))
+
+
+def unit(program: Program, k: int) -> Vector:
+    return tuple(1.0 if j == k else 0.0 for j in argnums_of(program))
+
+
+def direction(program: Program) -> Vector:
+    """A direction for second derivatives, in which nothing is zero or symmetric."""
+    return (0.75, -1.25, 0.5, 1.5)[: len(program.point)]
+
+
+def forward_over_reverse(program: Program, arithmetic: Arithmetic) -> Vector:
+    """The Hessian times the direction, as the derivative of the gradient."""
+    gradient = contad.grad(program.function(arithmetic), argnums_of(program), engine=arithmetic.engine)
+    return contad.jvp(gradient, program.point, direction(program))[1]
+
+
+def reverse_over_forward(program: Program, engine: str) -> Vector:
+    """The same, as the gradient of the directional derivative."""
+    f = program.function(Arithmetic(engine))
+
+    def slope(*xs: Any) -> Any:
+        return contad.jvp(f, xs, direction(program))[1]
+
+    return contad.grad(slope, argnums_of(program), engine=engine)(*program.point)
+
+
+def reverse_over_reverse(program: Program, outer: str, inner: str) -> Vector:
+    """The same, as the gradient of the gradient along the direction."""
+    gradient = contad.grad(program.function(Arithmetic(inner)), argnums_of(program), engine=inner)
+
+    def slope(*xs: Any) -> Any:
+        return sum(g * v for g, v in zip(gradient(*xs), direction(program), strict=True))
+
+    return contad.grad(slope, argnums_of(program), engine=outer)(*program.point)
+
+
+def forward_over_forward(program: Program) -> Vector:
+    """The same, as derivatives of the directional derivative."""
+    f = program.function(Arithmetic())
+
+    def slope(*xs: Any) -> Any:
+        return contad.jvp(f, xs, direction(program))[1]
+
+    return tuple(contad.jvp(slope, program.point, unit(program, k))[1] for k in argnums_of(program))
+
+
+def differences(program: Program, second: bool) -> tuple[Vector, Vector]:
+    """Value and gradient, and Hessian times the direction, by differences of mpmath numbers."""
+    with mp.workdps(DIGITS):
+        arithmetic = Reference()
+        f = program.function(arithmetic)
+        h = arithmetic.step
+
+        def at(*moves: Sequence[float]) -> Any:
+            arithmetic.position = 0
+            return f(*(mp.mpf(x) + h * sum(v) for x, v in zip(program.point, zip(*moves, strict=True), strict=True)))
+
+        v = direction(program)
+        still = [0.0] * len(v)
+        units = [unit(program, k) for k in argnums_of(program)]
+        here = at(still)
+        above = [at(e) for e in units]
+        gradient = (float(here), *(float((a - here) / h) for a in above))
+        if not second:
+            return gradient, ()
+        along = at(v)
+        return gradient, tuple(float((at(e, v) - a - along + here) / h**2) for e, a in zip(units, above, strict=True))
+
+
+# ---- agreement -------------------------------------------------------------------------------------------------------
+@dataclass
+class Statistics:
+    """What was met on the way, over all programs."""
+
+    programs: int = 0
+    discarded: Counter[str] = field(default_factory=Counter)
+    components: int = 0
+    zero_components: int = 0
+    zero_gradients: int = 0
+    operations: Counter[str] = field(default_factory=Counter)
+    against_reference: int = 0
+    without_reference: int = 0
+    second_order: int = 0
+    second_against_reference: int = 0
+    comparisons: int = 0
+    with_noise: int = 0  # comparisons beyond 1e-12 |g|, for which the spread was needed
+    worst: float = 0.0  # difference / tolerance
+    mismatches: int = 0
+
+    @property
+    def discard_rate(self) -> float:
+        return self.discarded.total() / max(1, self.programs + self.discarded.total())
+
+    @property
+    def zero_share(self) -> float:
+        return self.zero_components / max(1, self.components)
+
+    @property
+    def mean_operations(self) -> float:
+        return self.operations.total() / max(1, self.programs)
+
+    @property
+    def reference_share(self) -> float:
+        return self.against_reference / max(1, self.programs)
+
+    @property
+    def rarest(self) -> list[tuple[str, int]]:
+        """The operations and their numbers of occurrences, rarest first."""
+        return sorted(((name, self.operations[name]) for name in RULES), key=lambda item: item[1])
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{name} {count}" for name, count in self.rarest)
+        reasons = ", ".join(f"{reason} {count}" for reason, count in self.discarded.most_common())
+        return (
+            f"{self.programs} programs, {self.mismatches} mismatches in {self.comparisons} comparisons; largest "
+            f"disagreement {self.worst:.2f} of what is allowed, {self.with_noise} needed the spread of noisy runs\n"
+            f"discarded {self.discard_rate:.2%} ({reasons or 'none'})\n"
+            f"zero gradients: {self.zero_share:.2%} of components, {self.zero_gradients} programs\n"
+            f"active operations: {self.mean_operations:.1f} per program, {self.operations.total()} in all\n"
+            f"against the mpmath reference: {self.against_reference} programs ({self.reference_share:.0%}), "
+            f"{self.second_against_reference} of them to second order; {self.without_reference} could not be\n"
+            f"second order in all nestings: {self.second_order} programs\n"
+            f"occurrences: {counts}"
+        )
+
+
+def agree(
+    program: Program, results: dict[str, Vector], noisy: Callable[[int], Vector], statistics: Statistics
+) -> None:
+    """Compare every result with the first, component by component."""
+    spread: list[float] = []
+    (first, expected), *others = results.items()
+    for label, got in others:
+        statistics.comparisons += 1
+        if len(got) != len(expected):
+            raise Disagreement(f"{first} gives {expected}, {label} gives {got}\n\n{program}")
+        for k, (a, b) in enumerate(zip(expected, got, strict=True)):
+            allowed = RELATIVE * max(abs(a), abs(b)) + (RESOLUTION if label == "mpmath" else 0.0)
+            if not abs(a - b) <= allowed:
+                statistics.with_noise += 1
+                if not spread:
+                    runs = [noisy(seed) for seed in range(NOISE_RUNS)]
+                    spread = [max(run) - min(run) for run in zip(*runs, strict=True)]
+                allowed = max(allowed, 10.0 * spread[k])
+            if not abs(a - b) <= allowed:
+                statistics.mismatches += 1
+                raise Disagreement(
+                    f"component {k}: {first} gives {a!r}, {label} gives {b!r}; allowed is a difference of {allowed:.3g}\n\n"
+                    f"{program}"
+                )
+            if a != b:
+                statistics.worst = max(statistics.worst, abs(a - b) / allowed)
+
+
+def check(program: Program, statistics: Statistics, reference: bool = True, second: bool = True) -> None:
+    """Raise Disagreement unless every way to differentiate the program gives one result."""
+    engines = engine_names()
+    probe = Probe(engines[0])
+    try:
+        first = reverse(program, probe)
+    except Discard as reason:
+        statistics.discarded[str(reason)] += 1
+        return
+    except (ValueError, OverflowError, ZeroDivisionError) as error:
+        statistics.discarded[type(error).__name__] += 1
+        return
+    results = {engines[0]: first}
+    results |= {name: reverse(program, Arithmetic(name)) for name in engines[1:]}
+    results["forward mode"] = forward(program)
+    curvature: dict[str, Vector] = {}
+    if second:
+        for name in engines:
+            curvature[f"forward over {name}"] = forward_over_reverse(program, Arithmetic(name))
+            curvature[f"{name} over forward"] = reverse_over_forward(program, name)
+        for outer, inner in zip(engines, (*engines[1:], engines[0]), strict=True):
+            curvature[f"{outer} over {inner}"] = reverse_over_reverse(program, outer, inner)
+        curvature["forward over forward"] = forward_over_forward(program)
+    if reference:
+        try:
+            gradient, hessian = differences(program, second)
+        except (KeyError, ValueError):
+            statistics.without_reference += 1
+            reference = False
+        else:
+            results["mpmath"] = gradient
+            if second:
+                curvature["mpmath"] = hessian
+    agree(program, results, lambda seed: reverse(program, Noisy(engines[0], seed)), statistics)
+    if second:
+        agree(program, curvature, lambda seed: forward_over_reverse(program, Noisy(engines[0], seed)), statistics)
+    statistics.programs += 1
+    statistics.operations += probe.operations
+    statistics.components += len(first) - 1
+    statistics.zero_components += sum(g == 0.0 for g in first[1:])
+    statistics.zero_gradients += not any(first[1:])
+    statistics.against_reference += reference
+    statistics.second_order += second
+    statistics.second_against_reference += reference and second
+
+
+# ---- search ----------------------------------------------------------------------------------------------------------
+def programs() -> st.SearchStrategy[Program]:
+    """Random programs, which shrink to few and simple steps."""
+    fields = vars(LIMITS).values()
+    genes = st.tuples(*(st.integers(0, limit) for limit in fields)).map(lambda numbers: Gene(*numbers))
+    points = st.lists(st.integers(-40, 40), min_size=2, max_size=4).map(
+        lambda numbers: [round(0.0717 * n + 0.013 * (k + 1), 4) for k, n in enumerate(numbers)]
+    )
+    return st.builds(generate, st.lists(genes, min_size=GENES, max_size=GENES), points)
+
+
+def search(count: int, statistics: Statistics, *, seed: int | None = None, shrink: bool = True, **options: Any) -> None:
+    """Check `count` random programs; the first Disagreement is raised for the simplest program that has one."""
+    phases = [hypothesis.Phase.generate] + [hypothesis.Phase.shrink] * shrink
+
+    @hypothesis.settings(
+        max_examples=count, derandomize=seed is None, deadline=None, database=None, phases=phases,
+        suppress_health_check=list(hypothesis.HealthCheck), report_multiple_bugs=False, print_blob=False,
+    )  # fmt: skip
+    @hypothesis.given(programs(), st.integers(0, 3))
+    def check_one(program: Program, share: int) -> None:
+        check(program, statistics, reference=share % 2 == 0, second=share < 2, **options)
+
+    (check_one if seed is None else hypothesis.seed(seed)(check_one))()
+
+
+def main() -> None:
+    """The long run: batches of programs from a seed, and the statistics over all of them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.programs", description="Check random programs on every engine.")
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    statistics = Statistics()
+    batch = 2000
+    for k in range(0, arguments.count, batch):
+        search(min(batch, arguments.count - k), statistics, seed=arguments.seed + k)
+        print(f"{statistics.programs} programs, discarded {statistics.discard_rate:.2%}", flush=True)
+    print(statistics)

@@ -1,0 +1,71 @@
+"""The compiled sweep: what is in it, and that its branches are the rule bodies."""
+
+import math
+
+import pytest
+
+import contad
+from contad.engines.records import RecordStack
+from contad.engines.sweep import OPERATIONS, compiled_sweep, operation_code, sweep_source
+from contad.rule import rules
+from contad.stack import opened
+
+
+def test_it_covers_the_core_rules_and_no_others():
+    compiled = {rule.name for rule, _ in OPERATIONS.values()}
+    assert compiled == {rule.name for rule in rules() if rule.core and operation_code(rule, "v" * rule.arity)}
+    assert "multiply" in compiled and "erf" not in compiled
+
+
+def test_the_source_is_deterministic_and_names_no_foreign_symbol():
+    source = sweep_source()
+    assert source == sweep_source()
+    assert "scipy" not in source and "contad" not in source.split('"""')[2]
+
+
+def test_a_partial_that_is_zero_costs_nothing():
+    code = operation_code(contad.floor, "v")
+    assert f"code == {code}:" not in sweep_source()
+
+
+@pytest.mark.parametrize("code", OPERATIONS, ids=lambda code: "-".join((OPERATIONS[code][0].name, OPERATIONS[code][1])))
+def test_every_branch_equals_the_rule_body(code):
+    """One record of the operation, swept compiled; against the Python body at the same operands."""
+    rule, active = OPERATIONS[code]
+    for point in rule.points:
+        with opened(RecordStack) as s:
+            args = [s.variable(x) if kind == "v" else x for kind, x in zip(active, point, strict=True)]
+            z = rule(*args)
+            found = s.gradient(z, [v for v in args if isinstance(v, contad.Var)])
+        expected = [rule.partial(k)(z.value, *point) for k, kind in enumerate(active) if kind == "v"]
+        for a, b in zip(found, expected, strict=True):
+            assert a == pytest.approx(b, rel=1e-14), (rule, point)
+
+
+def test_signed_seeds_and_dead_records():
+    with opened(RecordStack) as s:
+        x = s.variable(0.0)
+        contad.log(x) * contad.sqrt(x)  # nonfinite partials, not used
+        y = x * 3.0
+        assert s.gradient(y, [x], seed=-2.0) == [-6.0]
+        assert s.gradient(contad.log(x), [x]) == [math.inf]
+
+
+def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
+    """A cached sweep must never be used with codes that mean other operations."""
+    from contad.engines import sweep
+
+    asked = []
+    monkeypatch.setattr(sweep, "cached_module", lambda name, source, depends: asked.append(depends) or compiled_sweep)
+    monkeypatch.setattr(compiled_sweep, "sweep", None, raising=False)
+    items = list(OPERATIONS.items())
+    for numbering in (items, [(items[0][0], items[1][1]), (items[1][0], items[0][1]), *items[2:]]):
+        monkeypatch.setattr(sweep, "OPERATIONS", dict(numbering))
+        compiled_sweep.__wrapped__()
+    assert asked[0] != asked[1]
+    assert sorted(asked[0][:-1]) == sorted(asked[1][:-1])
+
+
+def test_it_is_compiled_once_with_one_signature():
+    assert compiled_sweep() is compiled_sweep()
+    assert len(compiled_sweep().signatures) == 1

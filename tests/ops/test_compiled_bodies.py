@@ -1,0 +1,44 @@
+"""Core bodies as they are pasted into compiled sweeps: the numbers of the same bodies in Python."""
+
+import itertools
+import math
+
+import numba
+import numpy as np
+import pytest
+
+import contad.ops  # noqa: F401
+from contad.body import inline
+from contad.rule import rule, rules
+from tests.accuracy import points
+
+CORE = sorted(r.name for r in rules() if r.core and r.__module__.startswith("contad.ops."))
+SPECIAL = [x for y in (0.0, 0.5, 1.0, 2.0, 3.0, 710.0, 1e200, 1e-200, 1e-310, math.inf) for x in (y, -y)] + [math.nan]
+
+
+def compiled(at):
+    """One compiled function of (z, *arguments) that returns the value of a rule and its partials."""
+    names = {parameter: f"a{k}" for k, parameter in enumerate(at.body.parameters)}
+    arguments = list(names.values())
+    lines, results = [], []
+    for k in range(at.arity):
+        assignments, result = inline(at.body, k, names, f"p{k}_")
+        lines += assignments
+        results.append(f"float({result})")
+    body = "".join(f"    {line}\n" for line in lines)
+    source = f"def both({', '.join(arguments)}):\n{body}    return ({', '.join(results)},)\n"
+    scope = {"math": math, "np": np, "value": numba.njit(error_model="numpy")(at.function)}
+    exec(source.replace("return (", f"return (float(value({', '.join(arguments[1:])})), "), scope)
+    return numba.njit(error_model="numpy")(scope["both"])
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_compiled_body_agrees(name):
+    at = rule(name)
+    both = compiled(at)
+    for args in itertools.chain(itertools.product(SPECIAL, repeat=at.arity), points(at.arity), at.points):
+        z = at(*args)
+        expected = (z, *(at.partial(k)(z, *args) for k in range(at.arity)))
+        for x, y in zip(both(z, *args), expected, strict=True):
+            close = x == y or abs(x - y) <= 3 * math.ulp(y)  # the cube roots of NumPy and of C differ
+            assert close or (math.isnan(x) and math.isnan(y)), (args, x, y)

@@ -1,0 +1,136 @@
+"""Numba functions on the eager engines: unmodified, callees included, with their own error model and frozen globals."""
+
+import math
+from math import exp, floor
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.engines import engine_names
+from contad.errors import UnsupportedError
+
+RATE = 0.7
+DATA = np.array([0.5, 1.5, -0.3])
+
+
+@numba.njit
+def kernel(x, y=2.0):
+    """A callee with a default."""
+    return exp(-x * x) + y * math.log1p(abs(x))
+
+
+@numba.njit
+def model(w, b):
+    """Loops, while, early return, in-place arrays, counters, a frozen global and a callee."""
+    state = np.zeros(3)
+    total = 0.0
+    for i in range(DATA.shape[0]):
+        state[i % 3] = w * DATA[i] + float(b)
+        state[i % 3] *= RATE
+        total += kernel(state[i]) / (1 + i // 2)
+    k = 0
+    while total > 1.0 and k < 5:
+        total /= 1.0 + b * b
+        k += 1
+    if floor(total) < 0:
+        return total
+    return total + np.sum(state) * math.pow(w, 2) - math.tanh(b) % 0.4
+
+
+def model_in_floats(w, b):
+    """The same in plain Python, by hand."""
+    state = [RATE * (w * d + b) for d in DATA.tolist()]
+    total = sum((math.exp(-s * s) + 2.0 * math.log1p(abs(s))) / (1 + i // 2) for i, s in enumerate(state))
+    k = 0
+    while total > 1.0 and k < 5:
+        total /= 1.0 + b * b
+        k += 1
+    return total + sum(state) * w * w - math.tanh(b) % 0.4
+
+
+@numba.njit
+def divides(x, n):
+    return x / n
+
+
+@numba.njit(error_model="numpy")
+def divides_as_numpy(x, n):
+    return x / n
+
+
+@numba.njit
+def factorial(x, n):
+    if n == 0:
+        return 1.0
+    return x * n * factorial(x, n - 1)
+
+
+def make(a):
+    @numba.njit
+    def scaled(x):
+        return a * x * x
+
+    return scaled
+
+
+@pytest.mark.parametrize("engine", engine_names())
+def test_an_unmodified_njit_function_differentiates(engine):
+    w, b = 0.8, -0.6
+    value, gradient = contad.value_and_grad(model, (0, 1), engine=engine)(w, b)
+    assert value == pytest.approx(model(w, b), rel=1e-14)
+    for k, g in enumerate(gradient):
+        h = np.eye(2)[k] * 1e-6
+        difference = (model_in_floats(w + h[0], b + h[1]) - model_in_floats(w - h[0], b - h[1])) / 2e-6
+        assert g == pytest.approx(difference, rel=1e-8)
+    assert contad.jvp(model, (w, b), (1.0, 0.0))[1] == pytest.approx(gradient[0], rel=1e-13)
+    assert contad.derivative(model, 1)(w, b) == pytest.approx(gradient[1], rel=1e-13)
+    assert contad.jacobian(model)(w, b) == pytest.approx(gradient[0], rel=1e-13)
+
+
+def test_recursion_closures_and_second_order():
+    assert contad.grad(factorial)(2.0, 3) == 6 * 3 * 4.0
+    assert contad.grad(make(3.0))(2.0) == 12.0 and contad.grad(make(5.0))(2.0) == 20.0
+    assert contad.grad(contad.grad(make(3.0)))(2.0) == 6.0
+    assert contad.grad(make(3.0)) is not contad.grad(make(3.0))
+    assert contad.grad(model) is contad.grad(model)
+
+
+def test_division_follows_the_error_model():
+    for plain in (lambda: divides(1.0, 0.0), lambda: contad.grad(divides)(1.0, 0.0)):
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            plain()
+    assert contad.value_and_grad(divides_as_numpy)(1.0, 0.0) == (math.inf, math.inf)
+    assert contad.grad(divides)(1.0, 4) == 0.25
+
+
+def test_globals_are_frozen_when_the_gradient_is_made(monkeypatch):
+    @numba.njit
+    def uses_rate(x):
+        return RATE * x
+
+    g = contad.grad(uses_rate)
+    monkeypatch.setitem(globals(), "RATE", 100.0)
+    assert g(1.0) == 0.7
+
+
+def test_the_users_function_is_not_touched():
+    before = dict(model.py_func.__globals__)
+    contad.grad(model)(0.8, -0.6)
+    assert model.py_func.__globals__ is globals() and model.py_func.__globals__["math"] is before["math"] is math
+
+
+def test_what_cannot_be_read_is_refused_by_file_and_line():
+    nameless = numba.njit(eval("lambda x: x * x"))
+    with pytest.raises(UnsupportedError, match=r"<string>:1: the source of the njit function <lambda> cannot be read"):
+        contad.grad(nameless)(1.0)
+    with pytest.raises(UnsupportedError, match=r"test_dispatcher.py:\d+: njit of a lambda"):
+        contad.grad(numba.njit(lambda x: x * x))(1.0)
+
+
+def test_tracebacks_show_the_users_line():
+    with pytest.raises(ZeroDivisionError) as caught:
+        contad.grad(divides)(1.0, 0.0)
+    lines = [(entry.path.name, entry.lineno + 1) for entry in caught.traceback if entry.path.name == "test_dispatcher.py"]
+    assert lines[-1][1] == divides.py_func.__code__.co_firstlineno + 2
