@@ -38,10 +38,8 @@ def derivative_by_differences(f: Callable[[float], Any], x: float) -> Difference
     size = max(abs(x), 1.0)
     best = _extrapolated(f, x, size)
     poor = not np.all(best.error <= 1e-9 * np.abs(best.value))
-    if poor and 0.0 < abs(x) < size:  # f may vary on the scale of a small x
-        near = _extrapolated(f, x, abs(x))
-        better = near.error < best.error
-        best = Difference(np.where(better, near.value, best.value), np.where(better, near.error, best.error))
+    if poor and 0.0 < abs(x) < size:
+        best = _better(best, _extrapolated(f, x, abs(x)))  # f may vary on the scale of a small x
     if np.ndim(best.value) == 0:
         return Difference(float(best.value), float(best.error))
     return best
@@ -91,6 +89,15 @@ def _extrapolated(f: Callable[[float], Any], x: float, size: float) -> Differenc
         above = row
         h *= 0.5
     return Difference(value, error)
+
+
+def _better(wide: Difference, near: Difference) -> Difference:
+    """The one with the smaller error if they are consistent, else the one with the smaller relative error."""
+    with np.errstate(all="ignore"):
+        consistent = np.abs(wide.value - near.value) <= 10.0 * (wide.error + near.error)
+        relative = near.error * np.abs(wide.value) < wide.error * np.abs(near.value)
+        better = np.where(consistent, near.error < wide.error, relative) | ~np.isfinite(wide.error)
+        return Difference(np.where(better, near.value, wide.value), np.where(better, near.error, wide.error))
 
 
 def _evaluated(f: Callable[[float], Any], x: float) -> Any:

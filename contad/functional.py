@@ -5,16 +5,16 @@ and nested lists, tuples and dicts of them; every transform nests in every other
 """
 
 import functools
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from contad import check
 from contad.arguments import operand
+from contad.calls import name_of, positional, positions, runnable, split_aux
 from contad.dual import Dual, forward_level
 from contad.engines import DEFAULT, engine as engine_class
-from contad.errors import OutputError
 from contad.stack import ChainStack, opened
 from contad.trees import Tree, activated, array_of, assembled, elements, flatten, lowered, output_leaves, scalar_output
 from contad.var import Var
@@ -32,13 +32,12 @@ class _Gradient:
 
     def __init__(self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool) -> None:
         transform = "value_and_grad" if value else "grad"
-        if not callable(f):
-            raise TypeError(f"{transform}: f must be a function, got {type(f).__name__}")
+        check.callable_(transform, "f", f)
         functools.update_wrapper(self, f, updated=())
         self.f = f
-        self.run = _runnable(f)
-        self.what = f"{transform}: {_name(f)}"
-        self.argnums = _argnums(transform, argnums)
+        self.run = runnable(f)
+        self.what = f"{transform}: {name_of(f)}"
+        self.argnums = positions(transform, argnums)
         self.single = isinstance(argnums, int)
         self.has_aux = has_aux
         self.engine = engine
@@ -54,11 +53,11 @@ class _Gradient:
         return _remake, (make, self.f, argnums, self.has_aux, self.engine)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _positional(self.run, self.what, self.argnums, args, kwargs)
+        args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
         with opened(self.stack_class) as s:
             active, trees = _activate(s, self.what, self.argnums, args)
             y = self.run(*active, **kwargs)
-            y, aux = _split_aux(y, self.has_aux, self.what)
+            y, aux = split_aux(y, self.has_aux, self.what)
             y = scalar_output(y, self.what)
             cotangents = _pull(s, trees, _seeds(s, [y], [1.0], self.what))
             gradient = cotangents[0] if self.single else tuple(cotangents)
@@ -105,11 +104,12 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     >>> value, pullback((1.0, 10.0))
     ((6.0, 5.0), (13.0, 12.0))
     """
-    what = f"vjp: {_name(f)}"
-    f = _runnable(f)
+    check.callable_("vjp", "f", f)
+    what = f"vjp: {name_of(f)}"
+    f = runnable(f)
     with opened(engine_class(engine)) as s:
         active, trees = _activate(s, what, range(len(primals)), primals)
-        y, aux = _split_aux(f(*active), has_aux, what)
+        y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what)
         s.end("its vjp call has ended")  # the recording stays with the pullback
@@ -140,12 +140,13 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     >>> jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-    numbers = _argnums("jacobian", argnums)
-    what = f"jacobian: {_name(f)}"
-    f = _runnable(f)
+    check.callable_("jacobian", "f", f)
+    numbers = positions("jacobian", argnums)
+    what = f"jacobian: {name_of(f)}"
+    f = runnable(f)
 
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _positional(f, what, numbers, args, kwargs)
+        args, kwargs = positional(f, what, numbers, args, kwargs)
         with opened(engine_class(engine)) as s:
             active, trees = _activate(s, what, numbers, args)
             result = flatten(f(*active, **kwargs))
@@ -161,8 +162,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
     (6.0, 4.0)
     """
-    what = f"jvp: {_name(f)}"
-    f = _runnable(f)
+    check.callable_("jvp", "f", f)
+    what = f"jvp: {name_of(f)}"
+    f = runnable(f)
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or len(primals) != len(tangents):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
     with forward_level() as level:
@@ -176,9 +178,13 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
                 if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):
                     raise TypeError(f"{what}: a tangent must have its primal's shape, {getattr(leaf, 'shape', ())}")
                 directions = iter([operand(what, "a tangent", t) for t in elements(leaf_dot)])
-                leaves.append(activated(leaf, lambda v, d=directions: level.dual(v, next(d)), what))
+
+                def dual(v: Any, directions: Iterator[Any] = directions) -> Dual:
+                    return level.dual(v, next(directions))
+
+                leaves.append(activated(leaf, dual, what))
             active.append(x.unflatten(leaves))
-        y, aux = _split_aux(f(*active), has_aux, what)
+        y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what)
         value = result.unflatten([lowered(leaf, level) for leaf in leaves])
@@ -197,15 +203,16 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     12.0
     """
 
-    run = _runnable(f)
+    check.callable_("derivative", "f", f)
+    run = runnable(f)
 
     def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _positional(run, f"derivative: {_name(f)}", (argnum,), args, kwargs)
+        args, kwargs = positional(run, f"derivative: {name_of(f)}", (argnum,), args, kwargs)
 
         def along(x: Any) -> Any:
             return run(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
 
-        along.__name__ = _name(f)
+        along.__name__ = name_of(f)
         return jvp(along, (args[argnum],), (1.0,))[1]
 
     return derivative_of_f
@@ -214,64 +221,20 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 # ---- shared steps ----------------------------------------------------------------------------------------------------
 def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
-    made = _Gradient(f, argnums, has_aux, engine, value)
+    key = (value, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, engine)
     try:
         memo = f.__dict__.setdefault("__contad__", {})
     except AttributeError:
-        return made
-    key = (value, argnums, has_aux, engine)
-    known = memo.get(key)
+        memo = {}
+    known: _Gradient | None = memo.get(key)
     # functools.wraps copies the dictionary of f to its wrapper, so the memo must be of this very f
     if known is None or known.f is not f:
-        known = memo[key] = made
+        known = memo[key] = _Gradient(f, argnums, has_aux, engine, value)
     return known
 
 
 def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:
     return make(f, argnums, has_aux=has_aux, engine=engine)
-
-
-def _name(f: Function) -> str:
-    return getattr(f, "__name__", type(f).__name__)
-
-
-def _runnable(f: Function) -> Function:
-    """f as eager engines run it: for a Numba dispatcher, a rewritten copy of its Python function."""
-    if hasattr(f, "py_func"):
-        from contad.dispatcher import is_dispatcher, python_twin
-
-        if is_dispatcher(f):
-            return python_twin(f)
-    return f
-
-
-def _argnums(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
-        raise TypeError(f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}")
-    if len(set(numbers)) < len(numbers):
-        raise TypeError(f"{transform}: argnums must not repeat a position, got {argnums!r}")
-    return numbers
-
-
-def _positional(f: Function, what: str, argnums: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The arguments with those to differentiate among the positional ones, also where the caller gave them by name."""
-    if max(argnums) < len(args):
-        return args, kwargs
-    bound = inspect.signature(f).bind(*args, **kwargs)
-    bound.apply_defaults()
-    if max(argnums) >= len(bound.args):
-        raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
-    return bound.args, bound.kwargs
-
-
-def _split_aux(y: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
-    """The result of f as (value, aux); aux is None where f was not said to return it."""
-    if not has_aux:
-        return y, None
-    if not isinstance(y, tuple) or len(y) != 2:
-        raise OutputError(f"{what} must return (value, aux) as has_aux=True, got {type(y).__name__}")
-    return y
 
 
 def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Any]) -> tuple[list[Any], list[Tree]]:

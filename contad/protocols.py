@@ -23,7 +23,8 @@ _CONSTANTS: dict[Any, Callable[..., Any]] = {
 
 def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
-    name = f"np.{ufunc.__name__}" if getattr(np, ufunc.__name__, None) is ufunc else f"scipy.special.{ufunc.__name__}"
+    own = getattr(np, ufunc.__name__, None) is ufunc
+    name = f"{'np' if own else 'scipy.special'}.{ufunc.__name__}"
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method}: not supported on variables; call {name} and combine the results")
     if "out" in options:
@@ -62,7 +63,7 @@ def rounded(self: Number, digits: int | None = None) -> Any:
     if digits is None:
         return round(primal(self))
     shift = 10.0**digits
-    return rule("rint")(self * shift) / shift
+    return rule("rint")(rule("multiply")(self, shift)) / shift
 
 
 def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:

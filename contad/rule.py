@@ -148,6 +148,7 @@ class ScalarRule:
 
 
 def boxed(x: Any) -> np.ndarray:
+    """x in an object array without dimensions, where NumPy would look for elements in it."""
     box = np.empty((), object)
     box[()] = x
     return box

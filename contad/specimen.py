@@ -20,7 +20,8 @@ FEW = 8  # beyond so many numbers, forward mode and special values take a sample
 class Tolerances(NamedTuple):
     """Every tolerance of `contad.testing`, relative to the size of what is compared.
 
-    The size of the terms of f at x is the largest of |f| and |x_j df/dx_j|, over |x_k| for a derivative by x_k.
+    The size of the terms of f at x is the largest of |f| and |x_j df/dx_j|, over |x_k| for a derivative by x_k (a zero
+    x_k counts as 1).
     """
 
     value: float = 1e-13  # an engine's value against the plain call
@@ -103,7 +104,8 @@ class Specimen:
     def plainly(self, f: Function, args: Sequence[Any]) -> Any:
         """f(*args) on plain numbers; where Python's raise or leave the reals, NumPy's decide, as in the engines."""
         try:
-            z = f(*args)
+            with np.errstate(all="ignore"):
+                z = f(*args)
             if not any(isinstance(leaf, complex) for leaf in flatten(z).leaves):
                 return z
         except (ZeroDivisionError, OverflowError):
@@ -165,7 +167,8 @@ def _directions(way: str, n: int) -> np.ndarray:
 def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:
     """The result of a call, or the type and text of its exception."""
     try:
-        return call(*args), None
+        with np.errstate(all="ignore"):
+            return call(*args), None
     except Exception as e:
         return None, f"{type(e).__name__}: {e}"
 

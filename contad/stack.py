@@ -45,7 +45,7 @@ class Level:
 class Row(NamedTuple):
     """One record of a chain stack, as `show_stack` prints it."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index
     operation: str
     parents: tuple[Any, ...]  # cells; a constant operand is a float
     partials: tuple[Any, ...]

@@ -73,7 +73,7 @@ def assembled(leaf: Any, numbers: Sequence[Any]) -> Any:
 def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
     """An array of that shape: of floats, or of objects if a number of an outer level is among them."""
     array = np.empty(shape, object if any(isinstance(x, Number) for x in numbers) else float)
-    array.flat = numbers
+    array.reshape(-1)[:] = numbers
     return array
 
 

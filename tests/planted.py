@@ -1,11 +1,13 @@
 """Temporary rules and engines: planted for a test, gone after it."""
 
 import contextlib
+from typing import ClassVar
+
+import numpy as np
 
 import contad.functional
 from contad import rule as registry
-from contad.engines import engine
-from contad.engines.records import RecordStack
+from contad.engines import engine, records
 
 
 @contextlib.contextmanager
@@ -32,14 +34,30 @@ def engines(**classes):
         contad.functional.engine_class = real
 
 
-def plain_sweep(source):
-    """The sweep of this source without compilation, in the place of the compiled one."""
-    scope = {}
-    exec(source.replace("from numba import njit", "njit = lambda *args, **options: lambda f: f"), scope)
-    return scope["sweep"]
+class NumpyMath:
+    """The module `math` with NumPy's results where Python raises, as compiled code has them."""
+
+    names: ClassVar = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
+
+    def __getattr__(self, name):
+        return getattr(np, self.names.get(name, name))
 
 
-class PlantedStack(RecordStack):
+@contextlib.contextmanager
+def compiled(source):
+    """The engine `records` sweeps by this source, as plain Python, in the place of its compiled sweep."""
+    source = source.replace("from numba import njit", "njit = lambda *args, **options: lambda f: f")
+    scope = {"math": NumpyMath()}
+    exec(source.replace("import math\n", ""), scope)
+    real = records.compiled_sweep
+    records.compiled_sweep = lambda: scope["sweep"]
+    try:
+        yield
+    finally:
+        records.compiled_sweep = real
+
+
+class PlantedStack(records.RecordStack):
     """The engine `records`, for a sweep that is wrong."""
 
     __slots__ = ()

@@ -3,9 +3,10 @@
 A program is a list of steps. One interpreter runs it on floats, variables, duals and mpmath numbers: what an operation
 means is the business of an `Arithmetic`. `str(program)` is Python source to paste.
 
-`generate` makes a program of genes, which are tuples of small integers, so that Hypothesis can draw and shrink them. Every
-register carries an interval; an operand that may leave the safe box of a rule is first squashed into it by other
-operations. Boxes are found around the `points` that a rule declares, so a new rule takes part without further ado.
+`generate` makes a program of genes, which are tuples of small integers, so that Hypothesis can draw and shrink them.
+Every register carries an interval; an operand that may leave the safe box of a rule is first squashed into it by other
+operations. Boxes are found around the points that a rule declares (`tests.domains`), so a new rule takes part by
+itself.
 
     python -m tests.programs --count 100000 --seed 1
 """
@@ -14,7 +15,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ import numpy as np
 
 import contad
 from contad.number import Number
-from contad.rule import ScalarRule, rules
+from tests.domains import RULES, Interval, flat, has_ties, image, safe_boxes
 
 Operand = str | int | float  # the name of a register, or a constant
 Registers = dict[str, Any]
@@ -34,7 +35,6 @@ OPERATORS: dict[str, tuple[str, Callable[..., Any]]] = {
     "mod": ("{} % {}", operator.mod), "pow": ("{} ** {}", operator.pow), "neg": ("-{}", operator.neg),
     "abs": ("abs({})", abs),
 }  # fmt: skip
-RULES: dict[str, ScalarRule] = {rule.name: rule for rule in rules() if rule.__module__.startswith("contad.ops.")}
 
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
@@ -192,7 +192,8 @@ class Branch:
 
     def lines(self) -> list[str]:
         then = indented([*source(self.body), f"{self.target} = {written(self.x)}"])
-        return [f"if {self.test}:", *then, "else:", *indented([*source(self.orelse), f"{self.target} = {written(self.y)}"])]
+        orelse = indented([*source(self.orelse), f"{self.target} = {written(self.y)}"])
+        return [f"if {self.test}:", *then, "else:", *orelse]
 
 
 @dataclass(frozen=True)
@@ -277,107 +278,16 @@ class Program:
     def __str__(self) -> str:
         lines = indented([*source(self.body), f"return {self.result}"])
         text = "\n".join([f"def f({', '.join(self.inputs)}):", *lines])
-        imports = [f"import {m}" for m in ("contad", "numpy as np", "scipy.special") if f"{m.rpartition(' ')[2]}." in text]
+        modules = {"contad.": "contad", "np.": "numpy as np", "scipy.special.": "scipy.special"}
+        imports = [f"import {module}" for prefix, module in modules.items() if prefix in text + "contad."]
         argnums = tuple(range(len(self.point)))
         return "\n".join([*imports, "", text, "", f"print(contad.value_and_grad(f, {argnums})(*{self.point}))"])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"<program of {len(source(self.body))} lines at {self.point}>"
 
 
-# ---- where a rule is safe --------------------------------------------------------------------------------------------
-Interval = tuple[float, float]
-Box = tuple[Interval, ...]
-
-WIDENING = tuple(2.0**k for k in range(-4, 7))
-LARGEST_VALUE = 200.0
-LARGEST_PARTIAL = 50.0
-WHOLE_ARGUMENTS = {"n"}  # arguments of these names are whole numbers and stay as in the points of the rule
-# Whole exponents: bases of either sign, to which the points of `power` do not lead.
-MORE_BOXES: dict[str, list[Box]] = {
-    "power": [((-3.0, 3.0), (2.0, 2.0)), ((-3.0, 3.0), (3.0, 3.0)), ((-3.0, -0.4), (-1.0, -1.0))]
-}
-
-
-def grid(box: Sequence[Interval], count: int) -> Iterator[tuple[float, ...]]:
-    """Points of a box, its corners among them."""
-    axes = [[a + (b - a) * k / (count - 1) for k in range(count)] if a < b else [a] for a, b in box]
-    return itertools.product(*axes)
-
-
-def finite_and_moderate(rule: ScalarRule, args: Sequence[float], value_bound: float, partial_bound: float) -> bool:
-    """Whether the value and the partials of a rule exist at a point and are not large."""
-    try:
-        z = rule(*args)
-        partials = [rule.partial(k)(z, *args) for k in range(rule.arity)]
-    except (ValueError, OverflowError, ZeroDivisionError):
-        return False
-    return abs(z) <= value_bound and all(abs(p) <= partial_bound for p in partials)
-
-
-def safe_box(rule: ScalarRule, point: tuple[float, ...]) -> Box:
-    """A box around a point where a rule is finite: widened argument by argument until an end fails, then as a whole."""
-    z = rule(*point)
-    value_bound = max(LARGEST_VALUE, 4.0 * abs(z))
-    partial_bound = max(LARGEST_PARTIAL, *(4.0 * abs(rule.partial(k)(z, *point)) for k in range(rule.arity)))
-
-    def is_safe(box: Box) -> bool:
-        return all(finite_and_moderate(rule, args, value_bound, partial_bound) for args in grid(box, 5))
-
-    def around(radii: Sequence[float]) -> Box:
-        return tuple((x - r * abs(x), x + r * abs(x)) for x, r in zip(point, radii, strict=True))
-
-    radii = [0.0] * rule.arity
-    for k, name in enumerate(rule.argument_names):
-        if name not in WHOLE_ARGUMENTS:
-            for radius in WIDENING:
-                if not is_safe(around([radius if j == k else 0.0 for j in range(rule.arity)])):
-                    break
-                radii[k] = radius
-    while not is_safe(around(radii)):
-        radii = [r / 2.0 for r in radii]
-    return around(radii)
-
-
-@functools.cache
-def safe_boxes(name: str) -> tuple[Box, ...]:
-    """Boxes in which programs may call a rule."""
-    rule = RULES[name]
-    if not rule.points:
-        raise ValueError(f"{name}: declare the rule with points=[...], so that programs can call it")
-    return tuple(dict.fromkeys([*(safe_box(rule, point) for point in rule.points), *MORE_BOXES.get(name, [])]))
-
-
-def image(name: str, box: Sequence[Interval]) -> Interval:
-    """The interval of a rule's results over a box: estimated, because a program with a wild number is discarded anyway."""
-    if any(math.isinf(end) for interval in box for end in interval):
-        return -math.inf, math.inf
-    try:
-        values = [RULES[name](*args) for args in grid(box, 9 if len(box) == 1 else 4 if len(box) == 2 else 3)]
-    except (ValueError, OverflowError, ZeroDivisionError):
-        return -math.inf, math.inf
-    low, high = min(values), max(values)
-    if not math.isfinite(high - low):
-        return -math.inf, math.inf
-    margin = 0.05 * (high - low)
-    return low - margin, high + margin
-
-
-@functools.cache
-def flat(name: str, k: int) -> str:
-    """Whether a rule passes on no derivative of argument k: "never" so, "sometimes" or "always" at its points."""
-    rule = RULES[name]
-    zeros = [rule.partial(k)(rule(*point), *point) == 0.0 for point in rule.points]
-    return "always" if all(zeros) else "sometimes" if any(zeros) else "never"
-
-
-@functools.cache
-def has_ties(name: str) -> bool:
-    """Whether a rule has jumps or kinks: one that is flat in an argument, or of an absolute value's kind."""
-    rule = RULES[name]
-    slopes = {tuple(rule.partial(k)(rule(*point), *point) for k in range(rule.arity)) for point in rule.points}
-    return any(flat(name, k) != "never" for k in range(rule.arity)) or all(abs(p) == 1.0 for s in slopes for p in s)
-
-
+# ---- generation ------------------------------------------------------------------------------------------------------
 @functools.cache
 def forms(name: str) -> tuple[str, ...]:
     """The ways in which a rule can be called."""
@@ -386,7 +296,6 @@ def forms(name: str) -> tuple[str, ...]:
     return tuple((["operator"] * 2 if rule.operator else []) + ["contad"] + ufuncs)
 
 
-# ---- generation ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Gene:
     """One instruction to the generator; all fields are small integers, and 0 is the simplest of each."""
@@ -399,9 +308,10 @@ class Gene:
     style: int = 0
 
 
-KINDS = ("nothing", *["operation"] * 20, *["branch"] * 2, *["loop"] * 2, *["select"] * 2, *["derivative"] * 2, "constant")
+FREQUENCIES = {"nothing": 1, "operation": 20, "branch": 2, "loop": 2, "select": 2, "derivative": 2, "constant": 1}
+KINDS = [kind for kind, frequency in FREQUENCIES.items() for _ in range(frequency)]
 LIMITS = Gene(len(KINDS) - 1, len(RULES) - 1, 63, 63, 127, 59)  # of the fields, inclusive
-GENES = 14  # of a program
+GENES = 12  # of a program
 MAX_DEPTH = 2  # of loops and branches in each other
 CARRIED: Interval = (-2.0, 2.0)
 
@@ -446,14 +356,16 @@ class Generator:
         result = self.folded(self.scopes[0])
         return Program(self.point, tuple(self.bodies[0]), result.name)
 
-    # ---- registers -----------------------------------------------------------------------------------------------------
+    # ---- registers ---------------------------------------------------------------------------------------------------
     def fresh(self, prefix: str = "t") -> str:
         return f"{prefix}{next(self.names)}"
 
     def pick(self, choice: int, unlike: Slot | None = None, continuous: bool = False) -> Slot:
         """A visible register, the newest for 0; if possible, one that does not tie with another, or with a constant."""
         visible = [slot for scope in self.scopes for slot in scope]
-        first = len(visible) - 1 - choice % len(visible)
+        if choice % 4 == 3:  # rather one that nothing uses yet, so that expressions grow deep
+            visible = [slot for slot in visible if not slot.used] or visible
+        first = len(visible) - 1 - choice // 2 % len(visible)
         for k in range(first, first - len(visible), -1):
             slot = visible[k]
             if not (continuous and slot.discrete) and (unlike is None or not slot.origins & unlike.origins):
@@ -470,7 +382,8 @@ class Generator:
         discrete = all(x.discrete for x in slots) or all(flat(name, k) == "always" for k in range(len(args)))
         origins = [x.origins for x in slots] if has_ties(name) else []
         slot = Slot(self.fresh(), low, high, discrete=discrete, origins=frozenset().union(*origins))
-        self.bodies[-1].append(Operation(slot.name, name, form, tuple(x.name if isinstance(x, Slot) else x for x in args)))
+        operands = tuple(x.name if isinstance(x, Slot) else x for x in args)
+        self.bodies[-1].append(Operation(slot.name, name, form, operands))
         self.scopes[-1].append(slot)
         return slot
 
@@ -488,11 +401,11 @@ class Generator:
             return known
         middle, half = (low + high) / 2.0, (high - low) / 2.0
         size = max(abs(slot.low), abs(slot.high))
-        if style % 4 == 0 and 0.0 < size < 20.0 * half:
+        if style % 4 == 0 and 0.05 * half < size < 20.0 * half:
             squashed, half = slot, half / size
         elif style % 4 == 1 and size < 40.0:
             squashed = self.emit("sin", "contad", [slot])
-        elif style % 4 == 2:
+        elif style % 4 == 2 or size > 8.0:
             squashed = self.emit("divide", "operator", [slot, self.emit("hypot", "contad", [1, slot])])
         else:
             squashed = self.emit("tanh", "contad", [slot])
@@ -511,7 +424,7 @@ class Generator:
             result = self.emit(("add", "multiply" if small else "subtract", "add")[k % 3], "operator", [result, other])
         return result
 
-    # ---- steps ---------------------------------------------------------------------------------------------------------
+    # ---- steps -------------------------------------------------------------------------------------------------------
     def step(self, gene: Gene) -> None:
         kind = KINDS[gene.kind]
         if kind in ("branch", "loop", "derivative"):
@@ -543,7 +456,7 @@ class Generator:
         args: list[Slot | float] = []
         for k, interval in enumerate(box):
             if interval[0] == interval[1]:
-                args.append(int(interval[0]) if gene.style % 2 else interval[0])
+                args.append(int(interval[0]) if gene.style % 2 and interval[0].is_integer() else interval[0])
             elif len(box) > 1 and k == side:
                 args.append(constant_in(interval, gene.constant // 4 / 31.0, gene.style))
             else:
@@ -591,19 +504,20 @@ class Generator:
         self.scopes[-1].append(slot)
 
     def loop(self, gene: Gene) -> None:
-        start = [self.fitted(self.pick(choice), CARRIED, gene.style) for choice in (gene.x, gene.y)[: 1 + gene.style % 2]]
+        choices = (gene.x, gene.y)[: 1 + gene.style % 2]
+        start = [self.fitted(self.pick(choice), CARRIED, gene.style) for choice in choices]
         for slot in start:
             self.use(slot)
-        carried = [Slot(self.fresh("c"), *CARRIED, origins=frozenset().union(*(s.origins for s in start))) for _ in start]
+        origins = frozenset().union(*(slot.origins for slot in start))
+        carried = [Slot(self.fresh("c"), *CARRIED, origins=origins) for _ in start]
         count = 2 + gene.constant % 3
         index = Slot(self.fresh("k"), 0.0, count - 1.0, used=True, discrete=True)
         slots, body = self.block(1 + gene.rule % 3, [index, *carried])
         following = [self.fitted(self.folded(slots), CARRIED, gene.style // 2), *carried[:-1]]
         self.close()
         self.depth -= 1
-        names = tuple(slot.name for slot in carried)
-        starts = tuple(slot.name for slot in start)
-        self.bodies[-1].append(Loop(index.name, count, names, starts, tuple(body), tuple(slot.name for slot in following)))
+        names, starts, ends = (tuple(slot.name for slot in slots) for slots in (carried, start, following))
+        self.bodies[-1].append(Loop(index.name, count, names, starts, tuple(body), ends))
         self.scopes[-1] += [Slot(name, *CARRIED) for name in names]
 
     def derivative(self, gene: Gene) -> None:

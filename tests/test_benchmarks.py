@@ -1,4 +1,4 @@
-"""The benchmark script runs, checks its gradients before it times them, and reports every figure. No times are tested."""
+"""The benchmark script runs, compares gradients before it times them, and reports every figure. No time is tested."""
 
 import json
 import subprocess

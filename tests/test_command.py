@@ -146,6 +146,21 @@ def test_agreement_at_a_zero_gradient(run):
     assert found["gradient"] == {"x": 0.0}
 
 
+@pytest.mark.parametrize("frequency", [1e2, 1e3, 1e4, 3e4, 1e5, 1e6])
+def test_agreement_where_a_function_varies_fast(run, frequency):
+    source = f"import numpy as np\ndef f(x=1.0): return 1e3 + np.sin({frequency} * x)\n"
+    found = as_json(run("f", "--json", "--check", source=source))
+    assert found["gradient"] == {"x": pytest.approx(frequency * math.cos(frequency))}
+
+
+def test_agreement_of_a_small_component_beside_a_large_value(run):
+    source = "import contad\ndef f(x=1.5, y=0.5): return 1e6 * x + (x + {} * contad.stop_gradient(y)) * y\n"
+    assert run("f", "--check", source=source.format(0.0))[0] == 0
+    status, out, _ = run("f", "--check", source=source.format(1e-4))
+    assert status == 1
+    assert "at y" in out
+
+
 def test_many_components_are_cut_in_text_only(run):
     source = "def f(x=tuple(float(k) for k in range(100))): return sum(v * v for v in x)\n"
     assert "... and 76 more" in run("f", source=source)[1]

@@ -121,7 +121,7 @@ def test_a_gradient_needs_one_real_number(returns, message):
 
 def test_malformed_calls_are_named():
     cases = [
-        (lambda: grad(3), TypeError, "grad: f must be a function, got int"),
+        (lambda: grad(3), TypeError, "grad: f must be callable, got int"),
         (lambda: grad(product, -1), TypeError, "argnums must be"),
         (lambda: grad(product, (0, 0)), TypeError, "must not repeat"),
         (lambda: grad(product, 5)(1.0, 2.0), TypeError, r"argnums \(5,\) out of range for 2"),
@@ -205,6 +205,21 @@ def test_grad_is_one_object_per_function_and_options():
     grad(product)(1.0, 1.0)
     wrapper.__dict__.update(product.__dict__)  # what functools.wraps does when the memo is older than the wrapper
     assert grad(wrapper)(2.0, 5.0) == -20.0
+
+
+def test_argnums_may_be_a_list_and_methods_are_not_confused():
+    assert grad(product, [0, 1])(2.0, 5.0) == (20.0, 4.0)
+
+    class Model:
+        def __init__(self, a):
+            self.a = a
+
+        def loss(self, x):
+            return self.a * x
+
+    one, two = Model(1.0), Model(2.0)
+    assert [grad(m.loss)(3.0) for m in (one, two, one)] == [1.0, 2.0, 1.0]
+    assert [grad(eval(f"lambda x: {k} * x"))(1.0) for k in (2, 3)] == [2.0, 3.0]
 
 
 def test_the_memo_dies_with_its_function():

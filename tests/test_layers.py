@@ -19,7 +19,7 @@ LAYERS = (
     ("body", "var", "dual", "stack"),
     ("rule",),
     ("ops",),
-    ("protocols",),
+    ("protocols", "dispatcher", "calls"),
     ("engines",),
     ("functional", "explain", "specimen", "legs", "testing", "table"),
     ("command", "__main__", "example", "__init__"),

@@ -16,10 +16,10 @@ from contad.differences import derivative_by_differences
 from contad.errors import ContadError
 from contad.functional import engine_name, value_and_grad
 from contad.number import is_real
-from contad.trees import assembled, elements, flatten
+from contad.trees import Tree, flatten
 
 TIMING_SECONDS = 0.3  # for each of function and gradient
-DIFFERENCES_SECONDS = 30.0  # if they would take longer, evenly chosen components are compared
+DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared
 
 
 def examined(problem: Problem, engine: str | None, tolerance: float, names: Sequence[str] | None = None) -> Report:
@@ -55,7 +55,7 @@ def examined(problem: Problem, engine: str | None, tolerance: float, names: Sequ
         if not math.isfinite(x):
             raise CommandError(f"{problem.label}: the derivative with respect to {name} is {x}")
     with silenced():
-        disagreements = _disagreements(problem, derivatives, primal_time)
+        disagreements = _disagreements(problem, derivatives, tolerance, primal_time)
     # differences cannot see a function that does something else on variables than on floats
     disagreements["value"] = abs(value_there - value) / abs(value or 1.0)
     return Report(
@@ -125,38 +125,44 @@ def _checked_value(problem: Problem, value: Any) -> float:
     return float(value)
 
 
-def _disagreements(problem: Problem, derivatives: Components, primal_time: float) -> dict[str, float]:
+def _disagreements(problem: Problem, derivatives: Components, tolerance: float, primal_time: float) -> dict[str, float]:
     """Relative disagreements by component; of evenly chosen ones if all would take too long."""
-    start = time.perf_counter()
+    trees = {name: flatten(problem.values[name]) for name in problem.active}
     places = [
-        (name, n, k)
-        for name in problem.active
-        for n, leaf in enumerate(flatten(problem.values[name]).leaves)
-        for k in range(len(elements(leaf)))
+        (name, n, k) for name, tree in trees.items() for n, x in enumerate(tree.leaves) for k in range(np.size(x))
     ]
+    start = time.perf_counter()
     affordable = max(1, int(DIFFERENCES_SECONDS / (24 * primal_time)))
     stride = -(-len(places) // affordable)
     found = {}
-    for place, (name, derivative) in list(zip(places, derivatives, strict=True))[::stride]:
-        found[name] = _disagreement(problem, place, derivative)
+    for (parameter, n, k), (name, derivative) in list(zip(places, derivatives, strict=True))[::stride]:
+        found[name] = _disagreement(problem, parameter, trees[parameter], n, k, derivative, tolerance)
         if time.perf_counter() - start > 2 * DIFFERENCES_SECONDS:
             break
     return found
 
 
-def _disagreement(problem: Problem, place: tuple[str, int, int], derivative: float) -> float:
-    """|derivative - difference| relative to the larger, but never counting what the difference cannot resolve."""
-    parameter, n, k = place
-    tree = flatten(problem.values[parameter])
-    numbers = elements(tree.leaves[n])
-    x = float(numbers[k])
+def _disagreement(
+    problem: Problem, parameter: str, tree: Tree, n: int, k: int, derivative: float, tolerance: float
+) -> float:
+    """|derivative - difference| relative to the larger, or to what the difference can resolve to the tolerance.
+
+    Where it exceeds the tolerance, much smaller steps get a say; it is inf if differences say nothing at any.
+    """
+    leaf = tree.leaves[n]
+    x = float(leaf.flat[k] if isinstance(leaf, np.ndarray) else leaf)
+    size = max(abs(x), 1.0)
     largest = 0.0
 
-    def along(moved: float) -> float:
+    def at(number: float) -> float:
         nonlocal largest
-        leaf = assembled(tree.leaves[n], [*numbers[:k], moved, *numbers[k + 1 :]])
-        changed = tree.unflatten([*tree.leaves[:n], leaf, *tree.leaves[n + 1 :]])
-        args, kwargs = problem.arguments(**{parameter: changed})
+        moved: Any = number
+        if isinstance(leaf, np.ndarray):
+            moved = leaf.copy()
+            moved.flat[k] = number
+        args, kwargs = problem.arguments(
+            **{parameter: tree.unflatten([*tree.leaves[:n], moved, *tree.leaves[n + 1 :]])}
+        )
         try:
             value = float(problem.function(*args, **kwargs))
         except Exception:  # whatever a user's function raises outside its domain
@@ -164,11 +170,21 @@ def _disagreement(problem: Problem, place: tuple[str, int, int], derivative: flo
         largest = max(largest, abs(value)) if math.isfinite(value) else largest
         return value
 
-    difference, error = derivative_by_differences(along, x)
-    scale = max(abs(derivative), abs(difference))
-    if not error <= 1e-4 * scale + 1e-9 * largest / max(abs(x), 1.0):
-        return math.inf
-    return abs(derivative - difference) / max(scale, 1e7 * error) if derivative != difference else 0.0
+    best = math.inf
+    for unit in (1.0, 1e-3 * size, 1e-6 * size):
+        if unit == 1.0:
+            difference, error = derivative_by_differences(at, x)
+        else:
+            # f may vary faster than those steps are long, and look smooth by accident
+            found = derivative_by_differences(lambda t, unit=unit: at(x + unit * t), 0.0)  # type: ignore[misc]
+            difference, error = found.value / unit, found.error / unit
+        negligible = 1e-9 * largest / size if unit == 1.0 else 0.0
+        if error <= tolerance * abs(difference) + negligible:
+            scale = max(abs(derivative), abs(difference), 10.0 * error / tolerance)
+            best = min(best, abs(derivative - difference) / scale if derivative != difference else 0.0)
+        if best <= tolerance:
+            break
+    return best
 
 
 def duration_of_call(call: Callable[[], Any]) -> float:

@@ -46,7 +46,7 @@ def {name}(a, b):
     elif kind is float or kind is int:
         s = a._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
-        x = a._value; y = b
+        x = a._value; y = b if kind is float else float(b)
         try: z = {value}
         except Exception: z = evaluate(x, y)
 {record_vc}
@@ -58,7 +58,7 @@ def r{name}(b, a):
     if kind is float or kind is int:
         s = b._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
-        x = a; y = b._value
+        x = a if kind is float else float(a); y = b._value
         try: z = {value}
         except Exception: z = evaluate(x, y)
 {record_cv}

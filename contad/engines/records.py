@@ -60,7 +60,7 @@ class Buffers:
 
     def __init__(self) -> None:
         self.stream: list[Any] = []
-        self.staging = np.empty((CHUNK, 4))
+        self.staging: Any = np.empty((CHUNK, 4))
         self.records = np.zeros((CHUNK, 3))
         self.values = np.zeros(CHUNK)
         self.adjoints = np.zeros(CHUNK)
@@ -239,7 +239,7 @@ class RecordStack(ChainStack):
             if code in (INPUT, CALLBACK):
                 yield Row(k, "input" if code == INPUT else "callback", (), (), self._value(k))
             elif code in (LINEAR, JOIN):
-                parents = (int(x),) if code == LINEAR else (k - 1, int(x))
+                parents: tuple[Any, ...] = (int(x),) if code == LINEAR else (k - 1, int(x))
                 p = self._number(k, 2, y)
                 yield Row(k, VARIANTS[int(code)], parents, (p,) if code == LINEAR else (1.0, p), self._value(k))
             else:

@@ -3,11 +3,13 @@
 import math
 
 from contad.ops._scipy import special
-from contad.ops.gamma_functions import digamma, polygamma_difference
+from contad.ops.arithmetic import absolute
+from contad.ops.gamma_functions import _distance, digamma, polygamma_difference, trigamma
 from contad.ops.logic import select
 from contad.ops.trigonometric import cos, sin
 from contad.rule import scalar_rule
 
+MAX_LOG = 709.782712893384  # the logarithm of the largest float
 LANCZOS_G = 6.024680040776729583740234375
 # Gamma(x) = e^g ((x + g - 1/2) / e)^(x - 1/2) P(x) / Q(x), scaled by e^-g
 LANCZOS = (
@@ -45,24 +47,31 @@ def beta(a, b):
         return float(special().beta(a, b))
     above, below, rest, x, y, inverse = _reflected(a, b)
     z = _beta(x, y)
-    if z < 1e-290:
-        return math.copysign(1.0, above / below / rest) * math.exp(betaln.function(a, b))
-    return above / below / rest / z if inverse else above / below / rest * z
+    factor = above / below / rest
+    if z > 1e-290:
+        return factor / z if inverse else factor * z
+    log_z = betaln.function(a, b)
+    return math.copysign(math.exp(log_z) if log_z < MAX_LOG else math.inf, factor)
 
 
 @beta.partials
 def beta_partials(z, a, b):
-    c = a + b
+    # psi(b) - psi(a + b) underflows where z is large, for |a| << |b|: there it is -a trigamma(b)
+    p = -z * polygamma_difference(0.0, a, b)
+    q = -z * polygamma_difference(0.0, b, a)
+    r = select(absolute(b) < 1e-150 * absolute(a), -(z * b) * trigamma(a), p)
+    s = select(absolute(a) < 1e-150 * absolute(b), -(z * a) * trigamma(b), q)
     # where a + b is a pole, z = 0 times an infinite psi: there Gamma(a + b) is reflected, 1 / Gamma(c) being
     # sin(pi c) Gamma(1 - c) / pi, and with it Gamma(a) Gamma(b) Gamma(1 - c) = pi beta(a, 1 - c) / sin(pi b)
+    c = a + b
     pole = z == 0.0 and c <= 0.0
     d = select(pole, 1.0 - c, 1.0)
     scale = beta(a, d) / sin(math.pi * b)
-    s = sin(math.pi * c)
-    t = math.pi * cos(math.pi * c)
+    t = sin(math.pi * c)
+    u = math.pi * cos(math.pi * c)
     return (
-        select(pole, scale * ((digamma(a) - digamma(d)) * s + t), -z * polygamma_difference(0.0, a, b)),
-        select(pole, scale * ((digamma(b) - digamma(d)) * s + t), -z * polygamma_difference(0.0, b, a)),
+        select(pole, scale * ((digamma(a) - digamma(d)) * t + u), r),
+        select(pole, scale * ((digamma(b) - digamma(d)) * t + u), s),
     )
 
 
@@ -125,7 +134,7 @@ def _betaln(a, b):
     top, low, sum_ = a + LANCZOS_G - 0.5, b + LANCZOS_G - 0.5, c + LANCZOS_G - 0.5
     z = math.log(_lanczos(a) * (_lanczos(b) / _lanczos(c)) * math.sqrt(math.e / low))
     difference = a - 0.5 - b
-    return z + difference * math.log1p(-b / sum_) + b * (math.log(top / sum_ ) + math.log(low / sum_))
+    return z + difference * math.log1p(-b / sum_) + b * (math.log(top / sum_) + math.log(low / sum_))
 
 
 def _lanczos(x):
@@ -154,23 +163,14 @@ def _reflected(a, b):
     a, b = min(a, b), max(a, b)
     c = a + b
     if b < 0.0:
-        return math.pi * _sin_pi_sum(a, b), _sin_pi(a), _sin_pi(b) * (1.0 - c), 1.0 - a, 1.0 - b, True
+        return _sine(a, b), _sine(a), _sine(b) * (1.0 - c), 1.0 - a, 1.0 - b, True
     if c > 0.0:
-        return math.pi, _sin_pi(a), b, 1.0 - a, c, True
-    return _sin_pi_sum(a, b), _sin_pi(a), 1.0, b, 1.0 - c, False
+        return 1.0, _sine(a), b, 1.0 - a, c, True
+    return _sine(a, b), _sine(a), 1.0, b, 1.0 - c, False
 
 
-def _sin_pi(x):
-    """sin(pi x), accurate near every integer."""
-    n = round(x)
-    return math.sin(math.pi * (x - n)) * (-1.0 if n % 2 else 1.0)
-
-
-def _sin_pi_sum(x, y):
-    """sin(pi (x + y)), where x + y is not rounded."""
-    n, m = round(x), round(y)
-    r, s = x - n, y - m
-    t = r + s
-    error = (r - (t - (t - r))) + (s - (t - r))
-    k = round(t)
-    return math.sin(math.pi * ((t - k) + error)) * (-1.0 if (n + m + k) % 2 else 1.0)
+def _sine(x, y=0.0):
+    """sin(pi (x + y)) / pi, accurate near every integer and at subnormals, where x + y is not rounded."""
+    m, r = _distance(x, y)
+    s = math.sin(math.pi * r) / math.pi if abs(r) > 1e-9 else r
+    return -s if m % 2.0 else s

@@ -124,7 +124,7 @@ def ndtr(x):
     >>> ndtr(-10.0)
     7.619853024160525e-24
     """
-    return 0.5 * math.erfc(-x * SQRT_HALF)
+    return _normal_tail(-x) if x < 0.0 else 0.5 * math.erfc(-x * SQRT_HALF)
 
 
 @ndtr.partials
@@ -166,7 +166,7 @@ def log_ndtr(x):
     -5005.524208694205
     """
     if x > 0.0:
-        return math.log1p(-0.5 * math.erfc(x * SQRT_HALF))
+        return math.log1p(-_normal_tail(x))
     return float(special().log_ndtr(x))
 
 
@@ -175,3 +175,9 @@ def log_ndtr_partials(z, x):
     # above 0 as density over ndtr, because erfcx overflows
     density = ONE_OVER_SQRT_TWO_PI * exp(-0.5 * x * x)
     return select(x > 0.0, density / ndtr(x), SQRT_TWO_OVER_PI / erfcx(-x * SQRT_HALF))
+
+
+def _normal_tail(x):
+    """ndtr(-x) for x > 0, where the rounding of x / sqrt(2) inside erfc would double the error of large x."""
+    u = x * SQRT_HALF
+    return 0.5 * math.erfc(u) if x < 1.0 else 0.5 * math.exp(-0.5 * x * x) * float(special().erfcx(u))

@@ -118,8 +118,7 @@ def polygamma(n, x):
     sign = 1.0 if n % 2 else -1.0
     if x > 0.0:
         return sign * (_drop(n, x, math.inf) if x < math.inf else 0.0)
-    m = float(round(-x))
-    r = x + m
+    m, r = _distance(x, 0.0)
     if r == 0.0:
         return sign * math.inf
     return sign * (_pole(n, r) + _drop(n, 1.0 + r, math.inf) + sign * _drop(n, 1.0 - r, m))
@@ -134,7 +133,7 @@ def polygamma_partials(z, n, x):
 def polygamma_difference(n, x, y):
     """psi^(n)(x + y) - psi^(n)(x) without cancellation, with which the derivatives of beta and betaln are written.
 
-        z = psi^(n)(x + y) - psi^(n)(x),     dz/dx = polygamma_difference(n + 1, x, y),     dz/dy = polygamma(n + 1, x + y)
+        z = psi^(n)(x + y) - psi^(n)(x),     dz/dx = psi^(n+1)(x + y) - psi^(n+1)(x),     dz/dy = psi^(n+1)(x + y)
 
     Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. x and x + y other than 0, -1, ...
     Ref:     DLMF 5.15.1 term by term, and 2.10.1 (Euler-Maclaurin) for the tail.
@@ -149,9 +148,9 @@ def polygamma_difference(n, x, y):
     if x > 0.0 and total > 0.0:
         return _between(n, x, total, y) * (-1.0 if n % 2 else 1.0)
     if x <= 0.0 < total:
-        return _across(n, x, total)
+        return _across(n, *_distance(x, 0.0), total)
     if total <= 0.0 < x:
-        return -_across(n, total, x)
+        return -_across(n, *_distance(x, y), x)
     return _below(n, x, y)
 
 
@@ -160,7 +159,7 @@ def polygamma_difference_partials(z, n, x, y):
     return 0.0, polygamma_difference(n + 1.0, x, y), polygamma(n + 1.0, x + y)
 
 
-# ---- the series, with s_n(x) = (-1)^(n+1) psi^(n)(x) = n! sum_k (x + k)^-(n+1), up to a constant for n = 0 --------------
+# ---- the series s_n(x) = (-1)^(n+1) psi^(n)(x) = n! sum_k (x + k)^-(n+1), up to a constant for n = 0 -----------------
 def _drop(n, x, y):
     """s_n(x) - s_n(x + y) for x > 0 and y >= 0: every term is positive. For n > 0, y = inf gives s_n(x)."""
     if x <= 0.0:
@@ -211,25 +210,35 @@ def _pole_difference(n, r, t, d):
     return _pole(n, r) * ((r / t) ** (n + 1) - 1.0)
 
 
-def _across(n, x, total):
-    """psi^(n)(total) - psi^(n)(x) for x < 0 < total: the series at x over all k, less its mirror image."""
-    m = float(round(-x))
-    r = x + m
+def _distance(x, y):
+    """(m, r) with x + y = r - m, m an integer and |r| <= 1/2; r is accurate however small it is."""
+    n, k = round(x), round(y)
+    r, s = x - n, y - k
+    t = r + s
+    error = (r - (t - (t - r))) + (s - (t - r))
+    shift = round(t)
+    return float(-(n + k + shift)), (t - shift) + error
+
+
+def _across(n, m, r, t):
+    """psi^(n)(t) - psi^(n)(r - m) for r - m < 0 < t: the series at r - m over all k, less its mirror image."""
     if r == 0.0:
         return math.nan if n else math.inf
     sign = 1.0 if n % 2 else -1.0
-    upper = _pole_difference(n, r, total, total - r) + _between(n, 1.0 + total, 1.0 + r, r - total)
+    upper = _pole_difference(n, r, t, t - r) + _between(n, 1.0 + t, 1.0 + r, r - t)
     return sign * (upper - sign * _drop(n, 1.0 - r, m))
 
 
 def _below(n, x, y):
-    """psi^(n)(x + y) - psi^(n)(x) for x, x + y < 0; near neighbours are measured from one pole."""
-    total = x + y
-    m = float(round(-x))
-    r = x + m
-    t, d = (r + y, y) if abs(y) <= 0.5 else (total + round(-total), total + round(-total) - r)
+    """psi^(n)(x + y) - psi^(n)(x) for x, x + y < 0, from the distances r, t of these to poles."""
+    r = x - round(x)
+    d = y - round(y)
+    t = r + d
+    if abs(t) > 0.75:
+        t = _distance(x, y)[1]
+        d = t - r
     if r == 0.0 or t == 0.0:
         return math.nan
     sign = 1.0 if n % 2 else -1.0
     upper = _pole_difference(n, r, t, d) - _between(n, 1.0 + r, 1.0 + t, d)
-    return sign * upper + _between(n, 1.0 - t, 1.0 - r, d) - _between(n, 1.0 - total, 1.0 - x, y)
+    return sign * upper + _between(n, 1.0 - t, 1.0 - r, d) - _between(n, 1.0 - (x + y), 1.0 - x, y)

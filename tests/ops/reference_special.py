@@ -41,7 +41,7 @@ def _psi(n, x):
     for _ in range(n):
         slope = [k * c for k, c in enumerate(coefficients)][1:]
         coefficients = [a + b for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
-    return (-1) ** n * mp.psi(n, 1 - x) - mp.pi * (-mp.pi) ** n * mp.polyval(coefficients[::-1], cot)
+    return (-1) ** n * mp.psi(n, 1 - x) - mp.pi * (-mp.pi) ** n * sum(c * cot**k for k, c in enumerate(coefficients))
 
 
 def _polygamma(n, x):
