@@ -9,7 +9,7 @@ import inspect
 import math
 import textwrap
 from collections.abc import Callable
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -153,10 +153,14 @@ class Body:
         lines = [f"    {name} = {ast.unparse(value)}" for name, value in assignments]
         name = f"{self.function.__name__}_{k}"
         source = "\n".join([f"def {name}({', '.join(self.parameters)}):", *lines, f"    return {ast.unparse(result)}"])
-        scope = dict(self.function.__globals__)
-        scope.update(inspect.getclosurevars(self.function).nonlocals)
-        exec(compile(source, f"<{name}>", "exec"), scope)
-        return scope[name]
+        captured = self.function.__code__.co_freevars
+        factory = f"def factory({', '.join(captured)}):\n{textwrap.indent(source, '    ')}\n    return {name}"
+        made: dict[str, Any] = {}
+        exec(compile(factory, f"<{name}>", "exec"), made)
+        code = made["factory"](*captured).__code__
+        # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
+        cells = dict(zip(captured, self.function.__closure__ or (), strict=True))
+        return FunctionType(code, self.function.__globals__, name, None, tuple(cells[v] for v in code.co_freevars))
 
     def literal(self, k: int) -> float | None:
         """The value of partial k if it is a number written in the body (zero or one, say), else None."""

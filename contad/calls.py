@@ -24,7 +24,7 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
     """argnums as a tuple of positions; TypeError where it is something else, or repeats one."""
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    numbers = tuple(argnums) if isinstance(argnums, (list, tuple)) else (argnums,)
     if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
         raise TypeError(f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}")
     if len(set(numbers)) < len(numbers):

@@ -1,8 +1,8 @@
 """The Python function behind a Numba dispatcher, rewritten so that eager engines can run it on variables.
 
-Globals and captured values are read as Numba freezes them. `math` and `np` resolve through contad (math.exp is ops.exp, np.zeros
-makes an array that can hold variables), njit callees are rewritten likewise, and division follows the dispatcher's
-error model. The user's function is not touched.
+Globals and captured values are read as Numba freezes them. `math` and `np` resolve through contad (math.exp is ops.exp,
+np.zeros makes an array that can hold variables), njit callees are rewritten likewise, division follows the dispatcher's
+error model, and powers give nan and inf where Python's raise or turn complex. The user's function is not touched.
 """
 
 import ast
@@ -19,8 +19,9 @@ import numpy as np
 from contad import ops
 from contad.errors import UnsupportedError
 from contad.number import Number, primal
+from contad.rule import rule_of_ufunc
 
-_DIVISIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
+_OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
 
 
 def is_dispatcher(f: Any) -> bool:
@@ -52,8 +53,12 @@ def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any
         twin_globals[name] = _translated(function.__globals__[name], made)
     if "float" in names and "float" not in function.__globals__:
         twin_globals["float"] = _as_float
-    for operation in _DIVISIONS.values():
-        twin_globals[f"__contad_{operation}"] = _division(getattr(np, operation), error_model)
+    twin_globals["__contad_key"] = np.s_
+    for name in _OPERATIONS.values():
+        operate = _power if name == "power" else _division(getattr(np, name), error_model)
+        twin_globals[f"__contad_{name}"] = operate
+        twin_globals[f"__contad_{name}_in_place"] = _in_place(operate)
+        twin_globals[f"__contad_{name}_at"] = _at(operate)
     twin: Callable[..., Any] = twin_globals["__contad_factory"](*(captured.get(name) for name in code.co_freevars))
     twin.__defaults__ = function.__defaults__
     twin.__kwdefaults__ = function.__kwdefaults__
@@ -77,9 +82,13 @@ def _compiled_factory(function: Any, code: types.CodeType) -> types.CodeType:
             f"{code.co_filename}:{start}: njit of a lambda or an expression is not rewritten; write it as a function"
         )
     definition.decorator_list = []
+    definition.returns = None  # annotations are not compiled, so their names need not be known
+    for argument in ast.walk(definition.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
     definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
-    _Divisions().visit(definition)
+    _Operations().visit(definition)
     factory = ast.parse(f"def __contad_factory({', '.join(code.co_freevars)}):\n    return {definition.name}").body[0]
     assert isinstance(factory, ast.FunctionDef)
     factory.body.insert(0, definition)
@@ -89,27 +98,30 @@ def _compiled_factory(function: Any, code: types.CodeType) -> types.CodeType:
     return compile(module, code.co_filename, "exec")
 
 
-class _Divisions(ast.NodeTransformer):
-    """Replaces / // % by calls, so that they can follow Numba's error model."""
+class _Operations(ast.NodeTransformer):
+    """Replaces / // % ** by calls, so that they can follow Numba where Python does otherwise."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        return self._call(node.op, node.left, node.right) or node
+        if type(node.op) not in _OPERATIONS:
+            return node
+        return self._call(node, "", node.left, node.right)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
-        if not isinstance(node.target, ast.Name):
-            # a[i] /= x evaluates a and i once; Python's own in-place division serves, with Python's zero division
+        target = node.target
+        if type(node.op) not in _OPERATIONS or isinstance(target, ast.Attribute):
             return node
-        call = self._call(node.op, ast.Name(node.target.id, ast.Load()), node.value)
-        return ast.copy_location(ast.Assign([node.target], call), node) if call is not None else node
+        if isinstance(target, ast.Name):
+            call = self._call(node, "_in_place", ast.Name(target.id, ast.Load()), node.value)
+            return ast.copy_location(ast.Assign([target], call), node)
+        # a[i] /= x evaluates a and i once
+        key = ast.Subscript(ast.Name("__contad_key", ast.Load()), target.slice, ast.Load())
+        return ast.copy_location(ast.Expr(self._call(node, "_at", target.value, key, node.value)), node)
 
-    def _call(self, op: ast.operator, left: ast.expr, right: ast.expr) -> ast.expr | None:
-        operation = _DIVISIONS.get(type(op))
-        if operation is None:
-            return None
-        call = ast.Call(ast.Name(f"__contad_{operation}", ast.Load()), [left, right], [])
-        return ast.copy_location(call, left)
+    def _call(self, node: ast.BinOp | ast.AugAssign, kind: str, *arguments: ast.expr) -> ast.expr:
+        function = ast.Name(f"__contad_{_OPERATIONS[type(node.op)]}{kind}", ast.Load())
+        return ast.copy_location(ast.Call(function, list(arguments), []), node)
 
 
 def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
@@ -123,6 +135,34 @@ def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
         return float(z) if isinstance(z, np.floating) else z
 
     return divide
+
+
+def _power(x: Any, y: Any) -> Any:
+    if isinstance(x, float) or isinstance(y, float):
+        if isinstance(x, (float, int)) and isinstance(y, (float, int)):
+            return ops.power.evaluate(float(x), float(y))
+    return x**y
+
+
+def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """x op= y for a name: an array is written, so that whoever else holds it sees the change."""
+
+    def update(x: Any, y: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return operate(x, y)
+        x[...] = operate(x, y)
+        return x
+
+    return update
+
+
+def _at(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], None]:
+    """a[key] op= y."""
+
+    def update(a: Any, key: Any, y: Any) -> None:
+        a[key] = operate(a[key], y)
+
+    return update
 
 
 def _as_float(x: Any) -> Any:
@@ -157,16 +197,45 @@ def _creation(name: str) -> Callable[..., Any]:
     create = getattr(np, name)
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        if name in ("full", "full_like") and isinstance(args[1], Number):
-            array = np.empty(np.shape(args[0]) if name == "full_like" else args[0], object)
-            array.fill(args[1])
-            return array
-        if name.endswith("_like") and args[0].dtype == object and "dtype" not in kwargs:
-            kwargs["dtype"] = float
-        array = create(*args, **kwargs)
-        return array.astype(object) if array.dtype.kind == "f" else array
+        return _assignable(create(*args, **kwargs))
 
     return made
+
+
+def _creation_like(name: str) -> Callable[..., Any]:
+    create = getattr(np, name)
+
+    def made(x: Any, *args: Any, **kwargs: Any) -> Any:
+        floats = isinstance(x, Number) or x.dtype == object
+        return _assignable(create(np.empty(np.shape(x)) if floats else x, *args, **kwargs))
+
+    return made
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    if not isinstance(fill_value, Number):
+        return _assignable(np.full(shape, fill_value, dtype))
+    array = np.empty(shape, object)
+    array.fill(fill_value)
+    return array
+
+
+def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    return _full(np.shape(x), fill_value, dtype or (None if x.dtype == object else x.dtype))
+
+
+def _assignable(array: np.ndarray) -> np.ndarray:
+    return array.astype(object) if array.dtype.kind == "f" else array
+
+
+def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
+    """A ufunc that takes object arrays in which floats stand among the variables, as its rule does."""
+
+    def apply(*args: Any, **options: Any) -> Any:
+        mixed = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
+        return found(*args) if mixed and not options and len(args) == found.arity else ufunc(*args, **options)
+
+    return apply
 
 
 _MATH = {
@@ -178,10 +247,12 @@ _MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lga
 _MATH.update(
     {name: lambda x, f=getattr(math, name): f(primal(x)) for name in ("floor", "ceil", "trunc", "isnan", "isinf", "isfinite")}
 )
-_NUMPY = {
-    name: _creation(name)
-    for name in ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like")
-}
+_NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty")}
+_NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
+_NUMPY.update({"full": _full, "full_like": _full_like})
+for _name, _value in vars(np).items():
+    if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
+        _NUMPY[_name] = _ufunc(_value, _rule)
 _REPLACED = {id(getattr(math, name)): value for name, value in _MATH.items() if hasattr(math, name)}
 _REPLACED.update({id(getattr(np, name)): value for name, value in _NUMPY.items()})
 

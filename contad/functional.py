@@ -6,6 +6,7 @@ and nested lists, tuples and dicts of them; every transform nests in every other
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -58,8 +59,8 @@ class _Gradient:
             active, trees = _activate(s, self.what, self.argnums, args)
             y = self.run(*active, **kwargs)
             y, aux = split_aux(y, self.has_aux, self.what)
-            y = scalar_output(y, self.what)
-            cotangents = _pull(s, trees, _seeds(s, [y], [1.0], self.what))
+            y = scalar_output(y, self.what, s)
+            cotangents = _pull(s, trees, _seeds(s, [y], [1.0]))
             gradient = cotangents[0] if self.single else tuple(cotangents)
             value = lowered(y, s)
             if self.has_aux:
@@ -111,7 +112,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
         active, trees = _activate(s, what, range(len(primals)), primals)
         y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
-        leaves = output_leaves(result, what)
+        leaves = output_leaves(result, what, s)
         s.end("its vjp call has ended")  # the recording stays with the pullback
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -124,7 +125,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
                 raise TypeError(f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}")
             ys += elements(leaf)
             seeds += [operand(what, "a cotangent", x) for x in elements(z_bar)]
-        return tuple(_pull(s, trees, _seeds(s, ys, seeds, what)))
+        return tuple(_pull(s, trees, _seeds(s, ys, seeds)))
 
     value = result.unflatten([lowered(leaf, s) for leaf in leaves])
     return (value, pullback, lowered(aux, s)) if has_aux else (value, pullback)
@@ -150,7 +151,7 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
         with opened(engine_class(engine)) as s:
             active, trees = _activate(s, what, numbers, args)
             result = flatten(f(*active, **kwargs))
-            blocks = [_block(s, what, trees, leaf) for leaf in output_leaves(result, what)]
+            blocks = [_block(s, trees, leaf) for leaf in output_leaves(result, what, s)]
             return result.unflatten([b[0] if isinstance(argnums, int) else tuple(b) for b in blocks])
 
     return jacobian_of_f
@@ -186,7 +187,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
             active.append(x.unflatten(leaves))
         y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
-        leaves = output_leaves(result, what)
+        leaves = output_leaves(result, what, level)
         value = result.unflatten([lowered(leaf, level) for leaf in leaves])
 
         def tangent_of(z: Any) -> Any:
@@ -204,6 +205,9 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     """
 
     check.callable_("derivative", "f", f)
+    if not isinstance(argnum, int):
+        raise TypeError(f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp")
+    positions("derivative", argnum)
     run = runnable(f)
 
     def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
@@ -221,16 +225,19 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 # ---- shared steps ----------------------------------------------------------------------------------------------------
 def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
-    key = (value, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, engine)
-    try:
-        memo = f.__dict__.setdefault("__contad__", {})
-    except AttributeError:
-        memo = {}
-    known: _Gradient | None = memo.get(key)
-    # functools.wraps copies the dictionary of f to its wrapper, so the memo must be of this very f
-    if known is None or known.f is not f:
-        known = memo[key] = _Gradient(f, argnums, has_aux, engine, value)
-    return known
+    numbers = positions("value_and_grad" if value else "grad", argnums)
+    key = (value, isinstance(argnums, int), numbers, has_aux, engine)
+    memo: dict[Any, _Gradient] = {}
+    # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
+    if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
+        # functools.wraps and copy.copy take the memo of f along, so it must say whose it is
+        owner, memo = f.__dict__.get("__contad__", (None, memo))
+        if owner is not f and isinstance(f.__dict__, dict):
+            memo = {}
+            f.__dict__["__contad__"] = f, memo
+    if key not in memo:
+        memo[key] = _Gradient(f, argnums, has_aux, engine, value)
+    return memo[key]
 
 
 def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:
@@ -250,15 +257,9 @@ def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[A
     return active, trees
 
 
-def _seeds(s: ChainStack, ys: Sequence[Any], z_bars: Sequence[Any], what: str) -> list[tuple[int, Any]]:
+def _seeds(s: ChainStack, ys: Sequence[Any], z_bars: Sequence[Any]) -> list[tuple[int, Any]]:
     """(cell, seed) of the results that are variables of s; other results are constants."""
-    seeds = []
-    for y, z_bar in zip(ys, z_bars, strict=True):
-        if isinstance(y, Var) and y._owner is s:
-            seeds.append((y._index, z_bar))
-        elif hasattr(y, "_owner"):
-            y._owner.check_usable(what)
-    return seeds
+    return [(y._index, z_bar) for y, z_bar in zip(ys, z_bars, strict=True) if isinstance(y, Var) and y._owner is s]
 
 
 def _pull(s: ChainStack, trees: Sequence[Tree], seeds: list[tuple[int, Any]]) -> list[Any]:
@@ -270,11 +271,11 @@ def _pull(s: ChainStack, trees: Sequence[Tree], seeds: list[tuple[int, Any]]) ->
     ]
 
 
-def _block(s: ChainStack, what: str, trees: Sequence[Tree], leaf: Any) -> list[Any]:
+def _block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:
     """The derivatives of one leaf of the result with respect to every tree."""
     rows = []
     for y in elements(leaf):
-        s.run_sweep(_seeds(s, [y], [1.0], what))
+        s.run_sweep(_seeds(s, [y], [1.0]))
         rows.append([[[s.adjoint_of(v._index) for v in elements(x)] for x in tree.leaves] for tree in trees])
     shape = getattr(leaf, "shape", ())
     blocks = []

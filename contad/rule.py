@@ -68,6 +68,7 @@ class ScalarRule:
     def partials(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
         self.body = Body(body, self.arity)
+        self.methods, self.reflected = {float: self.evaluate}, {}  # engines have compiled an earlier body into theirs
         return body
 
     def partial(self, k: int) -> Callable[..., Any]:
@@ -229,11 +230,17 @@ def scalar_rule(
         old = _rules.get(rule.name)
         if old is not None and old.__module__ != rule.__module__:
             raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
+        places: list[tuple[dict[Any, ScalarRule], Any]] = []
         for u in rule.ufuncs:
             table, key = (_by_scipy_name, u.rpartition(".")[2]) if isinstance(u, str) else (_by_ufunc, u)
             taken = table.get(key)
             if taken is not None and taken is not old:
                 raise RuleError(f"scalar_rule: {rule.name}: the ufunc {u} already dispatches to {taken.name}")
+            places.append((table, key))
+        for table in (_by_ufunc, _by_scipy_name):  # a cell that is run again may name other ufuncs than before
+            for key in [key for key, found in table.items() if found is old]:
+                del table[key]
+        for table, key in places:
             table[key] = rule
         _rules[rule.name] = rule
         return rule

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from contad.calls import name_of, runnable
+from contad.errors import OutputError
 from contad.functional import grad, jvp
-from contad.number import Number
-from contad.trees import Tree, array_of, elements, flatten, output_leaves
+from contad.number import Number, is_real
+from contad.trees import Tree, array_of, elements, flatten
 
 Function = Callable[..., Any]
 FORWARD = "forward"  # the name of forward mode among the engines
@@ -56,7 +58,8 @@ class Specimen:
 
     def __init__(self, f: Function, args: tuple[Any, ...], nan: bool, tolerances: Tolerances) -> None:
         self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
-        self.name = getattr(f, "__name__", type(f).__name__)
+        self.runnable = runnable(f)  # a Numba function is rewritten for variables
+        self.name = name_of(f)
         self.report = Report(f"{self.name}({', '.join(map(repr, args))})")
         self.trees = [flatten(x) for x in args]
         self.numbers = [float(v) for x in args for v in numbers_of(x)]
@@ -90,12 +93,16 @@ class Specimen:
         return [filled(tree, rest) for tree in self.trees]
 
     def results(self, z: Any) -> list[Any]:
-        """The numbers of a result."""
-        return [number for leaf in output_leaves(flatten(z), self.name) for number in elements(leaf)]
+        """The numbers of a result; OutputError if it holds anything else, or nothing."""
+        numbers = numbers_of(z)
+        if not numbers or not all(isinstance(x, Number) or is_real(x) for x in numbers):
+            raise OutputError(f"{self.name} must return real numbers, got {z!r}")
+        return numbers
 
     def scalar(self, *args: Any) -> Any:
         """The result as one number: that of f, or a fixed combination of several."""
-        return combined(self.results(self.f(*args)))
+        plain = self.runnable is self.f or not any(isinstance(v, Number) for x in args for v in numbers_of(x))
+        return combined(self.results((self.f if plain else self.runnable)(*args)))
 
     def flat(self, *numbers: Any) -> Any:
         """`scalar` as a function of all numbers in the arguments."""
@@ -113,18 +120,10 @@ class Specimen:
         with np.errstate(all="ignore"):
             return f(*(filled(flatten(x), map(np.float64, numbers_of(x))) for x in args))
 
-    def directions(self, way: str) -> np.ndarray:
-        """The directions, one per row, along which `gradient` differentiates by this way."""
-        return _directions(way, len(self.numbers))
-
-    def along(self, direction: np.ndarray) -> str:
-        """The name of a direction: the argument, if it is one coordinate axis."""
-        return self.labels[int(np.argmax(direction))] if np.count_nonzero(direction) == 1 else "all"
-
     def gradient(self, g: Function, way: str) -> Callable[..., list[Any]]:
-        """The derivatives of a function of several numbers along the directions of this way."""
+        """The gradient of a function of several numbers; forward mode takes one direction where they are not few."""
         if way == FORWARD:
-            return lambda *v: [jvp(g, v, direction.tolist())[1] for direction in _directions(way, len(v))]
+            return lambda *v: [jvp(g, v, direction)[1] for direction in _directions(len(v))]
         return lambda *v: list(grad(g, tuple(range(len(v))), engine=way)(*v))
 
     # ---- comparisons -------------------------------------------------------------------------------------------------
@@ -148,6 +147,17 @@ class Specimen:
             self.fail(leg, way, argument, float(expected), float(got))
         self.count(leg)
 
+    def equal_along(
+        self, leg: str, way: str, got: Sequence[Any], expected: np.ndarray, allowed: np.ndarray, of: str = ""
+    ) -> None:
+        """Demand that what `gradient` gave, in all directions or one, is this gradient, up to an error in each."""
+        n = len(self.numbers)
+        for a, direction in zip(got, np.eye(n) if len(got) == n else np.array(_directions(n)), strict=True):
+            used = direction != 0.0  # zeros leave out an infinite derivative
+            name = self.labels[int(np.argmax(direction))] if np.count_nonzero(used) == 1 else "all"
+            b, error = direction[used] @ expected[used], np.abs(direction[used]) @ allowed[used]
+            self.equal(leg, way, f"{name} of {of}" if of else name, a, b, error)
+
     def run(self, leg: str, way: str, call: Callable[..., Any], *args: Any) -> Any:
         """The result of a transform, which may not raise, as the plain call does not, nor change an argument."""
         result, raised = outcome(call, *args)
@@ -159,9 +169,9 @@ class Specimen:
         return result
 
 
-def _directions(way: str, n: int) -> np.ndarray:
-    """The coordinate axes; in forward mode with many numbers, one direction in general position instead."""
-    return np.eye(n) if way != FORWARD or n <= FEW else np.array([weights(n)])
+def _directions(n: int) -> list[list[float]]:
+    """The coordinate axes if they are few, else one direction in general position."""
+    return np.eye(n).tolist() if n <= FEW else [weights(n)]
 
 
 def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, NamedTuple, NoReturn
 
+from contad.adjoints import Adjoints
 from contad.arguments import operand
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError, StaleVariableError
+from contad.number import Number
 from contad.var import Var
 
 _next_level = itertools.count(1).__next__
@@ -50,30 +52,6 @@ class Row(NamedTuple):
     parents: tuple[Any, ...]  # cells; a constant operand is a float
     partials: tuple[Any, ...]
     value: Any
-
-
-class Adjoints:
-    """The adjoints during a sweep, as a user's continuation sees them: `adj[x]` reads, `adj.add(x, v)` accumulates."""
-
-    __slots__ = ("_stack", "_cells")
-
-    def __init__(self, stack: "ChainStack", cells: Any) -> None:
-        self._stack = stack
-        self._cells = cells
-
-    def _cell(self, x: Any, what: str) -> int:
-        if not isinstance(x, Var) or x._owner is not self._stack:
-            raise ForeignVariableError(f"{what}: expected a variable of the stack being swept, got {x!r}")
-        return x._index
-
-    def __getitem__(self, x: Var) -> Any:
-        adjoint = self._cells[self._cell(x, "adj[x]")]
-        return float(adjoint) if isinstance(adjoint, float) else adjoint
-
-    def add(self, x: Var, v: Any) -> None:
-        """x_bar += v; v is a number, of an outer level when gradients are nested."""
-        cell = self._cell(x, "adj.add")
-        self._cells[cell] = self._cells[cell] + operand("adj.add", "v", v)
 
 
 class ChainStack(Level):
@@ -139,6 +117,7 @@ class ChainStack(Level):
         if self.sweeping:
             raise NestingError("sweep: this stack is being swept; a callback may differentiate on a nested() level only")
         self.sweeping = True
+        self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
             self.adjoints = self.sweep(max(cell for cell, _ in seeds), seeds) if seeds else ()
         finally:
@@ -152,6 +131,12 @@ class ChainStack(Level):
         """No more records: variables become stale. The recording can still be swept until it is released."""
         self.ended = reason
         self.push = self._refuse
+
+    def close(self, reason: str) -> None:
+        """End and release this stack, unless its recording was ended before: it belongs to a pullback, or is recovered."""
+        if self.ended is None:
+            self.end(reason)
+            self.release()
 
     def _refuse(self, record: Any) -> NoReturn:
         self.check_usable("an operation")
@@ -181,6 +166,8 @@ def stack() -> ChainStack:
     >>> stack().engine
     'records'
     """
+    while THREAD.open and THREAD.open[-1].ended is not None:
+        THREAD.open.pop()  # a generator's level, when the generator was finalized on another thread
     if not THREAD.open:
         THREAD.open.append(_base_engine[0](0))
     return THREAD.open[-1]
@@ -203,11 +190,10 @@ class opened:
 
     def __exit__(self, *exception: Any) -> None:
         s = self._stack
-        while THREAD.open.pop() is not s:
-            pass
-        if s.ended is None:  # a pullback has taken over a recording that was ended inside
-            s.end(self._reason)
-            s.release()
+        # not always the innermost: a suspended generator may hold a level above this one, or close its own from anywhere
+        if s in THREAD.open:
+            THREAD.open.remove(s)
+        s.close(self._reason)
 
 
 @contextmanager
@@ -242,10 +228,9 @@ def recover_memory() -> Iterator[ChainStack]:
     try:
         yield s
     finally:
-        if THREAD.open and THREAD.open[0] is s:
-            THREAD.open.pop(0)
-        s.end("its memory has been recovered")
-        s.release()
+        if s in THREAD.open:
+            THREAD.open.remove(s)
+        s.close("its memory has been recovered")
 
 
 def set_zero_adjoints() -> None:
@@ -301,8 +286,12 @@ def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
     >>> y.value, gradient(y, [x1, x2])
     (29.66, [2.2, 20.6])
     """
+    if isinstance(xs, Number):
+        raise TypeError("gradient: xs must be a sequence of variables, got one; write [x]")
     if not isinstance(y, Var):
         operand("gradient", "y", y)
+        if isinstance(y, Number) and any(isinstance(x, Var) and x._owner.level < y._owner.level for x in xs):
+            raise ForeignVariableError("gradient: y is a dual of a jvp call inside, no variable; use the parts of y")
         return [0.0 for _ in xs]
     y._owner.check_usable("gradient")
     return y._owner.gradient(y, xs)

@@ -37,7 +37,7 @@ def expect_ad(
     - jacobian: of several results, against differences
     - product: <z_bar, J x_dot> = <J^T z_bar, x_dot>
     - mixes: every subset of the arguments active, the others constant, as float, NumPy number and int
-    - fan-out: f + f, f f, and one input for all arguments: adjoints add up
+    - fan-out: f + f, f f, f + x, and one input in place of several: adjoints add up
     - special: at 0, -0, inf, -inf and nan the value or exception of the plain call, and one gradient from all engines
     - unmutated: no call changes an argument
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.errors import OutputError, UnsupportedError
+from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.number import Number, is_real, map_numbers
 
 
@@ -52,6 +52,8 @@ def activated(leaf: Any, make: Callable[[Any], Any], what: str) -> Any:
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiuO":
         active = np.empty(leaf.shape, object)
         for k in np.ndindex(leaf.shape):
+            if isinstance(leaf[k], np.ndarray):
+                raise UnsupportedError(f"{what}: an element of an array is an array itself; use a list of arrays")
             active[k] = activated(leaf[k], make, what)
         return active
     kind = f"an array of {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
@@ -77,12 +79,21 @@ def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
     return array
 
 
-def scalar_output(y: Any, what: str) -> Any:
-    """The result of a function as one real number; OutputError says what to use where it is something else."""
-    if y.__class__ is float or isinstance(y, Number):
+def scalar_output(y: Any, what: str, level: Any = None) -> Any:
+    """The result of a function as one real number; OutputError says what to use where it is something else.
+
+    A number of an outer level is a constant of this one; a number of a level opened inside could not be told from one.
+    """
+    if y.__class__ is float:
+        return y
+    if isinstance(y, Number):
+        if level is not None and y._owner is not level:
+            y._owner.check_usable(what)
+            if y._owner.level > level.level:
+                raise NestingError(f"{what} returned a {y.kind} of a level opened inside it; return contad.value_of it")
         return y
     if isinstance(y, np.ndarray) and y.ndim == 0:
-        return scalar_output(y.item(), what)
+        return scalar_output(y.item(), what, level)
     if y is None:
         raise OutputError(f"{what} returned None; return the value to differentiate")
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
@@ -94,7 +105,7 @@ def scalar_output(y: Any, what: str) -> Any:
     )
 
 
-def output_leaves(tree: Tree, what: str) -> list[Any]:
+def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
     """The leaves of a result, each a number or an array of numbers."""
     if not tree.leaves:
         raise OutputError(f"{what} returned None; return the value to differentiate")
@@ -102,12 +113,12 @@ def output_leaves(tree: Tree, what: str) -> list[Any]:
     for leaf in tree.leaves:
         if isinstance(leaf, np.ndarray) and leaf.ndim:
             for x in leaf.flat if leaf.dtype == object else ():
-                scalar_output(x, f"{what}: every element of the result")
+                scalar_output(x, f"{what}: every element of the result", level)
             if leaf.dtype.kind not in "fiuO":
                 raise OutputError(f"{what} returned an array of {leaf.dtype}; expected real numbers")
             checked.append(leaf)
         else:
-            checked.append(scalar_output(leaf, what))
+            checked.append(scalar_output(leaf, what, level))
     return checked
 
 

@@ -22,7 +22,7 @@ from mpmath import mp
 import contad
 from contad.engines import engine_names
 from contad.number import Number, primal
-from contad.rule import ARITHMETIC_ERRORS
+from contad.rule import ARITHMETIC_ERRORS, ScalarRule
 from tests.domains import RULES
 from tests.programs import GENES, LIMITS, Arithmetic, Gene, Operation, Program, generate
 
@@ -89,8 +89,23 @@ def refuse_wild(name: str, args: Sequence[float], active: Sequence[int]) -> None
                 raise Discard("a tie")
 
 
+def _disturbed(x, factor, slope):  # type: ignore[no-untyped-def]
+    return x * factor
+
+
+def _disturbed_partials(z, x, factor, slope):  # type: ignore[no-untyped-def]
+    return slope, 0.0, 0.0
+
+
+DISTURBED = ScalarRule(_disturbed, None, None, False, ())  # not registered
+DISTURBED.partials(_disturbed_partials)
+
+
 class Noisy(Arithmetic):
-    """One ulp up or down on every operand and every result, and so in every step of the reverse sweep."""
+    """One ulp up or down on every operand and every result, and independently on their derivatives.
+
+    The noise on derivatives is what rounding does to the sweep: contributions to an adjoint that cancel feel it.
+    """
 
     def __init__(self, engine: str, seed: int) -> None:
         super().__init__(engine)
@@ -100,7 +115,9 @@ class Noisy(Arithmetic):
         return self.disturbed(super().operation(step, [self.disturbed(x) for x in args]))
 
     def disturbed(self, x: Any) -> Any:
-        return x * (1.0 + self.random.choice((-ULP, ULP))) if isinstance(x, Number) else x
+        if not isinstance(x, Number):
+            return x
+        return DISTURBED(x, *(1.0 + self.random.choice((-ULP, ULP)) for _ in range(2)))
 
 
 REFERENCE: dict[str, Callable[..., Any]] = {}
@@ -377,18 +394,22 @@ def check(program: Program, statistics: Statistics, reference: bool = True, seco
 
 
 # ---- search ----------------------------------------------------------------------------------------------------------
-GENE_FIELDS = st.tuples(*(st.integers(0, limit) for limit in vars(LIMITS).values()))
-
-
 @st.composite
 def programs(draw: Callable[[Any], Any]) -> Program:
-    """Random programs, which shrink to few and simple steps."""
-    genes = [Gene(*fields) for fields in draw(st.lists(GENE_FIELDS, min_size=GENES, max_size=GENES))]
-    numbers = draw(st.lists(st.integers(-40, 40), min_size=2, max_size=4))
-    return generate(genes, [round(0.0717 * n + 0.013 * (k + 1), 4) for k, n in enumerate(numbers)])
+    """Random programs, which shrink to few and simple steps.
+
+    All numbers are drawn at once, as bytes: where it sees the parts, Hypothesis makes most examples by copying one part of
+    an example over another, and rules that happen to be missing from one are then missing from many.
+    """
+    size = 5 + GENES * len(LIMITS)
+    numbers = iter(draw(st.binary(min_size=size, max_size=size)))
+    count = 2 + next(numbers) * 3 // 256
+    point = [round(0.0223 * (next(numbers) - 127) + 0.013 * (k + 1), 4) for k in range(4)][:count]
+    genes = [Gene(*(next(numbers) * (limit + 1) // 256 for limit in LIMITS)) for _ in range(GENES)]
+    return generate(genes, point)
 
 
-def search(count: int, statistics: Statistics, *, seed: int | None = None, shrink: bool = True, **options: Any) -> None:
+def search(count: int, statistics: Statistics, *, seed: int | None = None, shrink: bool = True) -> None:
     """Check `count` random programs; the first Disagreement is raised for the simplest program that has one."""
     phases = [hypothesis.Phase.generate] + [hypothesis.Phase.shrink] * shrink
 
@@ -396,9 +417,9 @@ def search(count: int, statistics: Statistics, *, seed: int | None = None, shrin
         max_examples=count, derandomize=seed is None, deadline=None, database=None, phases=phases,
         suppress_health_check=list(hypothesis.HealthCheck), report_multiple_bugs=False, print_blob=False,
     )  # fmt: skip
-    @hypothesis.given(programs(), st.integers(0, 3))
+    @hypothesis.given(programs(), st.integers(0, 9))
     def check_one(program: Program, share: int) -> None:
-        check(program, statistics, reference=share % 2 == 0, second=share < 2, **options)
+        check(program, statistics, reference=share < 4, second=share % 4 == 0)
 
     (check_one if seed is None else hypothesis.seed(seed)(check_one))()
 

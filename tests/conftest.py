@@ -1,7 +1,26 @@
 """Hypothesis draws the same examples in every run, unless `--hypothesis-profile=explore` asks for new ones."""
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
+
+REPORTS = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.fixture
+def report(request):
+    """report(title, text): printed at the end of the run."""
+
+    def add(title, text):
+        request.config.stash.setdefault(REPORTS, {})[title] = text
+
+    return add
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for title, text in config.stash.get(REPORTS, {}).items():
+        terminalreporter.section(title)
+        terminalreporter.write_line(text)

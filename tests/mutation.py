@@ -2,7 +2,7 @@
 
     python -m tests.mutation [--sample N] [--order 1|2] [--rule NAME]
 
-A mutant of a rule has one partial negated, multiplied by 1.001, dropped or evaluated on primals (detached, so that outer
+A mutant of a rule has one partial negated, multiplied by 1.001, dropped or evaluated on primals (detached: outer
 levels of differentiation lose it), or two partials swapped, in the body that every engine reads; or one engine assigns
 where it should accumulate. Mutants that are the same formula cannot be killed: they are printed by name, and
 `tests/test_mutation.py` fixes their list. The sweep of `records` runs as plain Python here, from its generated source.
@@ -19,6 +19,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from contad.engines import closures, records, sweep
@@ -28,6 +29,12 @@ from contad.testing import expect_ad
 from tests.planted import compiled
 
 ZERO, EQUAL, CONSTANT = "a partial that is zero", "equal partials", "a partial that is constant"
+
+
+SOURCES = {
+    cls: {name: textwrap.dedent(inspect.getsource(f)) for name, f in vars(cls).items() if inspect.isfunction(f)}
+    for cls in (closures.ClosureStack, records.RecordStack)
+}
 
 
 class Mutant(NamedTuple):
@@ -70,14 +77,17 @@ def mutants(rule: ScalarRule, order: int = 2) -> list[Mutant]:
 
 # ---- mutants of the body ---------------------------------------------------------------------------------------------
 def _body(rule: ScalarRule, returned: list[ast.expr]) -> Callable[[], Any]:
-    """The body with other partials, as source: every engine slices, evaluates or inlines it as if it were written so."""
+    """The body with other partials, as source: every engine reads it as if it were written so."""
 
     @contextlib.contextmanager
     def planted():
         body = rule.body
-        with _attributes(body, _parsed=(body.assignments, returned), _partials=[None] * rule.arity), _implemented(rule):
-            with compiled(sweep.sweep_source()) if rule.core else contextlib.nullcontext():
-                yield
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_attributes(body, _parsed=(body.assignments, returned), _partials=[None] * rule.arity))
+            stack.enter_context(_implemented(rule))
+            if rule.core:
+                stack.enter_context(compiled(sweep.sweep_source()))
+            yield
 
     return planted
 
@@ -87,9 +97,9 @@ def _detached(rule: ScalarRule, k: int) -> Callable[[], Any]:
 
     @contextlib.contextmanager
     def planted():
-        partial = rule.partial(k)
+        attached = rule.partial(k)
         partials = list(rule.body._partials)
-        partials[k] = lambda *args: partial(*map(primal, args))
+        partials[k] = lambda *args: attached(*map(primal, args))
         with _attributes(rule.body, _partials=partials), _implemented(rule):
             yield
 
@@ -119,15 +129,177 @@ def _is_constant(rule: ScalarRule, expression: ast.expr) -> bool:
 
 # ---- mutants of the engines ------------------------------------------------------------------------------------------
 def _assignments(rule: ScalarRule) -> list[tuple[str, Callable[[], Any]]]:
-    """`=` for `+=` into the operands of this rule, per engine and kind of sweep."""
-    made = [("in closures", _closures(rule, k, "adj[{i}] += d * p{k}(", "adj[{i}] = d * p{k}(")) for k in _fast(rule)]
-    made += [
-        ("in closures, numbers", _closures(rule, k, "adj[{i}] = adj[{i}] + scale(d, p{k}(", "adj[{i}] = scale(d, p{k}("))
-        for k in _fast(rule)
-    ]
-    made = [(f"{place}, {rule.argument_names[k]}", planted) for (place, planted), k in zip(made, [*_fast(rule)] * 2)]
-    if not rule.core:
-        made += [
-            ("in closures, general", _method(closures.ClosureStack, "apply", rule, "{}[cell] = {}[cell] + ", "adj")),
-        ]
+    """`=` for `+=` into operands of this rule, in each engine's sweeps on floats and on outer-level numbers."""
+    made: list[tuple[str, Callable[[], Any]]] = []
+    if rule.arity > 2:
+        old, new = "adj[cell] = adj[cell] + scale", "adj[cell] = (0.0 if rule is MUTATED else adj[cell]) + scale"
+        made.append(("in closures", partial(_method, closures.ClosureStack, rule, old, new)))
+    for k, name in enumerate(rule.argument_names if rule.arity <= 2 else ()):
+        cell = f"adj[{'ij'[k]}]"
+        made.append((f"into {name} in closures", partial(_chain, rule, f"{cell} +=", f"{cell} =")))
+        made.append((f"into {name} in closures on numbers", partial(_chain, rule, f"{cell} = {cell} +", f"{cell} =")))
+    if rule.core:
+        for k, name in enumerate(rule.argument_names):
+            if rule.body.literal(k) != 0.0:  # nothing is accumulated for a zero
+                cell = f"adjoints[{'xy'[k]}_cell]"
+                made.append((f"into {name} in records", partial(_branch, rule, f"{cell} +=", f"{cell} =")))
+        old = "adjoints[cell] = adjoints[cell] + scale(d, p)"
+        new = "adjoints[cell] = (0.0 if OPERATIONS[int(code)][0] is MUTATED else adjoints[cell]) + scale(d, p)"
+    else:
+        places = ("in linear records", "in join records")[: rule.arity]
+        made += [(place, partial(_stored_partial, k)) for k, place in enumerate(places)]
+        old, new = "adjoints[cell] = adjoints[cell] + scale(d, self", "adjoints[cell] = scale(d, self"
+    made.append(("in records on numbers", partial(_method, records.RecordStack, rule, old, new)))
     return made
+
+
+@contextlib.contextmanager
+def _chain(rule: ScalarRule, old: str, new: str):
+    """The closures of this rule with another text."""
+    real = closures._record
+    if old not in real(rule, "v" * rule.arity)[0]:
+        raise LookupError(f"nothing to mutate: {old!r} does not occur in the closures of {rule.name}")
+
+    def record(recorded, active):
+        lines, names = real(recorded, active)
+        return (lines.replace(old, new) if recorded is rule else lines), names
+
+    with _attributes(closures, _record=record), _implemented(rule):
+        yield
+
+
+@contextlib.contextmanager
+def _branch(rule: ScalarRule, old: str, new: str):
+    """The branches of this rule in the sweep over records with another text."""
+    real = sweep._branch
+
+    def branch(code, found, active):
+        text = real(code, found, active)
+        return text.replace(old, new) if found is rule else text
+
+    source = sweep.sweep_source()
+    with _attributes(sweep, _branch=branch):
+        mutated = sweep.sweep_source()
+    if mutated == source:
+        raise LookupError(f"nothing to mutate: {old!r} does not occur in the sweep's branches of {rule.name}")
+    with compiled(mutated):
+        yield
+
+
+@contextlib.contextmanager
+def _stored_partial(place: int):
+    """The accumulation of linear (place 0) or join (place 1) records in the sweep replaced by an assignment."""
+    old = "adjoints[int(records[k, 1])] +="
+    first, *rest = sweep.sweep_source().split(old)
+    if len(rest) != 2:
+        raise LookupError(f"nothing to mutate: {old!r} does not occur twice in the sweep's source")
+    marks = [old, old]
+    marks[place] = old.replace("+=", "=")
+    with compiled(first + marks[0] + rest[0] + marks[1] + rest[1]):
+        yield
+
+
+@contextlib.contextmanager
+def _method(cls: type, rule: ScalarRule, old: str, new: str):
+    """The method of an engine that holds a text with another text, in which MUTATED is the rule."""
+    names = [name for name, source in SOURCES[cls].items() if old in source]
+    if len(names) != 1:
+        raise LookupError(f"nothing to mutate: {old!r} occurs in {len(names)} methods of {cls.__name__}, expected 1")
+    scope = {**sys.modules[cls.__module__].__dict__, "MUTATED": rule}
+    exec(SOURCES[cls][names[0]].replace(old, new), scope)
+    with _attributes(cls, **{names[0]: scope[names[0]]}):
+        yield
+
+
+# ---- contexts --------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def _attributes(owner: Any, **values: Any):
+    """Attributes of an object with other values."""
+    before = {name: getattr(owner, name) for name in values}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def _implemented(rule: ScalarRule):
+    """The engines' methods of a rule made anew, from what its body and the engines say now."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_attributes(rule, methods={float: rule.evaluate}, reflected={}))
+        if rule.operator is not None:
+            for cls in (closures.ClosureVar, records.RecordVar):
+                method, reflected = cls.implement(rule)
+                operators = {f"__{rule.operator}__": method}
+                if reflected is not None:
+                    operators[f"__r{rule.operator}__"] = reflected
+                stack.enter_context(_attributes(cls, **operators))
+        yield
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+def leg_that_kills(rule: ScalarRule, order: int = 2) -> str | None:
+    """The leg in which the first failure of expect_ad at the rule's points occurs; None if everything passes."""
+    zero = all(rule.body.literal(k) == 0.0 for k in range(rule.arity))
+    return _leg(rule, zero, order)
+
+
+def _leg(rule: ScalarRule, zero: bool, order: int) -> str | None:
+    for point in rule.points:
+        try:
+            expect_ad(rule, *point, order=order, zero_gradient=zero)
+        except AssertionError as failure:
+            return str(failure).partition("): leg ")[2].partition(",")[0].partition(":")[0]
+    return None
+
+
+def killed(mutant: Mutant, order: int = 2) -> str | None:
+    """The leg that kills a mutant; None if it survives."""
+    zero = all(mutant.rule.body.literal(k) == 0.0 for k in range(mutant.rule.arity))
+    with mutant.planted():
+        return _leg(mutant.rule, zero, order)
+
+
+def all_mutants(order: int = 2) -> list[Mutant]:
+    """The mutants of every registered rule."""
+    return [mutant for rule in rules() for mutant in mutants(rule, order)]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the script; 1 if a mutant survives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.partition("\n")[0])
+    parser.add_argument("--sample", type=int, help="so many mutants, drawn with a fixed seed, instead of all")
+    parser.add_argument("--order", type=int, choices=(1, 2), default=2, help="the highest derivative that is checked")
+    parser.add_argument("--rule", help="the mutants of one rule")
+    options = parser.parse_args(arguments)
+    start = time.perf_counter()
+    examined = [rule for rule in rules() if options.rule in (None, rule.name)]
+    with compiled(sweep.sweep_source()):
+        broken = [rule.name for rule in examined if leg_that_kills(rule, options.order)]
+    if broken:
+        print(f"expect_ad fails without a mutation: {', '.join(broken)}")
+        return 1
+    found = [mutant for rule in examined for mutant in mutants(rule, options.order)]
+    for mutant in found:
+        if mutant.same:
+            print(f"the same formula: {mutant.name}, {mutant.same}")
+    chosen = [m for m in found if not m.same]
+    if options.sample is not None:
+        chosen = random.Random(1).sample(chosen, min(options.sample, len(chosen)))
+    legs = [(mutant, killed(mutant, options.order)) for mutant in chosen]
+    for mutant, leg in legs:
+        if leg is None:
+            print(f"survived: {mutant.name}")
+    print("killed by leg:", dict(collections.Counter(leg for _, leg in legs if leg).most_common()))
+    print("killed by kind:", dict(collections.Counter(mutant.kind for mutant, leg in legs if leg).most_common()))
+    count = sum(leg is not None for _, leg in legs)
+    print(f"{len(found)} mutants, {sum(m.same is not None for m in found)} of them the same formula")
+    print(f"killed {count}/{len(legs)} in {time.perf_counter() - start:.0f} s")
+    return 0 if count == len(legs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -17,7 +17,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -286,6 +286,9 @@ class Program:
     def __repr__(self) -> str:
         return f"<program of {len(source(self.body))} lines at {self.point}>"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))  # Hypothesis would print the fields
+
 
 # ---- generation ------------------------------------------------------------------------------------------------------
 @functools.cache
@@ -296,8 +299,7 @@ def forms(name: str) -> tuple[str, ...]:
     return tuple((["operator"] * 2 if rule.operator else []) + ["contad"] + ufuncs)
 
 
-@dataclass(frozen=True)
-class Gene:
+class Gene(NamedTuple):
     """One instruction to the generator; all fields are small integers, and 0 is the simplest of each."""
 
     kind: int = 0

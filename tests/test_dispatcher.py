@@ -134,3 +134,70 @@ def test_tracebacks_show_the_users_line():
         contad.grad(divides)(1.0, 0.0)
     lines = [(entry.path.name, entry.lineno + 1) for entry in caught.traceback if entry.path.name == "test_dispatcher.py"]
     assert lines[-1][1] == divides.py_func.__code__.co_firstlineno + 2
+
+
+@numba.njit
+def halve(a):
+    a /= 2.0
+
+
+@numba.njit
+def updates(x: "Undefined", y: "Undefined" = 0.0) -> "Undefined":  # noqa: F821
+    """In-place operators on a name write the array that others hold."""
+    alias = x
+    halve(x)
+    x /= 2.0
+    x **= 2
+    x[1:] /= 3.0
+    x[0] **= 2
+    x[2] %= 0.4
+    return alias.sum() * alias[0] + y
+
+
+@numba.njit
+def creates(x):
+    """Floats stand among the variables, and shapes, values and dtypes are given in every way."""
+    a = np.zeros(3)
+    a[0] = x
+    b = np.full(2, fill_value=x) + np.full_like(a[:2], 2.0)
+    counts = np.zeros_like(a, np.int64)
+    counts[0] = 3
+    return np.exp(a).sum() + np.hypot(a, 2.0).sum() + (b * x).sum() + (counts * a).sum() + np.zeros_like(x) + a.size
+
+
+@numba.njit
+def powers(x, y, n):
+    return x * y**n
+
+
+def test_in_place_operators_write_the_array():
+    x = np.array([0.5, 1.5, -0.3])
+    value, gradient = contad.value_and_grad(updates)(x)
+    h = 1e-6
+    differences = [(updates(x + h * e) - updates(x - h * e)) / (2 * h) for e in np.eye(3)]
+    assert value == pytest.approx(updates(x.copy()), rel=1e-14)
+    assert gradient == pytest.approx(differences, rel=1e-6, abs=1e-12)
+
+
+def test_created_arrays_meet_ufuncs():
+    value, gradient = contad.value_and_grad(creates)(0.7)
+    assert value == pytest.approx(creates(0.7), rel=1e-14)
+    assert gradient == pytest.approx((creates(0.7 + 1e-6) - creates(0.7 - 1e-6)) / 2e-6, rel=1e-8)
+
+
+@pytest.mark.parametrize(("y", "n"), [(-8.0, 1 / 3), (0.0, -1.0), (10.0, 400), (2, 3), (-2, 3), (0, 0), (2, 0.5)])
+def test_powers_of_constants_are_those_of_numba(y, n):
+    value, gradient = contad.value_and_grad(powers)(1.3, y, n)
+    assert value == pytest.approx(powers(1.3, y, n), nan_ok=True)
+    assert gradient == pytest.approx(powers(1.0, y, n), nan_ok=True)
+
+
+def test_division_of_an_element_in_place_follows_the_error_model():
+    def divide(x, n):
+        a = np.ones(2)
+        a[0] /= n
+        return a[0] * x
+
+    with pytest.raises(ZeroDivisionError):
+        contad.grad(numba.njit(divide))(1.0, 0.0)
+    assert contad.grad(numba.njit(error_model="numpy")(divide))(1.0, 0.0) == math.inf

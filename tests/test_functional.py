@@ -239,3 +239,46 @@ def test_gradient_objects_pickle_by_reference_and_say_what_they_are():
 
 def test_the_default_engine_is_named():
     assert contad.engine_name(product) == "records" and contad.engine_name(product, "closures") == "closures"
+
+
+def test_wrappers_and_copies_have_a_memo_of_their_own():
+    def f(x):
+        return x * x
+
+    g = grad(f)
+    wrapper = functools.wraps(f)(lambda x: -f(x))
+    assert grad(wrapper)(3.0) == -6.0 and grad(wrapper) is grad(wrapper) and grad(f) is g
+
+
+def test_the_gradient_of_a_method_does_not_keep_the_instance_alive():
+    class Model:
+        def loss(self, x):
+            return x * x
+
+    model = Model()
+    assert grad(model.loss)(3.0) == 6.0
+    reference = weakref.ref(model)
+    del model
+    gc.collect()
+    assert reference() is None
+
+
+@pytest.mark.parametrize("argnums", [1.5, None, "x", np.float64(0), True])
+def test_argnums_that_are_no_position_are_named(argnums):
+    for transform in (grad, value_and_grad, jacobian):
+        with pytest.raises(TypeError, match="argnums must be an argument's position"):
+            transform(product, argnums)
+    with pytest.raises(TypeError, match="derivative: argnum"):
+        derivative(product, argnums)
+
+
+def test_derivative_takes_one_position_from_the_start():
+    for argnum in (-1, (0, 1)):
+        with pytest.raises(TypeError, match="derivative: argnum"):
+            derivative(lambda *xs: xs[0] * xs[1], argnum)(2.0, 3.0)
+
+
+def test_an_array_of_arrays_is_refused():
+    ragged = np.array([np.ones(2), np.ones(3)], dtype=object)
+    with pytest.raises(UnsupportedError, match="use a list of arrays"):
+        grad(lambda x: x[0].sum())(ragged)

@@ -16,7 +16,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 LAYERS = (
     ("errors",),
     ("number", "arguments", "check", "compiled", "differences", "trees"),
-    ("body", "var", "dual", "stack"),
+    ("body", "var", "adjoints", "dual", "stack"),
     ("rule",),
     ("ops",),
     ("protocols", "dispatcher", "calls"),

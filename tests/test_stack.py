@@ -7,7 +7,13 @@ import pytest
 
 import contad
 from contad.engines import engine, engine_names
-from contad.errors import ForeignVariableError, NestingError, OtherThreadError, StaleVariableError
+from contad.errors import (
+    ForeignVariableError,
+    LostDerivativeError,
+    NestingError,
+    OtherThreadError,
+    StaleVariableError,
+)
 from contad.stack import THREAD, opened, stack
 
 
@@ -266,3 +272,117 @@ def test_buffers_go_back_to_the_pool_and_nothing_grows():
         g(1.0)
     after = {name: [len(p), *(len(b.values) for b in p if hasattr(b, "values"))] for name, p in THREAD.pools.items()}
     assert after == sizes
+
+
+# ---- levels that do not close in order -------------------------------------------------------------------------------
+def suspended():
+    """A generator that holds a level open while others open and close."""
+    with contad.nested():
+        v = contad.var(2.0)
+        yield v
+        yield contad.gradient(v * v, [v])
+
+
+def test_a_generator_may_hold_a_level_open_across_others():
+    kept = []
+
+    def f(x):
+        kept.append(suspended())
+        next(kept[0])
+        return x * x
+
+    base = stack()
+    assert contad.grad(f)(3.0) == 6.0  # closes while the generator's level is still open
+    with contad.nested() as outer:
+        assert next(kept[0]) == [4.0]
+        kept[0].close()  # closes while a younger level is open
+        assert stack() is outer
+    assert THREAD.open == [base]
+
+
+def test_a_generator_finalized_on_another_thread_leaves_both_threads_alone():
+    generator = suspended()
+    base = stack()
+    next(generator)
+    depths = []
+
+    def run():
+        stack()
+        generator.close()
+        depths.append(len(THREAD.open))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert depths == [1] and stack() is base and THREAD.open == [base]
+
+
+@pytest.mark.parametrize("transform", [contad.grad, contad.derivative, contad.jacobian, lambda f: lambda x: contad.vjp(f, x)])
+def test_a_result_of_a_level_that_was_opened_inside_is_no_constant(transform):
+    kept = []
+
+    def f(x):
+        kept.append(suspended())
+        return x * next(kept[0])
+
+    with pytest.raises(NestingError, match="returned a variable of a level opened inside it"):
+        transform(f)(3.0)
+    kept[0].close()
+    with pytest.raises(StaleVariableError):
+        transform(lambda x: leaked())(1.0)
+
+
+def test_gradient_of_a_dual_is_refused_unless_it_is_a_constant():
+    x = contad.var(2.0)
+    with pytest.raises(ForeignVariableError, match="y is a dual"):
+        contad.derivative(lambda t: contad.gradient(t * x, [x])[0])(3.0)
+
+    def inner(t):
+        with contad.nested():
+            return contad.gradient(t * t, [contad.var(1.0)])[0] + t
+
+    assert contad.derivative(inner)(3.0) == 1.0
+    with pytest.raises(TypeError, match=r"write \[x\]"):
+        contad.gradient(x * x, x)
+
+
+def test_memory_may_be_recovered_inside_recovered_memory():
+    with contad.recover_memory(), contad.recover_memory():
+        contad.var(1.0)
+    assert contad.grad(lambda x: x * x)(3.0) == 6.0
+
+
+def test_a_failed_sweep_leaves_no_adjoints_to_read(level):
+    x = level.variable(3.0)
+    y = x * x
+    contad.gradient(y, [x])
+    contad.reverse_pass_callback(lambda adj: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        contad.gradient(y * x, [x])
+    assert (x.adj, y.adj) == (0.0, 0.0)
+
+
+def test_callbacks_and_variables_newer_than_they_are(level):
+    x = level.variable(3.0)
+    newer, seen = [], []
+    contad.reverse_pass_callback(lambda adj: seen.append([adj[v] for v in newer]))
+    y = x * x
+    newer += [y, y * 2.0]
+    contad.gradient(y, [x])
+    assert seen == [[1.0, 0.0]]
+    contad.reverse_pass_callback(lambda adj: adj.add(newer[-1], 1.0))
+    newer.append(y * 5.0)
+    with pytest.raises(LostDerivativeError, match="not older than this callback"):
+        contad.gradient(newer[-1], [x])
+
+
+def test_a_callback_adds_outer_numbers_on_a_level_without_any(level):
+    """The recording holds floats only; the callback alone brings in the variable of the outer level."""
+    x = level.variable(3.0)
+
+    def inner(t):
+        u = t * t
+        return contad.sin(contad.make_callback_var(2.0, lambda z, adj: adj.add(u, adj[z] * x)))
+
+    slope = contad.grad(inner, engine=level.engine)(1.0)  # cos(2) x 2
+    assert contad.gradient(slope, [x])[0] == pytest.approx(2.0 * np.cos(2.0))

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
 from contad import scalar_rule, stop_gradient
@@ -444,12 +445,29 @@ def test_structures_and_scales_pass(f, args):
     assert report.passed["hessian"] >= 9
 
 
+def test_numba_function():
+    @njit
+    def planted(x, y):
+        return math.exp(x) * y + math.sin(x * y) / x
+
+    assert expect_ad(planted, 0.7, 1.3).passed["hessian"] == 18
+
+
 def test_component_of_a_structure_is_named():
     def planted(p):
         return p["a"] * 2.0 + stop_gradient(p["b"][1]) * p["b"][0]
 
     found = failure(planted, {"a": 1.3, "b": [0.7, 2.0]})
     assert "leg gradient, engine closures, argument p (number 2): expected 0.7" in found
+
+
+@pytest.mark.parametrize("result", [None, [], "text", 1j])
+def test_result_without_numbers_is_refused(result):
+    def planted(x):
+        return result
+
+    with pytest.raises(contad.OutputError, match="planted must return real numbers, got "):
+        expect_ad(planted, 1.3)
 
 
 def test_tolerances_are_one_table():

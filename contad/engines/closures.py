@@ -7,11 +7,12 @@ other engines must equal it.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from contad.adjoints import Adjoints
 from contad.engines.methods import generate
 from contad.number import scale
 from contad.protocols import install
 from contad.rule import ScalarRule
-from contad.stack import THREAD, Adjoints, ChainStack, Row
+from contad.stack import THREAD, ChainStack, Row
 from contad.var import Var
 
 Chain = Callable[[list[Any]], Any]
@@ -107,8 +108,10 @@ class ClosureStack(ChainStack):
         return c
 
     def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+        own = self.top
+
         def callback_chain(adj: list[Any]) -> Any:
-            f(Adjoints(self, adj))
+            f(Adjoints(self, adj, own))
             return value
 
         c = self._result(value)
@@ -130,7 +133,7 @@ class ClosureStack(ChainStack):
 
     def release(self) -> None:
         self.chain.clear()
-        THREAD.pools[self.engine].append(self.chain)
+        THREAD.pools.setdefault(self.engine, []).append(self.chain)
         self.chain = []
 
 

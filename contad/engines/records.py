@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from contad.adjoints import Adjoints
 from contad.engines.methods import generate
 from contad.engines.sweep import CALLBACK, INPUT, JOIN, LINEAR, OPERATIONS, VARIANTS, compiled_sweep, operation_code
 from contad.number import Number, primal, scale
 from contad.protocols import install
 from contad.rule import ScalarRule
-from contad.stack import THREAD, Adjoints, ChainStack, Row
+from contad.stack import THREAD, ChainStack, Row
 from contad.var import Var
 
 CHUNK = 4096  # records kept as Python numbers before they are packed; longer runs pay for keeping them alive
@@ -149,6 +150,9 @@ class RecordStack(ChainStack):
         """Pack the stream into the arrays."""
         stream = self.buffers.stream
         lo, hi = self.packed, self.packed + len(stream) // 4
+        if hi != self.top:
+            self.end("its recording was interrupted between two steps that belong together")
+            self.check_usable("flush")
         if lo == hi:
             return
         buffers = self.buffers
@@ -175,28 +179,36 @@ class RecordStack(ChainStack):
     # ---- sweeping ------------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[int, Any]]) -> Any:
         self.flush()
-        if self.outer or any(seed.__class__ is not float for _, seed in seeds):
+        if self.outer:
             return self._sweep_numbers(top, seeds)
         buffers = self.buffers
         adjoints = buffers.zero_adjoints(top + 1)
         for cell, seed in seeds:
+            if seed.__class__ is not float:
+                return self._sweep_numbers(top, seeds)
             adjoints[cell] += seed
         sweep = compiled_sweep()
         while (top := sweep(buffers.records, buffers.values, adjoints, top)) > 0:
-            self.callbacks[int(buffers.records[top, 1])](Adjoints(self, adjoints))
+            adj = Adjoints(self, adjoints, top)
+            self.callbacks[int(buffers.records[top, 1])](adj)
             top -= 1
+            if adj.cells is not adjoints:  # the callback has added a number of an outer level
+                return self._sweep_on_numbers(top, adj.cells)
         return adjoints
 
     def _sweep_numbers(self, top: int, seeds: Sequence[tuple[int, Any]]) -> list[Any]:
-        """The sweep on numbers of outer levels, by the same rule bodies."""
         adjoints: list[Any] = [0.0] * (top + 1)
         for cell, seed in seeds:
             adjoints[cell] = adjoints[cell] + seed
+        return self._sweep_on_numbers(top, adjoints)
+
+    def _sweep_on_numbers(self, top: int, adjoints: list[Any]) -> list[Any]:
+        """The sweep on numbers of outer levels, by the same rule bodies."""
         for k in range(top, 0, -1):
             d = adjoints[k]
             code, x, y = self.buffers.records[k].tolist()
             if code == CALLBACK:
-                self.callbacks[int(x)](Adjoints(self, adjoints))
+                self.callbacks[int(x)](Adjoints(self, adjoints, k))
             elif code == INPUT or (d.__class__ is float and d == 0.0):
                 continue
             elif code in (LINEAR, JOIN):
@@ -250,7 +262,7 @@ class RecordStack(ChainStack):
     def release(self) -> None:
         self.buffers.stream.clear()
         self.outer.clear()
-        THREAD.pools[self.engine].append(self.buffers)
+        THREAD.pools.setdefault(self.engine, []).append(self.buffers)
         self.buffers = Buffers.__new__(Buffers)
 
 

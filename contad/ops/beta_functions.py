@@ -4,29 +4,18 @@ import math
 
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
-from contad.ops.gamma_functions import _distance, digamma, polygamma_difference, trigamma
+from contad.ops.gamma_functions import _distance, digamma, gamma, gammaln, polygamma_difference, trigamma
 from contad.ops.logic import select
 from contad.ops.trigonometric import cos, sin
 from contad.rule import scalar_rule
 
 MAX_LOG = 709.782712893384  # the logarithm of the largest float
-LANCZOS_G = 6.024680040776729583740234375
-# Gamma(x) = e^g ((x + g - 1/2) / e)^(x - 1/2) P(x) / Q(x), scaled by e^-g
-LANCZOS = (
-    (56906521.913471565, 0.0),
-    (103794043.11634454, 39916800.0),
-    (86363131.28813859, 120543840.0),
-    (43338889.32467614, 150917976.0),
-    (14605578.087685067, 105258076.0),
-    (3481712.154980646, 45995730.0),
-    (601859.6171681099, 13339535.0),
-    (75999.29304014542, 2637558.0),
-    (6955.9996025153765, 357423.0),
-    (449.9445569063168, 32670.0),
-    (19.519927882476175, 1925.0),
-    (0.5098416655656677, 66.0),
-    (0.006061842346248907, 1.0),
-)
+HALF_LOG_TWO_PI = 0.9189385332046728
+# B_2k / (2k (2k - 1)) for k = 1 ... 9
+STIRLING = (
+    0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953, 0.0008417508417508417,
+    -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242, 0.1796443723688307,
+)  # fmt: skip
 
 
 @scalar_rule(ufunc="scipy.special.beta", points=[(1.7, 3.3), (0.6, 0.3), (-1.4, 2.2)])
@@ -41,17 +30,17 @@ def beta(a, b):
     >>> beta(1000.0, 1.0)
     0.001
     """
-    if 0.0 < a < math.inf and 0.0 < b < math.inf:
-        return _beta(a, b)
     if not _regular(a, b):
         return float(special().beta(a, b))
+    if _direct(a, b):
+        return _beta(a, b)
     above, below, rest, x, y, inverse = _reflected(a, b)
     z = _beta(x, y)
-    factor = above / below / rest
+    factor = above / below
     if z > 1e-290:
-        return factor / z if inverse else factor * z
+        return (factor / z if inverse else factor * z) / rest
     log_z = betaln.function(a, b)
-    return math.copysign(math.exp(log_z) if log_z < MAX_LOG else math.inf, factor)
+    return math.copysign(math.exp(log_z) if log_z < MAX_LOG else math.inf, factor / rest)
 
 
 @beta.partials
@@ -87,10 +76,10 @@ def betaln(a, b):
     >>> betaln(1e10, 1.0)
     -23.025850929940457
     """
-    if 0.0 < a < math.inf and 0.0 < b < math.inf:
-        return _betaln(a, b)
     if not _regular(a, b):
         return float(special().betaln(a, b))
+    if _direct(a, b):
+        return _betaln(a, b)
     above, below, rest, x, y, inverse = _reflected(a, b)
     if above == 0.0:
         return -math.inf
@@ -107,57 +96,64 @@ def betaln_partials(z, a, b):
     return -polygamma_difference(0.0, a, b), -polygamma_difference(0.0, b, a)
 
 
-# ---- positive arguments ----------------------------------------------------------------------------------------------
-def _beta(a, b):
-    """The beta function by Lanczos' approximation, whose large powers are divided before they are taken."""
-    a, b = max(a, b), min(a, b)
-    c = a + b
-    if c < 1e-17 or b < 1e-100:
-        return c / a / b
-    if a == 1.0:
-        return 1.0 / b
-    if b == 1.0:
-        return 1.0 / a
-    top, low, sum_ = a + LANCZOS_G - 0.5, b + LANCZOS_G - 0.5, c + LANCZOS_G - 0.5
-    z = _lanczos(a) * (_lanczos(b) / _lanczos(c))
-    difference = a - 0.5 - b
-    z *= math.exp(difference * math.log1p(-b / sum_))
-    z *= math.pow(top / sum_ * (low / sum_), b)
-    return z * math.sqrt(math.e / low)
-
-
-def _betaln(a, b):
-    a, b = max(a, b), min(a, b)
-    c = a + b
-    if c < 1e-17 or b < 1e-100:
-        return math.log(c / a) - math.log(b)
-    top, low, sum_ = a + LANCZOS_G - 0.5, b + LANCZOS_G - 0.5, c + LANCZOS_G - 0.5
-    z = math.log(_lanczos(a) * (_lanczos(b) / _lanczos(c)) * math.sqrt(math.e / low))
-    difference = a - 0.5 - b
-    return z + difference * math.log1p(-b / sum_) + b * (math.log(top / sum_) + math.log(low / sum_))
-
-
-def _lanczos(x):
-    """P(x) / Q(x) for x > 0, in powers of 1 / x for large x."""
-    above = below = 0.0
-    if x <= 1.0:
-        for p, q in reversed(LANCZOS):
-            above = above * x + p
-            below = below * x + q
-    else:
-        x = 1.0 / x
-        for p, q in LANCZOS:
-            above = above * x + p
-            below = below * x + q
-    return above / below
-
-
-# ---- other arguments -------------------------------------------------------------------------------------------------
+# ---- positive arguments, and a slightly negative one -----------------------------------------------------------------
+# Three ranges: gamma functions where both are below 10, Stirling's series for the ratio of two of them where one is,
+# and for all of them where none is. Large powers are divided before they are taken.
 def _regular(a, b):
     """Whether a and b are finite and neither is a pole."""
     return abs(a) + abs(b) < math.inf and (a > 0.0 or a != math.floor(a)) and (b > 0.0 or b != math.floor(b))
 
 
+def _direct(a, b):
+    """Whether one of the ranges holds a and b: beside a large one, the other may be negative."""
+    low = min(a, b)
+    return low > 0.0 or (low > -1.0 and max(a, b) >= 10.0 and a + b >= 10.0)
+
+
+def _beta(a, b):
+    a, b = max(a, b), min(a, b)
+    c = a + b
+    if abs(b) < 1e-100:
+        return c / a / b
+    if b >= 10.0:
+        exponent = (a - 0.5) * math.log1p(-b / c) + _stirling(b) + _stirling(a, c)
+        return math.sqrt(2.0 * math.pi / b) * math.pow(b / c, b) * math.exp(exponent)
+    if a >= 10.0:
+        exponent = (a - 0.5) * math.log1p(-b / c) + b + _stirling(a, c)
+        return gamma.function(b) * math.pow(c, -b) * math.exp(exponent)
+    return gamma.function(a) * (gamma.function(b) / gamma.function(c)) * (1.0 - _lost(a, b) * digamma.function(c))
+
+
+def _betaln(a, b):
+    a, b = max(a, b), min(a, b)
+    c = a + b
+    if b >= 10.0:
+        exponent = (a - 0.5) * math.log1p(-b / c) + _stirling(b) + _stirling(a, c)
+        return exponent + b * math.log(b / c) + (HALF_LOG_TWO_PI - 0.5 * math.log(b))
+    if a >= 10.0:
+        exponent = (a - 0.5) * math.log1p(-b / c) + b + _stirling(a, c)
+        return (gammaln.function(b) - b * math.log(c)) + exponent
+    return (gammaln.function(a) - gammaln.function(c) - _lost(a, b) * digamma.function(c)) + gammaln.function(b)
+
+
+def _stirling(x, y=math.inf):
+    """The sum of Stirling's series for log Gamma at x, less that at y; both at least 10."""
+    u, v = 1.0 / x, 1.0 / y
+    p, q = u * u, v * v
+    total = 0.0
+    for b in STIRLING:
+        total += b * (u - v)
+        u *= p
+        v *= q
+    return total
+
+
+def _lost(a, b):
+    """What rounding takes from a + b, for a >= b > 0."""
+    return b - ((a + b) - a)
+
+
+# ---- other arguments -------------------------------------------------------------------------------------------------
 def _reflected(a, b):
     """(above, below, rest, x, y, inverse): beta(a, b) is above / below / rest, times or over beta(x, y), x, y > 0."""
     a, b = min(a, b), max(a, b)

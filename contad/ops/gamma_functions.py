@@ -162,15 +162,15 @@ def polygamma_difference_partials(z, n, x, y):
 # ---- the series s_n(x) = (-1)^(n+1) psi^(n)(x) = n! sum_k (x + k)^-(n+1), up to a constant for n = 0 -----------------
 def _drop(n, x, y):
     """s_n(x) - s_n(x + y) for x > 0 and y >= 0: every term is positive. For n > 0, y = inf gives s_n(x)."""
-    if x <= 0.0:
-        return math.inf
+    if y == 0.0 or x <= 0.0:
+        return 0.0 if y == 0.0 else math.inf
     total = 0.0
     k = 0.0
     while x + k < 16.0 + n:
         t = x + k
         term = _over_power(n, n + 1, t) * -math.expm1(-(n + 1) * math.log1p(y / t))
         total += term
-        if n and term <= 1e-19 * total:
+        if n and not term > 1e-19 * total:
             return total
         k += 1.0
     t = x + k

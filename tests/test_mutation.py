@@ -1,0 +1,152 @@
+"""expect_ad kills every mutant of every rule that is not the same formula, and the list of those is fixed."""
+
+import random
+
+import pytest
+
+import contad
+from contad.engines import closures, records
+from contad.rule import rules
+from tests import mutation
+from tests.planted import registered
+
+RULES = list(rules())
+
+# A zero partial stays the same formula negated, multiplied, dropped and detached.
+ZERO_PARTIALS = """
+    ceil x, copysign y, erfcx_integral n, floor x, floor_divide x, floor_divide y, polygamma n, polygamma_difference n,
+    rint x, sign x, trunc x
+"""
+# Equal partials may be swapped.
+EQUAL_PARTIALS = "add x and y, floor_divide x and y"
+# A partial that is constant, or piecewise so, has no derivative to lose.
+CONSTANT_PARTIALS = """
+    absolute x, add x, add y, copysign x, deg2rad x, maximum x, maximum y, minimum x, minimum y, negative x, rad2deg x,
+    remainder x, remainder y, subtract x, subtract y
+"""
+
+
+def names(text):
+    return sorted(" ".join(name.split()) for name in text.split(","))
+
+
+def test_mutants_that_are_the_same_formula():
+    """There is no other exclusion."""
+    same = [m for m in mutation.all_mutants() if m.same]
+
+    def of(kind, reason):
+        return sorted(f"{m.rule.name} {m.place}" for m in same if m.kind == kind and m.same == reason)
+
+    zero = ("sign of", "1.001 times", "dropped", "detached")
+    assert [of(kind, mutation.ZERO) for kind in zero] == [names(ZERO_PARTIALS)] * 4
+    assert of("swapped", mutation.EQUAL) == names(EQUAL_PARTIALS)
+    assert of("detached", mutation.CONSTANT) == names(CONSTANT_PARTIALS)
+    assert len(same) == 4 * len(names(ZERO_PARTIALS)) + len(names(EQUAL_PARTIALS)) + len(names(CONSTANT_PARTIALS))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_sample_is_killed(rule):
+    """A few mutants of every rule; `python -m tests.mutation` runs all of them."""
+    found = [m for m in mutation.mutants(rule) if not m.same]
+    sample = random.Random(rule.name).sample(found, min(4, len(found)))
+    assert [m.name for m in sample if mutation.killed(m) is None] == []
+
+
+@pytest.mark.long
+def test_all_are_killed(capsys):
+    assert mutation.main([]) == 0
+
+
+def test_every_rule_has_every_kind_of_mutant():
+    kinds = {m.kind for m in mutation.all_mutants()}
+    assert kinds == {"sign of", "1.001 times", "dropped", "detached", "swapped", "= for +="}
+    for rule in RULES:
+        found = {m.kind for m in mutation.mutants(rule)}
+        assert found == kinds - (set() if rule.arity > 1 else {"swapped"})
+    assert {m.kind for m in mutation.all_mutants(order=1)} == kinds - {"detached"}
+
+
+@pytest.mark.parametrize("name", ["exp", "multiply", "erf", "polygamma_difference"])
+def test_mutants_leave_nothing_behind(name):
+    rule = contad.rule.rule(name)
+    classes = (closures.ClosureVar, records.RecordVar, closures.ClosureStack, records.RecordStack)
+    before = [dict(vars(cls)) for cls in classes] + [dict(vars(rule)), dict(vars(rule.body))]
+    for mutant in mutation.mutants(rule):
+        mutation.killed(mutant)
+    after = [dict(vars(cls)) for cls in classes] + [dict(vars(rule)), dict(vars(rule.body))]
+    assert after == before
+    assert mutation.leg_that_kills(rule) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place", "leg"),
+    [
+        ("exp", "sign of", "x", "gradient"),
+        ("exp", "detached", "x", "hessian"),
+        ("divide", "swapped", "x and y", "gradient"),
+        ("exp", "= for +=", "into x in closures", "fan-out"),
+        ("exp", "= for +=", "into x in closures on numbers", "fan-out"),
+        ("copysign", "= for +=", "into x in records", "fan-out"),
+        ("floor", "= for +=", "in records on numbers", "fan-out"),
+        ("erf", "= for +=", "in linear records", "fan-out"),
+        ("polygamma", "= for +=", "in join records", "fan-out"),
+        ("polygamma_difference", "= for +=", "in closures", "hessian"),
+    ],
+)
+def test_leg_that_kills(name, kind, place, leg):
+    (mutant,) = [m for m in mutation.mutants(contad.rule.rule(name)) if (m.kind, m.place) == (kind, place)]
+    assert mutation.killed(mutant) == leg
+
+
+def test_points_that_prove_too_little_are_found(capsys):
+    """A rule whose only point has a zero partial leaves survivors, and the script says so."""
+    with registered():
+
+        @contad.scalar_rule(points=[(1.3, 0.0)])
+        def planted_product(x, y):
+            return x * x * y * y + x
+
+        @planted_product.partials
+        def planted_product_partials(z, x, y):
+            return 2.0 * x * y * y + 1.0, 2.0 * x * x * y
+
+        assert mutation.main(["--rule", "planted_product"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    survivors = [line.removeprefix("survived: planted_product: ") for line in lines if line.startswith("survived")]
+    assert survivors == ["detached x", "sign of y", "1.001 times y", "dropped y"]
+    assert lines[-1].startswith("killed 12/16 in ")
+
+
+def test_rule_that_fails_unmutated_is_reported(capsys):
+    with registered():
+
+        @contad.scalar_rule(points=[(1.3,)])
+        def planted_wrong(x):
+            return x * x
+
+        @planted_wrong.partials
+        def planted_wrong_partials(z, x):
+            return x
+
+        assert mutation.main(["--rule", "planted_wrong"]) == 1
+    assert capsys.readouterr().out == "expect_ad fails without a mutation: planted_wrong\n"
+
+
+def test_script(capsys):
+    assert mutation.main(["--rule", "copysign"]) == 0
+    out = capsys.readouterr().out
+    assert "the same formula: copysign: dropped y, a partial that is zero\n" in out
+    assert "15 mutants, 5 of them the same formula\nkilled 10/10 in " in out
+    assert mutation.main(["--rule", "copysign", "--sample", "3", "--order", "1"]) == 0
+    assert "\nkilled 3/3 in " in capsys.readouterr().out
+
+
+def test_an_engine_that_was_rewritten_needs_another_mutation():
+    exp = contad.rule.rule("exp")
+    for planted in (
+        mutation._chain(exp, "nowhere", ""),
+        mutation._branch(exp, "nowhere", ""),
+        mutation._method(closures.ClosureStack, exp, "nowhere", ""),
+    ):
+        with pytest.raises(LookupError, match="nothing to mutate: 'nowhere'"), planted:
+            pass
