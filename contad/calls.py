@@ -1,10 +1,15 @@
 """How transforms call the user's function: which function runs, which arguments are differentiated, what comes back."""
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from contad.errors import OutputError
+import numpy as np
+
+from contad.errors import OutputError, UnsupportedError
+from contad.number import map_numbers, primal
+from contad.trees import flatten
 
 
 def name_of(f: Any) -> str:
@@ -18,8 +23,39 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
         from contad.dispatcher import is_dispatcher, python_twin
 
         if is_dispatcher(f):
-            return python_twin(f)
+            return _compared(f, python_twin(f))
     return f
+
+
+def _compared(f: Callable[..., Any], twin: Callable[..., Any]) -> Callable[..., Any]:
+    """The twin of a dispatcher, whose result is held against the compiled one at every call.
+
+    Integers are Python's in the twin. Where compiled code wraps around, or widens them otherwise, the two part, and a
+    gradient of the twin would be silently wrong.
+    """
+
+    from contad.dispatcher import assignable
+
+    @functools.wraps(twin)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        plain_args, plain_kwargs = map_numbers(primal, args), map_numbers(primal, kwargs)
+        y = twin(*map(assignable, args), **kwargs)
+        expected = f(*plain_args, **plain_kwargs)
+        for got, value in zip(flatten(map_numbers(primal, y)).leaves, flatten(expected).leaves, strict=True):
+            if not np.allclose(got, value, rtol=1e-6, atol=1e-9, equal_nan=True):
+                raise UnsupportedError(
+                    f"{name_of(f)}: its Python copy gives {got} where the compiled function gives {value}; integers that "
+                    "wrap around or are widened by Numba, and random numbers, are not reproduced: use floats, or pass "
+                    "them as arguments"
+                )
+        return y
+
+    return run
+
+
+def _unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with copies of the arrays, because f may write into them and a gradient must not."""
+    return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in args)
 
 
 def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -35,14 +71,14 @@ def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
 def positional(
     f: Callable[..., Any], what: str, argnums: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments with those to differentiate among the positional ones, also where the caller gave them by name."""
+    """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
     if max(argnums) < len(args):
-        return args, kwargs
+        return _unshared(args), kwargs
     bound = inspect.signature(f).bind(*args, **kwargs)
     bound.apply_defaults()
     if max(argnums) >= len(bound.args):
         raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
-    return bound.args, bound.kwargs
+    return _unshared(bound.args), bound.kwargs
 
 
 def split_aux(y: Any, has_aux: bool, what: str) -> tuple[Any, Any]:

@@ -197,7 +197,7 @@ def _creation(name: str) -> Callable[..., Any]:
     create = getattr(np, name)
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        return _assignable(create(*args, **kwargs))
+        return assignable(create(*args, **kwargs))
 
     return made
 
@@ -207,14 +207,14 @@ def _creation_like(name: str) -> Callable[..., Any]:
 
     def made(x: Any, *args: Any, **kwargs: Any) -> Any:
         floats = isinstance(x, Number) or x.dtype == object
-        return _assignable(create(np.empty(np.shape(x)) if floats else x, *args, **kwargs))
+        return assignable(create(np.empty(np.shape(x)) if floats else x, *args, **kwargs))
 
     return made
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if not isinstance(fill_value, Number):
-        return _assignable(np.full(shape, fill_value, dtype))
+        return assignable(np.full(shape, fill_value, dtype))
     array = np.empty(shape, object)
     array.fill(fill_value)
     return array
@@ -224,8 +224,9 @@ def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
     return _full(np.shape(x), fill_value, dtype or (None if x.dtype == object else x.dtype))
 
 
-def _assignable(array: np.ndarray) -> np.ndarray:
-    return array.astype(object) if array.dtype.kind == "f" else array
+def assignable(x: Any) -> Any:
+    """A float array as an object array, which can hold variables; anything else as it is."""
+    return x.astype(object) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
 
 
 def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
@@ -240,16 +241,19 @@ def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
 
 _MATH = {
     name: getattr(ops, name)
-    for name in ["exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians"]
-}
+    for name in (
+        "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+        "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians",
+    )
+}  # fmt: skip
 _MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
 _MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
 _MATH.update(
     {name: lambda x, f=getattr(math, name): f(primal(x)) for name in ("floor", "ceil", "trunc", "isnan", "isinf", "isfinite")}
 )
-_NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty")}
+_NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty", "array", "linspace", "copy")}
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
-_NUMPY.update({"full": _full, "full_like": _full_like})
+_NUMPY.update({"full": _full, "full_like": _full_like, "float64": _as_float})
 for _name, _value in vars(np).items():
     if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
         _NUMPY[_name] = _ufunc(_value, _rule)

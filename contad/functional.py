@@ -118,7 +118,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         tree = flatten(cotangent)
         if tree.spec != result.spec:
-            raise TypeError(f"{what}: the cotangent must have the structure of the result, {result.spec}; got {tree.spec}")
+            raise TypeError(f"{what}: the cotangent must have the structure of the result, {result.describe()}; got {tree.describe()}")
         ys, seeds = [], []
         for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
             if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
@@ -173,7 +173,7 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
         for primal, tangent in zip(primals, tangents, strict=True):
             x, x_dot = flatten(primal), flatten(tangent)
             if x.spec != x_dot.spec:
-                raise TypeError(f"{what}: tangents must have the structure of primals, {x.spec}; got {x_dot.spec}")
+                raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
             leaves = []
             for leaf, leaf_dot in zip(x.leaves, x_dot.leaves, strict=True):
                 if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):

@@ -19,6 +19,7 @@ from contad.number import Number, is_real
 
 ARITHMETIC_ERRORS = (ValueError, OverflowError, ZeroDivisionError)
 CONTAINERS = (list, tuple, dict)
+OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 
 _rules: dict[str, "ScalarRule"] = {}
 _by_ufunc: dict[Any, "ScalarRule"] = {}
@@ -90,7 +91,7 @@ class ScalarRule:
                 raise
             with np.errstate(all="ignore"):
                 value = self.ufuncs[0](*args)
-        return value if value.__class__ is float else float(value)
+        return value if value.__class__ is float else operand(self.name, "its value", value)
 
     def __call__(self, *args: Any) -> Any:
         if len(args) == self.arity:
@@ -227,6 +228,12 @@ def scalar_rule(
 
     def declare(function: Callable[..., Any]) -> ScalarRule:
         rule = ScalarRule(function, ufunc, operator, core, points)
+        if rule.arity == 0:
+            raise RuleError(f"scalar_rule: {rule.name} takes no argument; a constant needs no rule")
+        if operator is not None and any(r.operator == operator and r.name != rule.name for r in _rules.values()):
+            raise RuleError(f"scalar_rule: {rule.name}: the operator {operator!r} is taken")
+        if operator is not None and operator not in OPERATORS:
+            raise RuleError(f"scalar_rule: {rule.name}: operator must be one of {', '.join(OPERATORS)}, got {operator!r}")
         old = _rules.get(rule.name)
         if old is not None and old.__module__ != rule.__module__:
             raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")

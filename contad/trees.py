@@ -18,6 +18,10 @@ class Tree(NamedTuple):
     leaves: list[Any]
     spec: Any
 
+    def describe(self) -> str:
+        """The structure, for messages."""
+        return "a number or an array" if self.spec is None else str(self.spec)
+
     def unflatten(self, leaves: Sequence[Any]) -> Any:
         """A pytree of this structure with other leaves."""
         if self.spec is None:

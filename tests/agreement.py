@@ -398,8 +398,8 @@ def check(program: Program, statistics: Statistics, reference: bool = True, seco
 def programs(draw: Callable[[Any], Any]) -> Program:
     """Random programs, which shrink to few and simple steps.
 
-    All numbers are drawn at once, as bytes: where it sees the parts, Hypothesis makes most examples by copying one part of
-    an example over another, and rules that happen to be missing from one are then missing from many.
+    All numbers are drawn at once, as bytes: where it sees the parts, Hypothesis makes most examples by copying one part
+    of an example over another, and rules that happen to be missing from one are then missing from many.
     """
     size = 5 + GENES * len(LIMITS)
     numbers = iter(draw(st.binary(min_size=size, max_size=size)))

