@@ -1,7 +1,7 @@
 """The body of a derivative rule as a syntax tree: checked, sliced per argument, and inlined into compiled sweeps.
 
-A body is straight-line: assignments to names and one return, calling only operators, rules and `select`. So it can be cut
-down to what one partial needs, run on any kind of number, and pasted into generated code.
+A body is straight-line: assignments to names and one return, calling only operators, rules and `select`. So it can be
+cut down to what one partial needs, run on any kind of number, and pasted into generated code.
 """
 
 import ast
@@ -29,8 +29,8 @@ class Body:
         code = function.__code__
         if code.co_argcount != arity + 1 or code.co_kwonlyargcount or code.co_flags & inspect.CO_VARARGS:
             raise RuleError(
-                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__} must take (z, and {arity} argument(s) of "
-                f"the operation), got {code.co_varnames[: code.co_argcount]}"
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__} must take (z, and {arity} "
+                f"argument(s) of the operation), got {code.co_varnames[: code.co_argcount]}"
             )
         self.function = function
         self.arity = arity
@@ -92,7 +92,9 @@ class Body:
         called: set[ast.AST] = set()  # a call is walked before the name that it calls
         for node in ast.walk(expression):
             if not isinstance(node, _EXPRESSIONS):
-                raise self._error(node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops")
+                raise self._error(
+                    node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops"
+                )
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
                 if not (isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)):
                     raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
@@ -103,7 +105,9 @@ class Body:
             if isinstance(node, ast.Call):
                 target = self.resolve(node.func)
                 if node.keywords or not (hasattr(target, "partial") or getattr(target, "is_select", False)):
-                    raise self._error(node, f"{ast.unparse(node.func)} is not a rule; bodies call only contad.ops and select")
+                    raise self._error(
+                        node, f"{ast.unparse(node.func)} is not a rule; bodies call only contad.ops and select"
+                    )
                 called.update(ast.walk(node.func))
 
     def resolve(self, node: ast.expr) -> Any:
@@ -191,8 +195,8 @@ def _without_raising(body: Callable[..., Any]) -> Callable[..., Any]:
 def inline(body: Body, k: int, names: dict[str, str], prefix: str) -> tuple[list[str], str]:
     """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
 
-    `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select` becomes a
-    conditional expression. Raises RuleError where a called rule has no one-line value.
+    `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select`
+    becomes a conditional expression. Raises RuleError where a called rule has no one-line value.
     """
     assignments, result = body.slice(k)
     names = names | {name: prefix + name for name, _ in assignments}
@@ -218,9 +222,13 @@ class _Inliner(ast.NodeTransformer):
 
     def _number(self, value: Any, node: ast.expr) -> ast.AST:
         if not isinstance(value, (int, float)):
-            raise RuleError(f"{self.body.function.__name__}: {ast.unparse(node)} is not a number and cannot be compiled")
+            raise RuleError(
+                f"{self.body.function.__name__}: {ast.unparse(node)} is not a number and cannot be compiled"
+            )
         if math.isinf(value) or math.isnan(value):
-            return ast.parse(f"math.{'nan' if value != value else 'inf'}" if not value < 0 else "-math.inf", mode="eval").body
+            return ast.parse(
+                f"math.{'nan' if value != value else 'inf'}" if not value < 0 else "-math.inf", mode="eval"
+            ).body
         return ast.Constant(value)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

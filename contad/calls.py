@@ -44,9 +44,9 @@ def _compared(f: Callable[..., Any], twin: Callable[..., Any]) -> Callable[..., 
         for got, value in zip(flatten(map_numbers(primal, y)).leaves, flatten(expected).leaves, strict=True):
             if not np.allclose(got, value, rtol=1e-6, atol=1e-9, equal_nan=True):
                 raise UnsupportedError(
-                    f"{name_of(f)}: its Python copy gives {got} where the compiled function gives {value}; integers that "
-                    "wrap around or are widened by Numba, and random numbers, are not reproduced: use floats, or pass "
-                    "them as arguments"
+                    f"{name_of(f)}: its Python copy gives {got} where the compiled function gives {value}; integers "
+                    "that wrap around or are widened by Numba, and random numbers, are not reproduced: use floats, or "
+                    "pass them as arguments"
                 )
         return y
 

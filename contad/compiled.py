@@ -25,8 +25,8 @@ NJIT_OPTIONS: dict[str, Any] = {
 def cache_directory() -> Path:
     """Where generated source and machine code are kept: $CONTAD_CACHE_DIR, or the user's cache directory.
 
-    It is readable by its owner only. A directory that others could write to is not trusted: a fresh temporary one serves
-    this process instead.
+    It is readable by its owner only. A directory that others could write to is not trusted: a fresh temporary one
+    serves this process instead.
     """
     configured = os.environ.get("CONTAD_CACHE_DIR")
     if configured:

@@ -45,7 +45,7 @@ def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any
     exec(factory, twin_globals)
 
     # A recursive function meets itself while it is being made.
-    made[id(f)] = lambda *args, **kwargs: twin(*args, **kwargs)
+    made[id(f)] = lambda *args, **kwargs: twin(*args, **kwargs)  # noqa: PLW0108  (twin is bound below)
     closure = inspect.getclosurevars(function)
     captured = {name: _translated(value, made) for name, value in closure.nonlocals.items()}
     names = _global_names(code)
@@ -72,8 +72,8 @@ def _compiled_factory(function: Any, code: types.CodeType) -> types.CodeType:
         lines, start = inspect.getsourcelines(function)
     except OSError:
         raise UnsupportedError(
-            f"{code.co_filename}:{code.co_firstlineno}: the source of the njit function {function.__name__} cannot be read; "
-            "define it in a file, or differentiate a plain Python function"
+            f"{code.co_filename}:{code.co_firstlineno}: the source of the njit function {function.__name__} cannot be "
+            "read; define it in a file, or differentiate a plain Python function"
         ) from None
     tree = ast.parse(textwrap.dedent("".join(lines)))
     definition = tree.body[0]
@@ -126,7 +126,12 @@ class _Operations(ast.NodeTransformer):
 
 def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
     def divide(x: Any, y: Any) -> Any:
-        if error_model == "python" and not isinstance(y, np.ndarray) and primal(y) == 0 and not isinstance(x, np.ndarray):
+        if (
+            error_model == "python"
+            and not isinstance(y, np.ndarray)
+            and primal(y) == 0
+            and not isinstance(x, np.ndarray)
+        ):
             raise ZeroDivisionError("division by zero")
         if isinstance(x, int) and isinstance(y, int) and ufunc is not np.true_divide and y:
             return x // y if ufunc is np.floor_divide else x % y  # counters stay Python integers
@@ -239,18 +244,22 @@ def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
     return apply
 
 
+def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
+    """A function whose result carries no derivative."""
+    return lambda x: function(primal(x))
+
+
 _MATH = {
     name: getattr(ops, name)
     for name in (
-        "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
-        "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians",
+        "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
+        "tanh", "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians",
     )
 }  # fmt: skip
 _MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
 _MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
-_MATH.update(
-    {name: lambda x, f=getattr(math, name): f(primal(x)) for name in ("floor", "ceil", "trunc", "isnan", "isinf", "isfinite")}
-)
+_MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil", "trunc")})
+_MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
 _NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty", "array", "linspace", "copy")}
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
 _NUMPY.update({"full": _full, "full_like": _full_like, "float64": _as_float})

@@ -29,7 +29,9 @@ def show_stack(of: ChainStack | None = None) -> str:
         rows.append((str(row.index), row.operation, parents, " ".join(map(_text, row.partials)), _text(row.value)))
     widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADER))]
     return "\n".join(
-        "  ".join(cell.rjust(w) if k == 0 else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+        "  ".join(
+            cell.rjust(w) if k == 0 else cell.ljust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
         for row in rows
     )
 

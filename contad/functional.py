@@ -1,7 +1,7 @@
 """The transforms: functions in, derivatives out.
 
-Reverse mode: grad, value_and_grad, vjp, jacobian. Forward mode: jvp, derivative. Arguments and results are numbers, arrays,
-and nested lists, tuples and dicts of them; every transform nests in every other.
+Reverse mode: grad, value_and_grad, vjp, jacobian. Forward mode: jvp, derivative. Arguments and results are numbers,
+arrays, and nested lists, tuples and dicts of them; every transform nests in every other.
 """
 
 import functools
@@ -31,7 +31,9 @@ def engine_name(f: Function, engine: str | None = None) -> str:
 class _Gradient:
     """What `grad` and `value_and_grad` return: a function with the arguments of f."""
 
-    def __init__(self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool) -> None:
+    def __init__(
+        self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool
+    ) -> None:
         transform = "value_and_grad" if value else "grad"
         check.callable_(transform, "f", f)
         functools.update_wrapper(self, f, updated=())
@@ -69,10 +71,12 @@ class _Gradient:
             return (value, gradient) if self.value else gradient
 
 
-def grad(f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None) -> _Gradient:
+def grad(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
+) -> _Gradient:
     """The gradient of a function that returns one number.
 
-    grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux, f
+    grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux f
     returns (value, aux) and the result is (gradient, aux). The same f gives the same object.
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
@@ -99,7 +103,8 @@ def value_and_grad(
 def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = None) -> tuple[Any, ...]:
     """The value of f at primals, and its pullback: cotangent of the result -> tuple of cotangents of the primals.
 
-    x_bar = J^T z_bar. The pullback may be called repeatedly, on the thread that made it. With has_aux: (value, pullback, aux).
+    x_bar = J^T z_bar. The pullback may be called repeatedly, on the thread that made it. With has_aux the result is
+    (value, pullback, aux).
 
     >>> value, pullback = vjp(lambda x, y: (x * y, x + y), 2.0, 3.0)
     >>> value, pullback((1.0, 10.0))
@@ -118,7 +123,10 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         tree = flatten(cotangent)
         if tree.spec != result.spec:
-            raise TypeError(f"{what}: the cotangent must have the structure of the result, {result.describe()}; got {tree.describe()}")
+            raise TypeError(
+                f"{what}: the cotangent must have the structure of the result, {result.describe()}, "
+                f"got {tree.describe()}"
+            )
         ys, seeds = [], []
         for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
             if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
@@ -132,7 +140,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
 
 
 def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
-    """The Jacobian of a function: for every number of the result, the gradient, in the structures of result and argument.
+    """The Jacobian of a function: for every number of the result, the gradient, in the structures of result and
+    argument.
 
     An array result of shape S and an array argument of shape T give an array of shape S + T.
 
@@ -166,14 +175,20 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
     check.callable_("jvp", "f", f)
     what = f"jvp: {name_of(f)}"
     f = runnable(f)
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or len(primals) != len(tangents):
+    if (
+        not isinstance(primals, (tuple, list))
+        or not isinstance(tangents, (tuple, list))
+        or len(primals) != len(tangents)
+    ):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
     with forward_level() as level:
         active = []
         for primal, tangent in zip(primals, tangents, strict=True):
             x, x_dot = flatten(primal), flatten(tangent)
             if x.spec != x_dot.spec:
-                raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
+                raise TypeError(
+                    f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}"
+                )
             leaves = []
             for leaf, leaf_dot in zip(x.leaves, x_dot.leaves, strict=True):
                 if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):

@@ -1,7 +1,7 @@
 """What variables and duals share: an immutable number with a value and an owner, compared by its primal.
 
-The owner is the level (a reverse stack or a forward level) that the number belongs to. Where two numbers meet, the owner
-with the higher level number performs the operation and the other number is a constant to it.
+The owner is the level (a reverse stack or a forward level) that the number belongs to. Where two numbers meet, the
+owner with the higher level number performs the operation and the other number is a constant to it.
 """
 
 import math
@@ -29,8 +29,9 @@ class Number:
 
     def __float__(self) -> float:
         raise LostDerivativeError(
-            f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use contad.exp or "
-            "np.exp for math.exp (and so on), a list or dtype=object for an array of floats, contad.value_of(v) for a constant"
+            f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use "
+            "contad.exp or np.exp for math.exp (and so on), a list or dtype=object for an array of floats, "
+            "contad.value_of(v) for a constant"
         )
 
     def __complex__(self) -> complex:
@@ -67,9 +68,7 @@ class Number:
         return other // self, other % self
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise UnsupportedError(
-            f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)"
-        )
+        raise UnsupportedError(f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)")
 
     @property
     def _numba_type_(self) -> Any:

@@ -1,4 +1,4 @@
-"""Python's and NumPy's protocols on numbers: operators and ufuncs find their rule, object arrays find methods by name."""
+"""Python's and NumPy's protocols on numbers: operators and ufuncs find their rule, object arrays their methods."""
 
 import functools
 import operator
@@ -16,8 +16,8 @@ from contad.rule import ScalarRule, rule, rule_of_ufunc, rules
 _CONSTANTS: dict[Any, Callable[..., Any]] = {
     np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
     np.equal: operator.eq, np.not_equal: operator.ne, np.isfinite: np.isfinite, np.isnan: np.isnan, np.isinf: np.isinf,
-    np.signbit: np.signbit, np.logical_not: np.logical_not, np.logical_and: np.logical_and, np.logical_or: np.logical_or,
-    np.logical_xor: np.logical_xor,
+    np.signbit: np.signbit, np.logical_not: np.logical_not, np.logical_and: np.logical_and, np.logical_or:
+    np.logical_or, np.logical_xor: np.logical_xor,
 }  # fmt: skip
 
 
@@ -69,11 +69,14 @@ def rounded(self: Number, digits: int | None = None) -> Any:
 def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """The methods of a rule by its general way: right for every number, and what engines improve on."""
     if found.arity == 2:
-        return lambda x, y: found.operate(x, y), lambda y, x: found.operate(x, y)  # functions, to bind as methods
-    return lambda *args: found.general(args), None
+        # functions, to bind as methods
+        return lambda x, y: found.operate(x, y), lambda y, x: found.operate(x, y)  # noqa: PLW0108
+    return lambda x: found.general((x,)), None
 
 
-def install(cls: type[Any], implement: Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]) -> None:
+def install(
+    cls: type[Any], implement: Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
+) -> None:
     """Give cls the operator methods of every rule that has an operator."""
     for found in rules():
         if found.operator is not None:

@@ -30,7 +30,8 @@ _codes = itertools.count()
 class ScalarRule:
     """One scalar operation: its value, its partials, and the implementations that engines have made of it.
 
-    Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of these.
+    Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of
+    these.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ScalarRule:
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def evaluate(self, *args: Any) -> Any:
-        """The value at plain numbers, with NumPy's results where Python would raise; on other numbers, the operation."""
+        """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
         for x in args:
             if x.__class__ is not float:
                 return self.general(args)
@@ -144,7 +145,9 @@ class ScalarRule:
         if any(a.dtype == object for a in arrays):
             return np.frompyfunc(self, self.arity, 1)(*arrays)
         if any(a.dtype.kind not in "fiub" for a in arrays):
-            raise UnsupportedError(f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}")
+            raise UnsupportedError(
+                f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}"
+            )
         result = np.frompyfunc(self.evaluate, self.arity, 1)(*(a.astype(float) for a in arrays))
         return np.asarray(result, dtype=float)
 
@@ -233,7 +236,9 @@ def scalar_rule(
         if operator is not None and any(r.operator == operator and r.name != rule.name for r in _rules.values()):
             raise RuleError(f"scalar_rule: {rule.name}: the operator {operator!r} is taken")
         if operator is not None and operator not in OPERATORS:
-            raise RuleError(f"scalar_rule: {rule.name}: operator must be one of {', '.join(OPERATORS)}, got {operator!r}")
+            raise RuleError(
+                f"scalar_rule: {rule.name}: operator must be one of {', '.join(OPERATORS)}, got {operator!r}"
+            )
         old = _rules.get(rule.name)
         if old is not None and old.__module__ != rule.__module__:
             raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")

@@ -1,7 +1,7 @@
 """The chain stack: levels of differentiation, who owns a number, and what is open on this thread.
 
-Every gradient call opens a level with a number from one global counter. Reverse levels are chain stacks; their records and
-adjoints belong to an engine, which subclasses `ChainStack`. Levels are per thread.
+Every gradient call opens a level with a number from one global counter. Reverse levels are chain stacks; their
+records and adjoints belong to an engine, which subclasses `ChainStack`. Levels are per thread.
 """
 
 import itertools
@@ -36,7 +36,8 @@ class Level:
             raise StaleVariableError(f"{function}: this variable is stale: {self.ended}; return what you need instead")
         if self.thread != get_ident():
             raise OtherThreadError(
-                f"{function}: this variable belongs to another thread's stack; pass numbers (contad.value_of(v)) between threads"
+                f"{function}: this variable belongs to another thread's stack; pass numbers, contad.value_of(v), "
+                "between threads"
             )
 
     def apply(self, rule: Any, args: Sequence[Any]) -> Any:
@@ -57,8 +58,8 @@ class Row(NamedTuple):
 class ChainStack(Level):
     """A stack of continuations and its adjoint vector. Engines say what a continuation is.
 
-    An engine provides `variable`, `apply`, `push_callback`, `sweep`, `rows`, `release`, and the class attribute `engine`.
-    `top` is the next free cell; cell 0 is the sink of constants.
+    An engine provides `variable`, `apply`, `push_callback`, `sweep`, `rows`, `release`, and the class attribute
+    `engine`. `top` is the next free cell; cell 0 is the sink of constants.
     """
 
     __slots__ = ("top", "push", "adjoints", "sweeping")
@@ -87,7 +88,7 @@ class ChainStack(Level):
         """Give the buffers back to this thread's pool."""
         raise NotImplementedError
 
-    # ---- what every engine shares --------------------------------------------------------------------------------------
+    # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
         self.adjoints = ()
@@ -106,7 +107,9 @@ class ChainStack(Level):
                 raise ForeignVariableError(f"gradient: expected variables, got {type(x).__name__} at position {k}")
             if x._owner is not self:
                 x._owner.check_usable("gradient")
-                raise ForeignVariableError(f"gradient: the variable at position {k} belongs to another stack than the result")
+                raise ForeignVariableError(
+                    f"gradient: the variable at position {k} belongs to another stack than the result"
+                )
         self.run_sweep([(y._index, seed)])
         return [self.adjoint_of(x._index) for x in xs]
 
@@ -115,7 +118,9 @@ class ChainStack(Level):
         if self.thread != get_ident():
             raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
         if self.sweeping:
-            raise NestingError("sweep: this stack is being swept; a callback may differentiate on a nested() level only")
+            raise NestingError(
+                "sweep: this stack is being swept; a callback may differentiate on a nested() level only"
+            )
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
@@ -133,7 +138,7 @@ class ChainStack(Level):
         self.push = self._refuse
 
     def close(self, reason: str) -> None:
-        """End and release this stack, unless its recording was ended before: it belongs to a pullback, or is recovered."""
+        """End and release this stack, unless its recording has been ended: a pullback has it, or it is recovered."""
         if self.ended is None:
             self.end(reason)
             self.release()
@@ -190,7 +195,8 @@ class opened:
 
     def __exit__(self, *exception: Any) -> None:
         s = self._stack
-        # not always the innermost: a suspended generator may hold a level above this one, or close its own from anywhere
+        # not always the innermost: a suspended generator may hold a level above this one, or close its own from
+        # anywhere
         if s in THREAD.open:
             THREAD.open.remove(s)
         s.close(self._reason)
@@ -248,7 +254,9 @@ def var(value: float) -> Var:
 
 
 def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
-    """Push a continuation of your own: f(adj) runs when a sweep reaches it; `adj[x]` reads, `adj.add(x, v)` accumulates.
+    """Push a continuation of your own: f(adj) runs when a sweep reaches it.
+
+    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates.
 
     >>> with nested():
     ...     x = var(3.0)
@@ -274,7 +282,7 @@ def make_callback_var(value: float, f: Callable[[Var, Adjoints], None]) -> Var:
 
 
 def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
-    """The gradient of a variable y with respect to variables xs of its stack: one sweep from y, then a reading of adjoints.
+    """The gradient of a variable y with respect to variables xs of its stack, by one sweep from y.
 
     A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.
 
@@ -283,7 +291,7 @@ def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
 
     >>> x1, x2 = var(10.3), var(1.1)
     >>> y = x1 * x2 * 2.0 + 7.0
-    >>> y.value, gradient(y, [x1, x2])
+    >>> round(y.value, 2), gradient(y, [x1, x2])
     (29.66, [2.2, 20.6])
     """
     if isinstance(xs, Number):

@@ -104,8 +104,8 @@ def scalar_output(y: Any, what: str, level: Any = None) -> Any:
         return float(y)
     shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
     raise OutputError(
-        f"{what} must return one real number, got {type(y).__name__}{shape}; for several outputs use contad.jacobian or "
-        "contad.vjp, for extra results has_aux=True"
+        f"{what} must return one real number, got {type(y).__name__}{shape}; for several outputs use "
+        "contad.jacobian or contad.vjp, for extra results has_aux=True"
     )
 
 

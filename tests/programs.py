@@ -79,6 +79,11 @@ def ufunc_named(name: str) -> Any:
     return getattr(scipy.special, name.rpartition(".")[2])
 
 
+def path(name: str) -> str:
+    """A rule as source: a few are not exported."""
+    return f"contad.{name}" if hasattr(contad, name) else f"{RULES[name].__module__}.{name}"
+
+
 def read(registers: Registers, x: Operand) -> Any:
     """The number that an operand stands for."""
     return registers[x] if x.__class__ is str else x  # type: ignore[index]
@@ -124,7 +129,7 @@ class Operation:
         args = [written(x) for x in self.args]
         if self.form == "operator":
             return [f"{self.target} = {OPERATORS[RULES[self.name].operator or ''][0].format(*args)}"]
-        function = f"contad.{self.name}" if self.form == "contad" else self.form
+        function = path(self.name) if self.form == "contad" else self.form
         return [f"{self.target} = {function}({', '.join(args)})"]
 
 
@@ -278,8 +283,9 @@ class Program:
     def __str__(self) -> str:
         lines = indented([*source(self.body), f"return {self.result}"])
         text = "\n".join([f"def f({', '.join(self.inputs)}):", *lines])
-        modules = {"contad.": "contad", "np.": "numpy as np", "scipy.special.": "scipy.special"}
-        imports = [f"import {module}" for prefix, module in modules.items() if prefix in text + "contad."]
+        modules = {"np.": "numpy as np", "scipy.special.": "scipy.special"}
+        modules |= {f"{rule.__module__}.": rule.__module__ for rule in RULES.values()}
+        imports = ["import contad", *(f"import {module}" for prefix, module in modules.items() if prefix in text)]
         argnums = tuple(range(len(self.point)))
         return "\n".join([*imports, "", text, "", f"print(contad.value_and_grad(f, {argnums})(*{self.point}))"])
 

@@ -37,7 +37,11 @@ def compilations(cache, program):
     environment = dict(os.environ, CONTAD_CACHE_DIR=str(cache))
     environment.pop("NUMBA_CACHE_DIR", None)
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program + COUNT], capture_output=True, text=True, env=environment, check=False
+        [sys.executable, "-W", "error", "-c", program + COUNT],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
     return int(result.stdout)

@@ -133,7 +133,9 @@ def test_what_cannot_be_read_is_refused_by_file_and_line():
 def test_tracebacks_show_the_users_line():
     with pytest.raises(ZeroDivisionError) as caught:
         contad.grad(divides)(1.0, 0.0)
-    lines = [(entry.path.name, entry.lineno + 1) for entry in caught.traceback if entry.path.name == "test_dispatcher.py"]
+    lines = [
+        (entry.path.name, entry.lineno + 1) for entry in caught.traceback if entry.path.name == "test_dispatcher.py"
+    ]
     assert lines[-1][1] == divides.py_func.__code__.co_firstlineno + 2
 
 

@@ -36,6 +36,13 @@ def test_numbers_of_outer_levels_are_marked():
     with contad.nested():
         y = contad.var(3.0)
         y * x
-        assert show_stack().splitlines()[-1].split() == ["2", "multiply", "1", "[2:variable]", "2:variable", "6:variable"]
+        assert show_stack().splitlines()[-1].split() == [
+            "2",
+            "multiply",
+            "1",
+            "[2:variable]",
+            "2:variable",
+            "6:variable",
+        ]
     with contad.recover_memory():
         pass

@@ -126,7 +126,11 @@ def test_malformed_calls_are_named():
         (lambda: grad(product, (0, 0)), TypeError, "must not repeat"),
         (lambda: grad(product, 5)(1.0, 2.0), TypeError, r"argnums \(5,\) out of range for 2"),
         (lambda: grad(product, engine="quantum"), UnsupportedError, "expected one of closures, records; got 'quantum'"),
-        (lambda: grad(product)("a", 1.0), UnsupportedError, "grad: product, argument 0: expected real numbers.*got str"),
+        (
+            lambda: grad(product)("a", 1.0),
+            UnsupportedError,
+            "grad: product, argument 0: expected real numbers.*got str",
+        ),
         (lambda: grad(product)(1j, 1.0), UnsupportedError, "got complex"),
         (lambda: grad(product)(True, 1.0), UnsupportedError, "got bool"),
         (lambda: grad(sum)(np.array(["a"])), UnsupportedError, "got an array of <U1"),

@@ -1,4 +1,4 @@
-"""Transforms inside transforms: perturbation confusion, second order in every mode, zero adjoints with live derivatives."""
+"""Transforms inside transforms: perturbation confusion, second order in every mode, zeros with live derivatives."""
 
 import math
 

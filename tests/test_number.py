@@ -1,4 +1,4 @@
-"""Numbers as Python and NumPy objects: conversions, comparisons, ufuncs, object arrays, and the errors that name the fix."""
+"""Numbers as Python and NumPy objects: conversions, comparisons, ufuncs, object arrays, errors that name the fix."""
 
 import copy
 import math
@@ -111,7 +111,10 @@ def test_ufuncs_dispatch_to_rules():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda v: np.heaviside(v, 0.5), r"np.heaviside: contad has no derivative rule.*scalar_rule\(ufunc=np.heaviside\)"),
+        (
+            lambda v: np.heaviside(v, 0.5),
+            r"np.heaviside: contad has no derivative rule.*scalar_rule\(ufunc=np.heaviside\)",
+        ),
         (lambda v: np.add.outer(v, [1.0]), "np.add.outer: not supported"),
         (lambda v: np.add(v, 1.0, out=np.zeros(1)), "write a = a [+] v"),
         (lambda v: np.zeros(2).__iadd__(v), "write a = a [+] v"),
@@ -151,7 +154,11 @@ def test_scalar_and_object_array_mix():
 
 
 def test_rules_keep_plain_kinds():
-    assert type(contad.exp(1)) is float and type(contad.exp(1.0)) is float and type(contad.exp(np.float64(1))) is np.float64
+    assert (
+        type(contad.exp(1)) is float
+        and type(contad.exp(1.0)) is float
+        and type(contad.exp(np.float64(1))) is np.float64
+    )
     assert contad.exp(np.array([0, 1])).dtype == float and contad.hypot(3, [4.0, 0.0]) == [5.0, 3.0]
 
 

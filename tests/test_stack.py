@@ -317,7 +317,9 @@ def test_a_generator_finalized_on_another_thread_leaves_both_threads_alone():
     assert depths == [1] and stack() is base and THREAD.open == [base]
 
 
-@pytest.mark.parametrize("transform", [contad.grad, contad.derivative, contad.jacobian, lambda f: lambda x: contad.vjp(f, x)])
+@pytest.mark.parametrize(
+    "transform", [contad.grad, contad.derivative, contad.jacobian, lambda f: lambda x: contad.vjp(f, x)]
+)
 def test_a_result_of_a_level_that_was_opened_inside_is_no_constant(transform):
     kept = []
 

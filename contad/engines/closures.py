@@ -1,7 +1,7 @@
 """The engine `closures`: the idea itself. A continuation is a named closure over the operands' (value, index) pairs.
 
-It works on the adjoints as a list of numbers, so the same closures sweep on floats and on numbers of an outer level. The
-other engines must equal it.
+It works on the adjoints as a list of numbers, so the same closures sweep on floats and on numbers of an outer level.
+The other engines must equal it.
 """
 
 from collections.abc import Callable, Iterator, Sequence

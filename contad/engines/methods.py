@@ -1,8 +1,8 @@
 """Operator methods and rule implementations of a variable class, generated from the registry.
 
-Every engine needs the same dispatch: both operands are variables of one stack; one is a plain number; anything else goes
-the slow way. Written as one generic Python function it would cost twice as much, so the source is generated, with the
-engine's own lines for "record this operation" pasted in.
+Every engine needs the same dispatch: both operands are variables of one stack; one is a plain number; anything else
+goes the slow way. Written as one generic Python function it would cost twice as much, so the source is generated,
+with the engine's own lines for "record this operation" pasted in.
 """
 
 import linecache
@@ -73,12 +73,14 @@ class Recorder(Protocol):
     def __call__(self, rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
         """Lines that record an operation and bind its variable to `c`, and the names they need.
 
-        `active` is "v", "vv", "vc" or "cv" (variable or constant, per argument). The lines may use the operands a, b, their
-        values x, y, the result z and the stack s.
+        `active` is "v", "vv", "vc" or "cv" (variable or constant, per argument). The lines may use the operands a, b,
+        their values x, y, the result z and the stack s.
         """
 
 
-def generate(cls: type[Var], rule: ScalarRule, record: Recorder) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def generate(
+    cls: type[Var], rule: ScalarRule, record: Recorder
+) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """The implementation of a rule for variables of class cls, and its reflection for a plain first operand."""
     scope: dict[str, Any] = {
         "Var": cls, "get_ident": get_ident, "new": object.__new__, "pow": math.pow, "abs": abs,

@@ -1,11 +1,12 @@
 """The engine `records`: a continuation is a fixed-size record (operation, parent, parent) in one flat stream.
 
-While recording, a Python list holds four numbers per operation: operation, two operands, value. Every few thousand records
-it is packed into an array of records with the values beside it. One compiled sweep evaluates the partials from the values
-and accumulates. A constant operand stands in its parent's place by value, under an operation code of its own.
+While recording, a Python list holds four numbers per operation: operation, two operands, value. Every few thousand
+records it is packed into an array of records with the values beside it. One compiled sweep evaluates the partials
+from the values and accumulates. A constant operand stands in its parent's place by value, under an operation code of
+its own.
 
-Operations whose rules are not compiled into the sweep store their partials: one `linear` record per active argument, chained
-by `join`, which passes its adjoint on to the record before it.
+Operations whose rules are not compiled into the sweep store their partials: one `linear` record per active argument,
+chained by `join`, which passes its adjoint on to the record before it.
 """
 
 import struct
@@ -100,7 +101,7 @@ class RecordStack(ChainStack):
         self.packed = 1
         self.limit = CHUNK
 
-    # ---- recording -----------------------------------------------------------------------------------------------------
+    # ---- recording ---------------------------------------------------------------------------------------------------
     def variable(self, value: Any) -> Var:
         return self._push(INPUT, 0, 0, value)
 
@@ -123,7 +124,9 @@ class RecordStack(ChainStack):
         if code is not None:
             fields = [x._index if own else x for x, own in zip(args, mine, strict=True)]
             return self._push(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
-        partials = [(x._index, rule.partial(k)(z, *values)) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own]
+        partials = [
+            (x._index, rule.partial(k)(z, *values)) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own
+        ]
         return self.push_partials(z, partials)
 
     def push_partials(self, value: Any, partials: Sequence[tuple[int, Any]]) -> Var:
@@ -176,7 +179,7 @@ class RecordStack(ChainStack):
                 self.outer[cell + position // 4, position % 4] = x
         return [primal(x) for x in stream]
 
-    # ---- sweeping ------------------------------------------------------------------------------------------------------
+    # ---- sweeping ----------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[int, Any]]) -> Any:
         self.flush()
         if self.outer:

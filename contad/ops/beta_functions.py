@@ -106,8 +106,8 @@ def _regular(a, b):
 
 def _direct(a, b):
     """Whether one of the ranges holds a and b: beside a large one, the other may be negative."""
-    low = min(a, b)
-    return low > 0.0 or (low > -1.0 and max(a, b) >= 10.0 and a + b >= 10.0)
+    low, c = min(a, b), a + b
+    return low > 0.0 or (low > -10.0 and max(a, b) >= 10.0 and c >= 10.0 and -low * math.log(c) < MAX_LOG - 1.0)
 
 
 def _beta(a, b):

@@ -110,7 +110,8 @@ def erfcx_integral(n, x):
 
 @erfcx_integral.partials
 def erfcx_integral_partials(z, n, x):
-    return 0.0, -2.0 * (rint(n) + 1.0) * erfcx_integral(n + 1.0, x)
+    order = rint(n) + 1.0
+    return 0.0, -2.0 * order * erfcx_integral(order, x)
 
 
 @scalar_rule(ufunc="scipy.special.ndtr", points=[(0.7,), (-1.6,)])

@@ -3,6 +3,7 @@
 import math
 
 from contad.ops._scipy import special
+from contad.ops.rounding import rint
 from contad.rule import scalar_rule
 
 # B_2k / (2k)! for k = 1 ... 10
@@ -128,7 +129,7 @@ def polygamma(n, x):
 
 @polygamma.partials
 def polygamma_partials(z, n, x):
-    return 0.0, polygamma(n + 1.0, x)
+    return 0.0, polygamma(rint(n) + 1.0, x)
 
 
 @scalar_rule(points=[(0.0, 1.7, 0.6), (1.0, 21.3, -4.2), (2.0, -1.4, 0.3)])
@@ -158,7 +159,8 @@ def polygamma_difference(n, x, y):
 
 @polygamma_difference.partials
 def polygamma_difference_partials(z, n, x, y):
-    return 0.0, polygamma_difference(n + 1.0, x, y), polygamma(n + 1.0, x + y)
+    order = rint(n) + 1.0
+    return 0.0, polygamma_difference(order, x, y), polygamma(order, x + y)
 
 
 # ---- the series s_n(x) = (-1)^(n+1) psi^(n)(x) = n! sum_k (x + k)^-(n+1), up to a constant for n = 0 -----------------

@@ -173,7 +173,7 @@ def _no_rounded_pole(x, y):
 
 DOMAIN = {
     # beyond these sizes the reference takes seconds
-    "polygamma_difference": lambda n, x, y: 1e-100 < min(abs(x), abs(y)) and _no_rounded_pole(x, y),
+    "polygamma_difference": lambda n, x, y: min(abs(x), abs(y)) > 1e-100 and _no_rounded_pole(x, y),
     "beta": _no_rounded_pole,
     "betaln": _no_rounded_pole,
 }
