@@ -24,7 +24,7 @@ from contad.engines import engine_names
 from contad.number import Number, primal
 from contad.rule import ARITHMETIC_ERRORS, ScalarRule
 from tests.domains import RULES
-from tests.programs import GENES, LIMITS, Arithmetic, Gene, Operation, Program, generate
+from tests.programs import GENES, LIMITS, Arithmetic, Gene, Operation, Program, generate, steps
 
 RELATIVE = 1e-12
 NOISE_RUNS = 8
@@ -289,6 +289,7 @@ class Statistics:
     zero_components: int = 0
     zero_gradients: int = 0
     operations: Counter[str] = field(default_factory=Counter)
+    structures: Counter[str] = field(default_factory=Counter)  # programs that have a loop, a branch ...
     against_reference: int = 0
     without_reference: int = 0
     second_order: int = 0
@@ -328,6 +329,7 @@ class Statistics:
             f"discarded {self.discard_rate:.2%} ({reasons or 'none'})\n"
             f"zero gradients: {self.zero_share:.2%} of components, {self.zero_gradients} programs\n"
             f"active operations: {self.mean_operations:.1f} per program, {self.operations.total()} in all\n"
+            f"programs with a {', a '.join(f'{name} {count}' for name, count in sorted(self.structures.items()))}\n"
             f"against the mpmath reference: {self.against_reference} programs ({self.reference_share:.0%}), "
             f"{self.second_against_reference} of them to second order; {self.without_reference} could not be\n"
             f"second order in all nestings: {self.second_order} programs\n"
@@ -385,6 +387,7 @@ def check(program: Program, statistics: Statistics, reference: bool = True, seco
         agree(program, group, found, statistics)
     statistics.programs += 1
     statistics.operations += probe.operations
+    statistics.structures.update({type(step).__name__.lower() for step in steps(program.body)} - {"operation"})
     statistics.components += len(first) - 1
     statistics.zero_components += sum(g == 0.0 for g in first[1:])
     statistics.zero_gradients += not any(first[1:])

@@ -15,7 +15,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -294,6 +294,14 @@ class Program:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(repr(self))  # Hypothesis would print the fields
+
+
+def steps(body: Sequence[Step]) -> Iterator[Step]:
+    """The steps of a body and of the bodies in it."""
+    for step in body:
+        yield step
+        for inner in ("body", "orelse"):
+            yield from steps(getattr(step, inner, ()))
 
 
 # ---- generation ------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ LAYERS = (
     ("ops",),
     ("protocols", "dispatcher", "calls"),
     ("engines",),
-    ("functional", "explain", "specimen", "legs", "testing", "table"),
+    ("functional", "explain", "testing", "table"),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

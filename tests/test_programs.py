@@ -45,6 +45,7 @@ def test_random_programs_agree(report):
     assert statistics.zero_share <= 0.05
     assert statistics.mean_operations >= 20
     assert statistics.rarest[0][1] >= 20
+    assert min(statistics.structures[name] for name in ("loop", "branch", "select", "derivative", "constant")) >= 100
     assert statistics.reference_share >= 0.25
     assert statistics.without_reference == 0
     assert statistics.second_order >= 200

@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.differences import gradient_by_differences
 from contad.functional import grad, jacobian, jvp, vjp
-from contad.specimen import FEW, FORWARD, Function, Specimen, combined, filled, numbers_of, outcome, weights
+from contad.testing.specimen import FEW, FORWARD, Function, Specimen, combined, filled, numbers_of, outcome, weights
 from contad.trees import elements, flatten
 
 SPECIAL_VALUES = (0.0, -0.0, math.inf, -math.inf, math.nan)

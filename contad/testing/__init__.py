@@ -7,9 +7,9 @@ names function, leg, engine, argument, expected and got.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from contad import legs
 from contad.engines import engine_names
-from contad.specimen import FORWARD, TOLERANCES, Function, Report, Specimen, Tolerances
+from contad.testing import legs
+from contad.testing.specimen import FORWARD, TOLERANCES, Function, Report, Specimen, Tolerances
 
 __all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
 
