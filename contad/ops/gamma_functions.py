@@ -23,8 +23,8 @@ def gamma(x):
     Domain:  x other than 0, -1, ...; z = inf at 0, -inf at -0.0, nan at the other poles; inf above 171.6.
     Ref:     DLMF 5.2.1.
 
-    >>> gamma(3.5)
-    3.323350970447843
+    >>> gamma(5.0)
+    24.0
     """
     if -200.0 < x < -170.0 and x != math.floor(x):
         return math.gamma(x)  # SciPy flushes subnormal results to zero
@@ -45,8 +45,8 @@ def gammaln(x):
     Domain:  x other than 0, -1, ...; z = inf there.
     Ref:     DLMF 5.2.1.
 
-    >>> gammaln(3.5)
-    1.2009736023470743
+    >>> round(gammaln(3.5), 12)
+    1.200973602347
     """
     if 0.0 < abs(x) < 1e-100:
         return -math.log(abs(x))  # SciPy overflows
@@ -69,8 +69,8 @@ def digamma(x):
     Domain:  x other than 0, -1, ...; z = -inf at 0, inf at -0.0, and nan at the other poles.
     Ref:     DLMF 5.2.2.
 
-    >>> digamma(3.5)
-    1.103156640645243
+    >>> round(digamma(3.5), 12)
+    1.103156640645
     """
     return float(special().psi(x))
 
@@ -89,8 +89,8 @@ def trigamma(x):
     Domain:  x other than 0, -1, ...; z = inf there.
     Ref:     DLMF 5.15(i).
 
-    >>> trigamma(3.5)
-    0.330357756100235
+    >>> round(trigamma(3.5), 12)
+    0.3303577561
     """
     return polygamma.function(1.0, x)
 
@@ -110,8 +110,8 @@ def polygamma(n, x):
              for n > 0, z = (-1)^(n+1) inf there, nan at -inf, and 0 at inf.
     Ref:     DLMF 5.15; as the series 5.15.1 over all k, so that an x below 0 takes no reflection.
 
-    >>> polygamma(2.0, 3.5)
-    -0.10843040307130706
+    >>> round(polygamma(2.0, 3.5), 12)
+    -0.108204051642
     """
     if not -0.5 <= n < 1e15 or math.isnan(x) or x == -math.inf:
         return math.nan
@@ -141,8 +141,8 @@ def polygamma_difference(n, x, y):
     Domain:  n = 0, 1, ..., rounded to an integer, hence dz/dn = 0; nan for other n. x and x + y other than 0, -1, ...
     Ref:     DLMF 5.15.1 term by term, and 2.10.1 (Euler-Maclaurin) for the tail.
 
-    >>> polygamma_difference(0.0, 1e10, 1e-10)
-    1.00000000005e-20
+    >>> round(polygamma_difference(0.0, 1e10, 1e-10) * 1e20, 12)
+    1.00000000005
     """
     total = x + y
     if not -0.5 <= n < 1e15 or math.isnan(total) or math.isinf(x) or math.isinf(y):
@@ -208,7 +208,8 @@ def _pole(n, r):
 def _pole_difference(n, r, t, d):
     """_pole(n, t) - _pole(n, r) where t = r + d."""
     if abs(d) <= 0.5 * abs(r):
-        return _pole(n, r) * math.expm1(-(n + 1) * math.log1p(d / r))
+        growth = (n + 1) * math.log1p(d / r)
+        return _pole(n, r) * math.expm1(-growth) if growth > 0.0 else -_pole(n, t) * math.expm1(growth)
     if abs(t) < abs(r):
         return _pole(n, t) * (1.0 - (t / r) ** (n + 1))
     return _pole(n, r) * ((r / t) ** (n + 1) - 1.0)
