@@ -17,6 +17,7 @@ from contad.errors import (
     OtherThreadError,
     OutputError,
     RuleError,
+    StaleSourceError,
     StaleVariableError,
     UnsupportedError,
 )
@@ -47,6 +48,7 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "OtherThreadError",
     "OutputError",
     "RuleError",
+    "StaleSourceError",
     "StaleVariableError",
     "UnsupportedError",
     "Var",

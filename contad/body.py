@@ -9,17 +9,19 @@ import inspect
 import math
 import textwrap
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from contad.errors import RuleError
+from contad.source import definition_of
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,
     ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
 )  # fmt: skip
+ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
 
 
 class Body:
@@ -53,10 +55,7 @@ class Body:
         return self._parsed
 
     def _read(self) -> tuple[list[tuple[str, ast.expr]], list[ast.expr]]:
-        lines, start = inspect.getsourcelines(self.function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-        ast.increment_lineno(tree, start - 1)
-        definition = tree.body[0]
+        definition, _ = definition_of(self.function)
         if not isinstance(definition, ast.FunctionDef):
             raise self._error(definition, "a body is written with def")
         statements = definition.body
@@ -145,26 +144,32 @@ class Body:
         """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
         made = self._partials[k]
         if made is None:
-            made = self._partials[k] = _without_raising(self._sliced(k))
+            made = self._partials[k] = self._sliced(k)
         return made
 
     def _sliced(self, k: int) -> Callable[..., Any]:
+        own: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS, "_numpy": np, "_float": _float}
         try:
             assignments, result = self.slice(k)
+            lines = [f"{name} = {ast.unparse(value)}" for name, value in assignments]
+            value = ast.unparse(result)
         except OSError:  # typed at a prompt: no source to cut, so every partial is evaluated
-            whole = self.function
-            return whole if self.arity == 1 else lambda *args: whole(*args)[k]
-        lines = [f"    {name} = {ast.unparse(value)}" for name, value in assignments]
+            lines, own["_whole"] = [], self.function
+            value = f"_whole({', '.join(self.parameters)})" + ("" if self.arity == 1 else f"[{k}]")
         name = f"{self.function.__name__}_{k}"
-        source = "\n".join([f"def {name}({', '.join(self.parameters)}):", *lines, f"    return {ast.unparse(result)}"])
-        captured = self.function.__code__.co_freevars
-        factory = f"def factory({', '.join(captured)}):\n{textwrap.indent(source, '    ')}\n    return {name}"
+        source = _PARTIAL.format(
+            name=name, parameters=", ".join(self.parameters), body="\n        ".join([*lines, f"_p = {value}"])
+        )
+        # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
+        cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
+        cells |= {key: CellType(value) for key, value in own.items()} | {name: CellType()}
+        factory = f"def factory({', '.join(cells)}):\n{textwrap.indent(source, '    ')}\n    return {name}"
         made: dict[str, Any] = {}
         exec(compile(factory, f"<{name}>", "exec"), made)
-        code = made["factory"](*captured).__code__
-        # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
-        cells = dict(zip(captured, self.function.__closure__ or (), strict=True))
-        return FunctionType(code, self.function.__globals__, name, None, tuple(cells[v] for v in code.co_freevars))
+        code = made["factory"](*cells).__code__
+        found = FunctionType(code, self.function.__globals__, name, (False,), tuple(cells[v] for v in code.co_freevars))
+        cells[name].cell_contents = found
+        return found
 
     def literal(self, k: int) -> float | None:
         """The value of partial k if it is a number written in the body (zero or one, say), else None."""
@@ -179,17 +184,21 @@ def _names(expression: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
 
 
-def _without_raising(body: Callable[..., Any]) -> Callable[..., Any]:
-    def partial(z: Any, *args: Any) -> Any:
-        try:
-            p = body(z, *args)
-        except (ZeroDivisionError, OverflowError, ValueError):
-            with np.errstate(all="ignore"):
-                p = body(*(np.float64(x) if isinstance(x, (float, int)) else x for x in (z, *args)))
-        return float(p) if isinstance(p, (np.floating, int)) else p
+# In one function, because the call of an inner one would cost as much as most partials.
+_PARTIAL = '''\
+def {name}({parameters}, _again=False):
+    try:
+        {body}
+    except _ERRORS:
+        if _again: raise
+        with _numpy.errstate(all="ignore"):
+            return {name}(*(_numpy.float64(x) if isinstance(x, (float, int)) else x for x in ({parameters})), True)
+    return _p if type(_p) is float else _float(_p)
+'''
 
-    partial.__name__ = body.__name__
-    return partial
+
+def _float(p: Any) -> Any:
+    return float(p) if isinstance(p, (np.floating, int)) else p
 
 
 def inline(body: Body, k: int, names: dict[str, str], prefix: str) -> tuple[list[str], str]:
@@ -241,7 +250,7 @@ class _Inliner(ast.NodeTransformer):
 
 def _value_expression(rule: Any, arguments: list[ast.expr]) -> ast.expr:
     """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
-    definition = ast.parse(textwrap.dedent(inspect.getsource(rule.function))).body[0]
+    definition, _ = definition_of(rule.function)
     assert isinstance(definition, ast.FunctionDef)
     last = definition.body[-1]
     statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]

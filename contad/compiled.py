@@ -1,13 +1,10 @@
 """How contad compiles: one policy for Numba's options, and modules of generated source in a disk cache."""
 
+import atexit
 import functools
-import hashlib
-import importlib.util
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,13 +47,11 @@ def cache_directory() -> Path:
 
 @functools.cache
 def _temporary_directory() -> Path:
-    # held by the cache of this function, and removed when the interpreter ends
+    import tempfile
+
     directory = tempfile.TemporaryDirectory(prefix="contad-")
-    _held.append(directory)
+    atexit.register(directory.cleanup)
     return Path(directory.name)
-
-
-_held: list[Any] = []
 
 
 def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
@@ -64,8 +59,12 @@ def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) 
 
     A truncated or altered file is written again, and unreadable machine code is compiled again.
     """
+    import hashlib
+
+    import numba
+
     digest = hashlib.sha256()
-    for part in (version("numba"), sys.version, __file__, *depends):
+    for part in (numba.__version__, sys.version, __file__, *depends):
         digest.update(Path(part).read_bytes() if os.path.isfile(part) else part.encode())
     stem = f"{name}_{digest.hexdigest()[:16]}"
     path = cache_directory() / f"{stem}.py"
@@ -82,6 +81,8 @@ def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) 
 
 
 def _seal(text: str) -> str:
+    import hashlib
+
     return f"# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
 
 
@@ -96,6 +97,8 @@ def _read(path: Path) -> str | None:
 
 def _write(path: Path, text: str) -> None:
     """Write atomically, so that concurrent processes see the whole file or none."""
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(_seal(text) + text)
@@ -103,6 +106,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _load(path: Path, stem: str) -> ModuleType:
+    import importlib.util
+
     qualified = f"contad._generated.{stem}"
     spec = importlib.util.spec_from_file_location(qualified, path)
     assert spec is not None and spec.loader is not None

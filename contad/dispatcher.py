@@ -9,7 +9,6 @@ import ast
 import builtins
 import inspect
 import math
-import textwrap
 import types
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +19,7 @@ from contad import ops
 from contad.errors import UnsupportedError
 from contad.number import Number, primal
 from contad.rule import rule_of_ufunc
+from contad.source import definition_of
 
 _OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
 
@@ -69,19 +69,16 @@ def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any
 def _compiled_factory(function: Any, code: types.CodeType) -> types.CodeType:
     """A function of the captured values that returns the rewritten function, compiled with the user's lines."""
     try:
-        lines, start = inspect.getsourcelines(function)
+        definition, start = definition_of(function)
     except OSError:
         raise UnsupportedError(
             f"{code.co_filename}:{code.co_firstlineno}: the source of the njit function {function.__name__} cannot be "
             "read; define it in a file, or differentiate a plain Python function"
         ) from None
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
         raise UnsupportedError(
             f"{code.co_filename}:{start}: njit of a lambda or an expression is not rewritten; write it as a function"
         )
-    definition.decorator_list = []
     definition.returns = None  # annotations are not compiled, so their names need not be known
     for argument in ast.walk(definition.args):
         if isinstance(argument, ast.arg):
@@ -94,7 +91,6 @@ def _compiled_factory(function: Any, code: types.CodeType) -> types.CodeType:
     factory.body.insert(0, definition)
     module = ast.Module([factory], [])
     ast.fix_missing_locations(module)
-    ast.increment_lineno(module, start - 1)
     return compile(module, code.co_filename, "exec")
 
 

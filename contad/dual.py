@@ -1,7 +1,6 @@
 """Forward mode: dual numbers, from the same partials as the reverse engines."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from contad.number import Number, scale
@@ -48,13 +47,3 @@ class ForwardLevel(Level):
                 term = scale(x._tangent, rule.partial(k)(z, *values))
                 z_dot = term if z_dot is None else z_dot + term
         return self.dual(z, z_dot)
-
-
-@contextmanager
-def forward_level() -> Iterator[ForwardLevel]:
-    """A forward level, whose duals are stale after it."""
-    level = ForwardLevel()
-    try:
-        yield level
-    finally:
-        level.ended = "its jvp call has ended"

@@ -49,5 +49,13 @@ class OutputError(ContadError, TypeError):
     """The differentiated function returned something other than what the transform needs."""
 
 
+class StaleSourceError(ContadError, RuntimeError):
+    """A file was edited after it was imported, and its source is needed now.
+
+    Broken:  import rules; (edit rules.py); grad(rules.f)(1.0)
+    Fixed:   restart Python, or importlib.reload(rules)
+    """
+
+
 class RuleError(ContadError, TypeError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""

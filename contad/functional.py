@@ -14,8 +14,9 @@ import numpy as np
 from contad import check
 from contad.arguments import operand
 from contad.calls import name_of, positional, positions, runnable, split_aux
-from contad.dual import Dual, forward_level
+from contad.dual import Dual
 from contad.engines import DEFAULT, engine as engine_class
+from contad.engines.forward import forward_level
 from contad.stack import ChainStack, opened
 from contad.trees import Tree, activated, array_of, assembled, elements, flatten, lowered, output_leaves, scalar_output
 from contad.var import Var
@@ -264,6 +265,10 @@ def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[A
     active = list(args)
     trees = []
     for n in argnums:
+        if args[n].__class__ is float:  # a lone number, the common case: its variable stands for its tree
+            x = active[n] = s.variable(args[n])
+            trees.append(Tree([x], None))
+            continue
         tree = flatten(args[n])
         leaves = [activated(leaf, s.variable, f"{what}, argument {n}") for leaf in tree.leaves]
         trees.append(Tree(leaves, tree.spec))
@@ -280,10 +285,13 @@ def _seeds(s: ChainStack, ys: Sequence[Any], z_bars: Sequence[Any]) -> list[tupl
 def _pull(s: ChainStack, trees: Sequence[Tree], seeds: list[tuple[int, Any]]) -> list[Any]:
     """One sweep, and the adjoints of the variables in the structures of the trees."""
     s.run_sweep(seeds)
-    return [
-        tree.unflatten([assembled(leaf, [s.adjoint_of(x._index) for x in elements(leaf)]) for leaf in tree.leaves])
-        for tree in trees
-    ]
+    return [_cotangent(s, tree) for tree in trees]
+
+
+def _cotangent(s: ChainStack, tree: Tree) -> Any:
+    if tree.spec is None and isinstance(tree.leaves[0], Var):
+        return s.adjoint_of(tree.leaves[0]._index)
+    return tree.unflatten([assembled(leaf, [s.adjoint_of(x._index) for x in elements(leaf)]) for leaf in tree.leaves])
 
 
 def _block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:

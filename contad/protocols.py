@@ -23,6 +23,10 @@ _CONSTANTS: dict[Any, Callable[..., Any]] = {
 
 def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
+    if method == "__call__" and not options:
+        found = rule_of_ufunc(ufunc)
+        if found is not None:
+            return found(*inputs)
     own = getattr(np, ufunc.__name__, None) is ufunc
     name = f"{'np' if own else 'scipy.special'}.{ufunc.__name__}"
     if method != "__call__":
@@ -35,9 +39,6 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
     if ufunc is np.positive:
         return inputs[0]
-    found = rule_of_ufunc(ufunc)
-    if found is not None:
-        return found(*inputs)
     if ufunc in _CONSTANTS:
         found_on = np.frompyfunc(lambda *xs: bool(_CONSTANTS[ufunc](*map(primal, xs))), len(inputs), 1)
         result = np.asarray(found_on(*map(primal, inputs)), dtype=bool)

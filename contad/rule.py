@@ -13,11 +13,10 @@ from typing import Any, overload
 import numpy as np
 
 from contad.arguments import operand
-from contad.body import Body
+from contad.body import ARITHMETIC_ERRORS, Body
 from contad.errors import RuleError, UnsupportedError
 from contad.number import Number, is_real
 
-ARITHMETIC_ERRORS = (ValueError, OverflowError, ZeroDivisionError)
 CONTAINERS = (list, tuple, dict)
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 

@@ -124,7 +124,7 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            self.adjoints = self.sweep(max(cell for cell, _ in seeds), seeds) if seeds else ()
+            self.adjoints = self.sweep(max([cell for cell, _ in seeds]), seeds) if seeds else ()
         finally:
             self.sweeping = False
 

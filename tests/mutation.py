@@ -22,7 +22,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from contad.engines import closures, records, sweep
+from contad.dual import Dual
+from contad.engines import closures, forward, records, sweep
 from contad.number import primal
 from contad.rule import ScalarRule, rules
 from contad.testing import expect_ad
@@ -34,6 +35,12 @@ ZERO, EQUAL, CONSTANT = "a partial that is zero", "equal partials", "a partial t
 SOURCES = {
     cls: {name: textwrap.dedent(inspect.getsource(f)) for name, f in vars(cls).items() if inspect.isfunction(f)}
     for cls in (closures.ClosureStack, records.RecordStack)
+}
+# what generates the methods of each kind of number
+IMPLEMENTED = {
+    closures.ClosureVar: closures.ClosureVar.implement,
+    records.RecordVar: records.RecordVar.implement,
+    Dual: forward.implement,
 }
 
 
@@ -231,8 +238,8 @@ def _implemented(rule: ScalarRule):
     with contextlib.ExitStack() as stack:
         stack.enter_context(_attributes(rule, methods={float: rule.evaluate}, reflected={}))
         if rule.operator is not None:
-            for cls in (closures.ClosureVar, records.RecordVar):
-                method, reflected = cls.implement(rule)
+            for cls, implement in IMPLEMENTED.items():
+                method, reflected = implement(rule)
                 operators = {f"__{rule.operator}__": method}
                 if reflected is not None:
                     operators[f"__r{rule.operator}__"] = reflected

@@ -15,7 +15,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # Bottom to top; a module imports from its own layer and from those below it.
 LAYERS = (
     ("errors",),
-    ("number", "arguments", "check", "compiled", "differences", "trees"),
+    ("number", "arguments", "check", "compiled", "differences", "source", "trees"),
     ("body", "var", "adjoints", "dual", "stack"),
     ("rule",),
     ("ops",),

@@ -15,7 +15,7 @@ from contad.number import map_numbers, scale
 @pytest.fixture(params=["variable", "dual", "dual of variable"])
 def number(request):
     """A number of value 1.7 of each kind."""
-    from contad.dual import forward_level
+    from contad.engines.forward import forward_level
 
     x = contad.var(1.7)
     with forward_level() as level:

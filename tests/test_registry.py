@@ -12,8 +12,9 @@ import scipy.special
 
 import contad
 from contad import table
-from contad.dual import Dual, forward_level
+from contad.dual import Dual
 from contad.engines import engine, engine_names
+from contad.engines.forward import forward_level
 from contad.engines.sweep import sweep_source
 from contad.number import Number
 from contad.rule import rule_of_ufunc, rules

@@ -18,7 +18,7 @@ from contad.var import Var
 Chain = Callable[[list[Any]], Any]
 
 _CHAIN = """\
-c = new(Var); c._value = z; c._owner = s
+c = Var(); c._value = z; c._owner = s
 c._index = k = s.top; s.top = k + 1
 {cells}
 def {name}_chain(adj):

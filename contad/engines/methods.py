@@ -11,14 +11,17 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Protocol
 
+from contad.number import Number
 from contad.rule import ScalarRule
-from contad.var import Var
 
 # Values of operators, written out: calling the rule's function would cost as much as the rest of the method.
 _VALUES = {
     "add": "x + y", "sub": "x - y", "mul": "x * y", "truediv": "x / y", "floordiv": "x // y", "mod": "x % y",
     "pow": "pow(x, y)", "neg": "-x", "abs": "abs(x)",
 }  # fmt: skip
+
+# a number of an outer level has a derivative that only the rule knows, though its function may run on it
+_CORE = "function({0}) if {1} else evaluate({0})"
 
 _UNARY = """\
 def {name}(a):
@@ -33,7 +36,7 @@ def {name}(a):
 
 _BINARY = """\
 def {name}(a, b):
-    kind = b.__class__
+    kind = type(b)
     if kind is Var:
         s = a._owner
         if b._owner is s:
@@ -54,7 +57,7 @@ def {name}(a, b):
     return general(a, b)
 
 def r{name}(b, a):
-    kind = a.__class__
+    kind = type(a)
     if kind is float or kind is int:
         s = b._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
@@ -79,20 +82,22 @@ class Recorder(Protocol):
 
 
 def generate(
-    cls: type[Var], rule: ScalarRule, record: Recorder
+    cls: type[Number], rule: ScalarRule, record: Recorder
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """The implementation of a rule for variables of class cls, and its reflection for a plain first operand."""
     scope: dict[str, Any] = {
-        "Var": cls, "get_ident": get_ident, "new": object.__new__, "pow": math.pow, "abs": abs,
+        "Var": cls, "get_ident": get_ident, "pow": math.pow, "abs": abs,
         "function": rule.function, "evaluate": rule.evaluate,
         "general": rule.operate if rule.operator else lambda *args: rule.general(args),
     }  # fmt: skip
-    arguments = "x, y"[: 1 if rule.arity == 1 else 4]
+    arguments = ", ".join("xy"[: rule.arity])
+    floats = " and ".join(f"type({x}) is float" for x in "xy"[: rule.arity])
     fields = {
         "name": f"{rule.name}_{cls.__name__}",
         "operation": rule.name,
         # a core rule's function returns a float, as it is compiled; any other may return a NumPy number or an int
-        "value": _VALUES.get(rule.operator or "") or f"{'function' if rule.core else 'evaluate'}({arguments})",
+        "value": _VALUES.get(rule.operator or "")
+        or (_CORE if rule.core else "evaluate({0})").format(arguments, floats),
     }
     template = _UNARY if rule.arity == 1 else _BINARY
     for active, indent in (("v", 1),) if rule.arity == 1 else (("vv", 3), ("vc", 2), ("cv", 2)):

@@ -27,9 +27,18 @@ from contad.var import Var
 CHUNK = 4096  # records kept as Python numbers before they are packed; longer runs pay for keeping them alive
 
 _RECORD = """\
-c = new(Var); c._value = z; c._owner = s
+c = Var(); c._value = z; c._owner = s
+push = s.push
 c._index = k = s.top; s.top = k + 1
-s.push(({code}, {x}, {y}, z))
+push(({code:.1f}, {x}, {y}, z))
+if k >= s.limit: s.flush()"""
+
+
+_STORED = """\
+c = Var(); c._value = z; c._owner = s
+push = s.push
+c._index = k = s.top{more}; s.top = k + 1
+push(({fields}))
 if k >= s.limit: s.flush()"""
 
 
@@ -40,19 +49,32 @@ class RecordVar(Var):
 
     @classmethod
     def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """Generated methods for rules in the compiled sweep, the general way for others."""
-        if operation_code(rule, "v" * rule.arity) is not None:
-            return generate(cls, rule, _record)
-        general = rule.general
-        if rule.arity == 2:
-            return lambda x, y: general((x, y)), lambda y, x: general((x, y))
-        return lambda *args: general(args), None
+        """Generated methods; the general way for rules of more than two arguments."""
+        if rule.arity > 2:
+            return lambda *args: rule.general(args), None
+        compiled = operation_code(rule, "v" * rule.arity) is not None
+        return generate(cls, rule, _record if compiled else _record_partials)
 
 
 def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
     x = "a._index" if active[0] == "v" else "x"
     y = "0" if rule.arity == 1 else "b._index" if active[1] == "v" else "y"
     return _RECORD.format(code=operation_code(rule, active), x=x, y=y), {}
+
+
+def _record_partials(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
+    """Store the partials: one record per active argument, the last one the result's."""
+    values = "z, x" if rule.arity == 1 else "z, x, y"
+    names: dict[str, Any] = {}
+    partials: list[str] = []
+    fields: list[str] = []
+    for k, kind in enumerate(active):
+        if kind == "v":
+            names[f"p{k}"] = rule.partial(k)
+            partials.append(f"{'pq'[k]} = p{k}({values})")
+            fields.append(f"{JOIN if fields else LINEAR:.1f}, {'ab'[k]}._index, {'pq'[k]}, z")
+    record = _STORED.format(fields=", ".join(fields), more=" + 1" if len(fields) > 1 else "")
+    return "\n".join([*partials, record]), names
 
 
 class Buffers:

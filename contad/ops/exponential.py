@@ -59,7 +59,7 @@ def exp2(x):
     >>> exp2(10.0)
     1024.0
     """
-    return math.exp2(x)
+    return math.pow(2.0, x)
 
 
 @exp2.partials

@@ -26,6 +26,8 @@ def gamma(x):
     >>> gamma(5.0)
     24.0
     """
+    if x == 0.0:
+        return math.copysign(math.inf, x)
     if -200.0 < x < -170.0 and x != math.floor(x):
         return math.gamma(x)  # SciPy flushes subnormal results to zero
     return float(special().gamma(x))
@@ -120,6 +122,9 @@ def polygamma(n, x):
         return float(special().psi(x))
     sign = 1.0 if n % 2 else -1.0
     if x > 0.0:
+        zeta = float(special().zeta(n + 1.0, x)) if n <= 30 else 0.0
+        if 1e-250 < zeta < 1e250:
+            return sign * math.gamma(n + 1.0) * zeta
         return sign * (_drop(n, x, math.inf) if x < math.inf else 0.0)
     m, r = _distance(x, 0.0)
     if r == 0.0:
@@ -149,6 +154,10 @@ def polygamma_difference(n, x, y):
         return math.nan
     n = round(n)
     if x > 0.0 and total > 0.0:
+        if n == 0:  # the difference itself, where it loses little
+            first, last = digamma.function(x), digamma.function(total)
+            if abs(last - first) > max(0.5, 0.25 * (abs(first) + abs(last))) and math.isfinite(last - first):
+                return last - first
         return _between(n, x, total, y) * (-1.0 if n % 2 else 1.0)
     if x <= 0.0 < total:
         return _across(n, *_distance(x, 0.0), total)

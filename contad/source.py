@@ -1,0 +1,62 @@
+"""The definition of a function as a syntax tree, read from its file and held against the code that was imported."""
+
+import ast
+import functools
+import inspect
+import textwrap
+import tokenize
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from contad.errors import StaleSourceError
+
+
+def definition_of(function: Any) -> tuple[ast.stmt, int]:
+    """The statement that defines a function, without decorators, and the line it starts on.
+
+    Raises OSError where there is no source, and StaleSourceError where the file has changed since it was imported: the
+    lines read now would be another function than the one that runs.
+    """
+    code = function.__code__
+    start = code.co_firstlineno
+    try:
+        lines, start = inspect.getsourcelines(function)
+        definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        module = _compiled("".join(inspect.findsource(function)[0]), code.co_filename)
+    except (SyntaxError, tokenize.TokenError):  # what the file holds now is no Python, or no definition in these lines
+        module = None
+    # pytest rewrites assert statements, so code with them differs from its source
+    asserts = module is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
+    if module is None or not (asserts or any(_same(found, code) for found in _inside(module))):
+        raise StaleSourceError(
+            f"{code.co_filename}:{start}: the source of {function.__name__} has changed since it was imported; restart "
+            "Python, or reload the module"
+        )
+    if isinstance(definition, ast.FunctionDef):
+        definition.decorator_list = []
+    ast.increment_lineno(definition, start - 1)
+    return definition, start
+
+
+@functools.lru_cache(maxsize=32)
+def _compiled(text: str, filename: str) -> CodeType:
+    """The whole file, because how a call is compiled depends on the imports at its top."""
+    return compile(text, filename, "exec", dont_inherit=True)
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            yield x
+            yield from _inside(x)
+
+
+def _same(a: CodeType, b: CodeType) -> bool:
+    """Whether two code objects do the same on the same lines, wherever they were compiled."""
+    return a.co_firstlineno == b.co_firstlineno and _essence(a) == _essence(b)
+
+
+def _essence(code: CodeType) -> tuple[Any, ...]:
+    constants = tuple(_essence(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts)
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
