@@ -14,6 +14,7 @@ import contad
 from contad.command import main
 from contad.command.examination import duration_of_call
 from contad.example import logistic
+from tests.planted import registered
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,8 +57,10 @@ def talkative(x=1.0):
 
 @pytest.fixture(autouse=True)
 def _brief(monkeypatch):
-    """Time each function for an instant only."""
+    """Time each function for an instant only, and forget the rules of the models."""
     monkeypatch.setattr("contad.command.examination.TIMING_SECONDS", 0.01)
+    with registered():
+        yield
 
 
 @pytest.fixture
@@ -592,3 +595,9 @@ def test_process_with_an_error(tmp_path):
     done = python_m_contad("model.py:f", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "contad: model.py:f: the value at the point (x=-1) is nan\n"
+
+
+def test_a_reader_that_closes_early_is_no_error():
+    command = f"{sys.executable} -m contad --help | true"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert result.stderr == ""
