@@ -14,6 +14,18 @@ import numpy as np
 from contad.errors import LostDerivativeError, UnsupportedError
 
 
+class _NoNumbaType:
+    """What Numba finds where it asks a number for its type: the refusal, as soon as it looks inside."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise UnsupportedError(
+            "a variable was passed to a function compiled by Numba, which takes plain numbers; call its Python "
+            "function instead (f.py_func), with np.exp for math.exp"
+        )
+
+
 class Number:
     """A scalar that carries derivative information; the common base of `Var` and `Dual`."""
 
@@ -70,12 +82,7 @@ class Number:
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise UnsupportedError(f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)")
 
-    @property
-    def _numba_type_(self) -> Any:
-        raise UnsupportedError(
-            f"a {self.kind} was passed to a function compiled by Numba, which takes plain numbers; call its "
-            "Python function instead (f.py_func), with np.exp for math.exp"
-        )
+    _numba_type_ = _NoNumbaType()
 
     def __copy__(self) -> "Number":
         return self
