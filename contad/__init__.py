@@ -73,3 +73,29 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "var",
     "vjp",
 ]
+
+_ELSEWHERE = {
+    "hessian": "contad.jacobian(contad.grad(f))", "hvp": "contad.jvp(contad.grad(f), (x,), (v,))[1]",
+    "jacfwd": "contad.jvp along each direction, or contad.jacobian", "jacrev": "contad.jacobian",
+    "custom_vjp": "contad.scalar_rule", "custom_jvp": "contad.scalar_rule", "sigmoid": "contad.expit",
+    "softplus": "contad.log1p_exp", "abs": "contad.absolute or abs()", "pow": "contad.power or **",
+    "max": "contad.maximum", "min": "contad.minimum", "round": "contad.rint", "mod": "contad.remainder",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    """What is imported on first use, and where to look for names of other libraries."""
+    if name == "testing":
+        import contad.testing
+
+        return contad.testing
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("contad")
+    hint = f"; use {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"module 'contad' has no attribute {name!r}{hint}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "testing", "__version__"])

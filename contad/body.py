@@ -5,6 +5,7 @@ cut down to what one partial needs, run on any kind of number, and pasted into g
 """
 
 import ast
+import builtins
 import inspect
 import math
 import textwrap
@@ -126,7 +127,8 @@ class Body:
         try:
             return self.function.__globals__[node.id]
         except KeyError:
-            raise self._error(node, f"the name {node.id} is not defined") from None
+            hint = "; use the rules of contad.ops, absolute for abs" if hasattr(builtins, node.id) else ""
+            raise self._error(node, f"the name {node.id} is not defined{hint}") from None
 
     # ---- slicing -----------------------------------------------------------------------------------------------------
     def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
@@ -185,7 +187,7 @@ def _names(expression: ast.expr) -> set[str]:
 
 
 # In one function, because the call of an inner one would cost as much as most partials.
-_PARTIAL = '''\
+_PARTIAL = """\
 def {name}({parameters}, _again=False):
     try:
         {body}
@@ -194,7 +196,7 @@ def {name}({parameters}, _again=False):
         with _numpy.errstate(all="ignore"):
             return {name}(*(_numpy.float64(x) if isinstance(x, (float, int)) else x for x in ({parameters})), True)
     return _p if type(_p) is float else _float(_p)
-'''
+"""
 
 
 def _float(p: Any) -> Any:

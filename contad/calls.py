@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import OutputError, UnsupportedError
-from contad.number import map_numbers, primal
+from contad.number import Number, is_real, map_numbers, primal
 from contad.trees import flatten
 
 
@@ -74,11 +74,21 @@ def positional(
     """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
     if max(argnums) < len(args):
         return _unshared(args), kwargs
-    bound = inspect.signature(f).bind(*args, **kwargs)
+    try:
+        bound = inspect.signature(f).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from None
     bound.apply_defaults()
     if max(argnums) >= len(bound.args):
         raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
     return _unshared(bound.args), bound.kwargs
+
+
+def require_number(x: Any, what: str) -> None:
+    """Refuse arrays and containers where the derivative is with respect to one number."""
+    if not (isinstance(x, Number) or is_real(x)):
+        kind = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise UnsupportedError(f"{what}: expected one real number, got {kind}; use contad.grad or contad.jacobian")
 
 
 def split_aux(y: Any, has_aux: bool, what: str) -> tuple[Any, Any]:

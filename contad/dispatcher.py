@@ -52,7 +52,7 @@ def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any
     for name in names & function.__globals__.keys():
         twin_globals[name] = _translated(function.__globals__[name], made)
     if "float" in names and "float" not in function.__globals__:
-        twin_globals["float"] = _as_float
+        twin_globals["float"] = _Float
     twin_globals["__contad_key"] = np.s_
     for name in _OPERATIONS.values():
         operate = _power if name == "power" else _division(getattr(np, name), error_model)
@@ -166,8 +166,18 @@ def _at(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], None]:
     return update
 
 
-def _as_float(x: Any) -> Any:
-    return x if isinstance(x, Number) else float(x)
+class _FloatType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, (float, Number))
+
+    def __call__(cls, x: Any = 0.0) -> Any:
+        return x if isinstance(x, Number) else float(x)
+
+
+class _Float(metaclass=_FloatType):
+    """`float` and `np.float64` as a rewritten function sees them: a conversion, a type to test for, and a dtype."""
+
+    dtype = np.dtype(float)
 
 
 def _global_names(code: types.CodeType) -> set[str]:
@@ -258,7 +268,7 @@ _MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil
 _MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
 _NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty", "array", "linspace", "copy")}
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
-_NUMPY.update({"full": _full, "full_like": _full_like, "float64": _as_float})
+_NUMPY.update({"full": _full, "full_like": _full_like, "float64": _Float})
 for _name, _value in vars(np).items():
     if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
         _NUMPY[_name] = _ufunc(_value, _rule)

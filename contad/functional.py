@@ -13,7 +13,7 @@ import numpy as np
 
 from contad import check
 from contad.arguments import operand
-from contad.calls import name_of, positional, positions, runnable, split_aux
+from contad.calls import name_of, positional, positions, require_number, runnable, split_aux
 from contad.dual import Dual
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
@@ -78,7 +78,8 @@ def grad(
     """The gradient of a function that returns one number.
 
     grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux f
-    returns (value, aux) and the result is (gradient, aux). The same f gives the same object.
+    returns (value, aux) and the result is (gradient, aux). `engine` is "records" (the default) or "closures". The same
+    f gives the same object. The Hessian is jacobian(grad(f)).
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
@@ -136,6 +137,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
             seeds += [operand(what, "a cotangent", x) for x in elements(z_bar)]
         return tuple(_pull(s, trees, _seeds(s, ys, seeds)))
 
+    pullback.__qualname__ = f"pullback of {name_of(f)}"
     value = result.unflatten([lowered(leaf, s) for leaf in leaves])
     return (value, pullback, lowered(aux, s)) if has_aux else (value, pullback)
 
@@ -224,10 +226,12 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     if not isinstance(argnum, int):
         raise TypeError(f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp")
     positions("derivative", argnum)
+    what = f"derivative: {name_of(f)}"
     run = runnable(f)
 
     def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = positional(run, f"derivative: {name_of(f)}", (argnum,), args, kwargs)
+        args, kwargs = positional(run, what, (argnum,), args, kwargs)
+        require_number(args[argnum], f"{what}, argument {argnum}")
 
         def along(x: Any) -> Any:
             return run(*args[:argnum], x, *args[argnum + 1 :], **kwargs)

@@ -70,6 +70,24 @@ class Number:
     def __format__(self, spec: str) -> str:
         return format(primal(self), spec) if spec else str(self)
 
+    def conjugate(self) -> "Number":
+        """The number itself, which is real; NumPy asks for it in np.var and np.vdot."""
+        return self
+
+    def item(self) -> "Number":
+        """The number itself, as of a NumPy scalar."""
+        return self
+
+    @property
+    def real(self) -> "Number":
+        """The number itself."""
+        return self
+
+    @property
+    def imag(self) -> float:
+        """0.0: numbers are real."""
+        return 0.0
+
     def __pos__(self) -> "Number":
         return self
 

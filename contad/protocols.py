@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -27,8 +28,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         found = rule_of_ufunc(ufunc)
         if found is not None:
             return found(*inputs)
-    own = getattr(np, ufunc.__name__, None) is ufunc
-    name = f"{'np' if own else 'scipy.special'}.{ufunc.__name__}"
+    name = _exported_name(ufunc)
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method}: not supported on variables; call {name} and combine the results")
     if "out" in options:
@@ -47,6 +47,15 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         f"{name}: contad has no derivative rule for this ufunc; write one with "
         f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(v) where a constant is meant"
     )
+
+
+def _exported_name(ufunc: Any) -> str:
+    """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
+    name: str = ufunc.__name__
+    for prefix, module in (("np", np), ("scipy.special", sys.modules.get("scipy.special"))):
+        if getattr(module, name, None) is ufunc:
+            return f"{prefix}.{name}"
+    return name
 
 
 def attribute(self: Number, name: str) -> Any:

@@ -4,6 +4,7 @@ A rule is a value function and a pure, straight-line body that gives its partial
 engine, the NumPy dispatch, forward mode and the documentation table read it from here.
 """
 
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -229,9 +230,13 @@ def scalar_rule(
     """
 
     def declare(function: Callable[..., Any]) -> ScalarRule:
+        if not hasattr(function, "__code__"):
+            raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
         rule = ScalarRule(function, ufunc, operator, core, points)
-        if rule.arity == 0:
-            raise RuleError(f"scalar_rule: {rule.name} takes no argument; a constant needs no rule")
+        if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            raise RuleError(f"scalar_rule: {rule.name} must take a fixed number of arguments, one or more")
+        if function.__defaults__ or function.__code__.co_kwonlyargcount:
+            raise RuleError(f"scalar_rule: {rule.name} must have no defaults; every argument is one of the operation")
         if operator is not None and any(r.operator == operator and r.name != rule.name for r in _rules.values()):
             raise RuleError(f"scalar_rule: {rule.name}: the operator {operator!r} is taken")
         if operator is not None and operator not in OPERATORS:

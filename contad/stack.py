@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, NamedTuple, NoReturn
 
+from contad import check
 from contad.adjoints import Adjoints
 from contad.arguments import operand
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError, StaleVariableError
@@ -217,26 +218,34 @@ def nested() -> Iterator[ChainStack]:
         yield s
 
 
-@contextmanager
-def recover_memory() -> Iterator[ChainStack]:
-    """Recover all memory of this thread's base stack on the way out; every variable on it becomes stale.
+class recover_memory:
+    """Recover all memory of this thread's base stack, now and, as a context manager, again on the way out.
 
-    Raises NestingError where a level is open, as Stan's `recover_memory` does.
+    Every variable on it becomes stale. Raises NestingError where a level is open, as Stan's `recover_memory` does.
 
     >>> with recover_memory():
     ...     x = var(3.0)
     ...     gradient(x * x, [x])
     [6.0]
     """
-    s = stack()
-    if len(THREAD.open) > 1:
-        raise NestingError("recover_memory: a nested level or gradient call is open; recover outside of it")
-    try:
-        yield s
-    finally:
-        if s in THREAD.open:
-            THREAD.open.remove(s)
-        s.close("its memory has been recovered")
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        if stack() is not THREAD.open[0]:
+            raise NestingError("recover_memory: a nested level or gradient call is open; recover outside of it")
+        _recover_base()
+
+    def __enter__(self) -> ChainStack:
+        return stack()
+
+    def __exit__(self, *exception: Any) -> None:
+        _recover_base()
+
+
+def _recover_base() -> None:
+    if THREAD.open and THREAD.open[0].level == 0:
+        THREAD.open.pop(0).close("its memory has been recovered")
 
 
 def set_zero_adjoints() -> None:
@@ -265,6 +274,7 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     ...     gradient(z * 1.0, [x])
     [6.0]
     """
+    check.callable_("reverse_pass_callback", "f", f)
     stack().push_callback(f, 0.0)
 
 
@@ -277,6 +287,7 @@ def make_callback_var(value: float, f: Callable[[Var, Adjoints], None]) -> Var:
     ...     gradient(z, [x])
     [6.0]
     """
+    check.callable_("make_callback_var", "f", f)
     z = stack().push_callback(lambda adj: f(z, adj), operand("make_callback_var", "value", value))
     return z
 

@@ -1,6 +1,7 @@
 """The table of functions, made from the registry: `python -m contad.table > docs/functions.md`."""
 
 import inspect
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -59,4 +60,7 @@ def _code(text: str) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:]:
+        print("usage: python -m contad.table    (it takes no arguments)", file=sys.stderr)
+        sys.exit(2)
     print(function_table(), end="")

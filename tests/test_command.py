@@ -139,6 +139,12 @@ def test_gradients_belong_to_their_names_in_any_order(run):
         }
 
 
+def test_wrt_accumulates(run):
+    expected = as_json(run("quadratic", "--wrt", "scale,start,table", "--json"))["gradient"]
+    assert as_json(run("quadratic", "--wrt", "scale", "--wrt", "start, table", "--json"))["gradient"] == expected
+    assert list(expected) == ["scale", "start", "table"]
+
+
 def test_floats_of_the_file_are_the_point_if_nothing_else_is(run):
     assert as_json(run("cubic", "--json"))["gradient"] == {"start": 27.0}
     assert as_json(run("squares", "--json"))["gradient"] == {"table": [[2.0, 4.0], [6.0, 8.0]]}
@@ -322,10 +328,11 @@ def line(text):
 @pytest.mark.parametrize(
     ("target", "arguments", "message"),
     [
-        ("fin", "", "model.py: no function 'fin'; it defines fine"),
+        ("fin", "", "model.py: no function 'fin'; it defines fine, ..."),
         ("number", "", "model.py: 'number' is no function but of type float"),
         ("fine", "--wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
         ("fine", "--wrt x,", "model.py:fine: --wrt: no parameter ''"),
+        ("fine", "--wrt x --wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
         ("fine", "--at z=1", "model.py:fine: --at: no parameter 'z'; there are x"),
         ("fine", "--at x", "--at x: expected NAME=VALUE"),
         ("fine", "--at x=", "--at x=: expected a number"),
@@ -409,6 +416,7 @@ def test_an_error_in_the_file_is_one_line(run, source, message):
         (["nowhere.py"], "expected FILE.py:FUNCTION, got 'nowhere.py'"),
         (["nowhere.py:"], "expected FILE.py:FUNCTION, got 'nowhere.py:'"),
         (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
+        (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
         (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
         (["--engine", "steam"], "--engine: expected one of closures, records; got 'steam'"),
         (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
@@ -420,6 +428,13 @@ def test_an_error_in_the_arguments_is_one_line(capsys, arguments, message):
     assert out == ""
     assert err.startswith(f"contad: {message}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("count", "end"), [(7, "f6"), (8, "f7"), (9, "f7, ..."), (20, "f7, ...")])
+def test_a_cut_list_of_functions_says_so(run, count, end):
+    source = "".join(f"def f{n}(x=1.0): return x\n" for n in range(count))
+    names = ", ".join(f"f{n}" for n in range(min(count, 8) - 1))
+    assert run("wanted", source=source)[2] == f"contad: model.py: no function 'wanted'; it defines {names}, {end}\n"
 
 
 def test_bytes_that_are_no_text_are_one_line(capsys, tmp_path):

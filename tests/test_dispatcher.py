@@ -234,3 +234,23 @@ def test_work_arrays_are_not_changed_in_the_callers_hands():
         assert contad.grad(writes)(2.0, work) == 2 * 2.0 + 1.0 + 1.0
         assert contad.derivative(writes)(2.0, work) == 6.0
     assert work.tolist() == [1.0, 1.0]
+
+
+@numba.njit
+def creates_floats(x):
+    """The ways to say float64."""
+    a = np.zeros(2, dtype=np.float64)
+    b = np.empty(2, np.float64)
+    c = np.array([1.0, 2.0], dtype=np.float64)
+    d = np.ones(2, dtype=np.float32)
+    e = np.full(2, 1.5, dtype="float64")
+    a[0] = x
+    b[:] = x * x
+    c[1] = np.float64(x) + float(x)
+    d[0] = x
+    e[0] = x
+    return a.sum() + b[0] + c[1] + d[0] + e[0]
+
+
+def test_every_way_to_ask_for_floats():
+    assert contad.grad(creates_floats)(3.0) == 1.0 + 6.0 + 2.0 + 1.0 + 1.0

@@ -286,3 +286,29 @@ def test_an_array_of_arrays_is_refused():
     ragged = np.array([np.ones(2), np.ones(3)], dtype=object)
     with pytest.raises(UnsupportedError, match="use a list of arrays"):
         grad(lambda x: x[0].sum())(ragged)
+
+
+def test_names_of_other_libraries_are_answered():
+    import contad.testing
+
+    assert contad.testing.expect_ad is not None
+    with pytest.raises(AttributeError, match=r"no attribute 'hessian'; use contad.jacobian\(contad.grad\(f\)\)"):
+        _ = contad.hessian
+    with pytest.raises(AttributeError, match="no attribute 'foo'$"):
+        _ = contad.foo
+    assert set(contad.__all__) < set(dir(contad)) and "rule" not in dir(contad)
+    for name in contad._ELSEWHERE:
+        assert name not in contad.__all__
+
+
+def test_the_hessian_is_the_jacobian_of_the_gradient():
+    x = np.array([1.5, -0.7])
+    hessian = contad.jacobian(contad.grad(lambda x: x[0] ** 2 * x[1] + np.exp(x[1])))(x)
+    assert hessian == pytest.approx(np.array([[2 * -0.7, 3.0], [3.0, np.exp(-0.7)]]))
+
+
+def test_messages_name_the_transform_that_was_called():
+    with pytest.raises(UnsupportedError, match=r"derivative: product, argument 0: .* got an array of shape \(2,\)"):
+        derivative(product)(np.ones(2), 1.0)
+    with pytest.raises(TypeError, match=r"grad: product: missing a required argument: 'x'"):
+        grad(product)()

@@ -163,6 +163,36 @@ def test_a_right_import_is_left_alone(module, source):
     assert wrong_imports(module, source) == []
 
 
+# ---- operations ------------------------------------------------------------------------------------------------------
+def orphans(sources):
+    """The modules of contad.ops that importing the package does not reach, and what to do: their rules are nowhere."""
+    start = "contad.ops.__init__"
+    reached, waiting = set(), [start]
+    while waiting:
+        module = waiting.pop()
+        reached.add(module)
+        imports = Imports()
+        imports.visit(ast.parse(sources[module]))
+        waiting += [target for target, _ in imports.found if target in sources and target not in reached]
+    found = sorted(module for module in sources if module.startswith("contad.ops.") and module not in reached)
+    return [f"{module}: import its functions in contad/ops/__init__.py" for module in found]
+
+
+def test_every_module_of_operations_is_imported():
+    assert orphans(SOURCES) == []
+
+
+def test_an_orphan_is_found():
+    planted = {"contad.ops.softsign": "from contad.rule import scalar_rule", "contad.ops.used": ""}
+    planted["contad.ops.softsign_forms"] = "from contad.ops.softsign import softsign"
+    sources = SOURCES | planted
+    sources["contad.ops.__init__"] += "\nimport contad.ops.used"
+    assert orphans(sources) == [
+        "contad.ops.softsign: import its functions in contad/ops/__init__.py",
+        "contad.ops.softsign_forms: import its functions in contad/ops/__init__.py",
+    ]
+
+
 # ---- adjoints --------------------------------------------------------------------------------------------------------
 def adjoint_writes(source):
     """Lines that write to something whose name speaks of adjoints: `adj[i] = v`, `s.adjoints += v`, `adj.add(x, v)`."""

@@ -187,3 +187,17 @@ def test_zero_adjoints_mask_only_nonfinite_partials():
     assert scale(2.0, math.inf) == math.inf
     x = contad.var(0.0)  # a zero whose derivative is not zero is multiplied, not dropped
     assert contad.gradient(scale(x, 5.0), [x]) == [5.0]
+
+
+def test_statistics_of_object_arrays():
+    x = np.array([0.4, 0.9, -1.3])
+    for f in (np.var, np.std, lambda x: np.vdot(x, x), lambda x: x[0].item() * x[1].real):
+        h = 1e-6
+        differences = [(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(3)]
+        assert contad.grad(f)(x) == pytest.approx(differences, rel=1e-8, abs=1e-9)
+
+
+def test_a_ufunc_of_somebodys_own_is_named_as_it_is():
+    mine = np.frompyfunc(lambda x: x, 1, 1)
+    with pytest.raises(UnsupportedError, match=r"^<lambda> \(vectorized\): contad has no derivative rule"):
+        mine(contad.var(1.0))

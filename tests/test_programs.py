@@ -291,9 +291,11 @@ NUMBERS = st.integers(-30, 30).map(lambda n: n / 16.0 + 0.01)
 ARRAYS = st.lists(NUMBERS, min_size=4, max_size=4).map(lambda xs: np.array(xs).reshape(2, 2))
 TREES = st.recursive(
     NUMBERS | ARRAYS,
-    lambda inner: st.lists(inner, min_size=1, max_size=3)
-    | st.tuples(inner, inner)
-    | st.dictionaries(st.sampled_from("abc"), inner, min_size=1),
+    lambda inner: (
+        st.lists(inner, min_size=1, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.sampled_from("abc"), inner, min_size=1)
+    ),
     max_leaves=6,
 )
 

@@ -128,6 +128,20 @@ def test_recover_memory_makes_variables_stale_and_empties_the_stack():
     assert stack() is not s and stack().top == 1
 
 
+def test_recover_memory_called_as_in_stan_acts_at_once():
+    x = contad.var(2.0)
+    contad.recover_memory()
+    with pytest.raises(StaleVariableError, match="its memory has been recovered"):
+        x * 1.0
+    assert stack().top == 1
+
+
+def test_continuations_must_be_callable():
+    for push in (lambda: contad.reverse_pass_callback(3), lambda: contad.make_callback_var(1.0, 3)):
+        with pytest.raises(TypeError, match="f must be callable, got int"):
+            push()
+
+
 def test_recover_memory_refuses_inside_an_open_level():
     with contad.nested(), pytest.raises(NestingError, match="recover outside of it"), contad.recover_memory():
         pass

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import contad.ops  # noqa: F401
 from contad import table
 from contad.rule import ScalarRule, rules
@@ -54,3 +56,11 @@ def test_row_of_a_rule_without_docstring():
 def test_command_prints_the_table_of_the_bundled_rules():
     done = subprocess.run([sys.executable, "-m", "contad.table"], capture_output=True, text=True, check=True)
     assert names(done.stdout) == sorted(rule.name for rule in rules() if rule.__module__.startswith("contad.ops."))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["sin"], ["a", "b"]])
+def test_an_argument_is_answered_with_the_usage(arguments):
+    command = [sys.executable, "-m", "contad.table", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "usage: python -m contad.table    (it takes no arguments)\n"

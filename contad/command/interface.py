@@ -48,7 +48,13 @@ def parser() -> argparse.ArgumentParser:
     p.formatter_class = argparse.RawDescriptionHelpFormatter
     p.add_argument("target", nargs="?", metavar="FILE.py:FUNCTION")
     p.add_argument("--at", action="append", default=[], metavar="NAME=VALUE", help="move the point; may be repeated")
-    p.add_argument("--wrt", metavar="NAME,NAME", help="the parameters to differentiate")
+    p.add_argument(
+        "--wrt",
+        action="append",
+        default=[],
+        metavar="NAME,NAME",
+        help="the parameters to differentiate; may be repeated",
+    )
     p.add_argument("--engine", metavar="NAME", help="closures or records")
     p.add_argument("--json", action="store_true", help="print one JSON object")
     p.add_argument("--check", action="store_true", help="exit 1 if gradient and differences disagree")
@@ -87,7 +93,7 @@ def _file(options: argparse.Namespace) -> int:
         raise CommandError("--data is for the example; a function's data are in its own file")
     _check_tolerance(options.tolerance)
     at = dict(map(assignment, options.at))
-    wrt = None if options.wrt is None else [n.strip() for n in options.wrt.split(",")]
+    wrt = [name.strip() for names in options.wrt for name in names.split(",")]
     # with --json, standard output is for the report alone
     with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext(), loaded(path) as module:
         report = examined(bound(module, path, name, at, wrt), options.engine, options.tolerance)
@@ -99,7 +105,7 @@ def _example(options: argparse.Namespace) -> int:
     """Report on the function of the bundled example, and fit it."""
     from contad.example import logistic
 
-    if options.at or options.wrt is not None:
+    if options.at or options.wrt:
         raise CommandError("--at and --wrt need a FILE.py:FUNCTION")
     _check_tolerance(options.tolerance)
     path = logistic.DATA if options.data is None else options.data

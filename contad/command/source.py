@@ -103,7 +103,8 @@ def function_of(module: ModuleType, path: str, name: str) -> Callable[..., Any]:
         raise CommandError(f"{path}: {name!r} is no function but of type {type(found).__name__}")
     own = [n for n, v in module.__dict__.items() if callable(v) and getattr(v, "__module__", None) == module.__name__]
     offered = difflib.get_close_matches(name, own, 3) or own[:8]
-    raise CommandError(f"{path}: no function {name!r}" + (f"; it defines {', '.join(offered)}" if offered else ""))
+    listed = ", ".join(offered + ["..."] * (len(offered) < len(own)))
+    raise CommandError(f"{path}: no function {name!r}" + (f"; it defines {listed}" if listed else ""))
 
 
 # ---- the parameters --------------------------------------------------------------------------------------------------

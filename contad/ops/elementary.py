@@ -66,7 +66,7 @@ def sqrt_partials(z, x):
     return 0.5 / z
 
 
-@scalar_rule(ufunc=np.cbrt, core=True, points=[(2.3,), (-0.4,)])
+@scalar_rule(ufunc=(np.cbrt, "scipy.special.cbrt"), core=True, points=[(2.3,), (-0.4,)])
 def cbrt(x):
     """Real cube root.
 

@@ -31,7 +31,7 @@ def exp_partials(z, x):
     return z
 
 
-@scalar_rule(ufunc=np.expm1, core=True, points=[(0.7,), (-1.3,)])
+@scalar_rule(ufunc=(np.expm1, "scipy.special.expm1"), core=True, points=[(0.7,), (-1.3,)])
 def expm1(x):
     """e^x - 1, accurate for small x.
 
@@ -50,7 +50,7 @@ def expm1_partials(z, x):
     return exp(x)
 
 
-@scalar_rule(ufunc=np.exp2, core=True, points=[(0.7,), (-1.3,)])
+@scalar_rule(ufunc=(np.exp2, "scipy.special.exp2"), core=True, points=[(0.7,), (-1.3,)])
 def exp2(x):
     """Power of two.
 
@@ -87,7 +87,7 @@ def log_partials(z, x):
     return 1.0 / x
 
 
-@scalar_rule(ufunc=np.log1p, core=True, points=[(1.3,), (-0.6,)])
+@scalar_rule(ufunc=(np.log1p, "scipy.special.log1p"), core=True, points=[(1.3,), (-0.6,)])
 def log1p(x):
     """log(1 + x), accurate for small x.
 

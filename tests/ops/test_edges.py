@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.special
 
 import contad.ops  # noqa: F401
 from contad import derivative, grad
@@ -156,8 +157,9 @@ NOT_NUMPY = {(np.power, (-0.0, 0.5)), (np.power, (-INF, 0.5))}
 @pytest.mark.parametrize("name", CORE)
 def test_values_are_those_of_numpy(name):
     at = rule(name)
-    assert at.ufuncs
-    for ufunc, args in itertools.product(at.ufuncs, itertools.product(SPECIAL, repeat=at.arity)):
+    ufuncs = [u if not isinstance(u, str) else getattr(scipy.special, u.rpartition(".")[2]) for u in at.ufuncs]
+    assert ufuncs
+    for ufunc, args in itertools.product(ufuncs, itertools.product(SPECIAL, repeat=at.arity)):
         if (ufunc, args) in NOT_NUMPY:
             continue
         z = at(*args)

@@ -97,8 +97,26 @@ def test_names_of_stan():
     assert (ops.lgamma, ops.tgamma, ops.lbeta) == (ops.gammaln, ops.gamma, ops.betaln)
 
 
+def misplaced(found, references):
+    """What to do so that the special rules are those with a reference in reference_special.py."""
+    special = {r.name for r in found if r.__module__.startswith("contad.ops.") and not r.core}
+    missing = [f"{name}: add an mpmath reference to tests/ops/reference_special.py" for name in special - references]
+    moved = [
+        f"{name}: its rule is core or gone; move its reference to tests/ops/reference_core.py, or delete it"
+        for name in references - special
+    ]
+    return sorted(missing + moved)
+
+
 def test_every_special_rule_is_here():
-    assert sorted(r.name for r in rules() if r.__module__.startswith("contad.ops.") and not r.core) == SPECIAL
+    assert misplaced(rules(), REFERENCE.keys()) == []
+
+
+def test_a_misplaced_reference_is_found():
+    assert misplaced(rules(), REFERENCE.keys() - {"digamma"} | {"sin"}) == [
+        "digamma: add an mpmath reference to tests/ops/reference_special.py",
+        "sin: its rule is core or gone; move its reference to tests/ops/reference_core.py, or delete it",
+    ]
 
 
 # ---- chosen edges ----------------------------------------------------------------------------------------------------
