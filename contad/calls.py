@@ -1,15 +1,14 @@
 """How transforms call the user's function: which function runs, which arguments are differentiated, what comes back."""
 
-import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from contad.errors import OutputError, UnsupportedError
-from contad.number import Number, is_real, map_numbers, primal
-from contad.trees import flatten
+from contad.number import Number, is_real
 
 
 def name_of(f: Any) -> str:
@@ -18,39 +17,13 @@ def name_of(f: Any) -> str:
 
 
 def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f as eager engines run it: for a Numba dispatcher, a rewritten copy of its Python function."""
-    if hasattr(f, "py_func"):
-        from contad.dispatcher import is_dispatcher, python_twin
+    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+    if "numba" not in sys.modules:
+        return f
+    from contad.callees import compared, with_numba_callees
+    from contad.dispatcher import is_dispatcher
 
-        if is_dispatcher(f):
-            return _compared(f, python_twin(f))
-    return f
-
-
-def _compared(f: Callable[..., Any], twin: Callable[..., Any]) -> Callable[..., Any]:
-    """The twin of a dispatcher, whose result is held against the compiled one at every call.
-
-    Integers are Python's in the twin. Where compiled code wraps around, or widens them otherwise, the two part, and a
-    gradient of the twin would be silently wrong.
-    """
-
-    from contad.dispatcher import assignable
-
-    @functools.wraps(twin)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        plain_args, plain_kwargs = map_numbers(primal, args), map_numbers(primal, kwargs)
-        y = twin(*map(assignable, args), **kwargs)
-        expected = f(*plain_args, **plain_kwargs)
-        for got, value in zip(flatten(map_numbers(primal, y)).leaves, flatten(expected).leaves, strict=True):
-            if not np.allclose(got, value, rtol=1e-6, atol=1e-9, equal_nan=True):
-                raise UnsupportedError(
-                    f"{name_of(f)}: its Python copy gives {got} where the compiled function gives {value}; integers "
-                    "that wrap around or are widened by Numba, and random numbers, are not reproduced: use floats, or "
-                    "pass them as arguments"
-                )
-        return y
-
-    return run
+    return compared(f) if is_dispatcher(f) else with_numba_callees(f)
 
 
 def _unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:

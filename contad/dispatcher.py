@@ -48,7 +48,7 @@ def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any
     made[id(f)] = lambda *args, **kwargs: twin(*args, **kwargs)  # noqa: PLW0108  (twin is bound below)
     closure = inspect.getclosurevars(function)
     captured = {name: _translated(value, made) for name, value in closure.nonlocals.items()}
-    names = _global_names(code)
+    names = global_names(code)
     for name in names & function.__globals__.keys():
         twin_globals[name] = _translated(function.__globals__[name], made)
     if "float" in names and "float" not in function.__globals__:
@@ -180,12 +180,12 @@ class _Float(metaclass=_FloatType):
     dtype = np.dtype(float)
 
 
-def _global_names(code: types.CodeType) -> set[str]:
+def global_names(code: types.CodeType) -> set[str]:
     """The names a function and the functions inside it may look up."""
     names = set(code.co_names)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            names |= _global_names(inner)
+            names |= global_names(inner)
     return names
 
 

@@ -19,7 +19,7 @@ LAYERS = (
     ("body", "var", "adjoints", "dual", "stack"),
     ("rule",),
     ("ops",),
-    ("protocols", "dispatcher", "calls"),
+    ("protocols", "dispatcher", "callees", "calls"),
     ("engines",),
     ("functional", "explain", "testing", "table"),
     ("command", "__main__", "example", "__init__"),
