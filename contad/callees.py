@@ -32,16 +32,18 @@ def compared(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
 
     @functools.wraps(twin)
     def run(*args: Any, **kwargs: Any) -> Any:
-        plain_args, plain_kwargs = map_numbers(primal, args), map_numbers(primal, kwargs)
-        twin_args = [assignable(x) for x in args]
-        y = twin(*twin_args, **kwargs)
-        for k, (x, written) in enumerate(zip(args, twin_args, strict=True)):
+        given, n = [*args, *kwargs.values()], len(args)
+        for_twin = [assignable(x) for x in given]
+        # both may write into their arrays, so they share none
+        plain = [x if own is not x else _for_compiled(x) for x, own in zip(given, for_twin, strict=True)]
+        y = twin(*for_twin[:n], **dict(zip(kwargs, for_twin[n:], strict=True)))
+        for k, x, written in zip([*range(n), *kwargs], given, for_twin, strict=True):
             if keeps_arrays and written is not x and any(isinstance(v, Number) for v in written.flat):
                 raise LostDerivativeError(
                     f"{f.__name__}: writes a variable into argument {k}, an array of floats; create it with "
                     "dtype=object"
                 )
-        expected = f(*plain_args, **plain_kwargs)
+        expected = f(*plain[:n], **dict(zip(kwargs, plain[n:], strict=True)))
         for got, value in zip(flatten(map_numbers(primal, y)).leaves, flatten(expected).leaves, strict=True):
             if not np.allclose(got, value, rtol=1e-6, atol=1e-9, equal_nan=True):
                 raise UnsupportedError(
@@ -49,15 +51,35 @@ def compared(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
                     "that wrap around or are widened by Numba, and random numbers, are not reproduced: use floats, or "
                     "pass them as arguments"
                 )
-        return y
+        copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
+        return _callers_arrays(y, expected, copies)
 
     return run
+
+
+def _callers_arrays(y: Any, expected: Any, copies: list[Any]) -> Any:
+    """The twin's result; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
+    if isinstance(y, tuple) and not hasattr(y, "_fields"):
+        return tuple(_callers_arrays(a, b, copies) for a, b in zip(y, expected, strict=True))
+    return expected if isinstance(y, np.ndarray) and any(np.may_share_memory(y, own) for own in copies) else y
+
+
+def _for_compiled(x: Any) -> Any:
+    """An argument as compiled code takes it: plain numbers, arrays of its own, dispatchers as they are."""
+    if isinstance(x, OnNumbers):
+        return x.dispatcher
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(_for_compiled, x))
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(_for_compiled, x))
+    plain = map_numbers(primal, x)
+    return plain.copy() if plain is x and isinstance(x, np.ndarray) else plain
 
 
 def with_numba_callees(f: Callable[..., Any]) -> Callable[..., Any]:
     """f, or a copy of it whose Numba functions take variables, where it or a plain function it calls names any."""
     if isinstance(f, FunctionType) and _reaches_numba(f, set()):
-        return _copy(f)
+        return _StandIns().of(f)
     return f
 
 
@@ -66,8 +88,9 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 
 
 def _named(f: FunctionType) -> list[Any]:
-    """What a function's global and captured names stand for now."""
+    """What a function's global and captured names, and its defaults, stand for now."""
     captured = [cell.cell_contents for cell in f.__closure__ or () if _is_filled(cell)]
+    captured += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     return captured + [f.__globals__[name] for name in global_names(f.__code__) if name in f.__globals__]
 
 
@@ -85,25 +108,16 @@ def _reaches_numba(f: FunctionType, seen: set[int]) -> bool:
     named = _named(f)
     functions = [x for x in named if isinstance(x, FunctionType)]
     found = any(map(is_dispatcher, named)) or any(_reaches_numba(x, seen) for x in functions)
-    return found and not _writes_globals(f.__code__)
+    return found and not _passes_by_globals(f.__code__, f.__globals__)
 
 
-def _writes_globals(code: CodeType) -> bool:
-    """Whether the function assigns to globals, which a copy would not see."""
-    return any(i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") for i in dis.get_instructions(code))
-
-
-def _copy(f: FunctionType) -> FunctionType:
-    stand_ins = _StandIns()
-
-    def replaced(cell: CellType) -> CellType:
-        needed = _is_filled(cell) and stand_ins.needed(cell.cell_contents)
-        return CellType(stand_ins.of(cell.cell_contents)) if needed else cell
-
-    cells = tuple(map(replaced, f.__closure__ or ()))
-    copy = FunctionType(f.__code__, _Globals(f.__globals__, stand_ins), f.__name__, f.__defaults__, cells)
-    copy.__kwdefaults__ = f.__kwdefaults__
-    return copy
+def _passes_by_globals(code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether the function assigns to globals, or reads them in a class body, which a copy's globals would not see."""
+    return any(
+        i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")
+        or (i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS") and i.argval in names and i.argval != "__name__")
+        for i in dis.get_instructions(code)
+    ) or any(_passes_by_globals(x, names) for x in code.co_consts if isinstance(x, CodeType))
 
 
 class _StandIns:
@@ -120,39 +134,69 @@ class _StandIns:
             return value
         known = self.made.get(id(value))
         if known is None:
-            stand_in = value
-            if is_dispatcher(value):
-                stand_in = _on_numbers(value)
-            elif self.needed(value):
-                stand_in = _copy(value)
-            known = self.made[id(value)] = (value, stand_in)  # the value too, so that its id stays its own
+            # the value too, so that its id stays its own
+            known = self.made[id(value)] = (value, OnNumbers(value) if is_dispatcher(value) else value)
+            if not is_dispatcher(value) and self.needed(value):
+                return self._copy(value)
         return known[1]
+
+    def _copy(self, f: FunctionType) -> FunctionType:
+        replaced = [_is_filled(cell) and self.needed(cell.cell_contents) for cell in f.__closure__ or ()]
+        cells = tuple(CellType() if new else cell for new, cell in zip(replaced, f.__closure__ or (), strict=True))
+        copy = FunctionType(f.__code__, _Globals(f.__globals__, self), f.__name__, None, cells)
+        copy.__dict__ = f.__dict__  # shared, so that both see an attribute that is set later
+        self.made[id(f)] = (f, copy)  # before its cells are filled: a function that captures itself meets it there
+        for new, cell, own in zip(replaced, f.__closure__ or (), cells, strict=True):
+            if new:
+                own.cell_contents = self.of(cell.cell_contents)
+        copy.__defaults__ = f.__defaults__ and tuple(map(self.of, f.__defaults__))
+        copy.__kwdefaults__ = f.__kwdefaults__ and {name: self.of(x) for name, x in f.__kwdefaults__.items()}
+        return copy
 
 
 class _Globals(dict[str, Any]):
     """The globals of a function, read live, through the stand-ins."""
 
     def __init__(self, real: dict[str, Any], stand_ins: _StandIns) -> None:
-        super().__init__(__builtins__=real.get("__builtins__", builtins))
+        # what Python reads past __missing__: for imports, warnings and classes inside the function
+        super().__init__({name: real[name] for name in ("__name__", "__package__", "__spec__") if name in real})
+        super().__setitem__("__builtins__", real.get("__builtins__", builtins))
         self.real = real
         self.stand_ins = stand_ins
 
     def __missing__(self, name: str) -> Any:
         return self.stand_ins.of(self.real[name])
 
+    # for code that calls globals()
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.real[name] = value
 
-def _on_numbers(dispatcher: Any) -> Callable[..., Any]:
-    """The dispatcher on plain arguments, its twin where a variable is among them."""
-    twin: list[Callable[..., Any]] = []
+    def __contains__(self, name: object) -> bool:
+        return name in self.real
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self.real else default
+
+
+class OnNumbers:
+    """A dispatcher that runs as it is on plain arguments, and as its twin where a variable is among them."""
+
+    def __init__(self, dispatcher: Any) -> None:
+        self.dispatcher = dispatcher
+        self._twin: Callable[..., Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dispatcher, name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not any(map(_holds_number, (*args, *kwargs.values()))):
-            return dispatcher(*args, **kwargs)
-        if not twin:
-            twin.append(compared(dispatcher, keeps_arrays=True))
-        return twin[0](*args, **kwargs)
-
-    return call
+            functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
+            return self.dispatcher(
+                *(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions
+            )
+        if self._twin is None:
+            self._twin = compared(self.dispatcher, keeps_arrays=True)
+        return self._twin(*args, **kwargs)
 
 
 def _holds_number(x: Any) -> bool:

@@ -20,9 +20,11 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
     """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
     if "numba" not in sys.modules:
         return f
-    from contad.callees import compared, with_numba_callees
+    from contad.callees import OnNumbers, compared, with_numba_callees
     from contad.dispatcher import is_dispatcher
 
+    if isinstance(f, OnNumbers):
+        f = f.dispatcher
     return compared(f) if is_dispatcher(f) else with_numba_callees(f)
 
 

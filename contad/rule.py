@@ -214,7 +214,7 @@ def scalar_rule(
 
     ufunc     the NumPy ufunc (or a tuple of them, or a name such as "scipy.special.expit") that dispatches here
     operator  the operator method it implements: "add" for `__add__` and `__radd__`
-    core      its body uses operators and core rules only, so it is compiled into the reverse sweep
+    core      for contad.ops: its body uses operators and core rules only, so it is compiled into the reverse sweep
     points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
 
     Raises RuleError if the name or the ufunc is taken by another rule.
@@ -232,7 +232,9 @@ def scalar_rule(
     def declare(function: Callable[..., Any]) -> ScalarRule:
         if not hasattr(function, "__code__"):
             raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
-        rule = ScalarRule(function, ufunc, operator, core, points)
+        # the sweep is compiled from contad's own rules; the value of any other may be anything that Python makes
+        own = function.__module__.startswith("contad.ops.")
+        rule = ScalarRule(function, ufunc, operator, core and own, points)
         if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise RuleError(f"scalar_rule: {rule.name} must take a fixed number of arguments, one or more")
         if function.__defaults__ or function.__code__.co_kwonlyargcount:

@@ -141,3 +141,105 @@ def test_a_function_that_assigns_to_globals_runs_as_it_is():
     assert contad.grad(counts).run is counts
     assert contad.grad(counts)(2.0) == 4.0
     assert COUNT == 1
+
+
+@numba.njit
+def count(x, counts, sums):
+    counts[0] += 1
+    sums[0] += 1.0
+    return x * counts[0] + sums[0]
+
+
+def test_a_callee_writes_once_into_arrays_of_constants():
+    def f(x):
+        counts, sums = np.zeros(1, dtype=int), np.zeros(1)
+        return (count(x, counts, sums) + count(x, counts, sums=sums)) * sums[0] * counts[0]
+
+    assert contad.value_and_grad(f)(2.0) == (f(2.0), 12.0)
+
+
+def powers():
+    def square_times(x, n):
+        return square(x) if n == 0 else x * other(x, n - 1)
+
+    def other(x, n):
+        return square(x) if n == 0 else x * square_times(x, n - 1)
+
+    return square_times
+
+
+def test_functions_that_capture_each_other():
+    assert contad.grad(powers())(2.0, 3) == 5 * 2.0**4
+
+
+@numba.njit
+def twice(f, x):
+    return f(f(x))
+
+
+def of_a_default(x, *, g=square):
+    return g(x)
+
+
+def with_attribute(x):
+    return with_attribute.factor * square(x)
+
+
+with_attribute.factor = 3.0
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: square.py_func(x) + square(x), 8.0),
+        (lambda x: twice(square, x), 32.0),
+        (lambda x: twice(square, 3.0) * x, 81.0),
+        (lambda x: contad.grad(square)(x=x) * x, 8.0),
+        (lambda x: of_a_default(x), 4.0),
+        (lambda x: with_attribute(x), 12.0),
+        (lambda x: globals().get("Y")[0] * square(x) if "Y" in globals() else x, 1.6),
+    ],
+)
+def test_numba_functions_are_used_as_values_and_names(f, slope):
+    assert contad.grad(f)(2.0) == contad.derivative(f)(2.0) == pytest.approx(slope)
+
+
+def test_a_class_inside_a_function():
+    def f(x):
+        class Local:
+            def square(self, x):
+                return square(x)
+
+        assert Local.__module__ == __name__
+        return Local().square(x)
+
+    assert contad.grad(f)(3.0) == 6.0
+
+
+def test_an_inner_function_that_assigns_to_globals():
+    def f(x):
+        def note():
+            global noted
+            noted = square(3.0)
+
+        note()
+        return x * noted
+
+    assert contad.grad(f)(2.0) == 9.0
+    assert globals().pop("noted") == 9.0
+
+
+@numba.njit
+def raise_first(a, x):
+    a[0] += 1.0
+    return a[:1], x * a[0]
+
+
+def test_a_returned_view_is_of_the_callers_array():
+    def f(x):
+        a = np.zeros(2)
+        first, y = raise_first(a, x)
+        first[0] += 3.0
+        return a[0] * y
+
+    assert contad.value_and_grad(f)(2.0) == (8.0, 4.0)

@@ -170,3 +170,24 @@ def test_a_rule_registered_late_stores_its_partials(level):
         assert [row.operation for row in level.rows()][2:] == ["linear", "join"]
     finally:
         registry._rules.pop("late_rule", None)
+
+
+def test_a_core_rule_whose_value_turns_complex_is_refused():
+    from contad import rule as registry
+
+    try:
+
+        @contad.scalar_rule(core=True)
+        def late_root(x):
+            return x**0.5
+
+        @late_root.partials
+        def late_root_partials(z, x):
+            return 0.5 / z
+
+        for transform in (contad.grad, contad.derivative):
+            assert transform(late_root)(4.0) == 0.25
+            with pytest.raises(contad.UnsupportedError, match="got complex"):
+                transform(late_root)(-1.0)
+    finally:
+        registry._rules.pop("late_root", None)
