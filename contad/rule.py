@@ -5,7 +5,6 @@ engine, the NumPy dispatch, forward mode and the documentation table read it fro
 """
 
 import inspect
-import itertools
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
@@ -24,7 +23,6 @@ OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "a
 _rules: dict[str, "ScalarRule"] = {}
 _by_ufunc: dict[Any, "ScalarRule"] = {}
 _by_scipy_name: dict[str, "ScalarRule"] = {}
-_codes = itertools.count()
 
 
 class ScalarRule:
@@ -54,7 +52,6 @@ class ScalarRule:
         self.core = core
         self.points = tuple(points)
         self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
-        self.code = next(_codes)
         self.body: Body | None = None
         # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
         self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
@@ -124,11 +121,9 @@ class ScalarRule:
 
     def operate(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
-        if isinstance(x, (*CONTAINERS, str)) or isinstance(y, (*CONTAINERS, str)):
-            return NotImplemented
-        if isinstance(x, (Number, np.ndarray, complex, np.complexfloating)) or is_real(x):
-            if isinstance(y, (Number, np.ndarray, complex, np.complexfloating)) or is_real(y):
-                return self.general((x, y))
+        operands = (Number, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
+        if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
+            return self.general((x, y))
         return NotImplemented
 
     def _implement(self, args: tuple[Any, ...]) -> None:

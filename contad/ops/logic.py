@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.number import Number, primal
+from contad.number import Number, map_numbers, primal
 from contad.rule import CONTAINERS, boxed, map_containers
 
 
@@ -46,11 +46,4 @@ def stop_gradient(x: Any) -> Any:
     >>> stop_gradient({"a": [1.0, 2.0]})
     {'a': [1.0, 2.0]}
     """
-    if isinstance(x, dict):
-        return {key: stop_gradient(item) for key, item in x.items()}
-    if isinstance(x, (list, tuple)):
-        items = (stop_gradient(item) for item in x)
-        return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        return np.asarray(np.frompyfunc(primal, 1, 1)(x), dtype=float)
-    return primal(x)
+    return map_numbers(primal, x)
