@@ -8,6 +8,8 @@
 """
 
 from contad import ops
+from contad.array_rule import array_rule
+from contad.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.dual import Dual
 from contad.errors import (
     ContadError,
@@ -52,8 +54,13 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "StaleVariableError",
     "UnsupportedError",
     "Var",
+    "array",
+    "array_rule",
+    "constant",
     "derivative",
+    "empty",
     "engine_name",
+    "full",
     "grad",
     "gradient",
     "jacobian",
@@ -70,8 +77,11 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "value_and_grad",
     "value_of",
     "value_of_rec",
+    "to_matvar",
+    "to_varmat",
     "var",
     "vjp",
+    "zeros",
 ]
 
 _ELSEWHERE = {

@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from contad.arguments import operand
+import numpy as np
+
+from contad.arguments import fail, operand
+from contad.array_base import Array, is_plain
 from contad.errors import ForeignVariableError, LostDerivativeError
-from contad.number import Number
 from contad.var import Var
 
 
@@ -15,25 +17,40 @@ class Adjoints:
 
     def __init__(self, stack: Any, cells: Any, own: int) -> None:
         self.cells = cells
-        self._own = own  # the continuation's own cell
+        self._own = own  # the continuation's own first cell
         self._stack = stack
 
-    def _cell(self, x: Any, what: str) -> int:
-        if not isinstance(x, Var) or x._owner is not self._stack:
+    def _cell(self, x: Any, what: str) -> Any:
+        if not isinstance(x, (Var, Array)) or x._owner is not self._stack:
             raise ForeignVariableError(f"{what}: expected a variable of the stack being swept, got {x!r}")
-        return x._index
+        return x._index if isinstance(x, Var) else x.cells_before(self._own, what)  # type: ignore[attr-defined]
 
-    def __getitem__(self, x: Var) -> Any:
+    def __getitem__(self, x: Any) -> Any:
         cell = self._cell(x, "adj[x]")
+        if isinstance(x, Array):
+            return self.cells[cell]
         adjoint = self.cells[cell] if cell < len(self.cells) else 0.0  # newer than what is being swept
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
-    def add(self, x: Var, v: Any) -> None:
-        """x_bar += v; v is a number, of an outer level when gradients are nested."""
+    def add(self, x: Any, v: Any) -> None:
+        """x_bar += v; v is a number or an array, of an outer level when gradients are nested."""
         cell = self._cell(x, "adj.add")
-        v = operand("adj.add", "v", v)
-        if cell >= self._own:
+        if isinstance(x, Array):
+            if not isinstance(v, Array):
+                v = np.asarray(v)
+                v = v if v.dtype == object else v.astype(float)
+            if v.shape != x.shape:
+                fail("adj.add", "v", f"have the shape of x, {x.shape}", v.shape)
+        else:
+            v = operand("adj.add", "v", v)
+        if np.max(cell, initial=0) >= self._own:
             raise LostDerivativeError("adj.add: x is not older than this callback, and the sweep has passed it")
-        if isinstance(v, Number) and not isinstance(self.cells, list):
-            self.cells = self.cells.tolist()  # an array of floats cannot hold it; the engine goes on with it
-        self.cells[cell] = self.cells[cell] + v
+        if isinstance(self.cells, np.ndarray):
+            if is_plain(v):
+                np.add.at(self.cells, cell, v)
+                return
+            self.cells = self._stack.numbers_of(self.cells)  # floats cannot hold it; the engine goes on with these
+        if isinstance(x, Array):
+            self.cells.add(cell, v)  # whose cells may repeat
+        else:
+            self.cells[cell] = self.cells[cell] + v

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.elementwise import REWRITTEN, Vectoriser, by_element
 from contad.errors import RuleError
 from contad.source import definition_of
 
@@ -40,6 +41,7 @@ class Body:
         self.parameters = code.co_varnames[: arity + 1]
         self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
         self._partials: list[Callable[..., Any] | None] = [None] * arity
+        self._on_arrays: dict[Callable[..., Any], Callable[..., Any]] = {}  # by the partial that they are made of
 
     @property
     def assignments(self) -> list[tuple[str, ast.expr]]:
@@ -162,6 +164,10 @@ class Body:
         source = _PARTIAL.format(
             name=name, parameters=", ".join(self.parameters), body="\n        ".join([*lines, f"_p = {value}"])
         )
+        return self._compiled(name, source, own, (False,))
+
+    def _compiled(self, name: str, source: str, own: dict[str, Any], defaults: tuple[Any, ...] = ()) -> Any:
+        """The function of that name in a source that uses the body's names, and `own` ones beside."""
         # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
         cells |= {key: CellType(value) for key, value in own.items()} | {name: CellType()}
@@ -169,9 +175,32 @@ class Body:
         made: dict[str, Any] = {}
         exec(compile(factory, f"<{name}>", "exec"), made)
         code = made["factory"](*cells).__code__
-        found = FunctionType(code, self.function.__globals__, name, (False,), tuple(cells[v] for v in code.co_freevars))
+        found = FunctionType(code, self.function.__globals__, name, defaults, tuple(cells[v] for v in code.co_freevars))
         cells[name].cell_contents = found
         return found
+
+    def array_partial(self, k: int) -> Callable[..., Any]:
+        """Partial k as a function of (z, *arguments) that are arrays or floats; it never raises nor warns."""
+        scalar = self.partial(k)
+        made = self._on_arrays.get(scalar)
+        if made is None:
+            made = self._on_arrays[scalar] = self._vectorised(k)
+        return made
+
+    def _vectorised(self, k: int) -> Callable[..., Any]:
+        try:
+            assignments, result = self.slice(k)
+        except OSError:  # typed at a prompt: there is no source to rewrite
+            return by_element(self.partial(k), self.arity + 1)
+        form = Vectoriser(lambda node: getattr(self.resolve(node), "is_select", False))
+        lines = [form.assigned(name, value) for name, value in assignments]
+        lines.append(f"return {ast.unparse(form.number(result))}")
+        used = set().union(*map(_names, (result, *(value for _, value in assignments))))
+        # as NumPy's number, a float divides by zero without raising
+        lines[:0] = [_AS_NUMPY.format(x=x) for x in self.parameters if x in used]
+        name = f"{self.function.__name__}_{k}_on_arrays"
+        source = _ON_ARRAYS.format(name=name, parameters=", ".join(self.parameters), body="\n        ".join(lines))
+        return self._compiled(name, source, REWRITTEN | {"_numpy": np})
 
     def literal(self, k: int) -> float | None:
         """The value of partial k if it is a number written in the body (zero or one, say), else None."""
@@ -197,6 +226,13 @@ def {name}({parameters}, _again=False):
             return {name}(*(_numpy.float64(x) if isinstance(x, (float, int)) else x for x in ({parameters})), True)
     return _p if type(_p) is float else _float(_p)
 """
+
+_ON_ARRAYS = """\
+def {name}({parameters}):
+    with _numpy.errstate(all="ignore"):
+        {body}
+"""
+_AS_NUMPY = "{x} = _numpy.float64({x}) if isinstance({x}, (float, int)) else {x}"
 
 
 def _float(p: Any) -> Any:

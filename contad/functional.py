@@ -5,21 +5,19 @@ arrays, and nested lists, tuples and dicts of them; every transform nests in eve
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from contad import check
-from contad.arguments import operand
+from contad.activation import activate, block, pull, seeds
 from contad.calls import name_of, positional, positions, require_number, runnable, split_aux
-from contad.dual import Dual
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
-from contad.stack import ChainStack, opened
-from contad.trees import Tree, activated, array_of, assembled, elements, flatten, lowered, output_leaves, scalar_output
-from contad.var import Var
+from contad.stack import opened
+from contad.trees import flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output
 
 Function = Callable[..., Any]
 
@@ -59,11 +57,11 @@ class _Gradient:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
         with opened(self.stack_class) as s:
-            active, trees = _activate(s, self.what, self.argnums, args)
+            active, trees = activate(s, self.what, self.argnums, args)
             y = self.run(*active, **kwargs)
             y, aux = split_aux(y, self.has_aux, self.what)
             y = scalar_output(y, self.what, s)
-            cotangents = _pull(s, trees, _seeds(s, [y], [1.0]))
+            cotangents = pull(s, trees, seeds(s, y, 1.0))
             gradient = cotangents[0] if self.single else tuple(cotangents)
             value = lowered(y, s)
             if self.has_aux:
@@ -116,7 +114,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     what = f"vjp: {name_of(f)}"
     f = runnable(f)
     with opened(engine_class(engine)) as s:
-        active, trees = _activate(s, what, range(len(primals)), primals)
+        active, trees = activate(s, what, range(len(primals)), primals)
         y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, s)
@@ -129,13 +127,12 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
                 f"{what}: the cotangent must have the structure of the result, {result.describe()}, "
                 f"got {tree.describe()}"
             )
-        ys, seeds = [], []
+        found = []
         for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
             if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
                 raise TypeError(f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}")
-            ys += elements(leaf)
-            seeds += [operand(what, "a cotangent", x) for x in elements(z_bar)]
-        return tuple(_pull(s, trees, _seeds(s, ys, seeds)))
+            found += seeds(s, leaf, plain_leaf(what, "a cotangent", z_bar))
+        return tuple(pull(s, trees, found))
 
     pullback.__qualname__ = f"pullback of {name_of(f)}"
     value = result.unflatten([lowered(leaf, s) for leaf in leaves])
@@ -161,9 +158,9 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = positional(f, what, numbers, args, kwargs)
         with opened(engine_class(engine)) as s:
-            active, trees = _activate(s, what, numbers, args)
+            active, trees = activate(s, what, numbers, args)
             result = flatten(f(*active, **kwargs))
-            blocks = [_block(s, trees, leaf) for leaf in output_leaves(result, what, s)]
+            blocks = [block(s, trees, leaf) for leaf in output_leaves(result, what, s)]
             return result.unflatten([b[0] if isinstance(argnums, int) else tuple(b) for b in blocks])
 
     return jacobian_of_f
@@ -196,22 +193,14 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
             for leaf, leaf_dot in zip(x.leaves, x_dot.leaves, strict=True):
                 if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):
                     raise TypeError(f"{what}: a tangent must have its primal's shape, {getattr(leaf, 'shape', ())}")
-                directions = iter([operand(what, "a tangent", t) for t in elements(leaf_dot)])
-
-                def dual(v: Any, directions: Iterator[Any] = directions) -> Dual:
-                    return level.dual(v, next(directions))
-
-                leaves.append(activated(leaf, dual, what))
+                leaves.append(level.activated(real_leaf(leaf, what), plain_leaf(what, "a tangent", leaf_dot)))
             active.append(x.unflatten(leaves))
         y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, level)
         value = result.unflatten([lowered(leaf, level) for leaf in leaves])
 
-        def tangent_of(z: Any) -> Any:
-            return z._tangent if isinstance(z, Dual) and z._owner is level else 0.0
-
-        z_dot = result.unflatten([assembled(leaf, [tangent_of(z) for z in elements(leaf)]) for leaf in leaves])
+        z_dot = result.unflatten([level.tangent_of(leaf) for leaf in leaves])
         return (value, z_dot, lowered(aux, level)) if has_aux else (value, z_dot)
 
 
@@ -262,55 +251,3 @@ def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux:
 
 def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:
     return make(f, argnums, has_aux=has_aux, engine=engine)
-
-
-def _activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Any]) -> tuple[list[Any], list[Tree]]:
-    """The arguments with variables in place of the numbers at argnums, and the trees of those variables."""
-    active = list(args)
-    trees = []
-    for n in argnums:
-        if args[n].__class__ is float:  # a lone number, the common case: its variable stands for its tree
-            x = active[n] = s.variable(args[n])
-            trees.append(Tree([x], None))
-            continue
-        tree = flatten(args[n])
-        leaves = [activated(leaf, s.variable, f"{what}, argument {n}") for leaf in tree.leaves]
-        trees.append(Tree(leaves, tree.spec))
-        # f may write into its arguments; the derivative is with respect to what it was given
-        active[n] = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
-    return active, trees
-
-
-def _seeds(s: ChainStack, ys: Sequence[Any], z_bars: Sequence[Any]) -> list[tuple[int, Any]]:
-    """(cell, seed) of the results that are variables of s; other results are constants."""
-    return [(y._index, z_bar) for y, z_bar in zip(ys, z_bars, strict=True) if isinstance(y, Var) and y._owner is s]
-
-
-def _pull(s: ChainStack, trees: Sequence[Tree], seeds: list[tuple[int, Any]]) -> list[Any]:
-    """One sweep, and the adjoints of the variables in the structures of the trees."""
-    s.run_sweep(seeds)
-    return [_cotangent(s, tree) for tree in trees]
-
-
-def _cotangent(s: ChainStack, tree: Tree) -> Any:
-    if tree.spec is None and isinstance(tree.leaves[0], Var):
-        return s.adjoint_of(tree.leaves[0]._index)
-    return tree.unflatten([assembled(leaf, [s.adjoint_of(x._index) for x in elements(leaf)]) for leaf in tree.leaves])
-
-
-def _block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:
-    """The derivatives of one leaf of the result with respect to every tree."""
-    rows = []
-    for y in elements(leaf):
-        s.run_sweep(_seeds(s, [y], [1.0]))
-        rows.append([[[s.adjoint_of(v._index) for v in elements(x)] for x in tree.leaves] for tree in trees])
-    shape = getattr(leaf, "shape", ())
-    blocks = []
-    for t, tree in enumerate(trees):
-        leaves = []
-        for n, x in enumerate(tree.leaves):
-            entries = [number for row in rows for number in row[t][n]]
-            total = shape + getattr(x, "shape", ())
-            leaves.append(array_of(entries, total) if total or hasattr(leaf, "shape") else entries[0])
-        blocks.append(tree.unflatten(leaves))
-    return blocks

@@ -26,13 +26,23 @@ class _NoNumbaType:
         )
 
 
-class Number:
-    """A scalar that carries derivative information; the common base of `Var` and `Dual`."""
+class Carrier:
+    """What carries derivative information: a number or an array, with a value, and the level that owns it."""
 
     __slots__ = ("_value", "_owner")
     kind: ClassVar[str]  # what messages call it
-    _value: Any  # a float, or a number of an outer level
+    _value: Any  # plain, or a carrier of an outer level
     _owner: Any
+
+    def _synced(self) -> "Carrier":
+        """Itself, with its present value: views of arrays are brought up to date on demand."""
+        return self
+
+
+class Number(Carrier):
+    """A scalar that carries derivative information; the common base of `Var` and `Dual`."""
+
+    __slots__ = ()
 
     @property
     def value(self) -> Any:
@@ -132,14 +142,14 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
 
 
 def primal(x: Any) -> Any:
-    """The plain number under every level of differentiation.
+    """The plain number, or plain array, under every level of differentiation.
 
     >>> primal(2.5)
     2.5
     """
-    while isinstance(x, Number):
-        x = x._value
-    return x
+    while isinstance(x, Carrier):
+        x = x._synced()._value
+    return map_numbers(primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
 
 
 def is_real(x: Any) -> bool:
@@ -150,19 +160,26 @@ def is_real(x: Any) -> bool:
 def scale(d: Any, p: Any) -> Any:
     """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
 
-    Only the partial is masked: on outer levels the derivative of d is kept.
+    Only the partial is masked: on outer levels the derivative of d is kept. Either may be an array, element by element.
     """
-    if primal(d) == 0.0 and not math.isfinite(primal(p)):
-        return d * 0.0
-    return d * p
+    if d.__class__ is float and p.__class__ is float:
+        return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
+    a, b = primal(d), primal(p)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        with np.errstate(all="ignore"):
+            masked = ~np.isfinite(b)
+            if masked.any():
+                p = np.where(masked & (a == 0.0), 0.0, p)
+            return d * p
+    return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
 
 
-def map_numbers(f: Callable[[Number], Any], x: Any) -> Any:
-    """Replace every `Number` in x, which may nest lists, tuples, dicts and object arrays, by f of it.
+def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:
+    """Replace every number and array of a level in x, which may nest lists, tuples, dicts and object arrays, by f of it.
 
     An object array becomes a float array where every element becomes a real number.
     """
-    if isinstance(x, Number):
+    if isinstance(x, Carrier):
         return f(x)
     if isinstance(x, dict):
         return {k: map_numbers(f, v) for k, v in x.items()}

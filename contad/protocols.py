@@ -14,7 +14,7 @@ from contad.number import Number, primal
 from contad.rule import ScalarRule, rule, rule_of_ufunc, rules
 
 # Functions of the primal alone: their results carry no derivative.
-_CONSTANTS: dict[Any, Callable[..., Any]] = {
+CONSTANTS: dict[Any, Callable[..., Any]] = {
     np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
     np.equal: operator.eq, np.not_equal: operator.ne, np.isfinite: np.isfinite, np.isnan: np.isnan, np.isinf: np.isinf,
     np.signbit: np.signbit, np.logical_not: np.logical_not, np.logical_and: np.logical_and, np.logical_or:
@@ -28,7 +28,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         found = rule_of_ufunc(ufunc)
         if found is not None:
             return found(*inputs)
-    name = _exported_name(ufunc)
+    name = exported_name(ufunc)
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method}: not supported on variables; call {name} and combine the results")
     if "out" in options:
@@ -39,8 +39,8 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
     if ufunc is np.positive:
         return inputs[0]
-    if ufunc in _CONSTANTS:
-        found_on = np.frompyfunc(lambda *xs: bool(_CONSTANTS[ufunc](*map(primal, xs))), len(inputs), 1)
+    if ufunc in CONSTANTS:
+        found_on = np.frompyfunc(lambda *xs: bool(CONSTANTS[ufunc](*map(primal, xs))), len(inputs), 1)
         result = np.asarray(found_on(*map(primal, inputs)), dtype=bool)
         return result if result.ndim else bool(result)
     raise UnsupportedError(
@@ -49,7 +49,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
     )
 
 
-def _exported_name(ufunc: Any) -> str:
+def exported_name(ufunc: Any) -> str:
     """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
     name: str = ufunc.__name__
     for prefix, module in (("np", np), ("scipy.special", sys.modules.get("scipy.special"))):

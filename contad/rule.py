@@ -13,9 +13,11 @@ from typing import Any, overload
 import numpy as np
 
 from contad.arguments import operand
+from contad.array_base import Array, as_objects
 from contad.body import ARITHMETIC_ERRORS, Body
+from contad.elementwise import ArrayFunction, array_form
 from contad.errors import RuleError, UnsupportedError
-from contad.number import Number, is_real
+from contad.number import Carrier, Number, is_real
 
 CONTAINERS = (list, tuple, dict)
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
@@ -39,6 +41,7 @@ class ScalarRule:
         operator: str | None,
         core: bool,
         points: Iterable[tuple[float, ...]],
+        array: ArrayFunction | None = None,
     ) -> None:
         self.function = function
         self.name = function.__name__
@@ -52,6 +55,8 @@ class ScalarRule:
         self.core = core
         self.points = tuple(points)
         self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
+        self.array = array
+        self._array_form: ArrayFunction | None = None
         self.body: Body | None = None
         # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
         self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
@@ -76,6 +81,15 @@ class ScalarRule:
             raise RuleError(f"{self.name}: no partials declared; write them with @{self.name}.partials")
         return self.body.partial(k)
 
+    def array_partial(self, k: int) -> Callable[..., Any]:
+        """The partial with respect to argument k as a function of (z, *arguments) on arrays and floats.
+
+        The result is a float where the partial is one number.
+        """
+        self.partial(k)
+        assert self.body is not None
+        return self.body.array_partial(k)
+
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def evaluate(self, *args: Any) -> Any:
         """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
@@ -90,6 +104,13 @@ class ScalarRule:
             with np.errstate(all="ignore"):
                 value = self.ufuncs[0](*args)
         return value if value.__class__ is float else operand(self.name, "its value", value)
+
+    def array_value(self, *args: Any, out: Any = None) -> Any:
+        """The value at float64 arrays and floats, elementwise, as a float64 array: `out`, where it is given."""
+        if self._array_form is None:
+            self._array_form = array_form(self.evaluate, self.arity, self.array, self.ufuncs)
+        with np.errstate(all="ignore"):
+            return self._array_form(*args, out=out)
 
     def __call__(self, *args: Any) -> Any:
         if len(args) == self.arity:
@@ -108,7 +129,7 @@ class ScalarRule:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
         if any(isinstance(x, CONTAINERS) for x in args):
             return map_containers(self, args)
-        if any(isinstance(x, np.ndarray) for x in args):
+        if any(isinstance(x, (np.ndarray, Array)) for x in args):
             return self._elementwise(args)
         if any(isinstance(x, Number) for x in args):
             self._implement(args)
@@ -121,7 +142,7 @@ class ScalarRule:
 
     def operate(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
-        operands = (Number, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
+        operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
         if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
             return self.general((x, y))
         return NotImplemented
@@ -136,22 +157,20 @@ class ScalarRule:
                     self.reflected[cls] = reflected
 
     def _elementwise(self, args: tuple[Any, ...]) -> Any:
-        arrays = [np.asarray(x) if not isinstance(x, Number) else boxed(x) for x in args]
-        if any(a.dtype == object for a in arrays):
+        # object arrays among arrays of variables are taken over by the level of the latter
+        numbers = [n for x in args for n in (x.flat if isinstance(x, np.ndarray) and x.dtype == object else (x,))]
+        owner = owner_of(self.name, numbers)
+        matvar = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
+        if owner is not None and (any(isinstance(x, Array) for x in args) or not matvar):
+            return owner.apply_elementwise(self, args)
+        arrays = [np.asarray(x) if not isinstance(x, Number) else as_objects(x) for x in args]
+        if matvar:
             return np.frompyfunc(self, self.arity, 1)(*arrays)
         if any(a.dtype.kind not in "fiub" for a in arrays):
             raise UnsupportedError(
                 f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}"
             )
-        result = np.frompyfunc(self.evaluate, self.arity, 1)(*(a.astype(float) for a in arrays))
-        return np.asarray(result, dtype=float)
-
-
-def boxed(x: Any) -> np.ndarray:
-    """x in an object array without dimensions, where NumPy would look for elements in it."""
-    box = np.empty((), object)
-    box[()] = x
-    return box
+        return self.array_value(*(a.astype(float, copy=False) for a in arrays))
 
 
 def map_containers(rule: ScalarRule, args: tuple[Any, ...]) -> Any:
@@ -181,7 +200,7 @@ def owner_of(function: str, args: Iterable[Any]) -> Any:
     """The owner with the highest level among the numbers in args, after checking that each may be used here."""
     top = None
     for x in args:
-        if isinstance(x, Number):
+        if isinstance(x, Carrier):
             owner = x._owner
             if owner is not top:
                 owner.check_usable(function)
@@ -194,7 +213,12 @@ def owner_of(function: str, args: Iterable[Any]) -> Any:
 def scalar_rule(function: Callable[..., Any], /) -> ScalarRule: ...
 @overload
 def scalar_rule(
-    *, ufunc: Any = None, operator: str | None = None, core: bool = False, points: Iterable[tuple[float, ...]] = ()
+    *,
+    ufunc: Any = None,
+    operator: str | None = None,
+    core: bool = False,
+    points: Iterable[tuple[float, ...]] = (),
+    array: ArrayFunction | None = None,
 ) -> Callable[[Callable[..., Any]], ScalarRule]: ...
 def scalar_rule(
     function: Callable[..., Any] | None = None,
@@ -204,6 +228,7 @@ def scalar_rule(
     operator: str | None = None,
     core: bool = False,
     points: Iterable[tuple[float, ...]] = (),
+    array: ArrayFunction | None = None,
 ) -> Any:
     """Register a scalar operation; declare its derivative with `.partials`.
 
@@ -211,6 +236,8 @@ def scalar_rule(
     operator  the operator method it implements: "add" for `__add__` and `__radd__`
     core      for contad.ops: its body uses operators and core rules only, so it is compiled into the reverse sweep
     points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
+    array     the value on float64 arrays and floats, where it is not that of the first ufunc; without either, arrays
+              are evaluated element by element
 
     Raises RuleError if the name or the ufunc is taken by another rule.
 
@@ -229,7 +256,7 @@ def scalar_rule(
             raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
         # the sweep is compiled from contad's own rules; the value of any other may be anything that Python makes
         own = function.__module__.startswith("contad.ops.")
-        rule = ScalarRule(function, ufunc, operator, core and own, points)
+        rule = ScalarRule(function, ufunc, operator, core and own, points, array)
         if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise RuleError(f"scalar_rule: {rule.name} must take a fixed number of arguments, one or more")
         if function.__defaults__ or function.__code__.co_kwonlyargcount:

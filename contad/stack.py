@@ -1,50 +1,27 @@
-"""The chain stack: levels of differentiation, who owns a number, and what is open on this thread.
+"""The chain stack: a level of reverse mode, and what is open on this thread.
 
-Every gradient call opens a level with a number from one global counter. Reverse levels are chain stacks; their
-records and adjoints belong to an engine, which subclasses `ChainStack`. Levels are per thread.
+Every gradient call opens a level. Reverse levels are chain stacks; their records and adjoints belong to an engine,
+which subclasses `ChainStack`. Levels are per thread.
 """
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, NamedTuple, NoReturn
 
+import numpy as np
+
 from contad import check
 from contad.adjoints import Adjoints
+from contad.array_callbacks import apply_as_callback
 from contad.arguments import operand
-from contad.errors import ForeignVariableError, NestingError, OtherThreadError, StaleVariableError
+from contad.array_base import Array
+from contad.errors import ForeignVariableError, NestingError, OtherThreadError
+from contad.level import Level
 from contad.number import Number
+from contad.trees import assembled, real_leaf
 from contad.var import Var
-
-_next_level = itertools.count(1).__next__
-
-
-class Level:
-    """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation."""
-
-    __slots__ = ("level", "thread", "ended")
-
-    def __init__(self, level: int | None = None) -> None:
-        self.level = _next_level() if level is None else level
-        self.thread = get_ident()
-        self.ended: str | None = None  # why numbers of this level are stale
-
-    def check_usable(self, function: str) -> None:
-        """Refuse numbers of this level where it has ended, or on another thread."""
-        if self.ended is not None:
-            raise StaleVariableError(f"{function}: this variable is stale: {self.ended}; return what you need instead")
-        if self.thread != get_ident():
-            raise OtherThreadError(
-                f"{function}: this variable belongs to another thread's stack; pass numbers, contad.value_of(v), "
-                "between threads"
-            )
-
-    def apply(self, rule: Any, args: Sequence[Any]) -> Any:
-        """Perform an operation of which this level owns at least one argument."""
-        raise NotImplementedError
-
 
 class Row(NamedTuple):
     """One record of a chain stack, as `show_stack` prints it."""
@@ -101,6 +78,20 @@ class ChainStack(Level):
         adjoint = self.adjoints[index] if index < len(self.adjoints) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
+    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """An array rule on object arrays of scalars: one continuation of them that calls the vjps."""
+        return apply_as_callback(self, rule, args, options)
+
+    def cotangent(self, x: Any) -> Any:
+        """The adjoints of an argument after the last sweep: of a variable, or of an object array of them."""
+        if isinstance(x, Var):
+            return self.adjoint_of(x._index)
+        return assembled([self.adjoint_of(v._index) for v in x.flat], x.shape)
+
+    def numbers_of(self, adjoints: Any) -> Any:
+        """These adjoints, able to become numbers of outer levels."""
+        return list(adjoints)
+
     def gradient(self, y: Any, xs: Sequence[Var], seed: Any = 1.0) -> list[Any]:
         """Sweep from y and read the adjoints of xs."""
         for k, x in enumerate(xs):
@@ -125,7 +116,7 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            self.adjoints = self.sweep(max([cell for cell, _ in seeds]), seeds) if seeds else ()
+            self.adjoints = self.sweep(int(max([np.max(cell) for cell, _ in seeds])), seeds) if seeds else ()
         finally:
             self.sweeping = False
 
@@ -150,10 +141,11 @@ class ChainStack(Level):
 
 
 class _Thread(threading.local):
-    """Per thread: the open reverse levels, innermost last, and pools of buffers by engine."""
+    """Per thread: the open reverse and forward levels, innermost last, and pools of buffers by engine."""
 
     def __init__(self) -> None:
         self.open: list[ChainStack] = []
+        self.forward: list[Level] = []
         self.pools: dict[str, list[Any]] = {}
 
 
@@ -253,12 +245,14 @@ def set_zero_adjoints() -> None:
     stack().set_zero_adjoints()
 
 
-def var(value: float) -> Var:
-    """A new independent variable on this thread's stack.
+def var(value: Any) -> Any:
+    """A new independent variable on this thread's stack, or an array of them.
 
     >>> var(10.3).value
     10.3
     """
+    if isinstance(value, (np.ndarray, Array)):
+        return stack().array_variable(real_leaf(value, "var"))
     return stack().variable(operand("var", "value", value))
 
 

@@ -1,6 +1,6 @@
 """Arguments and results as pytrees of numbers: flattened, activated, read back.
 
-A leaf is a real number, a number of an outer level, or an array of these; arrays become object arrays of scalars.
+A leaf is a real number, a number of an outer level, or an array of these.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.arguments import operand
+from contad.array_base import Array
 from contad.errors import NestingError, OutputError, UnsupportedError
-from contad.number import Number, is_real, map_numbers
+from contad.number import Carrier, Number, is_real, map_numbers
 
 
 class Tree(NamedTuple):
@@ -33,7 +35,7 @@ class Tree(NamedTuple):
 
 def flatten(x: Any) -> Tree:
     """The leaves and the structure of x; None is an empty subtree."""
-    if x.__class__ is float or isinstance(x, (Number, np.ndarray)) or is_real(x):
+    if x.__class__ is float or isinstance(x, (Carrier, np.ndarray)) or is_real(x):
         return Tree([x], None)
     import optree
 
@@ -41,45 +43,59 @@ def flatten(x: Any) -> Tree:
     return Tree(leaves, spec)
 
 
-def activated(leaf: Any, make: Callable[[Any], Any], what: str) -> Any:
-    """The leaf with every number x in it replaced by make(x), where x is a float or a number of an outer level.
+def real_leaf(leaf: Any, what: str) -> Any:
+    """A leaf as levels take it: a float, a float array, a number or array of an outer level, or an object array.
 
     Raises UnsupportedError for leaves that are not real numbers or arrays of them.
     """
     if leaf.__class__ is float:
-        return make(leaf)
-    if isinstance(leaf, Number):
+        return leaf
+    if isinstance(leaf, Carrier):
         leaf._owner.check_usable(what)
-        return make(leaf)
+        return leaf
     if is_real(leaf) and not isinstance(leaf, (bool, np.bool_)):
-        return make(float(leaf))
-    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiuO":
-        active = np.empty(leaf.shape, object)
+        return float(leaf)
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiu":
+        return leaf.astype(np.float64, copy=False)
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        checked = np.empty(leaf.shape, object)
         for k in np.ndindex(leaf.shape):
-            if isinstance(leaf[k], np.ndarray):
+            if isinstance(leaf[k], (np.ndarray, Array)):
                 raise UnsupportedError(f"{what}: an element of an array is an array itself; use a list of arrays")
-            active[k] = activated(leaf[k], make, what)
-        return active
+            checked[k] = real_leaf(leaf[k], what)
+        return checked
     kind = f"an array of {leaf.dtype}" if isinstance(leaf, np.ndarray) else type(leaf).__name__
     raise UnsupportedError(f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind}")
 
 
+def plain_leaf(what: str, name: str, leaf: Any) -> Any:
+    """A leaf of cotangents or tangents: a float, a float array, or numbers of outer levels."""
+    if isinstance(leaf, Array):
+        return leaf
+    if isinstance(leaf, np.ndarray) and leaf.dtype != object:
+        if leaf.dtype.kind not in "fiu":
+            operand(what, name, leaf)
+        return leaf.astype(np.float64, copy=False)
+    if isinstance(leaf, np.ndarray):
+        checked = np.empty(leaf.shape, object)
+        for k in np.ndindex(leaf.shape):
+            checked[k] = operand(what, name, leaf[k])
+        return checked
+    return operand(what, name, leaf)
+
+
 def elements(leaf: Any) -> list[Any]:
     """The numbers of a leaf, in C order."""
-    return list(leaf.flat) if isinstance(leaf, np.ndarray) else [leaf]
+    return list(leaf.flat) if isinstance(leaf, (np.ndarray, Array)) else [leaf]
 
 
-def assembled(leaf: Any, numbers: Sequence[Any]) -> Any:
-    """Numbers in C order in the shape of the leaf: a float array unless one of them is of an outer level."""
-    if not isinstance(leaf, np.ndarray):
-        return numbers[0]
-    return array_of(numbers, leaf.shape)
-
-
-def array_of(numbers: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """An array of that shape: of floats, or of objects if a number of an outer level is among them."""
-    array = np.empty(shape, object if any(isinstance(x, Number) for x in numbers) else float)
-    array.reshape(-1)[:] = numbers
+def assembled(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """Numbers or arrays of one shape, in C order, as one array: of floats, or of an outer level, or of objects."""
+    if any(isinstance(x, Array) for x in parts):
+        return np.reshape(np.stack(parts), shape)
+    objects = any(isinstance(x, Number) or (isinstance(x, np.ndarray) and x.dtype == object) for x in parts)
+    array = np.empty(shape, object if objects else float)
+    array.reshape(-1)[:] = [number for x in parts for number in elements(x)] if objects else np.ravel(parts)
     return array
 
 
@@ -91,22 +107,27 @@ def scalar_output(y: Any, what: str, level: Any = None) -> Any:
     if y.__class__ is float:
         return y
     if isinstance(y, Number):
-        if level is not None and y._owner is not level:
-            y._owner.check_usable(what)
-            if y._owner.level > level.level:
-                raise NestingError(f"{what} returned a {y.kind} of a level opened inside it; return contad.value_of it")
+        _require_level(y, what, level)
         return y
-    if isinstance(y, np.ndarray) and y.ndim == 0:
+    if isinstance(y, (np.ndarray, Array)) and y.shape == ():
         return scalar_output(y.item(), what, level)
     if y is None:
         raise OutputError(f"{what} returned None; return the value to differentiate")
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
         return float(y)
-    shape = f" of shape {y.shape}" if isinstance(y, np.ndarray) else ""
+    shape = f" of shape {y.shape}" if isinstance(y, (np.ndarray, Array)) else ""
     raise OutputError(
         f"{what} must return one real number, got {type(y).__name__}{shape}; for several outputs use "
         "contad.jacobian or contad.vjp, for extra results has_aux=True"
     )
+
+
+def _require_level(y: Carrier, what: str, level: Any) -> None:
+    """Refuse a result of a level that was opened inside the one whose result it is."""
+    if level is not None and y._owner is not level:
+        y._owner.check_usable(what)
+        if y._owner.level > level.level:
+            raise NestingError(f"{what} returned a {y.kind} of a level opened inside it; return contad.value_of it")
 
 
 def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
@@ -115,7 +136,10 @@ def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
         raise OutputError(f"{what} returned None; return the value to differentiate")
     checked = []
     for leaf in tree.leaves:
-        if isinstance(leaf, np.ndarray) and leaf.ndim:
+        if isinstance(leaf, Array) and leaf.shape:
+            _require_level(leaf, what, level)
+            checked.append(leaf)
+        elif isinstance(leaf, np.ndarray) and leaf.ndim:
             for x in leaf.flat if leaf.dtype == object else ():
                 scalar_output(x, f"{what}: every element of the result", level)
             if leaf.dtype.kind not in "fiuO":
@@ -129,7 +153,7 @@ def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
 def lowered(x: Any, owner: Any) -> Any:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 
-    def lower(n: Number) -> Any:
-        return n._value if n._owner is owner else n
+    def lower(n: Carrier) -> Any:
+        return n.value if n._owner is owner else n
 
     return map_numbers(lower, x)

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from contad.number import Number, map_numbers, primal
+import numpy as np
+
+from contad.number import Carrier, Number, map_numbers, primal
 
 
 class Var(Number):
@@ -36,9 +38,14 @@ def value_of(x: Any) -> Any:
     >>> value_of([2.0, (3.0,)])
     [2.0, (3.0,)]
     """
-    return map_numbers(lambda n: n._value, x)
+    return map_numbers(lambda n: n.value, x)
 
 
 def value_of_rec(x: Any) -> Any:
     """x lowered through every level to plain floats; containers and object arrays element by element."""
-    return map_numbers(primal, x)
+    return map_numbers(_lowest, x)
+
+
+def _lowest(n: Carrier) -> Any:
+    value = primal(n)
+    return value.copy() if isinstance(value, np.ndarray) else value

@@ -7,7 +7,7 @@ import numpy as np
 
 import contad.functional
 from contad import rule as registry
-from contad.engines import engine, records
+from contad.engines import engine, records, stream
 
 
 @contextlib.contextmanager
@@ -45,16 +45,16 @@ class NumpyMath:
 
 @contextlib.contextmanager
 def compiled(source):
-    """The engine `records` sweeps by this source, as plain Python, in the place of its compiled sweep."""
-    source = source.replace("from numba import njit", "njit = lambda *args, **options: lambda f: f")
+    """Records are swept by this source, as plain Python, in the place of the compiled sweep (scalars only)."""
+    source = source.replace("from numba import njit, types", "njit = lambda *args, **options: lambda f: f")
     scope = {"math": NumpyMath()}
     exec(source.replace("import math\n", ""), scope)
-    real = records.compiled_sweep
-    records.compiled_sweep = lambda: scope["sweep"]
+    real = stream.compiled_sweep
+    stream.compiled_sweep = lambda: scope["sweep"]
     try:
         yield
     finally:
-        records.compiled_sweep = real
+        stream.compiled_sweep = real
 
 
 class PlantedStack(records.RecordStack):

@@ -1,11 +1,13 @@
 """Rule bodies are straight-line: registered ones pass the lint, planted ones are refused by file and line."""
 
+import ast
 import importlib.util
 
 import pytest
 
 import contad.ops  # noqa: F401
 from contad.body import Body
+from contad.elementwise import Vectoriser
 from contad.errors import RuleError
 from contad.rule import rules
 
@@ -87,3 +89,23 @@ def test_a_body_with_wrong_parameters_is_refused_where_it_is_declared():
 
     with pytest.raises(RuleError, match=r"test_body\.py:\d+: planted_partials must take \(z, and 2 argument"):
         Body(planted_partials, 2)
+
+
+# ---- on arrays -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("body", "source"),
+    [
+        ("return x < y < 2.0, x", "_number(_and(x < y, y < 2.0))"),
+        ("t = x > 0.0 or not y > 0.0\nreturn t * y, x", "_number(t) * y"),
+        ("t = x or y\nreturn -t, x", "-t"),
+        ("return x and y, x", "_both(x, y)"),
+        ("return contad.multiply(x > 0.0, y), x", "contad.multiply(_number(x > 0.0), y)"),
+        ("return contad.select(x > 0.0, y, x < 1.0), x", "contad.select(x > 0.0, y, _number(x < 1.0))"),
+    ],
+)
+def test_conditions_are_rewritten_for_arrays(tmp_path, body, source):
+    _, good = planted(tmp_path, body)
+    form = Vectoriser(lambda node: getattr(good.resolve(node), "is_select", False))
+    for name, value in good.assignments:
+        form.assigned(name, value)
+    assert ast.unparse(form.number(good.returned[0])) == source

@@ -16,7 +16,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 LAYERS = (
     ("errors",),
     ("number", "arguments", "check", "compiled", "differences", "source", "trees"),
-    ("body", "var", "adjoints", "dual", "stack"),
+    ("body", "elementwise", "var", "adjoints", "dual", "stack"),
     ("rule",),
     ("ops",),
     ("protocols", "dispatcher", "callees", "calls"),

@@ -247,7 +247,11 @@ def _floats(label: str, name: str, value: Any) -> Any:
     for place, x in components(name, value):
         if not _finite(x):
             raise CommandError(f"{label}: {place} must be finite, got {x}")
-    return tree.unflatten([assembled(leaf, [float(x) for x in elements(leaf)]) for leaf in tree.leaves])
+    leaves = []
+    for leaf in tree.leaves:
+        numbers = [float(x) for x in elements(leaf)]
+        leaves.append(assembled(numbers, leaf.shape) if isinstance(leaf, np.ndarray) else numbers[0])
+    return tree.unflatten(leaves)
 
 
 def _finite(x: Any) -> bool:

@@ -1,5 +1,6 @@
 """The engines by name. They are siblings behind one protocol, `contad.stack.ChainStack`; none imports another."""
 
+from contad.engines.matrix import MatrixStack
 from contad.engines.records import RecordStack
 from contad.errors import UnsupportedError
 from contad.stack import ChainStack, set_base_engine
@@ -12,6 +13,8 @@ def engine(name: str | None = None) -> type[ChainStack]:
 
     Raises UnsupportedError, naming the engines there are, for any other name.
     """
+    if name == "matrix" or (name is None and DEFAULT == "matrix"):
+        return MatrixStack
     if name is None or name == "records":
         return RecordStack
     if name == "closures":
@@ -23,7 +26,7 @@ def engine(name: str | None = None) -> type[ChainStack]:
 
 def engine_names() -> tuple[str, ...]:
     """The names of all engines."""
-    return ("closures", "records")
+    return ("closures", "records", "matrix")
 
 
 set_base_engine(RecordStack)

@@ -10,6 +10,7 @@ from contad.engines.methods import generate
 from contad.number import scale
 from contad.protocols import install
 from contad.rule import ScalarRule
+from contad.stack import THREAD
 
 
 def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
@@ -44,11 +45,14 @@ def _install() -> None:
 
 
 @contextmanager
-def forward_level() -> Iterator[ForwardLevel]:
+def forward_level(several: int | None = None) -> Iterator[ForwardLevel]:
     """A forward level, whose duals are stale after it."""
     _install()
-    level = ForwardLevel()
+    level = ForwardLevel(several)
+    THREAD.forward.append(level)
     try:
         yield level
     finally:
+        if level in THREAD.forward:
+            THREAD.forward.remove(level)
         level.ended = "its jvp call has ended"

@@ -1,7 +1,8 @@
 """The compiled reverse sweep over records: one function generated from the registry, with the rule bodies inlined.
 
 It covers the rules declared `core`; rules registered later and special functions store their partials instead, so this
-function needs no SciPy symbol, does not grow with the library, and is compiled once per installation.
+function needs no SciPy symbol, does not grow with the library, and is compiled once per installation. Records of arrays
+call the kernel of their operation (`kernels.py`) by its address.
 """
 
 import functools
@@ -14,8 +15,14 @@ from contad.body import inline
 from contad.compiled import NJIT_OPTIONS, cached_module
 from contad.rule import ScalarRule, rules
 
-INPUT, CALLBACK, LINEAR, JOIN = range(4)
-VARIANTS = ("input", "callback", "linear", "join")
+# A pullback is the continuation of an array rule: it runs where its result has an adjoint, a callback in any case.
+INPUT, CALLBACK, LINEAR, JOIN, GATHER, PULLBACK = range(6)
+VARIANTS = ("input", "callback", "linear", "join", "gather", "pullback")
+
+# The head of a scalar's record is its operation code, that of an array's record is
+# -(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number that
+# stands in the record (X_NUMBER, Y_NUMBER), any strides (STRIDED, described in `shapes`).
+CODES, X_NUMBER, Y_NUMBER, STRIDED, CELLS = 512, 512, 1024, 1536, 2048
 
 # operation code -> (rule, active), where `active` tells per argument variable (v) or constant (c)
 OPERATIONS: dict[int, tuple[ScalarRule, str]] = {}
@@ -31,6 +38,7 @@ def _number_operations() -> None:
                 OPERATIONS[code] = rule, active
                 _CODES[rule, active] = code
                 code += 1
+    assert code < CODES
 
 
 def operation_code(rule: ScalarRule, active: str) -> int | None:
@@ -43,65 +51,169 @@ _HEAD = '''\
 
 import math
 
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 
-@njit("int64(float64[:, ::1], float64[::1], float64[::1], int64)", {options})
-def sweep(records, values, adjoints, k):
-    """From record k down to 0; stops at a callback and returns its index."""
-    while k > 0:
+@intrinsic
+def call_kernel(typingctx, address, shape, values, constants, adjoints):
+    """Call the C function at an address with four pointers."""
+
+    def codegen(context, builder, signature, args):
+        word = ir.IntType(64)
+        pointer = ir.FunctionType(ir.VoidType(), [word] * 4).as_pointer()
+        builder.call(builder.inttoptr(args[0], pointer), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.uintp] * 5), codegen
+
+
+@njit("int64(float64[:, ::1], float64[::1], int64, int64, int64)", {options})
+def settle(records, values, lo, hi, cell):
+    """Put the values of scalar records, in their fourth column, into the cells from `cell`; returns the next cell."""
+    for k in range(lo, hi):
+        head = records[k, 0]
+        if head >= 0.0:
+            values[cell] = records[k, 3]
+            cell += 1
+        else:
+            cell += int(-head) // {cells}
+    return cell
+
+
+@njit("UniTuple(int64, 2)(float64[:, ::1], float64[::1], float64[::1], int64[::1], float64[::1], uintp[::1], int64, "
+      "int64, int64)", {options})
+def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
+    """From `row`, whose last cell is k, down to row 0; stops where Python is needed, and returns the row and its cell.
+
+    Records above cell `top` are passed over.
+    """
+    while row > 0:
+        code = int(records[row, 0])
+        if code < 0:
+            n = -code // {cells}
+            form = -code % {cells} // {codes}
+            code = -code % {codes}
+            first = k - n + 1
+            z = first
+            size = n
+            slot = 11 * form
+            if form == 3:
+                slot = int(records[row, 1])
+                z = shapes[slot]
+                size = 1 + (shapes[slot + 1] - 1) * shapes[slot + 3] + (shapes[slot + 2] - 1) * shapes[slot + 4]
+            if z <= top and code != 0:
+                live = code == {callback}
+                if not live:
+                    for i in range(z, z + size):
+                        if adjoints[i] != 0.0:
+                            live = True
+                            break
+                if live:
+                    if code == {gather}:
+                        slot = int(records[row, 1])
+                        for i in range(n):
+                            adjoints[shapes[slot + i]] += adjoints[first + i]
+                    elif code == {pullback} or code == {callback} or kernels[code] == 0:
+                        return row, k
+                    else:
+                        if form < 3:
+                            shapes[slot] = first
+                            shapes[slot + 2] = n
+                            if form == 1:
+                                constants[1] = records[row, 1]
+                            else:
+                                shapes[slot + 5] = int(records[row, 1])
+                            if form == 2:
+                                constants[1] = records[row, 2]
+                            else:
+                                shapes[slot + 8] = int(records[row, 2])
+                        call_kernel(kernels[code], shapes[slot:].ctypes.data, values.ctypes.data,
+                                    constants.ctypes.data, adjoints.ctypes.data)
+            k = first - 1
+            row -= 1
+            continue
+        if k > top:
+            k -= 1
+            row -= 1
+            continue
         d = adjoints[k]
-        code = int(records[k, 0])
         if code == {callback}:
-            return k
+            return row, k
         if d != 0.0:
             if code == {linear}:
-                adjoints[int(records[k, 1])] += d * records[k, 2]
+                adjoints[int(records[row, 1])] += d * records[row, 2]
             elif code == {join}:
-                adjoints[int(records[k, 1])] += d * records[k, 2]
+                adjoints[int(records[row, 1])] += d * records[row, 2]
                 adjoints[k - 1] += d
 '''
+
+# The start of `shapes`: what the sweep fills in for a record of each form but STRIDED, as kernels read it:
+# z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner. A number is read from constants[1].
+FORMS = (
+    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0),
+)
 
 
 def sweep_source() -> str:
     """The source of the sweep."""
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    parts = [_HEAD.format(options=options, callback=CALLBACK, linear=LINEAR, join=JOIN)]
+    names = {name.lower(): globals()[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
+    parts = [_HEAD.format(options=options, codes=CODES, cells=CELLS, **names)]
     parts += [_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
-    return "".join([*parts, "        k -= 1\n", "    return 0\n"])
+    return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
+
+
+def updates_of(rule: ScalarRule, active: str, indices: dict[str, str]) -> list[str]:
+    """The lines that evaluate the partials of one element and accumulate; operands x, y and the cells `indices`."""
+    assert rule.body is not None
+    names = dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False))
+    lines = []
+    for k, kind in enumerate(active):
+        if kind == "v" and rule.body.literal(k) != 0.0:
+            operand = "xy"[k]
+            body, expression = inline(rule.body, k, names, f"{operand}_")
+            lines += [*body, f"adjoints[{indices[operand]}] += d * ({expression})"]
+    return lines
 
 
 def _branch(code: int, rule: ScalarRule, active: str) -> str:
-    """The branch of one operation: read the operands, evaluate the partials that are needed, accumulate."""
-    assert rule.body is not None
-    lines = []
-    updates = []
-    names = dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False))
-    for k, kind in enumerate(active):
-        operand = "xy"[k]
-        if kind == "v":
-            lines.append(f"{operand}_cell = int(records[k, {k + 1}])")
-            lines.append(f"{operand} = values[{operand}_cell]")
-            if rule.body.literal(k) == 0.0:
-                continue
-            body, expression = inline(rule.body, k, names, f"{operand}_")
-            updates += [*body, f"adjoints[{operand}_cell] += d * ({expression})"]
-        else:
-            lines.append(f"{operand} = records[k, {k + 1}]")
+    """The branch of one operation on scalars: read the operands, evaluate the partials that are needed, accumulate."""
+    updates = updates_of(rule, active, {"x": "x_cell", "y": "y_cell"})
     if not updates:
         return ""
-    lines = [f"# {rule.name}: {active}", "z = values[k]", *lines, *updates]
+    lines = [f"# {rule.name}: {active}", "z = values[k]"]
+    for n, kind in enumerate(active):
+        operand = "xy"[n]
+        if kind == "v":
+            lines += [f"{operand}_cell = int(records[row, {n + 1}])", f"{operand} = values[{operand}_cell]"]
+        else:
+            lines.append(f"{operand} = records[row, {n + 1}]")
+    lines += updates
     return "".join([f"            elif code == {code}:\n", *(f"                {line}\n" for line in lines)])
 
 
 @functools.cache
-def compiled_sweep() -> Callable[..., int]:
-    """The compiled sweep, from the disk cache where it is there."""
+def dependencies() -> tuple[str, ...]:
+    """What generated code depends on: files of the generators and the rules, and the numbering of the operations."""
     sources = {rule.function.__code__.co_filename for rule, _ in OPERATIONS.values()}
     # the codes too: a sweep that numbers the operations differently would be silently wrong
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
-    depends = [__file__, contad.body.__file__, *sorted(sources), numbering]
-    found: Callable[..., Any] = cached_module("sweep", sweep_source, depends).sweep
+    return (__file__, contad.body.__file__, *sorted(sources), numbering)
+
+
+@functools.cache
+def compiled() -> Any:
+    """The module with `sweep` and `settle`, from the disk cache where it is there."""
+    return cached_module("sweep", sweep_source, dependencies())
+
+
+def compiled_sweep() -> Callable[..., tuple[int, int]]:
+    """The compiled sweep."""
+    found: Callable[..., tuple[int, int]] = compiled().sweep
     return found
 
 

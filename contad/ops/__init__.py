@@ -1,5 +1,17 @@
 """The rules, by the names that NumPy and SciPy give them."""
 
+from contad.ops import (  # noqa: F401  (they register NumPy's functions)
+    accumulations,
+    assignment,
+    calculus,
+    constants,
+    convolution,
+    einsum,
+    products,
+    reductions,
+    selection,
+    shape,
+)
 from contad.ops.arithmetic import (
     absolute,
     add,
@@ -19,6 +31,7 @@ from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, triga
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
 from contad.ops.logic import select, stop_gradient
 from contad.ops.logistic import expit, log1m, log1m_exp, log1p_exp, log_diff_exp, log_expit, logit
+from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.rounding import ceil, copysign, floor, rint, sign, trunc
 from contad.ops.trigonometric import arccos, arcsin, arctan, arctan2, cos, deg2rad, rad2deg, sin, tan
 
@@ -86,6 +99,7 @@ __all__ = [
     "log_ndtr",
     "logaddexp",
     "logit",
+    "logsumexp",
     "maximum",
     "minimum",
     "multiply",
@@ -103,6 +117,7 @@ __all__ = [
     "sign",
     "sin",
     "sinh",
+    "softmax",
     "sqrt",
     "square",
     "std_normal_qf",

@@ -2,6 +2,7 @@
 
 import math
 
+from contad.elementwise import by_element
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.gamma_functions import _distance, digamma, gamma, gammaln, polygamma_difference, trigamma
@@ -18,7 +19,15 @@ STIRLING = (
 )  # fmt: skip
 
 
-@scalar_rule(ufunc="scipy.special.beta", points=[(1.7, 3.3), (0.6, 0.3), (-1.4, 2.2)])
+def _beta_of_arrays(a, b):
+    return by_element(beta.function, 2)(a, b)
+
+
+def _betaln_of_arrays(a, b):
+    return by_element(betaln.function, 2)(a, b)
+
+
+@scalar_rule(ufunc="scipy.special.beta", array=_beta_of_arrays, points=[(1.7, 3.3), (0.6, 0.3), (-1.4, 2.2)])
 def beta(a, b):
     """Beta function.
 
@@ -64,7 +73,7 @@ def beta_partials(z, a, b):
     )
 
 
-@scalar_rule(ufunc="scipy.special.betaln", points=[(1.7, 3.3), (0.6, 0.3), (-1.4, 2.2)])
+@scalar_rule(ufunc="scipy.special.betaln", array=_betaln_of_arrays, points=[(1.7, 3.3), (0.6, 0.3), (-1.4, 2.2)])
 def betaln(a, b):
     """log |beta(a, b)|; `lbeta` in Stan.
 

@@ -2,6 +2,9 @@
 
 import math
 
+import numpy as np
+
+from contad.elementwise import mended
 from contad.ops._scipy import special
 from contad.ops.exponential import exp
 from contad.ops.logic import select
@@ -34,7 +37,29 @@ def erf_partials(z, x):
     return TWO_OVER_SQRT_PI * exp(-x * x)
 
 
-@scalar_rule(ufunc="scipy.special.erfc", points=[(0.7,), (-1.6,)])
+# ---- values on arrays ------------------------------------------------------------------------------------------------
+def _erfc(x):
+    z = special().erfc(x)
+    return mended(z, (x > 0.5) & (x < 28.0), math.erfc, x)  # SciPy loses two digits there
+
+
+def _erfcx(x):
+    near = np.abs(x) < 1.0
+    inner = np.where(near, x, 0.0)
+    return np.where(near, np.exp(inner * inner) * _erfc(inner), special().erfcx(x))
+
+
+def _tail(x):
+    """`_normal_tail` on arrays."""
+    u = x * SQRT_HALF
+    return np.where(x < 1.0, 0.5 * _erfc(np.minimum(u, SQRT_HALF)), 0.5 * np.exp(-0.5 * x * x) * special().erfcx(u))
+
+
+def _log_ndtr(x):
+    return np.where(x > 0.0, np.log1p(-_tail(x)), special().log_ndtr(np.minimum(x, 0.0)))
+
+
+@scalar_rule(ufunc="scipy.special.erfc", array=_erfc, points=[(0.7,), (-1.6,)])
 def erfc(x):
     """Complementary error function.
 
@@ -53,7 +78,7 @@ def erfc_partials(z, x):
     return -TWO_OVER_SQRT_PI * exp(-x * x)
 
 
-@scalar_rule(ufunc="scipy.special.erfcx", points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc="scipy.special.erfcx", array=_erfcx, points=[(0.7,), (-1.6,)])
 def erfcx(x):
     """Scaled complementary error function.
 
@@ -114,7 +139,7 @@ def erfcx_integral_partials(z, n, x):
     return 0.0, -2.0 * order * erfcx_integral(order, x)
 
 
-@scalar_rule(ufunc="scipy.special.ndtr", points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc="scipy.special.ndtr", array=lambda x: _tail(-x), points=[(0.7,), (-1.6,)])
 def ndtr(x):
     """Distribution function of the standard normal; `Phi` in Stan.
 
@@ -155,7 +180,7 @@ def ndtri_partials(z, p):
     return select(tail == 0.0, 1.0, SQRT_HALF_PI * erfcx(distance * SQRT_HALF)) / tail
 
 
-@scalar_rule(ufunc="scipy.special.log_ndtr", points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc="scipy.special.log_ndtr", array=_log_ndtr, points=[(0.7,), (-1.6,)])
 def log_ndtr(x):
     """Logarithm of the standard normal distribution function.
 

@@ -2,6 +2,9 @@
 
 import math
 
+import numpy as np
+
+from contad.elementwise import mended
 from contad.ops._scipy import special
 from contad.ops.rounding import rint
 from contad.rule import scalar_rule
@@ -14,7 +17,31 @@ EULER_MACLAURIN = (
 )  # fmt: skip
 
 
-@scalar_rule(ufunc="scipy.special.gamma", points=[(3.3,), (-1.4,)])
+# ---- values on arrays: SciPy's, and the scalar functions where these do not take them --------------------------------
+def _gamma(x):
+    return mended(special().gamma(x), (x > -200.0) & (x < -170.0), gamma.function, x)
+
+
+def _gammaln(x):
+    x = np.asarray(x)
+    z = np.where(np.abs(x) < 1e-100, -np.log(np.abs(x)), special().gammaln(x))
+    near = ((x > 0.8) & (x < 1.2)) | ((x > 1.8) & (x < 2.2))
+    if near.any():
+        z[near] = special().loggamma(x[near].astype(complex)).real
+    return z
+
+
+def _polygamma(n, x):
+    n, x = np.broadcast_arrays(n, x)
+    order = np.rint(n)
+    inside = (order >= 1.0) & (order <= 30.0) & (x > 0.0)
+    order = np.where(inside, order, 1.0)
+    zeta = special().zeta(order + 1.0, np.where(inside, x, 1.0))  # never below 0, where SciPy's takes |x| steps
+    z = np.where(order % 2.0, 1.0, -1.0) * special().gamma(order + 1.0) * zeta
+    return mended(z, ~(inside & (zeta > 1e-250) & (zeta < 1e250)), polygamma.function, n, x)
+
+
+@scalar_rule(ufunc="scipy.special.gamma", array=_gamma, points=[(3.3,), (-1.4,)])
 def gamma(x):
     """Gamma function; `tgamma` in Stan.
 
@@ -38,7 +65,7 @@ def gamma_partials(z, x):
     return z * digamma(x)
 
 
-@scalar_rule(ufunc="scipy.special.gammaln", points=[(3.3,), (-1.4,)])
+@scalar_rule(ufunc="scipy.special.gammaln", array=_gammaln, points=[(3.3,), (-1.4,)])
 def gammaln(x):
     """log |Gamma(x)|; `lgamma` in Stan.
 
@@ -82,7 +109,7 @@ def digamma_partials(z, x):
     return trigamma(x)
 
 
-@scalar_rule(points=[(3.3,), (-1.4,)])
+@scalar_rule(array=lambda x: _polygamma(1.0, x), points=[(3.3,), (-1.4,)])
 def trigamma(x):
     """Derivative of digamma.
 
@@ -102,7 +129,7 @@ def trigamma_partials(z, x):
     return polygamma(2.0, x)
 
 
-@scalar_rule(points=[(2.0, 1.7), (1.0, -1.4), (3.0, 21.3)])
+@scalar_rule(array=_polygamma, points=[(2.0, 1.7), (1.0, -1.4), (3.0, 21.3)])
 def polygamma(n, x):
     """The n-th derivative of digamma.
 

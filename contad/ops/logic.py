@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from contad.number import Number, map_numbers, primal
-from contad.rule import CONTAINERS, boxed, map_containers
+from contad.array_base import as_objects
+from contad.rule import CONTAINERS, map_containers
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -34,7 +35,7 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
     if any(isinstance(a, CONTAINERS) for a in args):
         return map_containers(select, args)  # type: ignore[arg-type]
     if any(isinstance(a, np.ndarray) for a in args):
-        return np.where(*(boxed(a) if isinstance(a, Number) else a for a in args))
+        return np.where(*(as_objects(a) if isinstance(a, Number) else a for a in args))
     return x if condition else y
 
 

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from contad.ops._scipy import special
 from contad.ops.exponential import exp, expm1
 from contad.rule import scalar_rule
@@ -9,7 +11,26 @@ from contad.rule import scalar_rule
 MINUS_LN_2 = -0.6931471805599453
 
 
-@scalar_rule(ufunc="scipy.special.expit", points=[(0.7,), (-1.6,)])
+def _expit(x):
+    """expit on arrays: SciPy's flushes subnormal results to zero."""
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0.0, 1.0, e) / (1.0 + e)
+
+
+def _log1p_exp(x):
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _log1m_exp(x):
+    return np.where(x > MINUS_LN_2, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
+
+
+def _log_diff_exp(x, y):
+    z = x + _log1m_exp(y - x)
+    return np.where(x == y, np.where(x < math.inf, -math.inf, math.nan), np.where(x == math.inf, x - y, z))
+
+
+@scalar_rule(ufunc="scipy.special.expit", array=_expit, points=[(0.7,), (-1.6,)])
 def expit(x):
     """Logistic function; `inv_logit` in Stan.
 
@@ -71,7 +92,7 @@ def log_expit_partials(z, x):
     return expit(-x)
 
 
-@scalar_rule(points=[(0.7,), (-1.6,)])
+@scalar_rule(array=_log1p_exp, points=[(0.7,), (-1.6,)])
 def log1p_exp(x):
     """log(1 + e^x) without overflow: the softplus function.
 
@@ -92,7 +113,7 @@ def log1p_exp_partials(z, x):
     return expit(x)
 
 
-@scalar_rule(points=[(0.3,), (-1.7,)])
+@scalar_rule(array=lambda x: np.log1p(-x), points=[(0.3,), (-1.7,)])
 def log1m(x):
     """log(1 - x), accurate for small x.
 
@@ -113,7 +134,7 @@ def log1m_partials(z, x):
     return 1.0 / (x - 1.0)
 
 
-@scalar_rule(points=[(-0.4,), (-1.7,)])
+@scalar_rule(array=_log1m_exp, points=[(-0.4,), (-1.7,)])
 def log1m_exp(x):
     """log(1 - e^x), accurate on both sides.
 
@@ -135,7 +156,7 @@ def log1m_exp_partials(z, x):
     return exp(x) / expm1(x)
 
 
-@scalar_rule(points=[(1.3, 0.4), (-0.6, -2.9)])
+@scalar_rule(array=_log_diff_exp, points=[(1.3, 0.4), (-0.6, -2.9)])
 def log_diff_exp(x, y):
     """log(e^x - e^y) without overflow.
 

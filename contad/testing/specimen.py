@@ -12,7 +12,7 @@ from contad.calls import name_of, runnable
 from contad.errors import OutputError
 from contad.functional import grad, jvp
 from contad.number import Number, is_real
-from contad.trees import Tree, array_of, elements, flatten
+from contad.trees import Tree, assembled, elements, flatten
 
 Function = Callable[..., Any]
 FORWARD = "forward"  # the name of forward mode among the engines
@@ -207,7 +207,7 @@ def filled(tree: Tree, numbers: Iterable[Any]) -> Any:
     leaves = []
     for leaf in tree.leaves:
         own = list(itertools.islice(rest, len(elements(leaf))))
-        leaves.append(array_of(own, leaf.shape) if isinstance(leaf, np.ndarray) else own[0])
+        leaves.append(assembled(own, leaf.shape) if isinstance(leaf, np.ndarray) else own[0])
     return tree.unflatten(leaves)
 
 

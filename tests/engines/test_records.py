@@ -10,7 +10,8 @@ import pytest
 
 import contad
 from contad.engines import engine, engine_names
-from contad.engines.records import CHUNK, RecordStack
+from contad.engines.records import RecordStack
+from contad.engines.stream import CHUNK
 from contad.rule import rules
 from contad.stack import THREAD, opened
 

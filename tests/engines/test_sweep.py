@@ -56,12 +56,13 @@ def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
     from contad.engines import sweep
 
     asked = []
-    monkeypatch.setattr(sweep, "cached_module", lambda name, source, depends: asked.append(depends) or compiled_sweep)
-    monkeypatch.setattr(compiled_sweep, "sweep", None, raising=False)
+    monkeypatch.setattr(sweep, "cached_module", lambda name, source, depends: asked.append(depends))
     items = list(OPERATIONS.items())
     for numbering in (items, [(items[0][0], items[1][1]), (items[1][0], items[0][1]), *items[2:]]):
         monkeypatch.setattr(sweep, "OPERATIONS", dict(numbering))
-        compiled_sweep.__wrapped__()
+        sweep.dependencies.cache_clear()
+        sweep.compiled.__wrapped__()
+    sweep.dependencies.cache_clear()
     assert asked[0] != asked[1]
     assert sorted(asked[0][:-1]) == sorted(asked[1][:-1])
 

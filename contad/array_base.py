@@ -1,0 +1,335 @@
+"""What array variables and array duals share: NumPy's semantics of views and assignment on a pair of arrays.
+
+An array of a level is its value and a companion that aliases alike: the cells of its elements in the adjoint vector
+(reverse mode), or its tangents (forward mode). A view is a parent and a NumPy operation that is applied to both.
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contad.errors import LostDerivativeError, NestingError, UnsupportedError
+from contad.number import Carrier, Number, primal
+
+View = Callable[[Any], Any]
+
+
+class Array(Carrier):
+    """An array of numbers that carry derivative information; `ArrayVar` and `ArrayDual` are its two kinds.
+
+    It has the shape, methods and assignment of an ndarray of float64. NumPy's functions and ufuncs find their rules.
+    """
+
+    __slots__ = ("_parent", "_seen", "_version", "_view")
+    kind: ClassVar[str]
+    _value: Any  # an ndarray, or an array of an outer level
+    _parent: "Array | None"  # of a view
+    _view: View | None  # what makes the view's parts from the parent's
+    _seen: Any  # the parent's value when the view was made; another one replaces it at the first assignment
+    _version: int  # of a root: counts assignments
+
+    # ---- what the two kinds provide ----------------------------------------------------------------------------------
+    def _refresh(self, parent: "Array") -> None:
+        """Make this view's parts anew from those of its parent."""
+        raise NotImplementedError
+
+    def _make_view(self, view: View, value: Any) -> "Array":
+        raise NotImplementedError
+
+    def _make_copy(self, move: View, value: Any) -> Any:
+        """The array of moved elements: `move` applied to the value gave `value`; its companion moves likewise."""
+        raise NotImplementedError
+
+    def _element(self, key: Any, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _open_for_writing(self) -> None:
+        """Before an assignment to this root: its parts may be written from here on."""
+
+    def _assign(self, key: Any, y: Any) -> None:
+        raise NotImplementedError
+
+    # ---- aliasing ----------------------------------------------------------------------------------------------------
+    def _synced(self) -> "Array":
+        """Itself, with present parts."""
+        parent = self._parent
+        if parent is not None:
+            parent._synced()
+            if parent._value is not self._seen:
+                self._refresh(parent)
+                self._seen = parent._value
+        return self
+
+    def _root(self) -> "Array":
+        x = self
+        while x._parent is not None:
+            x = x._parent
+        return x
+
+    def _moved(self, move: View) -> Any:
+        """A NumPy function that moves elements: a view where NumPy gives one, else a copy of both parts."""
+        a = self._synced()._value
+        v = move(a)
+        if isinstance(v, (list, tuple)):
+            pieces = [self._moved(lambda x, k=k: move(x)[k]) for k in range(len(v))]
+            return type(v)(pieces)
+        if not isinstance(v, (np.ndarray, Array)):
+            return self._make_copy(lambda x: np.asarray(move(x)), np.asarray(v))[()]
+        return self._make_view(move, v) if is_view(v, a) else self._make_copy(move, v)
+
+    def __getitem__(self, key: Any) -> Any:
+        a = self._synced()._value
+        key = plain_key(key)
+        v = a[key]
+        if not isinstance(v, (np.ndarray, Array)):
+            return self._element(key, v)
+        if is_view(v, a):
+            return self._make_view(lambda x: x[key], v)
+        return self._make_copy(lambda x: x[key], v)
+
+    def __setitem__(self, key: Any, y: Any) -> None:
+        self._owner.check_usable("an assignment")
+        root = self._root()
+        root._open_for_writing()
+        self._synced()
+        self._assign(plain_key(key), y)
+        root._version += 1
+
+    def _hold(self, value: Any) -> None:
+        """Make the value of this array able to hold numbers of the levels in `value`."""
+        root = self._root()
+        top = max(numbers_in(value), key=level_of, default=None)
+        objects = isinstance(root._value, np.ndarray) and root._value.dtype == object  # holds any number
+        if top is not None and top._owner.level > level_of(root._value) and not (objects and isinstance(top, Number)):
+            root._value = top._owner.writable(root._value)
+        self._synced()
+
+    # ---- attributes --------------------------------------------------------------------------------------------------
+    @property
+    def value(self) -> Any:
+        """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
+        self._owner.check_usable("value")
+        return self._synced()._value.copy()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every axis."""
+        shape: tuple[int, ...] = self._value.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._value.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        size: int = self._value.size
+        return size
+
+    @property
+    def dtype(self) -> Any:
+        """float64: arrays hold real numbers of double precision."""
+        return np.dtype(np.float64)
+
+    @property
+    def T(self) -> Any:
+        """The transpose, a view."""
+        return self._moved(np.transpose)
+
+    @property
+    def flat(self) -> Iterator[Any]:
+        """The elements in C order."""
+        return iter(self.ravel())
+
+    @property
+    def real(self) -> "Array":
+        """The array itself."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """Zeros: arrays are real."""
+        return np.zeros(self.shape)
+
+    # ---- protocols ---------------------------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"len: an {self.kind} without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError(f"iteration: an {self.kind} without axes cannot be iterated over")
+        for k in range(self.shape[0]):
+            yield self[k]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise LostDerivativeError(
+            f"np.asarray: an {self.kind} cannot become an array of floats, because its derivative would be lost; use "
+            "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, "
+            "contad.value_of(x) for a constant"
+        )
+
+    def __float__(self) -> float:
+        raise LostDerivativeError(
+            f"float: an {self.kind} cannot become a plain number, because its derivative would be lost; use x.item() "
+            "for the variable of its one element, contad.value_of(x) for a constant"
+        )
+
+    def __int__(self) -> int:
+        return int(primal(self))
+
+    def __bool__(self) -> bool:
+        return bool(primal(self))
+
+    def __index__(self) -> int:
+        raise TypeError(f"index: an {self.kind} holds real numbers, which cannot index; got shape {self.shape}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(f"pickle: an {self.kind} belongs to a stack of this process; use contad.value_of(x)")
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy()
+
+    def __contains__(self, y: Any) -> bool:
+        return bool(np.any(primal(self) == primal(y)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
+    def copy(self, order: str = "C") -> Any:
+        """A copy that can be assigned to without changing this array."""
+        return self._make_copy(lambda x: x.copy(), self._synced()._value.copy())
+
+    def item(self, *index: Any) -> Any:
+        """The one element, or the element at that (flat or full) index."""
+        if not index and self.size != 1:
+            raise ValueError(f"item: the array must have one element, got shape {self.shape}")
+        if len(index) == 1 and not isinstance(index[0], tuple):
+            return self.ravel()[index[0]]
+        return self[index[0] if len(index) == 1 else index or (0,) * self.ndim]
+
+    def tolist(self) -> Any:
+        """The elements in nested lists."""
+        return [x.tolist() if isinstance(x, Array) else x for x in self] if self.shape else self[()]
+
+    def ravel(self, order: str = "C") -> Any:
+        """The elements in one dimension, a view where NumPy gives one."""
+        return self._moved(lambda x: x.reshape(-1) if order == "C" else np.ravel(x, order))
+
+    def flatten(self, order: str = "C") -> Any:
+        """A copy of the elements in one dimension."""
+        return self.ravel(order).copy()
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The elements in another shape, a view where NumPy gives one."""
+        new = shape[0] if len(shape) == 1 else shape
+        return self._moved(lambda x: np.reshape(x, new, order=order))
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes permuted, a view."""
+        order = axes[0] if len(axes) == 1 else axes or None
+        return self._moved(lambda x: np.transpose(x, order))
+
+    def astype(self, dtype: Any, **options: Any) -> Any:
+        """A copy as float64; a plain array of the primals for an integer or boolean type, which carry no derivative."""
+        if np.dtype(dtype) == np.float64:
+            return self.copy()
+        if np.dtype(dtype).kind in "iub":
+            return primal(self).astype(dtype, **options)
+        if np.dtype(dtype) == object:
+            return elements_of(self)
+        raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
+
+    def fill(self, y: Any) -> None:
+        """Assign y to every element."""
+        self[...] = y
+
+
+def _comparison(name: str) -> Any:
+    compare = getattr(operator, name)
+
+    def method(x: Array, y: Any) -> Any:
+        return compare(primal(x), primal(y))
+
+    method.__name__ = f"__{name}__"
+    return method
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Array, f"__{_name}__", _comparison(_name))
+
+
+def is_view(v: Any, a: Any) -> bool:
+    """Whether v, made from a by a NumPy operation, shares its elements."""
+    if isinstance(v, Array):
+        return v is a or v._parent is not None
+    b = v.base
+    return v is a or (b is not None and (b is a or b is a.base))
+
+
+def plain_key(key: Any) -> Any:
+    """An index with primals in place of variables, in which plain arrays are copies: a view may use it later again."""
+    if isinstance(key, tuple):
+        return tuple(plain_key(k) for k in key)
+    if isinstance(key, (np.ndarray, list)):
+        return np.array(key) if isinstance(key, np.ndarray) or key else np.empty(0, np.intp)
+    if isinstance(key, Carrier):
+        raise TypeError(f"index: {key.kind}s are real numbers, which cannot index; use int(...) or a comparison")
+    return key
+
+
+def is_plain(x: Any) -> bool:
+    """Whether x is a float or a float array, without numbers of any level in it."""
+    return x.__class__ is float or (isinstance(x, np.ndarray) and x.dtype != object) or isinstance(x, (float, int))
+
+
+def level_of(x: Any) -> int:
+    """The number of the level that owns x; -1 for what no level owns."""
+    return x._owner.level if isinstance(x, Carrier) else -1
+
+
+def require_no_inner(x: Any, level: int) -> None:
+    """Refuse to store a number of a level opened inside the one that owns the array."""
+    if level_of(x) > level:
+        raise NestingError(
+            f"an assignment: a {x.kind} of an inner level cannot be stored in an array of an outer one; create the "
+            "array inside, with contad.zeros"
+        )
+
+
+def elements_of(x: Array) -> np.ndarray:
+    """The elements as an object array of scalar numbers (a matvar); nothing is recorded."""
+    out = np.empty(x.shape, object)
+    for k in np.ndindex(x.shape):
+        out[k] = x[k]
+    return out
+
+
+def as_objects(x: Any) -> np.ndarray:
+    """x as an object array of scalars: the elements of an array of any kind, or one number."""
+    if isinstance(x, Array):
+        return elements_of(x)
+    if isinstance(x, Number):  # NumPy would look for elements in it
+        box = np.empty((), object)
+        box[()] = x
+        return box
+    return np.asarray(x).astype(object)
+
+
+def numbers_in(x: Any) -> list[Carrier]:
+    """The numbers and arrays of levels in x: x itself, or the elements of object arrays, lists and tuples."""
+    if isinstance(x, Carrier):
+        return [x]
+    if isinstance(x, (list, tuple)):
+        return [n for item in x for n in numbers_in(item)]
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return [n for n in x.flat if isinstance(n, Carrier)]
+    return []

@@ -1,0 +1,67 @@
+"""Array rules on levels that have scalars only: one continuation of many variables, which calls the rule's vjps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.adjoints import Adjoints
+from contad.array_base import as_objects, level_of, numbers_in
+from contad.number import primal
+from contad.var import Var
+
+
+def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """The result of an array rule as an object array of variables (or one), behind one callback."""
+    values, active = [], []
+    for k, x in enumerate(args):
+        variables = as_objects(x)
+        own = [v if isinstance(v, Var) and v._owner is stack else None for v in variables.flat]
+        values.append(_values(variables, stack) if any(v is not None for v in own) else x)
+        if any(v is not None for v in own):
+            active.append((rule.argument_names[k], own))
+    z, saved = rule.evaluate(values, options)
+    results: list[list[Var]] = []
+
+    def array_chain(adj: Adjoints) -> None:
+        bars = [_array([adj[v] for v in variables], np.shape(part)) for variables, part in zip(results, _parts(z))]
+        if all(isinstance(b, (float, np.ndarray)) and not np.any(primal(b)) for b in bars):
+            return
+        z_bar = tuple(bars) if isinstance(z, tuple) else bars[0]
+        for name, own in active:
+            c = rule.pull(name, z, z_bar, values, options, saved)
+            for v, d in zip(own, as_objects(np.broadcast_to(c, np.shape(c))).flat, strict=True):
+                if v is not None:
+                    adj.add(v, d)
+
+    stack.push_callback(array_chain, 0.0)
+    for part in _parts(z):
+        results.append([stack.variable(v) for v in as_objects(part).flat])
+    shaped = [_shaped(variables, np.shape(part)) for variables, part in zip(results, _parts(z), strict=True)]
+    return tuple(shaped) if isinstance(z, tuple) else shaped[0]
+
+
+def _parts(z: Any) -> tuple[Any, ...]:
+    return z if isinstance(z, tuple) else (z,)
+
+
+def _values(variables: np.ndarray, stack: Any) -> Any:
+    return _array([v._value if isinstance(v, Var) and v._owner is stack else v for v in variables.flat], variables.shape)
+
+
+def _array(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+    """Numbers as a float, a float array, or an array of the outer level that owns some of them."""
+    if not shape:
+        return numbers[0]
+    top = max(numbers_in(numbers), key=level_of, default=None)
+    if top is None:
+        return np.array(numbers, dtype=float).reshape(shape)
+    return top._owner.adopted(_shaped(numbers, shape))
+
+
+def _shaped(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return numbers[0]
+    a = np.empty(shape, object)
+    a.reshape(-1)[:] = numbers
+    return a

@@ -1,0 +1,147 @@
+"""NumPy functions on array variables: the table that `__array_function__` looks up, and the kinds of entries.
+
+rule       an array rule: one record, with a vjp and a jvp
+movement   f on the value and f on the cells (or tangents): no record, no rule; a view where NumPy gives one
+constant   integer- or bool-valued: f on the primals, a plain result without derivative
+composite  written with other entries
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.array_base import Array, numbers_in
+from contad.errors import UnsupportedError
+from contad.number import map_numbers, primal
+from contad.rule import owner_of
+
+
+class Entry(NamedTuple):
+    """One NumPy function that contad differentiates, or evaluates as a constant."""
+
+    function: Any
+    kind: str
+    implementation: Callable[..., Any]
+    name: str
+
+
+_entries: dict[Any, Entry] = {}
+
+
+def register(entry: Entry) -> None:
+    """Put an entry into the table; a later one replaces it."""
+    _entries[entry.function] = entry
+
+
+def entry_of(function: Any) -> Entry | None:
+    """The entry of a NumPy function, if it has one."""
+    return _entries.get(function)
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every entry, in order of registration."""
+    return tuple(_entries.values())
+
+
+def exported_name(function: Any) -> str:
+    """The name that a reader would look for: np.sum, np.linalg.norm."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+# ---- kinds of entries ------------------------------------------------------------------------------------------------
+def moves(function: Any, *data: int | str, parameters: str = "") -> None:
+    """Declare that a function only moves elements; `data` are the arguments whose elements it moves.
+
+    Positions, with the name where an argument is passed by name (given by `parameters`, the function's names in
+    order). Such an argument may be an array, a number, or a list or tuple of these.
+    """
+    names = tuple(parameters.split())
+    keys = tuple(d if isinstance(d, str) else names[d] if names else d for d in data)
+
+    def implementation(*args: Any, **kwargs: Any) -> Any:
+        refuse_out(function, kwargs)
+        given: dict[Any, Any] = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
+        given |= kwargs
+        sources = {key: given[key] for key in keys if key in given}
+        others = {key: map_numbers(primal, x) for key, x in given.items() if key not in sources}
+
+        def move(values: dict[Any, Any]) -> Any:
+            merged = {key: values.get(key, others.get(key)) for key in given}
+            by_position = [x for key, x in merged.items() if isinstance(key, int)]
+            by_name = {key: x for key, x in merged.items() if isinstance(key, str)}
+            if names:  # positionally where they were, because NumPy calls some of them by position only
+                by_position = [by_name.pop(name) for name in names[: len(args)]]
+            return function(*by_position, **by_name)
+
+        return moved(exported_name(function), move, sources)
+
+    register(Entry(function, "movement", implementation, function.__name__))
+
+
+def moved(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:
+    """move(sources), performed by the level that owns the highest of the arrays and numbers in them."""
+    if len(sources) == 1:
+        ((key, x),) = sources.items()
+        if isinstance(x, Array):
+            x._owner.check_usable(name)
+            return x._moved(lambda a: move({key: a}))
+    owner = owner_of(name, numbers_in(list(sources.values())))
+    if owner is None:
+        return move(sources)
+    return owner.move(move, sources)
+
+
+def constant(*functions: Any) -> None:
+    """Declare functions whose results carry no derivative: they are evaluated on the primals."""
+    for function in functions:
+
+        def implementation(*args: Any, function: Any = function, **kwargs: Any) -> Any:
+            plain, options = map_numbers(primal, (args, kwargs))
+            return function(*plain, **options)
+
+        register(Entry(function, "constant", implementation, function.__name__))
+
+
+def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function with NumPy's signature, written with other entries, to stand for NumPy functions."""
+
+    def declare(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            register(Entry(function, "composite", implementation, function.__name__))
+        return implementation
+
+    return declare
+
+
+def refuse(function: Any, remedy: str) -> None:
+    """Declare that a function is not supported on variables, and what to do instead."""
+
+    def implementation(*args: Any, **kwargs: Any) -> Any:
+        raise UnsupportedError(f"{exported_name(function)}: not supported on variables; {remedy}")
+
+    register(Entry(function, "refused", implementation, function.__name__))
+
+
+def refuse_out(function: Any, options: dict[str, Any]) -> None:
+    """Refuse out=, and drop it where it is None."""
+    if options.pop("out", None) is not None:
+        raise UnsupportedError(
+            f"{exported_name(function)}: out= is not supported on variables; assign the result: x[...] = ..."
+        )
+
+
+# ---- NumPy's protocol ------------------------------------------------------------------------------------------------
+def array_function(self: Any, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+    """Dispatch a NumPy function that was called with an array variable to its entry."""
+    found = _entries.get(function)
+    if found is None:
+        raise UnsupportedError(
+            f"{exported_name(function)}: contad has no derivative rule for this function; write one with "
+            f"@contad.array_rule(numpy={exported_name(function)}), or use contad.value_of(x) where a constant is meant"
+        )
+    return found.implementation(*args, **kwargs)
+
+
+Array.__array_function__ = array_function  # type: ignore[attr-defined]

@@ -1,0 +1,130 @@
+"""The methods of array variables that NumPy also has as functions, and how array variables print."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.array_base import Array
+from contad.errors import UnsupportedError
+from contad.number import primal
+
+# ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
+DELEGATED = (
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "cumprod", "cumsum", "diagonal", "dot", "max", "mean",
+    "min", "nonzero", "prod", "put", "repeat", "round", "searchsorted", "squeeze", "std", "sum", "swapaxes", "take",
+    "trace", "var", "choose",
+)  # fmt: skip
+
+REFUSED = {
+    "byteswap": "arrays of variables have no bytes to swap",
+    "dump": "use contad.value_of(x).dump(file)",
+    "dumps": "use contad.value_of(x).dumps()",
+    "getfield": "arrays of variables have no fields",
+    "resize": "use np.resize(x, shape), which returns an array",
+    "setfield": "arrays of variables have no fields",
+    "setflags": "arrays of variables have no flags; use x.copy() for an array that nobody else writes to",
+    "tobytes": "use contad.value_of(x).tobytes()",
+    "tofile": "use contad.value_of(x).tofile(file)",
+    "view": "use x[...] for a view of the elements, x.copy() for a copy",
+}
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: Array, *args: Any, **options: Any) -> Any:
+        return function(self, *args, **options)
+
+    method.__doc__ = f"As np.{name} of this array."
+    return method
+
+
+def _refused(name: str, remedy: str) -> Callable[..., Any]:
+    def method(self: Array, *args: Any, **options: Any) -> Any:
+        raise UnsupportedError(f"{name}: not supported on an {self.kind}; {remedy}")
+
+    method.__doc__ = f"Refused: {remedy}."
+    return method
+
+
+# ---- methods with signatures of their own ----------------------------------------------------------------------------
+def clip(self: Array, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+    """As np.clip of this array."""
+    return np.clip(self, min, max, out, **options)
+
+
+def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    """As np.compress of this array."""
+    return np.compress(condition, self, axis, out=out)
+
+
+def conj(self: Array) -> Array:
+    """The array itself, which is real."""
+    return self
+
+
+def sort(self: Array, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+    """Sort the elements in place along an axis."""
+    self[...] = np.sort(self, axis, kind, order, stable=stable)
+
+
+def partition(self: Array, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+    """Rearrange the elements in place along an axis, with the kth smallest in its place."""
+    self[...] = np.partition(self, kth, axis, kind, order)
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------------
+def matrix_transpose(self: Array) -> Any:
+    """The last two axes exchanged, a view."""
+    if self.ndim < 2:
+        raise ValueError(f"mT: the array must have two or more axes, got shape {self.shape}")
+    return np.swapaxes(self, -1, -2)
+
+
+def itemsize(self: Array) -> int:
+    """Bytes of one value."""
+    return 8
+
+
+def nbytes(self: Array) -> int:
+    """Bytes of the values."""
+    return 8 * self.size
+
+
+def text(self: Array) -> str:
+    """ArrayVar([1. 2.], index=3): the kind, the values as NumPy abbreviates them, and the first cell."""
+    name = type(self).__name__
+    values = np.array2string(np.asarray(primal(self)), prefix=f"{name}(")
+    index = getattr(self, "index", None)
+    return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
+
+
+def missing(self: Array, name: str) -> Any:
+    """Refuse an attribute that array variables lack, naming NumPy's function if there is one."""
+    if not name.startswith("_"):
+        if callable(getattr(np, name, None)):
+            raise AttributeError(f"an {self.kind} has no method {name!r}, as ndarrays have none; use np.{name}(x)")
+        if hasattr(np.ndarray, name):
+            raise AttributeError(
+                f"an {self.kind} has no attribute {name!r}; use contad.value_of(x).{name} for a constant"
+            )
+    raise AttributeError(f"an {self.kind} has no attribute {name!r}")
+
+
+def _install() -> None:
+    methods: dict[str, Callable[..., Any]] = {name: _delegated(name) for name in DELEGATED}
+    methods |= {name: _refused(name, remedy) for name, remedy in REFUSED.items()}
+    methods |= {
+        "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,
+        "__repr__": text, "__str__": text, "__getattr__": missing,
+    }  # fmt: skip
+    for name, method in methods.items():
+        if method.__name__ == "method":
+            method.__name__, method.__qualname__ = name, f"Array.{name}"
+        setattr(Array, name, method)
+    for name, read in (("mT", matrix_transpose), ("itemsize", itemsize), ("nbytes", nbytes)):
+        setattr(Array, name, property(read))
+
+
+_install()

@@ -1,0 +1,137 @@
+"""NumPy's ufunc protocol and Python's operators on arrays of variables and duals."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import contad.array_methods  # noqa: F401  (installs the methods of ndarrays)
+from contad.array_base import Array
+from contad.array_functions import entry_of
+from contad.errors import LostDerivativeError, UnsupportedError
+from contad.number import map_numbers, primal
+from contad.protocols import CONSTANTS, exported_name, general_methods
+from contad.rule import ScalarRule, rule_of_ufunc, rules
+
+# ufunc.reduce and ufunc.accumulate of these are functions of their own
+_REDUCTIONS = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
+}  # fmt: skip
+_ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+Implement = Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
+
+
+def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Dispatch a ufunc that was called with an array variable."""
+    out = options.pop("out", None)
+    if method == "__call__" and not options:
+        if out is not None:
+            return _assigned(ufunc, out, ufunc(*inputs))
+        return _called(ufunc, inputs)
+    name = exported_name(ufunc)
+    if options.pop("where", True) is not True:
+        raise UnsupportedError(f"{name}: where= is not supported on variables; use np.where on the result")
+    for option in ("dtype", "initial", "casting", "order", "subok"):
+        if options.get(option) is None or options.get(option) is np._NoValue:  # type: ignore[attr-defined]
+            options.pop(option, None)
+    if method == "__call__" and not options:
+        return _called(ufunc, inputs) if out is None else _assigned(ufunc, out, ufunc(*inputs))
+    if method == "at" and not options:
+        return _at(ufunc, *inputs)
+    if method == "outer" and not options:
+        a, b = inputs
+        return ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
+    table: dict[Any, Any] = {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, {})
+    if ufunc in table and set(options) <= {"axis", "keepdims"}:
+        result = table[ufunc](*inputs, **({"axis": 0} | options))
+        return result if out is None else _assigned(ufunc, out, result)
+    more = f" with {', '.join(f'{key}=' for key in options)}" if options else ""
+    raise UnsupportedError(
+        f"{name}{'' if method == '__call__' else '.' + method}{more}: not supported on variables; call {name} and "
+        "combine the results"
+    )
+
+
+def _called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+    rule = rule_of_ufunc(ufunc)
+    if rule is not None:
+        return rule(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+    if ufunc is np.positive:
+        return inputs[0].copy()
+    if ufunc is np.divmod:
+        return inputs[0] // inputs[1], inputs[0] % inputs[1]
+    if ufunc in CONSTANTS:
+        return ufunc(*(map_numbers(primal, x) for x in inputs))
+    entry = entry_of(ufunc)
+    if entry is not None:
+        return entry.implementation(*inputs)
+    name = exported_name(ufunc)
+    raise UnsupportedError(
+        f"{name}: contad has no derivative rule for this ufunc; write one with "
+        f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(x) where a constant is meant"
+    )
+
+
+def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
+    """The result written into out=."""
+    (target,) = out if isinstance(out, tuple) else (out,)
+    if not isinstance(target, Array):
+        raise LostDerivativeError(
+            f"{exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); write "
+            "a = a + x, or create a with contad.zeros"
+        )
+    if np.shape(result) != target.shape:
+        raise ValueError(f"{exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
+    target[...] = result
+    return target
+
+
+def _at(ufunc: Any, a: Any, indices: Any, *b: Any) -> None:
+    """ufunc.at: one element after the other, so that repeated indices accumulate."""
+    if not isinstance(a, Array):
+        raise LostDerivativeError(
+            f"{exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
+        )
+    positions = np.arange(a.size).reshape(a.shape)[indices]
+    others = [np.broadcast_to(y, positions.shape) for y in b]
+    for k in np.ndindex(positions.shape):
+        index = np.unravel_index(positions[k], a.shape)
+        a[index] = ufunc(a[index], *(y[k] for y in others))
+
+
+def _in_place(operator: str) -> Callable[[Any, Any], Any]:
+    name = f"__{operator}__"
+
+    def method(self: Any, other: Any) -> Any:
+        result = getattr(self, name)(other)
+        if result is NotImplemented:
+            return result
+        if np.shape(result) != self.shape:
+            raise ValueError(
+                f"{operator} in place: the result must have the shape of the array, {self.shape}, got {np.shape(result)}"
+            )
+        self[...] = result
+        return self
+
+    return method
+
+
+def install_arrays(cls: type[Any], implement: Implement) -> None:
+    """Give a class of arrays the operator methods of every rule that has an operator, and those in place."""
+    for rule in rules():
+        if rule.operator is not None:
+            method, reflected = implement(rule)
+            setattr(cls, f"__{rule.operator}__", method)
+            if reflected is not None:
+                setattr(cls, f"__r{rule.operator}__", reflected)
+                setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
+
+
+install_arrays(Array, general_methods)
+Array.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Array.__matmul__ = lambda self, other: np.matmul(self, other)  # type: ignore[attr-defined]
+Array.__rmatmul__ = lambda self, other: np.matmul(other, self)  # type: ignore[attr-defined]
+Array.__pos__ = lambda self: self.copy()  # type: ignore[attr-defined]
+Array.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore[attr-defined]
+Array.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore[attr-defined]

@@ -1,0 +1,357 @@
+"""How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
+
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from contad.array_base import Array, is_plain
+from contad.engines.array_var import ArrayVar, affine, is_own
+from contad.engines.kernels import two_axes
+from contad.engines.pullbacks import ElementwisePullback, Pullback
+from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, X_NUMBER, Y_NUMBER, operation_code
+from contad.number import Number
+from contad.ops import multiply
+from contad.rule import ScalarRule
+
+Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
+
+
+def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
+    """The variables of a stack among arguments, as operands, and the values of all arguments."""
+    operands: list[Operand] = []
+    values: list[Any] = []
+    for k, x in enumerate(args):
+        if is_own(x, stack):
+            y = x.operand() if isinstance(x, ArrayVar) else x
+            if y.__class__ is ArrayVar or isinstance(y, Number):
+                operands.append((k, y._index, np.shape(y._value)))
+                y = y._value
+            values.append(y)
+        elif isinstance(x, (list, tuple, int, np.generic)):
+            a = np.asarray(x)
+            values.append(float(a) if a.ndim == 0 else a.astype(np.float64))
+        elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
+            values.append(x.astype(np.float64))
+        else:
+            values.append(x)
+    return operands, values
+
+
+# ---- scalar rules on arrays ------------------------------------------------------------------------------------------
+def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
+    """Record a scalar rule on arrays, with NumPy's broadcasting."""
+    if ArrayVar not in rule.methods:
+        rule.methods[ArrayVar], reflected = implement_rule(rule)
+        if reflected is not None:
+            rule.reflected[ArrayVar] = reflected
+    operands, values = taken(stack, args)
+    if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
+        return stack.writable(rule(*values))
+    if not all(is_plain(v) for v in values):
+        return _by_pullback(stack, rule, operands, values, rule(*values))
+    shape = np.broadcast_shapes(*(np.shape(v) for v in values))
+    n = int(np.prod(shape))
+    first = stack.room(n)
+    z = stack.buffers.values[first : first + n].reshape(shape)
+    rule.array_value(*values, out=z)
+    if n == 0:
+        return stack.pushed(0, 0, 0, z)
+    active = ["c"] * rule.arity
+    for k, _, _ in operands:
+        active[k] = "v"
+    code = operation_code(rule, "".join(active))
+    if code is not None:
+        return _by_kernel(stack, rule, code, operands, values, z)
+    return _by_stored_partials(stack, rule, operands, values, z)
+
+
+def _by_kernel(
+    stack: Any, rule: ScalarRule, code: int, operands: list[Operand], values: list[Any], z: np.ndarray
+) -> Any:
+    cells: dict[int, int] = {k: cell for k, cell, _ in operands}
+    fields = []
+    contiguous = True
+    for k, v in enumerate(values):
+        if k in cells:
+            fields.append(cells[k])
+        else:
+            fields.append(stack.push_constant(np.asarray(v)))
+        contiguous = contiguous and np.shape(v) == z.shape
+    if contiguous:
+        return stack.pushed(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
+    strides = [_strides(z.shape, z.shape), *(_strides(np.shape(v), z.shape) for v in values)]
+    if rule.arity == 1:
+        strides.append((0,) * z.ndim)
+        fields.append(0)
+    axes = two_axes(z.shape, *strides)
+    if axes is None:
+        return _by_pullback(stack, rule, operands, values, z)
+    return _pushed_strided(stack, code, axes, fields, z)
+
+
+def _pushed_strided(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+    """A record with two axes: outer, inner, then two strides of z, x and y."""
+    outer, inner, *steps = axes
+    slot = stack.push_shape(
+        (stack.top, outer, inner, *steps[:2], fields[0], *steps[2:4], fields[1], *steps[4:6])
+    )
+    return stack.pushed(code + STRIDED, slot, 0, z)
+
+
+def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a contiguous array of that shape over the axes of what it is broadcast to."""
+    steps: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        steps.append(0 if n == 1 else step)
+        step *= n
+    return (0,) * (len(broadcast) - len(shape)) + tuple(reversed(steps))
+
+
+def _by_stored_partials(
+    stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray
+) -> Any:
+    """Partials evaluated now and kept as constants: a record for each active argument, the first with the cells."""
+    axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
+    if None in axes:
+        return _by_pullback(stack, rule, operands, values, z)
+    first = stack.top
+    result = None
+    for (k, cell, _), found in zip(operands, axes, strict=True):
+        at, p = stack.new_constant(z.shape)
+        p[...] = rule.array_partial(k)(z, *values)
+        assert found is not None
+        outer, inner, *steps = found
+        slot = stack.push_shape((first, outer, inner, *steps[:2], cell, *steps[2:4], at, *steps[4:6]))
+        if result is None:
+            result = stack.pushed(LINEAR + STRIDED, slot, 0, z)
+        else:
+            stack.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+    return result
+
+
+def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: Any) -> Any:
+    kept = [stack.keep(v) if isinstance(v, np.ndarray) and not _is_slab(v, k, operands) else v
+            for k, v in enumerate(values)]  # fmt: skip
+    return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
+
+
+def _is_slab(v: Any, k: int, operands: list[Operand]) -> bool:
+    return any(k == position for position, _, _ in operands) or v.dtype == object
+
+
+# ---- array rules -----------------------------------------------------------------------------------------------------
+def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Record an array rule."""
+    operands, values = taken(stack, args)
+    if not operands:
+        z = rule(*values, **options)
+        return tuple(map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
+    compiled = LOOPS.get(rule.name)
+    if compiled is not None and all(is_plain(v) for v in values):
+        result = compiled(stack, rule, operands, values, options)
+        if result is not None:
+            return result
+    active = {k for k, _, _ in operands}
+    views = [read_only(v) if k in active else v for k, v in enumerate(values)]
+    z, saved = rule.evaluate(views, options)
+    needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
+    kept = [
+        stack.keep(v)
+        if k not in active and isinstance(v, np.ndarray) and v.dtype != object and rule.argument_names[k] in needed
+        else v
+        for k, v in enumerate(views)
+    ]
+    return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z)
+
+
+def push_continuation(stack: Any, continuation: Any, z: Any) -> Any:
+    """A pullback with its result: an array, a number, or a tuple of them."""
+    zs = z if isinstance(z, tuple) else (z,)
+    sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
+    first = stack.room(sum(sizes))
+    results: list[Any] = []
+    parts: list[Any] = []
+    cell = first
+    for v, n in zip(zs, sizes, strict=True):
+        if isinstance(v, np.ndarray) and v.dtype != object:
+            slab = stack.buffers.values[cell : cell + n].reshape(v.shape)
+            slab[...] = v
+            results.append(affine(stack, slab, cell) if v.ndim and n else v)
+            v = slab if v.ndim else float(v)
+        elif isinstance(v, (np.ndarray, Array)):
+            v = stack.outer_array(cell, v)
+            results.append(affine(stack, v, cell))
+        if not isinstance(v, (np.ndarray, Array)):
+            v = v if isinstance(v, Number) else float(v)
+            if isinstance(v, Number):
+                stack.outer_values[cell] = v
+            stack.buffers.values[cell] = v if v.__class__ is float else 0.0
+            if len(results) == len(parts):
+                results.append(stack.element(v, cell))
+            else:
+                results[-1] = stack.element(v, cell)
+        parts.append((cell, n, getattr(v, "shape", ()), v))
+        cell += n
+    continuation.results = parts
+    continuation.is_tuple = isinstance(z, tuple)
+    if any(not is_plain(v) for v in continuation.values):
+        stack.mixed_arrays = True
+    stack.callbacks.append(continuation)
+    n = cell - first
+    slot = len(stack.callbacks) - 1
+    stack.top = first + n
+    stack.push((-(PULLBACK + CELLS * n), slot, 0, 0.0))
+    if stack.top > stack.limit:
+        stack.flush()
+    return tuple(results) if isinstance(z, tuple) else results[0]
+
+
+def read_only(v: Any) -> Any:
+    """A view that nobody can write through."""
+    if isinstance(v, np.ndarray):
+        v = v.view()
+        v.flags.writeable = False
+    return v
+
+
+# ---- array rules that are loops: sums and dot products are kernels with a stride of 0 for the result -----------------
+def _sum(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
+    a = values[0]
+    if not isinstance(a, np.ndarray) or not a.size:
+        return None
+    axis = options.get("axis")
+    axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    reduced = {k % a.ndim if -a.ndim <= k < a.ndim else k for k in axes}
+    z = np.asarray(rule(*values, **options))
+    steps: list[int] = []
+    step = 1
+    for k in reversed(range(a.ndim)):
+        steps.append(0 if k in reduced else step)
+        step *= 1 if k in reduced else a.shape[k]
+    found = two_axes(a.shape, tuple(reversed(steps)), _strides(a.shape, a.shape), (0,) * a.ndim)
+    if found is None:
+        return None
+    coefficient = 0 if rule.name == "sum" else stack.push_constant(np.array(z.size / a.size))
+    return _pushed_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
+
+
+def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
+    a, b = values
+    if np.ndim(a) != 1 or np.ndim(b) != 1 or a.shape != b.shape or not a.size:
+        return None
+    z = np.asarray(rule(a, b, **options))
+    cells = {k: cell for k, cell, _ in operands}
+    code = operation_code(multiply, "".join("v" if k in cells else "c" for k in (0, 1)))
+    assert code is not None
+    fields = [cells[k] if k in cells else stack.push_constant(v) for k, v in enumerate(values)]
+    return _pushed_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
+
+
+def _pushed_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+    first = stack.room(z.size)
+    slab = stack.buffers.values[first : first + z.size].reshape(z.shape)
+    slab[...] = z
+    result = _pushed_strided(stack, code, axes, fields, slab)
+    return result if z.ndim else stack.element(float(z), first)
+
+
+LOOPS: dict[str, Callable[..., Any]] = {"sum": _sum, "mean": _sum, "dot": _dot, "matmul": _dot}
+
+
+# ---- methods of array variables --------------------------------------------------------------------------------------
+def implement_rule(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """A rule on array variables: fast where the operands are affine and of one shape, else the general way."""
+    ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
+    if rule.arity > 2 or ufunc is None:
+        return lambda *args: rule.general(args), (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
+    return _unary(rule, ufunc) if rule.arity == 1 else _binary(rule, ufunc)
+
+
+def implement_operator(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The same as a method of an operator, which leaves foreign operands to the other side."""
+    method, reflected = implement_rule(rule)
+    rule.methods[ArrayVar] = method
+    if reflected is not None:
+        rule.reflected[ArrayVar] = reflected
+    return method, reflected
+
+
+def _unary(rule: ScalarRule, ufunc: Any) -> tuple[Callable[..., Any], None]:
+    code = operation_code(rule, "v")
+
+    def method(a: Any) -> Any:
+        s = a._owner
+        i = a._index
+        x = a._value
+        if i > 0 and x.__class__ is np.ndarray and s.thread == get_ident():
+            first = s.top
+            n = x.size
+            if first + n > s.capacity:
+                s.room(n)
+            z = s.buffers.values[first : first + n]
+            if x.ndim != 1:
+                z = z.reshape(x.shape)
+            ufunc(x, z)
+            return s.pushed(code, i, 0, z)
+        return rule.general((a,))
+
+    return method, None
+
+
+def _binary(rule: ScalarRule, ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    both, left, right = (operation_code(rule, active) for active in ("vv", "vc", "cv"))
+    assert left is not None and right is not None
+    left += Y_NUMBER
+    right += X_NUMBER
+    general = rule.operate if rule.operator else lambda x, y: rule.general((x, y))
+
+    def method(a: Any, b: Any) -> Any:
+        i = a._index
+        x = a._value
+        s = a._owner
+        if i > 0 and x.__class__ is np.ndarray and s.thread == get_ident():
+            kind = b.__class__
+            if kind is ArrayVar:
+                j = b._index
+                y = b._value
+                if j <= 0 or b._owner is not s or y.__class__ is not np.ndarray or x.shape != y.shape:
+                    return general(a, b)
+                code = both
+            elif kind is float or kind is int:
+                y = j = float(b)
+                code = left
+            else:
+                return general(a, b)
+            first = s.top
+            n = x.size
+            if first + n > s.capacity:
+                s.room(n)
+            z = s.buffers.values[first : first + n]
+            if x.ndim != 1:
+                z = z.reshape(x.shape)
+            ufunc(x, y, z)
+            return s.pushed(code, i, j, z)
+        return general(a, b)
+
+    def reflected(b: Any, a: Any) -> Any:
+        kind = a.__class__
+        j = b._index
+        y = b._value
+        s = b._owner
+        if (kind is float or kind is int) and j > 0 and y.__class__ is np.ndarray and s.thread == get_ident():
+            x = float(a)
+            first = s.top
+            n = y.size
+            if first + n > s.capacity:
+                s.room(n)
+            z = s.buffers.values[first : first + n]
+            if y.ndim != 1:
+                z = z.reshape(y.shape)
+            ufunc(x, y, z)
+            return s.pushed(right, x, j, z)
+        return general(a, b)
+
+    return method, reflected

@@ -1,0 +1,77 @@
+"""The sweep over records of arrays on numbers of outer levels, by the same rule bodies as the kernels."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.adjoints import Adjoints
+from contad.engines.sweep import CALLBACK, CELLS, CODES, FORMS, GATHER, INPUT, LINEAR, OPERATIONS, PULLBACK, STRIDED
+from contad.number import scale
+
+
+def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
+    """Propagate the adjoints of one array record, whose last cell is k; returns the number of its own cells."""
+    buffers = stack.buffers
+    head, x, y = buffers.records[row].tolist()
+    code, form, n = int(-head) % CODES, int(-head) % CELLS // CODES, int(-head) // CELLS
+    first = k - n + 1
+    if form == STRIDED // CODES:
+        shape = buffers.shapes[int(x) : int(x) + 11].tolist()
+    else:
+        shape = list(FORMS[11 * form : 11 * form + 11])
+        shape[0], shape[2] = first, n
+        shape[5] = shape[5] if form == 1 else int(x)
+        shape[8] = shape[8] if form == 2 else int(y)
+    z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
+    if code == INPUT or z0 > top:
+        return n
+    if code == CALLBACK:
+        stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
+        return n
+    live = adjoints.live(slice(z0, z0 + n) if form < 3 else _cells(z0, z_outer, z_inner, outer, inner))
+    if not live.any():
+        return n
+    if code == PULLBACK:
+        stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
+        return n
+    if code == GATHER:
+        source = buffers.shapes[int(x) : int(x) + n][live]
+        adjoints.add(source, adjoints[first + np.flatnonzero(live)])
+        return n
+    cells = [
+        _cells(*numbers, outer, inner)
+        for numbers in ((z0, z_outer, z_inner), (x0, x_outer, x_inner), (y0, y_outer, y_inner))
+    ]
+    z_bar = adjoints[cells[0]]
+    live = np.reshape(live, (outer, inner))
+    if code == LINEAR:
+        _accumulate(adjoints, cells[1], (x_outer, x_inner), scale(z_bar, buffers.constants[cells[2]]), live)
+        return n
+    rule, active = OPERATIONS[code]
+    numbers = {1: x, 2: y}
+    values = [
+        numbers[form] if form == at + 1 else (buffers.values if kind == "v" else buffers.constants)[cells[at + 1]]
+        for at, kind in enumerate(active)
+    ]
+    z = buffers.values[cells[0]]
+    for at, kind in enumerate(active):
+        if kind == "v":
+            c = scale(z_bar, rule.array_partial(at)(z, *values))
+            _accumulate(adjoints, cells[at + 1], ((x_outer, x_inner), (y_outer, y_inner))[at], c, live)
+    return n
+
+
+def _cells(start: int, outer_step: int, inner_step: int, outer: int, inner: int) -> np.ndarray:
+    return start + np.add.outer(np.arange(outer) * outer_step, np.arange(inner) * inner_step)
+
+
+def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any, live: np.ndarray) -> None:
+    """Add to cells that repeat along the axes whose step is 0; dead elements, plain zeros, add nothing."""
+    if not live.all():
+        c = np.where(live, c, 0.0)
+    for axis, step in enumerate(steps):
+        if step == 0 and cells.shape[axis] > 1:
+            cells = cells.take([0], axis)
+            c = np.sum(c, axis=axis, keepdims=True)
+            live = live.any(axis=axis, keepdims=True)
+    adjoints.add_live(cells, c, live)

@@ -1,0 +1,120 @@
+"""The continuations of array operations that run in Python: they evaluate a rule's vjp and accumulate."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.adjoints import Adjoints
+from contad.array_base import is_plain
+from contad.arguments import fail
+from contad.number import Number, scale
+
+
+class Continuation:
+    """What a result needs to pass its adjoint on: `operands` are (position, first cell, shape)."""
+
+    __slots__ = ("is_tuple", "operands", "results", "rule", "values")
+
+    def __init__(self, rule: Any, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Any]) -> None:
+        self.rule = rule
+        self.operands = operands
+        self.values = values
+        self.results: list[tuple[int, int, tuple[int, ...], Any]] = []  # first cell, size, shape, value
+        self.is_tuple = False
+
+    @property
+    def name(self) -> str:
+        """The rule's."""
+        name: str = self.rule.name
+        return name
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The first cells of the operands."""
+        return tuple(cell for _, cell, _ in self.operands)
+
+    def adjoints_of_results(self, cells: Any) -> Any:
+        """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
+        found = tuple(_block(cells, first, n, shape) for first, n, shape, _ in self.results)
+        return found if self.is_tuple else found[0]
+
+    def values_of_results(self) -> Any:
+        """z, as the rule gave it."""
+        found = tuple(value for *_, value in self.results)
+        return found if self.is_tuple else found[0]
+
+
+class Pullback(Continuation):
+    """The continuation of an array rule."""
+
+    __slots__ = ("options", "saved")
+
+    def __init__(self, rule: Any, operands: Any, values: Any, options: dict[str, Any], saved: Any) -> None:
+        super().__init__(rule, operands, values)
+        self.options = options
+        self.saved = saved
+
+    def __call__(self, adj: Adjoints) -> None:
+        z_bar = self.adjoints_of_results(adj.cells)
+        z = self.values_of_results()
+        for k, cell, shape in self.operands:
+            name = self.rule.argument_names[k]
+            c = self.rule.pull(name, z, z_bar, self.values, self.options, self.saved)
+            if np.shape(c) != shape:
+                fail(f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c))
+            accumulate(adj, cell, shape, c)
+
+
+class ElementwisePullback(Continuation):
+    """The continuation of a scalar rule on arrays where no kernel does it."""
+
+    __slots__ = ()
+
+    def __call__(self, adj: Adjoints) -> None:
+        z_bar = self.adjoints_of_results(adj.cells)
+        z = self.values_of_results()
+        first, n, z_shape, _ = self.results[0]
+        live = None if isinstance(adj.cells, np.ndarray) else adj.cells.live(slice(first, first + n)).reshape(z_shape)
+        for k, cell, shape in self.operands:
+            c = scale(z_bar, self.rule.array_partial(k)(z, *self.values))
+            if live is None or live.all():
+                accumulate(adj, cell, shape, unbroadcast(c, shape))
+            else:  # dead elements of an outer level: their derivatives would be those of 0 times the partial
+                c = unbroadcast(np.where(live, c, 0.0), shape)
+                cells = np.arange(cell, cell + int(np.prod(shape))).reshape(shape)
+                adj.cells.add_live(cells, c, unbroadcast(live.astype(int), shape) > 0)
+
+
+def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Any) -> None:
+    """Add a cotangent to the adjoints of a block of cells."""
+    n = int(np.prod(shape))
+    if isinstance(adj.cells, np.ndarray):
+        if is_plain(c):
+            block = adj.cells[cell : cell + n].reshape(shape)
+            block += c
+            return
+        adj.cells = adj._stack.numbers_of(adj.cells)
+    if not shape:
+        adj.cells[cell] = adj.cells[cell] + c
+    else:
+        adj.cells.add(np.arange(cell, cell + n), np.reshape(c, (n,)))
+
+
+def unbroadcast(c: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the axes along which an operand of that shape was broadcast."""
+    if np.shape(c) == shape:
+        return c
+    lead = c.ndim - len(shape)
+    axes = (*range(lead), *(k + lead for k, n in enumerate(shape) if n == 1 and c.shape[k + lead] != 1))
+    return np.reshape(np.sum(c, axis=axes), shape) if shape else np.sum(c)
+
+
+def _block(cells: Any, first: int, n: int, shape: tuple[int, ...]) -> Any:
+    if not shape:
+        d = cells[first]
+        return d if isinstance(d, Number) else float(d)
+    block = np.reshape(cells[first : first + n], shape)
+    if isinstance(block, np.ndarray):
+        block.flags.writeable = False
+    return block

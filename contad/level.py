@@ -1,0 +1,82 @@
+"""Levels of differentiation: who owns a number, and who performs an operation on numbers of several levels.
+
+Every gradient or jvp call opens a level with a number from one global counter; the highest level among the operands
+owns an operation. A level that has no arrays of its own works on object arrays of its scalars.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from contad.array_base import as_objects
+from contad.errors import OtherThreadError, StaleVariableError
+
+_next_level = itertools.count(1).__next__
+
+
+class Level:
+    """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation."""
+
+    __slots__ = ("level", "thread", "ended")
+
+    def __init__(self, level: int | None = None) -> None:
+        self.level = _next_level() if level is None else level
+        self.thread = get_ident()
+        self.ended: str | None = None  # why numbers of this level are stale
+
+    def check_usable(self, function: str) -> None:
+        """Refuse numbers of this level where it has ended, or on another thread."""
+        if self.ended is not None:
+            raise StaleVariableError(f"{function}: this variable is stale: {self.ended}; return what you need instead")
+        if self.thread != get_ident():
+            raise OtherThreadError(
+                f"{function}: this variable belongs to another thread's stack; pass numbers, contad.value_of(v), "
+                "between threads"
+            )
+
+    def apply(self, rule: Any, args: Sequence[Any]) -> Any:
+        """Perform an operation of which this level owns at least one argument."""
+        raise NotImplementedError
+
+    def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
+        """Perform a scalar rule on arrays: as an object array of scalars, where a level has no arrays of its own."""
+        return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
+
+    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """Perform an array rule of which this level owns at least one argument, or an element of one."""
+        raise NotImplementedError
+
+    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+        """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
+        return move({key: _objects_in(x) for key, x in sources.items()})
+
+    def writable(self, value: Any) -> Any:
+        """An array with these constant values to which numbers of this level can be assigned."""
+        return as_objects(value).copy()
+
+    def adopted(self, values: np.ndarray) -> Any:
+        """An object array with numbers of this level as an array of it."""
+        return values
+
+    def constant_result(self, z: Any) -> Any:
+        """The result of an operation on arrays of this level that are all constants."""
+        return z
+
+    def array_variable(self, value: Any) -> Any:
+        """An array of independent variables with these values."""
+        values = as_objects(value)
+        variables = np.empty(values.shape, object)
+        for k in np.ndindex(values.shape):
+            variables[k] = self.variable(values[k])
+        return variables
+
+    def variable(self, value: Any) -> Any:
+        """A new independent variable with this value."""
+        raise NotImplementedError
+
+
+def _objects_in(x: Any) -> Any:
+    return type(x)(map(_objects_in, x)) if isinstance(x, (list, tuple)) else as_objects(x)

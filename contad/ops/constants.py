@@ -1,0 +1,61 @@
+"""NumPy functions whose results carry no derivative: positions, counts, truth values, types and text."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.array_functions import constant, implements, refuse
+from contad.errors import UnsupportedError
+from contad.number import Carrier, map_numbers, primal
+
+constant(
+    # positions
+    np.argmax, np.argmin, np.nanargmax, np.nanargmin, np.argsort, np.argpartition, np.argwhere, np.nonzero,
+    np.flatnonzero, np.searchsorted, np.digitize, np.lexsort, np.diag_indices_from, np.tril_indices_from,
+    np.triu_indices_from,
+    # counts and shapes
+    np.count_nonzero, np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.common_type, np.min_scalar_type,
+    # truth values
+    np.any, np.all, np.isclose, np.allclose, np.array_equal, np.array_equiv, np.isin, np.isneginf, np.isposinf,
+    np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj, np.may_share_memory, np.shares_memory,
+    # text
+    np.array_str, np.array_repr, np.array2string,
+)  # fmt: skip
+
+
+@implements(np.real, np.real_if_close)
+def real(val: Any, tol: float = 100.0) -> Any:
+    """The array itself: arrays are real."""
+    return val
+
+
+@implements(np.imag)
+def imag(val: Any) -> Any:
+    """Zeros: arrays are real."""
+    return np.zeros(val.shape)
+
+
+# ---- histograms ------------------------------------------------------------------------------------------------------
+@implements(np.bincount)
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """Counts of integers; weights must be constants."""
+    if weights is not None:
+        raise UnsupportedError(
+            "np.bincount: weights= is not supported on variables; assign sums: z[k] = np.sum(weights[x == k])"
+        )
+    return np.bincount(primal(x), None, minlength)
+
+
+@implements(np.histogram)
+def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+    """Counts in given bins. The bins must be constants: edges that are found from the elements depend on them."""
+    if weights is not None:
+        raise UnsupportedError("np.histogram: weights= is not supported on variables")
+    if (np.ndim(bins) == 0 and range is None) or isinstance(bins, Carrier):
+        raise UnsupportedError("np.histogram: bins must be constant edges on variables, or range= be given, because "
+                               "edges found from the elements would lose their derivative")  # fmt: skip
+    return np.histogram(primal(a), map_numbers(primal, bins), range, density)
+
+
+for _function in (np.histogram2d, np.histogramdd, np.histogram_bin_edges):
+    refuse(_function, "use contad.value_of(x) where constants are meant")

@@ -1,0 +1,118 @@
+"""Shapes and masks of cotangents: what reductions, products and accumulations have in common.
+
+These functions run on plain arrays, on object arrays of scalar variables and on array variables of outer levels.
+"""
+
+import math
+
+import numpy as np
+
+from contad.number import map_numbers, primal
+
+TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
+
+
+def plain(x):
+    """The primals of x as a float or an array of floats."""
+    return map_numbers(primal, x)
+
+
+def all_finite(x):
+    """Whether no primal of x is infinite or nan.
+
+    >>> all_finite(np.array([1.0, 2.0])), all_finite(np.array([1.0, np.inf]))
+    (True, False)
+    """
+    return bool(np.isfinite(plain(x)).all())
+
+
+def in_range(z):
+    """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
+    v = np.abs(plain(z))
+    return bool(((v >= TINY) & (v < np.inf)).all())
+
+
+def scaled(d, p):
+    """d p, in which a zero d masks a non-finite partial p: dead code never makes a nan.
+
+    Only the partial is masked, so that the derivative of d is kept on outer levels.
+
+    >>> scaled(np.array([0.0, 2.0]), np.array([np.inf, 3.0]))
+    array([0., 6.])
+    """
+    v = plain(p)
+    finite = np.isfinite(v)
+    if finite.all():
+        return d * p
+    dead = (plain(d) == 0.0) & ~finite
+    return d * np.where(dead, 0.0, p)
+
+
+def reduced_axes(ndim, axis):
+    """The axes that a reduction removes, as a tuple of positions."""
+    return tuple(range(ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, ndim)
+
+
+def kept_shape(shape, axis):
+    """The shape of a reduction with keepdims=True.
+
+    >>> kept_shape((2, 3, 4), (0, -1))
+    (1, 3, 1)
+    """
+    axes = reduced_axes(len(shape), axis)
+    return tuple(1 if k in axes else n for k, n in enumerate(shape))
+
+
+def spread(z_bar, shape, axis):
+    """The cotangent of a sum, for each of its terms: z_bar repeated along the axes that were reduced.
+
+    >>> spread(np.array([1.0, 2.0]), (2, 3), 1)
+    array([[1., 1., 1.],
+           [2., 2., 2.]])
+    """
+    return np.broadcast_to(np.reshape(z_bar, kept_shape(shape, axis)), shape)
+
+
+def folded(x, shape):
+    """The transpose of broadcasting `shape` to that of x: sums over the axes that were repeated.
+
+    >>> folded(np.ones((2, 3)), (3,))
+    array([2., 2., 2.])
+    """
+    new = np.ndim(x) - len(shape)
+    axes = tuple(k for k, n in enumerate(np.shape(x)) if k < new or (shape[k - new] == 1 and n != 1))
+    if axes:
+        x = np.sum(x, axis=axes, keepdims=True)
+    return np.reshape(x, shape) if np.shape(x) != tuple(shape) else x
+
+
+def lanes(a, axis):
+    """a with the reduced axes moved to the end and merged into one."""
+    axes = reduced_axes(np.ndim(a), axis)
+    last = tuple(range(np.ndim(a) - len(axes), np.ndim(a)))
+    moved = np.moveaxis(a, axes, last) if axes != last else a
+    n = math.prod(moved.shape[k] for k in last)
+    return np.reshape(moved, (*moved.shape[: moved.ndim - len(axes)], n))
+
+
+def from_lanes(rows, shape, axis):
+    """The inverse of `lanes`, for an array of that shape."""
+    axes = reduced_axes(len(shape), axis)
+    last = tuple(range(len(shape) - len(axes), len(shape)))
+    kept = tuple(n for k, n in enumerate(shape) if k not in axes)
+    moved = np.reshape(rows, (*kept, *(shape[k] for k in axes)))
+    return np.moveaxis(moved, last, axes) if axes != last else moved
+
+
+def previous(x, first, axis=-1):
+    """x moved by one place along an axis; `first` fills the first place.
+
+    >>> previous(np.array([2.0, 3.0, 4.0]), 1.0)
+    array([1., 2., 3.])
+    """
+    k = axis % np.ndim(x)
+    shape = np.shape(x)
+    if shape[k] == 0:
+        return x
+    head = np.full((*shape[:k], 1, *shape[k + 1 :]), first)
+    return np.concatenate([head, x[(slice(None),) * k + (slice(0, shape[k] - 1),)]], axis=k)

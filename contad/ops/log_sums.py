@@ -1,0 +1,113 @@
+"""Logarithms of sums of exponentials, and the shares of their terms."""
+
+import numpy as np
+
+from contad.array_rule import array_rule
+from contad.ops.cotangents import plain, scaled, spread
+
+_VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
+_POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1, "keepdims": True})]
+
+
+@array_rule(points=[*_POINTS, (_VECTOR, {"b": [0.4, 1.7, -0.2]})])
+def logsumexp(a, *, axis=None, b=None, keepdims=False):
+    """log(sum(exp(a))) over some axes, or all, without overflow; as scipy.special.logsumexp.
+
+        z = log sum_i b_i e^(a_i),     z_dot = sum_i w_i a_dot_i,     a_bar_i = w_i z_bar,     w_i = b_i e^(a_i - z)
+
+    Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims); b, weights that broadcast with a to the
+             shape of a, are constants, and 1 if not given.
+    Domain:  every a; infinite elements that tie for the largest have equal w, as in logaddexp. Where the weighted sum
+             is negative, z is nan.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> logsumexp(np.array([1000.0, 1000.0]))
+    1000.6931471805599
+    """
+    a = np.asarray(a)
+    if a.size == 0:
+        return np.sum(a, axis, keepdims=keepdims) - np.inf
+    w = np.ones(a.shape) if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
+    top = largest(a, w, axis)
+    at_top = (a == top) & (w != 0.0)
+    with np.errstate(all="ignore"):
+        terms = np.where(at_top | (w == 0.0), 0.0, w * np.exp(np.where(w == 0.0, 0.0, a - top)))
+        k = np.sum(np.where(at_top, w, 0.0), axis, keepdims=keepdims)
+        rest = np.sum(terms, axis, keepdims=keepdims)
+        shift = np.reshape(top, np.shape(k))
+        # the largest term apart, because the others may be smaller than its rounding
+        z = np.where(k > 0.0, np.log1p(rest / k) + np.log(np.abs(k)), np.log(k + rest)) + shift
+    return z[()]
+
+
+@logsumexp.vjp("a")
+def logsumexp_vjp_a(z, z_bar, a, *, axis=None, b=None, keepdims=False):
+    return scaled(spread(z_bar, np.shape(a), axis), shares(a, b, axis))
+
+
+@logsumexp.jvp
+def logsumexp_jvp(z, a_dot, a, *, axis=None, b=None, keepdims=False):
+    return np.sum(scaled(a_dot, shares(a, b, axis)), axis=axis, keepdims=keepdims)
+
+
+def largest(a, w, axis):
+    """The largest element with a weight other than zero, with length 1 in the axes; -inf where there is none."""
+    return np.max(a, axis, keepdims=True, where=(w != 0.0) | np.isnan(a), initial=-np.inf)
+
+
+def shares(a, b, axis):
+    """The share of each term in sum_i b_i e^(a_i): they sum to 1. Infinite terms that tie share equally.
+
+    >>> shares(np.array([-np.inf, -np.inf]), None, None)
+    array([0.5, 0.5])
+    """
+    if np.size(a) == 0:
+        return np.zeros(np.shape(a))
+    v = plain(a)
+    w = np.ones(v.shape) if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), v.shape)
+    top = largest(v, w, axis)
+    endless = np.broadcast_to(np.isinf(top), v.shape)
+    finite = np.where(endless, np.where(v == top, 0.0, -np.inf), a) if endless.any() else a
+    if b is None:
+        return softmax(finite, axis=axis)
+    terms = w * np.exp(np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top)))
+    return terms / np.sum(terms, axis=axis, keepdims=True)
+
+
+@array_rule(
+    points=[(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1}), (_MATRIX, {"axis": (0, 1)})]
+)
+def softmax(x, *, axis=None):
+    """e^x over its sum along some axes, or all; as scipy.special.softmax.
+
+        z_i = e^(x_i) / sum_k e^(x_k)
+        z_dot = z (x_dot - sum_k z_k x_dot_k),     x_bar = z (z_bar - sum_k z_k z_bar_k)
+
+    Shapes:  x (...) -> z (...).
+    Domain:  x < inf; z is nan along an axis with an infinite largest element.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> softmax(np.array([0.0, 1000.0, 1000.0]))
+    array([0. , 0.5, 0.5])
+    """
+    if np.size(x) == 0:
+        return np.zeros(np.shape(x))
+    with np.errstate(invalid="ignore"):
+        terms = np.exp(x - np.max(x, axis, keepdims=True))
+    return terms / np.sum(terms, axis, keepdims=True)
+
+
+@softmax.vjp("x")
+def softmax_vjp_x(z, z_bar, x, *, axis=None):
+    return softmax_product(z, z_bar, axis)
+
+
+@softmax.jvp
+def softmax_jvp(z, x_dot, x, *, axis=None):
+    return softmax_product(z, x_dot, axis)
+
+
+def softmax_product(z, d, axis):
+    """The symmetric Jacobian of softmax times d: z (d - sum(z d))."""
+    weighted = scaled(d, z)
+    return weighted - scaled(np.sum(weighted, axis=axis, keepdims=True), z)

@@ -1,0 +1,247 @@
+"""Products of vectors, matrices and stacks of matrices: one primitive, `matmul`, and the products made of it."""
+
+import math
+
+import numpy as np
+
+from contad.array_functions import implements
+from contad.array_rule import array_rule
+from contad.number import Carrier
+from contad.ops.cotangents import all_finite, folded, plain, scaled
+from contad.ops.shape import refuse_given
+
+_A, _B = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
+
+
+# ---- the primitive ---------------------------------------------------------------------------------------------------
+@array_rule(
+    numpy=(np.matmul, np.linalg.matmul),
+    linear=("a", "b"),
+    points=[
+        (_A, _B),
+        (_A, [0.6, 1.7, -0.2]),
+        ([0.4, -1.9], _A),
+        ([0.4, -1.9, 0.7], [1.2, 0.3, 2.2]),
+        ([_A, [[0.3, 1.1, -0.8], [2.4, 0.5, 1.6]]], _B),
+        (_A, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]]),
+    ],
+)
+def matmul(a, b):
+    """Matrix product, of stacks too; vectors are rows on the left and columns on the right.
+
+        z = a b,     z_dot = a_dot b + a b_dot,     a_bar = z_bar b^T,     b_bar = a^T z_bar
+
+    Shapes:  a (..., n, p), b (..., p, m) -> z (..., n, m); the stacks broadcast. Without n or m, a vector (p,).
+    Domain:  a zero of z_bar masks infinite elements of the other factor.
+    Raises:  ValueError if the lengths p differ or the stacks do not broadcast.
+    Cost:    O(n m p) forward, twice that in reverse; saves nothing.
+    Ref:     Giles (2008), section 2.2.2.
+
+    >>> matmul(np.array([[1.0, 2.0], [0.5, 1.0]]), np.array([3.0, 4.0]))
+    array([11. ,  5.5])
+    """
+    return np.matmul(a, b)
+
+
+@matmul.vjp("a")
+def matmul_vjp_a(z, z_bar, a, b):
+    return left_cotangent(z_bar, np.shape(a), b)
+
+
+@matmul.vjp("b")
+def matmul_vjp_b(z, z_bar, a, b):
+    return right_cotangent(z_bar, a, np.shape(b))
+
+
+def masked_product(d, p):
+    """d @ p, in which zeros of d mask non-finite elements of p; p has two or more dimensions.
+
+    >>> masked_product(np.array([[0.0, 2.0]]), np.array([[np.inf], [3.0]]))
+    array([[6.]])
+    """
+    z = matmul(d, p)
+    v = plain(p)
+    if all_finite(z) or np.isfinite(v).all() or (plain(d) != 0.0).all():
+        return z
+    if np.ndim(d) == 1:
+        return masked_product(d[None, :], p)[..., 0, :]
+    bad = ~np.isfinite(v).all(axis=(*range(v.ndim - 2), v.ndim - 1))
+    good = np.flatnonzero(~bad)
+    z = matmul(d[..., good], p[..., good, :])
+    for k in np.flatnonzero(bad):
+        z = z + scaled(d[..., k, None], p[..., k, None, :])
+    return z
+
+
+def left_cotangent(z_bar, shape, b):
+    """The cotangent of a in z = a @ b, where a has the given shape."""
+    if b.ndim == 1:
+        return scaled(z_bar, b) if len(shape) == 1 else scaled(np.expand_dims(z_bar, -1), b)
+    if len(shape) <= 2 < b.ndim:  # one matrix meets a stack: its cotangent is one product, with the stack in the sum
+        row = np.expand_dims(z_bar, -2) if len(shape) == 1 else z_bar
+        wide = np.reshape(np.moveaxis(row, -2, 0), (row.shape[-2], -1))
+        tall = np.reshape(np.swapaxes(np.moveaxis(b, -2, 0).reshape((b.shape[-2], -1)), 0, 1), (-1, b.shape[-2]))
+        return np.reshape(masked_product(wide, tall), shape)
+    return folded(masked_product(z_bar, np.swapaxes(b, -1, -2)), shape)
+
+
+def right_cotangent(z_bar, a, shape):
+    """The cotangent of b in z = a @ b, where b has the given shape."""
+    if a.ndim == 1:
+        return scaled(z_bar, a) if len(shape) == 1 else scaled(np.expand_dims(z_bar, -2), a[:, None])
+    if len(shape) <= 2:
+        tall = np.reshape(a, (-1, a.shape[-1])) if a.ndim > 2 else a
+        if len(shape) == 1:
+            return masked_product(np.reshape(z_bar, (-1,)), tall)
+        wide = np.reshape(z_bar, (-1, z_bar.shape[-1])) if a.ndim > 2 else z_bar
+        return np.swapaxes(masked_product(np.swapaxes(wide, 0, 1), tall), 0, 1)
+    return folded(np.swapaxes(masked_product(np.swapaxes(z_bar, -1, -2), a), -1, -2), shape)
+
+
+# ---- products of vectors and of many dimensions ----------------------------------------------------------------------
+def as_array(x):
+    """x itself if it is an array of some level or of NumPy, else NumPy's array of it; numbers of levels as they are."""
+    return x if isinstance(x, (Carrier, np.ndarray)) else np.asarray(x)
+
+
+@implements(np.dot)
+def dot(a, b, out=None):
+    """Product of vectors and matrices; with three or more dimensions, over the last of a and the last but one of b."""
+    refuse_given(np.dot, out=out)
+    a, b = as_array(a), as_array(b)
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return a * b
+    if b.ndim == 1 or (a.ndim <= 2 and b.ndim == 2):
+        return matmul(a, b)
+    return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
+
+
+@implements(np.vdot)
+def vdot(a, b, /):
+    """Inner product of the elements of two arrays."""
+    return dot(np.reshape(as_array(a), (-1,)), np.reshape(as_array(b), (-1,)))
+
+
+@implements(np.inner)
+def inner(a, b, /):
+    """Sum of products over the last axes."""
+    a, b = as_array(a), as_array(b)
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return a * b
+    if b.ndim == 1:
+        return matmul(a, b)
+    return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
+
+
+@implements(np.outer)
+def outer(a, b, out=None):
+    """Products of all pairs of elements, as a matrix."""
+    refuse_given(np.outer, out=out)
+    return np.reshape(as_array(a), (-1, 1)) * np.reshape(as_array(b), (1, -1))
+
+
+@implements(np.kron)
+def kron(a, b):
+    """Kronecker product: blocks of b, each scaled by an element of a."""
+    a, b = as_array(a), as_array(b)
+    n = max(np.ndim(a), np.ndim(b))
+    rows = (1,) * (n - np.ndim(a)) + np.shape(a)
+    columns = (1,) * (n - np.ndim(b)) + np.shape(b)
+    spaced = np.reshape(a, [m for pair in zip(rows, (1,) * n, strict=True) for m in pair])
+    spaced = spaced * np.reshape(b, [m for pair in zip((1,) * n, columns, strict=True) for m in pair])
+    return np.reshape(spaced, [m * k for m, k in zip(rows, columns, strict=True)])
+
+
+@implements(np.tensordot, np.linalg.tensordot)
+def tensordot(a, b, axes=2):
+    """Sum of products over pairs of axes."""
+    a, b = as_array(a), as_array(b)
+    if np.ndim(axes) == 0 and not isinstance(axes, (list, tuple)):
+        over_a, over_b = tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes))
+    else:
+        over_a, over_b = (tuple(np.atleast_1d(k).tolist()) for k in axes)
+    over_a = np.lib.array_utils.normalize_axis_tuple(over_a, a.ndim, "axes of a")
+    over_b = np.lib.array_utils.normalize_axis_tuple(over_b, b.ndim, "axes of b")
+    lengths = [a.shape[k] for k in over_a]
+    if lengths != [b.shape[k] for k in over_b]:
+        raise ValueError(f"np.tensordot: shape-mismatch for sum: {a.shape} over {over_a} and {b.shape} over {over_b}")
+    free_a = [k for k in range(a.ndim) if k not in over_a]
+    free_b = [k for k in range(b.ndim) if k not in over_b]
+    p = math.prod(lengths)
+    left = _ordered(a, (*free_a, *over_a), (math.prod(a.shape[k] for k in free_a), p))
+    right = _ordered(b, (*over_b, *free_b), (p, math.prod(b.shape[k] for k in free_b)))
+    shape = [a.shape[k] for k in free_a] + [b.shape[k] for k in free_b]
+    if not shape:
+        return matmul(np.reshape(left, (-1,)), np.reshape(right, (-1,)))
+    z = matmul(left, right)
+    return z if list(z.shape) == shape else np.reshape(z, shape)
+
+
+def _ordered(a, order, shape):
+    """a with its axes in another order and then another shape; itself where neither changes."""
+    if order != tuple(range(len(order))):
+        a = np.transpose(a, order)
+    return a if a.shape == shape else np.reshape(a, shape)
+
+
+if hasattr(np, "vecdot"):
+
+    @implements(np.vecdot, np.linalg.vecdot)
+    def vecdot(x1, x2, /, *, axis=-1):
+        """Sum of products along an axis of two arrays that broadcast."""
+        return np.sum(as_array(x1) * as_array(x2), axis=axis)
+
+
+# ---- the cross product -----------------------------------------------------------------------------------------------
+@array_rule(
+    numpy=np.cross,
+    parameters="a b axisa axisb axisc axis",
+    linear=("a", "b"),
+    points=[
+        ([1.3, -0.7, 2.1], [0.4, 1.9, -1.1]),
+        (_A, [0.4, 1.9, -1.1]),
+        (_B, [0.4, 1.9, -1.1], {"axisa": 0}),
+        (_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]], {"axis": 0}),
+    ],
+)
+def cross(a, b, *, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """Cross product of vectors with three elements.
+
+        z = a x b,     z_dot = a_dot x b + a x b_dot,     a_bar = b x z_bar,     b_bar = z_bar x a
+
+    Shapes:  a, b with 3 elements along their axes and other axes that broadcast -> z.
+    Raises:  ValueError if there are other than 3 elements along an axis.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 2.0, 0.0]))
+    array([0., 0., 2.])
+    """
+    axes = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
+    for name, x, k in (("a", a, axes[0]), ("b", b, axes[1])):
+        if np.shape(x)[k] != 3:
+            raise ValueError(f"np.cross: {name} must have 3 elements along axis {k}, got shape {np.shape(x)}")
+    return np.cross(a, b, *axes)
+
+
+@cross.vjp("a")
+def cross_vjp_a(z, z_bar, a, b, *, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    return -cross_cotangent(z_bar, b, np.shape(a), axisc, axisb, axisa, axis)
+
+
+@cross.vjp("b")
+def cross_vjp_b(z, z_bar, a, b, *, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    return cross_cotangent(z_bar, a, np.shape(b), axisc, axisa, axisb, axis)
+
+
+_NEXT, _LAST = np.array([1, 2, 0]), np.array([2, 0, 1])
+
+
+def cross_cotangent(z_bar, p, shape, axis_z, axis_p, axis_out, axis):
+    """z_bar x p, in which a zero of z_bar masks, summed to the shape of the argument that it belongs to."""
+    if axis is not None:
+        axis_z = axis_p = axis_out = axis
+    d, q = np.moveaxis(z_bar, axis_z, -1), np.moveaxis(p, axis_p, -1)
+    found = scaled(d[..., _NEXT], q[..., _LAST]) - scaled(d[..., _LAST], q[..., _NEXT])
+    k = axis_out % len(shape)
+    rows = (*shape[:k], *shape[k + 1 :], shape[k])
+    return np.moveaxis(folded(found, rows), -1, axis_out)

@@ -1,0 +1,235 @@
+"""Sums, products, means and variances along axes."""
+
+import numpy as np
+
+from contad.array_functions import implements, refuse
+from contad.array_rule import array_rule
+from contad.ops.accumulations import cumprod
+from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, plain, previous, scaled, spread
+from contad.ops.shape import refuse_given
+
+_VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
+_POINTS = [
+    (_VECTOR,),
+    (_MATRIX,),
+    (_MATRIX, {"axis": 0}),
+    (_MATRIX, {"axis": -1, "keepdims": True}),
+    ([_MATRIX, [[0.6, 1.7, -0.2], [2.3, -1.4, 0.9]]], {"axis": (0, -1)}),
+]
+
+
+# ---- sum and mean ----------------------------------------------------------------------------------------------------
+@array_rule(numpy=np.sum, parameters="a axis dtype out keepdims initial where", linear=("a",), points=_POINTS)
+def sum(a, *, axis=None, keepdims=False):
+    """Sum over some axes, or all.
+
+        z = sum_i a_i,     z_dot = sum_i a_dot_i,     a_bar_i = z_bar
+
+    Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims); an empty sum is 0.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> sum(np.array([1.5, 2.0, 4.0]))
+    7.5
+    """
+    return np.sum(a, axis, keepdims=keepdims)
+
+
+@sum.vjp("a")
+def sum_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
+    return spread(z_bar, np.shape(a), axis)
+
+
+@array_rule(numpy=np.mean, parameters="a axis dtype out keepdims where", linear=("a",), points=_POINTS)
+def mean(a, *, axis=None, keepdims=False):
+    """Arithmetic mean over some axes, or all.
+
+        z = (1/n) sum_i a_i,     z_dot = (1/n) sum_i a_dot_i,     a_bar_i = z_bar / n
+
+    Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims).
+    Domain:  n >= 1; NumPy warns at n = 0, and z is nan.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> mean(np.array([1.5, 2.0, 4.0]))
+    2.5
+    """
+    return np.mean(a, axis, keepdims=keepdims)
+
+
+@mean.vjp("a")
+def mean_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
+    return spread(z_bar / count(a, axis), np.shape(a), axis)
+
+
+def count(a, axis):
+    """How many elements of a meet in one element of a reduction, as a float; at least 1.
+
+    >>> count(np.ones((2, 3, 4)), (0, 2))
+    8.0
+    """
+    shape = np.shape(a)
+    return float(max(np.size(a) // max(int(np.prod(kept_shape(shape, axis))), 1), 1))
+
+
+@implements(np.average)
+def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
+    """Weighted mean: sum_i w_i a_i / sum_i w_i; weights of one dimension lie along the axis."""
+    keepdims = keepdims is True
+    if weights is None:
+        z = np.mean(a, axis=axis, keepdims=keepdims)
+        total = z * 0.0 + count(a, axis)
+    else:
+        w = weights if hasattr(weights, "shape") else np.asarray(weights)
+        if w.shape != np.shape(a):
+            w = _placed(w, np.shape(a), axis)
+        w = w + np.zeros(np.shape(a))
+        total = np.sum(w, axis=axis, keepdims=keepdims)
+        if (plain(total) == 0.0).any():
+            raise ZeroDivisionError("np.average: weights must not sum to zero, got a sum of 0.0")
+        z = np.sum(a * w, axis=axis, keepdims=keepdims) / total
+    return (z, total) if returned else z
+
+
+def _placed(w, shape, axis):
+    """Weights with the shape of the given axes, made to broadcast with the array."""
+    axes = () if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
+    if axis is None or w.shape != tuple(shape[k] for k in axes):
+        expected = f"the shape of a, {shape}" if axis is None else f"the shape of a along axis {axis}"
+        raise ValueError(f"np.average: weights must have {expected}, got shape {w.shape}")
+    ordered = np.transpose(w, np.argsort(axes))
+    return np.reshape(ordered, tuple(n if k in axes else 1 for k, n in enumerate(shape)))
+
+
+@implements(np.trace)
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """Sum of a diagonal: of the matrices in two axes, one number each."""
+    refuse_given(np.trace, dtype=dtype, out=out)
+    return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
+
+
+# ---- variance --------------------------------------------------------------------------------------------------------
+_SPREAD_POINTS = [*_POINTS, (_MATRIX, {"axis": 1, "ddof": 1})]
+
+
+@array_rule(numpy=np.var, parameters="a axis dtype out ddof keepdims where", points=_SPREAD_POINTS)
+def var(a, *, axis=None, ddof=0, keepdims=False):
+    """Variance over some axes, or all.
+
+        z = (1/m) sum_i (a_i - mean a)^2,     m = n - ddof
+        z_dot = (2/m) sum_i (a_i - mean a) a_dot_i,     a_bar_i = (2/m) (a_i - mean a) z_bar
+
+    Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims).
+    Domain:  n > ddof; otherwise NumPy warns, and z is nan or inf.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> var(np.array([1.0, 2.0, 6.0]))
+    4.666666666666667
+    """
+    return np.var(a, axis, ddof=ddof, keepdims=keepdims)
+
+
+@var.vjp("a")
+def var_vjp_a(z, z_bar, a, *, axis=None, ddof=0, keepdims=False):
+    return scaled(spread(z_bar, np.shape(a), axis), deviation(a, axis) * (2.0 / freedom(a, axis, ddof)))
+
+
+@var.jvp
+def var_jvp(z, a_dot, a, *, axis=None, ddof=0, keepdims=False):
+    slope = deviation(a, axis) * (2.0 / freedom(a, axis, ddof))
+    return np.sum(scaled(a_dot, slope), axis=axis, keepdims=keepdims)
+
+
+@array_rule(numpy=np.std, parameters="a axis dtype out ddof keepdims where", points=_SPREAD_POINTS)
+def std(a, *, axis=None, ddof=0, keepdims=False):
+    """Standard deviation over some axes, or all.
+
+        z = sqrt((1/m) sum_i (a_i - mean a)^2),     m = n - ddof
+        z_dot = (1 / (m z)) sum_i (a_i - mean a) a_dot_i,     a_bar_i = z_bar (a_i - mean a) / (m z)
+
+    Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims).
+    Domain:  n > ddof; otherwise NumPy warns, and z is nan or inf. Equal elements have z = 0, a kink, and derivative 0.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> std(np.array([1.0, 2.0, 6.0]))
+    2.160246899469287
+    """
+    return np.std(a, axis, ddof=ddof, keepdims=keepdims)
+
+
+@std.vjp("a")
+def std_vjp_a(z, z_bar, a, *, axis=None, ddof=0, keepdims=False):
+    return scaled(spread(z_bar, np.shape(a), axis), direction(z, a, axis, ddof))
+
+
+@std.jvp
+def std_jvp(z, a_dot, a, *, axis=None, ddof=0, keepdims=False):
+    return np.sum(scaled(a_dot, direction(z, a, axis, ddof)), axis=axis, keepdims=keepdims)
+
+
+def freedom(a, axis, ddof):
+    """n - ddof as NumPy's float, which divides by zero without raising; at least 0."""
+    n = np.size(a) // max(int(np.prod(kept_shape(np.shape(a), axis))), 1)
+    return np.float64(max(n - ddof, 0))
+
+
+def deviation(a, axis):
+    """a - mean(a).
+
+    >>> deviation(np.array([1.0, 2.0, 6.0]), None)
+    array([-2., -1.,  3.])
+    """
+    return a - np.mean(a, axis=axis, keepdims=True)
+
+
+def direction(z, a, axis, ddof):
+    """The gradient of the standard deviation z: (a - mean a) / (m z), and 0 where z = 0."""
+    length = spread(z, np.shape(a), axis)
+    kink = plain(length) == 0.0
+    return np.where(kink, 0.0, deviation(a, axis) / (np.where(kink, 1.0, length) * freedom(a, axis, ddof)))
+
+
+# ---- product ---------------------------------------------------------------------------------------------------------
+@array_rule(
+    numpy=np.prod,
+    parameters="a axis dtype out keepdims initial where",
+    points=[*_POINTS, ([1.3, 0.0, 2.1],), ([[1.3, 0.0, 2.1], [0.0, 1.9, 0.0]], {"axis": 1})],
+)
+def prod(a, *, axis=None, keepdims=False):
+    """Product over some axes, or all.
+
+        z = prod_i a_i,     z_dot = sum_i a_dot_i prod_{k != i} a_k,     a_bar_i = z_bar prod_{k != i} a_k
+
+    Shapes:  a (...) -> z without the axes, or with length 1 in them (keepdims); an empty product is 1.
+    Domain:  every a, with zeros too.
+    Cost:    O(n) forward and reverse; saves nothing.
+
+    >>> prod(np.array([1.5, 2.0, 4.0]))
+    12.0
+    """
+    return np.prod(a, axis, keepdims=keepdims)
+
+
+@prod.vjp("a")
+def prod_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
+    return scaled(spread(z_bar, np.shape(a), axis), others(z, a, axis))
+
+
+@prod.jvp
+def prod_jvp(z, a_dot, a, *, axis=None, keepdims=False):
+    return np.sum(scaled(a_dot, others(z, a, axis)), axis=axis, keepdims=keepdims)
+
+
+def others(z, a, axis):
+    """The product of the other elements, for each element of a; z is the product of all.
+
+    >>> others(0.0, np.array([2.0, 0.0, 3.0]), None)
+    array([0., 6., 0.])
+    """
+    if in_range(z):
+        return spread(z, np.shape(a), axis) / a
+    rows = lanes(a, axis)
+    before = previous(cumprod(rows, axis=-1), 1.0)
+    after = np.flip(previous(cumprod(np.flip(rows, -1), axis=-1), 1.0), -1)
+    return from_lanes(before * after, np.shape(a), axis)
+
+
+refuse(np.linalg.norm, "write np.sqrt(np.sum(x * x))")

@@ -1,0 +1,223 @@
+"""NumPy functions that select elements by their values: extremes, order statistics, clipping, choice by condition.
+
+The positions are found on the primals and the elements are moved from there, without a record; where elements tie, the
+derivative is that of one of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.array_base import Array
+from contad.array_functions import implements, refuse, refuse_out
+from contad.errors import UnsupportedError
+from contad.number import Carrier, map_numbers, primal
+from contad.ops.shape import refuse_given
+
+
+def rows_of(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+    """x with the axes of a reduction merged into one, the last; and the shape of the result with keepdims=True."""
+    if axis is None:
+        return x.reshape(-1), (1,) * x.ndim
+    axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    others = tuple(k for k in range(x.ndim) if k not in axes)
+    reduced = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    merged = int(np.prod([x.shape[k] for k in axes], dtype=int))
+    return x.transpose(*others, *axes).reshape((*(x.shape[k] for k in others), merged)), reduced
+
+
+def number_or_array(z: Any) -> Any:
+    """z, or its only element if it has no axes, as NumPy returns it."""
+    return z[()] if z.ndim == 0 else z
+
+
+# ---- extremes --------------------------------------------------------------------------------------------------------
+def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
+    """Declare a reduction that picks one element of each row: the one at the position `argument(primals)`."""
+    function = functions[0]
+
+    def implementation(
+        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
+    ) -> Any:
+        refuse_out(function, {"out": out})
+        refuse_given(function, initial=initial, where=None if where is True else where)
+        rows, reduced = rows_of(a, axis)
+        if rows.shape[-1] == 0:
+            raise ValueError(f"np.{function.__name__}: a must have elements along the axis, got shape {a.shape}")
+        positions = np.asarray(argument(primal(rows)))
+        if rows.ndim == 1 and keepdims is not True:
+            return rows[int(positions)]  # a read: no index arrays
+        z = np.take_along_axis(rows, positions[..., None], -1)
+        return z.reshape(reduced) if keepdims is True else z[..., 0]
+
+    implements(*functions)(implementation)
+
+
+def argmax_of_numbers(p: np.ndarray) -> np.ndarray:
+    """Positions of the largest numbers along the last axis, of a nan where a row has nothing else."""
+    isnan = np.isnan(p)
+    found = np.argmax(np.where(isnan, -np.inf, p), -1)
+    of_nan = np.take_along_axis(isnan, np.expand_dims(found, -1), -1)[..., 0]
+    return np.where(of_nan, np.argmin(isnan, -1), found)  # a row of nan and -inf
+
+
+extreme((np.max, np.amax), lambda p: np.argmax(p, -1))
+extreme((np.min, np.amin), lambda p: np.argmin(p, -1))
+extreme((np.nanmax,), argmax_of_numbers)
+extreme((np.nanmin,), lambda p: argmax_of_numbers(-p))
+
+
+@implements(np.ptp)
+def peak_to_peak(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    """The largest element less the smallest."""
+    refuse_out(np.ptp, {"out": out})
+    return np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
+
+
+# ---- order statistics ------------------------------------------------------------------------------------------------
+@implements(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """The elements in ascending order along an axis; None sorts all of them. Every kind of sorting is stable."""
+    refuse_given(np.sort, order=order)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return np.take_along_axis(a, np.argsort(primal(a), axis, kind="stable"), axis)
+
+
+@implements(np.partition)
+def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+    """The elements, with the kth smallest in its place and no larger one before it."""
+    refuse_given(np.partition, order=order)
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    return np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
+
+
+def interpolated(function: Any, a: Any, virtual: Callable[[int], np.ndarray], axis: Any, keepdims: bool) -> Any:
+    """Each row's sorted elements, interpolated at positions virtual(length) that may lie between two of them."""
+    rows, reduced = rows_of(a, axis)
+    p, n = primal(rows), rows.shape[-1]
+    if n == 0:
+        raise ValueError(f"np.{function.__name__}: a must have elements along the axis, got shape {a.shape}")
+    position = virtual(n)
+    below = np.clip(np.floor(position).astype(int), 0, n - 1)
+    t = (position - below).ravel()
+    order = np.argsort(p, -1, kind="stable")
+    has_nan = np.isnan(p).any(-1, keepdims=True)  # then the last of the sorted elements is nan, and so is the result
+    low, high = (
+        np.where(has_nan, order[..., -1:], order[..., k.ravel()]) for k in (below, np.minimum(below + 1, n - 1))
+    )
+    z = x = np.take_along_axis(rows, low, -1)
+    if t.any():
+        y = np.take_along_axis(rows, high, -1)
+        d = y - x
+        z = np.where(t < 0.5, x + d * t, y - d * (1.0 - t))  # from the nearer end, as NumPy does
+    shape = reduced if keepdims else rows.shape[:-1]
+    return number_or_array(np.moveaxis(z, -1, 0).reshape(position.shape + shape))
+
+
+@implements(np.median)
+def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """The middle element of the sorted ones, or the mean of the two middle ones."""
+    refuse_out(np.median, {"out": out})
+    return interpolated(np.median, a, lambda n: np.asarray(0.5 * (n - 1)), axis, keepdims)
+
+
+def quantiles(function: Any, scale: float) -> None:
+    """Declare np.quantile or np.percentile, whose q is `scale` at the largest element."""
+
+    def implementation(
+        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
+        keepdims: bool = False, *, weights: Any = None, interpolation: Any = None,
+    ) -> Any:  # fmt: skip
+        name = f"np.{function.__name__}"
+        refuse_out(function, {"out": out})
+        refuse_given(function, weights=weights, interpolation=interpolation)
+        if method != "linear":
+            raise UnsupportedError(f"{name}: method must be 'linear' on variables, got {method!r}")
+        if not isinstance(a, Array) or any(isinstance(x, Carrier) for x in np.ravel(q)):
+            raise UnsupportedError(f"{name}: q must be a constant, got a variable")
+        fraction = np.asarray(q, np.float64) / scale
+        if not np.all((fraction >= 0.0) & (fraction <= 1.0)):
+            raise ValueError(f"{name}: q must be in [0, {scale:g}], got {q}")
+        return interpolated(function, a, lambda n: fraction * (n - 1), axis, keepdims)
+
+    implements(function)(implementation)
+
+
+quantiles(np.quantile, 1.0)
+quantiles(np.percentile, 100.0)
+
+for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values, np.union1d,
+                  np.intersect1d, np.setdiff1d, np.setxor1d):  # fmt: skip
+    refuse(_function, "of equal elements it keeps any one; sort and pick by index, x[k]")
+
+
+# ---- element by element ----------------------------------------------------------------------------------------------
+@implements(np.clip)
+def clip(
+    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
+) -> Any:
+    """Elements below a bound replaced by it; at a bound the element and the bound have half the derivative each."""
+    refuse_out(np.clip, {"out": out})
+    refuse_given(np.clip, **options)
+    absent = (None, np._NoValue)  # type: ignore[attr-defined]
+    low, high = (next((x for x in xs if not any(x is y for y in absent)), None) for xs in ((a_min, min), (a_max, max)))
+    if low is not None:
+        a = np.maximum(a, low)
+    if high is not None:
+        a = np.minimum(a, high)
+    return a.copy() if low is high is None else a
+
+
+@implements(np.round, np.around)
+def round_to(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """Elements rounded to a number of decimals, with derivative zero."""
+    refuse_out(np.round, {"out": out})
+    if decimals == 0:
+        return np.rint(a)
+    shift = 10.0 ** abs(decimals)
+    return np.rint(a * shift) / shift if decimals > 0 else np.rint(a / shift) * shift
+
+
+if not isinstance(np.fix, np.ufunc):
+
+    @implements(np.fix)
+    def fix(x: Any, out: Any = None) -> Any:
+        """Elements rounded towards zero, with derivative zero."""
+        refuse_out(np.fix, {"out": out})
+        return np.trunc(x)
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """The finite elements, and constants for the others."""
+    if not copy:
+        raise UnsupportedError(
+            "np.nan_to_num: copy must be True on variables, got False; write x[...] = np.nan_to_num(x)"
+        )
+    p = primal(x)
+    return np.where(np.isfinite(p), x, np.nan_to_num(p, nan=nan, posinf=posinf, neginf=neginf))
+
+
+@implements(np.piecewise)
+def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
+    """Functions, or constants, of the elements where conditions hold; of two conditions the later one counts."""
+    conditions = np.asarray(map_numbers(primal, condlist), bool)
+    if conditions.ndim < 2 and (conditions.ndim == 0 or x.ndim != 0):
+        conditions = conditions[None]
+    if len(funclist) == len(conditions) + 1:
+        conditions = np.concatenate([conditions, ~conditions.any(0, keepdims=True)])
+    elif len(funclist) != len(conditions):
+        raise ValueError(
+            f"np.piecewise: expected {len(conditions)} or {len(conditions) + 1} functions, got {len(funclist)}"
+        )
+    y = np.zeros_like(x)
+    for condition, f in zip(conditions, funclist, strict=True):
+        chosen = np.broadcast_to(condition, x.shape)
+        if not callable(f):
+            y[chosen] = f
+        elif chosen.any():
+            y[chosen] = f(x[chosen], *args, **options)
+    return y

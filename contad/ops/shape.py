@@ -1,0 +1,253 @@
+"""NumPy functions that move elements: reshaping, joining, splitting, padding, repeating, picking by position.
+
+None has a record or a rule: the cells (or the tangents) of the elements are moved as their values are.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.array_base import Array
+from contad.array_functions import exported_name, implements, moved, moves, refuse_out
+from contad.errors import UnsupportedError
+
+# ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
+for _function, _parameters in (
+    (np.transpose, "a axes"),
+    (np.moveaxis, "a source destination"),
+    (np.rollaxis, "a axis start"),
+    (np.swapaxes, "a axis1 axis2"),
+    (np.squeeze, "a axis"),
+    (np.expand_dims, "a axis"),
+    (np.matrix_transpose, "x"),
+    (np.linalg.matrix_transpose, "x"),
+    (np.broadcast_to, "array shape subok"),
+    (np.tile, "A reps"),
+    (np.repeat, "a repeats axis"),
+    (np.roll, "a shift axis"),
+    (np.rot90, "m k axes"),
+    (np.flip, "m axis"),
+    (np.fliplr, "m"),
+    (np.flipud, "m"),
+    (np.take, "a indices axis out mode"),
+    (np.take_along_axis, "arr indices axis"),
+    (np.diag, "v k"),
+    (np.diagflat, "v k"),
+    (np.diagonal, "a offset axis1 axis2"),
+    (np.linalg.diagonal, "x"),
+    (np.tril, "m k"),
+    (np.triu, "m k"),
+    (np.delete, "arr obj axis"),
+    (np.resize, "a new_shape"),
+    (np.copy, "a order subok"),
+):
+    moves(_function, _parameters.split()[0], parameters=_parameters)
+
+moves(np.compress, "a", parameters="condition a axis out")
+moves(np.extract, "arr", parameters="condition arr")
+moves(np.choose, "choices", parameters="a choices out mode")
+moves(np.append, "arr", "values", parameters="arr values axis")
+moves(np.where, 1, 2)
+moves(np.select, "choicelist", "default", parameters="condlist choicelist default")
+
+
+# ---- options that variables do not have ------------------------------------------------------------------------------
+def refuse_given(function: Any, **options: Any) -> None:
+    """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
+    for name, x in options.items():
+        if x is not None and x is not np._NoValue:  # type: ignore[attr-defined]
+            raise UnsupportedError(f"{exported_name(function)}: {name}= is not supported on variables, got {x!r}")
+
+
+def require_float64(function: Any, dtype: Any) -> None:
+    """Refuse a dtype other than float64."""
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        raise UnsupportedError(f"{exported_name(function)}: dtype must be float64 on variables, got {np.dtype(dtype)}")
+
+
+def require_logical_order(function: Any, order: str) -> str:
+    """Refuse orders that depend on the layout in memory, where values and cells may differ."""
+    if order not in ("C", "F"):
+        raise UnsupportedError(f"{exported_name(function)}: order must be 'C' or 'F' on variables, got {order!r}")
+    return order
+
+
+# ---- shape -----------------------------------------------------------------------------------------------------------
+@implements(np.reshape)
+def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+    """The elements in another shape, a view where NumPy gives one."""
+    new = newshape if shape is None else shape
+    order = require_logical_order(np.reshape, order)
+    if copy is False:
+        refuse_given(np.reshape, copy=copy)
+    return (a.copy() if copy else a).reshape(new, order=order)
+
+
+@implements(np.ravel)
+def ravel(a: Any, order: str = "C") -> Any:
+    """The elements in one dimension, a view where NumPy gives one."""
+    return a.ravel(require_logical_order(np.ravel, order))
+
+
+def at_least(function: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]]) -> None:
+    """Declare np.atleast_1d and its like: every array is given more axes of length one, as a view."""
+
+    def implementation(*arrays: Any) -> Any:
+        raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, Array) else function(x) for x in arrays]
+        return raised[0] if len(raised) == 1 else tuple(raised)
+
+    implements(function)(implementation)
+
+
+at_least(np.atleast_1d, lambda shape: shape or (1,))
+at_least(np.atleast_2d, lambda shape: (1,) * (2 - len(shape)) + shape)
+at_least(np.atleast_3d, lambda shape: (1, *shape, 1) if len(shape) == 1 else shape + (1,) * (3 - len(shape)))
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+    """The arrays, and plain ones among them, as views of one common shape."""
+    shape = np.broadcast_shapes(*map(np.shape, arrays))
+    return tuple(x[...] if isinstance(x, Array) and x.shape == shape else np.broadcast_to(x, shape) for x in arrays)
+
+
+@implements(np.meshgrid)
+def meshgrid(*vectors: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+    """Grids of coordinates, one for each vector."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"np.meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    n = len(vectors)
+    axes = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else range(n)
+    grids = [np.reshape(x, [-1 if k == axis else 1 for k in range(n)]) for axis, x in zip(axes, vectors, strict=True)]
+    if not sparse:
+        grids = list(broadcast_arrays(*grids))
+    return tuple(g.copy() for g in grids) if copy else tuple(grids)
+
+
+# ---- joining ---------------------------------------------------------------------------------------------------------
+def joins(function: Any, first: str) -> None:
+    """Declare a function that joins a sequence of arrays and numbers, its first argument."""
+
+    def implementation(*args: Any, dtype: Any = None, casting: Any = None, **options: Any) -> Any:
+        refuse_out(function, options)
+        require_float64(function, dtype)
+        arrays, *others = (options.pop(first), *args) if first in options else args
+        return moved(exported_name(function), lambda given: function(given[0], *others, **options), {0: arrays})
+
+    implements(function)(implementation)
+
+
+for _function, _parameters in (
+    (np.concatenate, "arrays"),
+    (np.stack, "arrays"),
+    (np.block, "arrays"),
+    (np.vstack, "tup"),
+    (np.hstack, "tup"),
+    (np.dstack, "tup"),
+    (np.column_stack, "tup"),
+):
+    joins(_function, _parameters)
+
+
+@implements(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Values, or variables, inserted before given positions along an axis."""
+    if not isinstance(arr, Array):  # NumPy converts values to the dtype of the array: variables are no integers
+        arr = np.asarray(arr)
+        arr = arr if arr.dtype == object else arr.astype(np.float64)
+    return moved(
+        "np.insert", lambda given: np.insert(given["arr"], obj, given["values"], axis), {"arr": arr, "values": values}
+    )
+
+
+@implements(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of consecutive elements, between two given pieces."""
+    a = np.ravel(ary)
+    pieces = [to_begin, a[1:] - a[:-1], to_end]
+    return np.concatenate([np.ravel(piece) for piece in pieces if piece is not None])
+
+
+PAD_MODES = ("constant", "edge", "wrap", "reflect", "symmetric", "empty")
+
+
+@implements(np.pad)
+def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+    """Elements around an array: constants, variables, or elements of the array; "empty" pads with zeros."""
+    if mode not in PAD_MODES:
+        raise UnsupportedError(f"np.pad: mode must be one of {', '.join(PAD_MODES)} on variables, got {mode!r}")
+    if options.get("reflect_type", "even") != "even":
+        raise UnsupportedError(f"np.pad: reflect_type must be 'even' on variables, got {options['reflect_type']!r}")
+    if mode == "empty":
+        mode, options = "constant", {}
+    sources = {"array": array}
+    if "constant_values" in options:
+        sources["constant_values"] = options.pop("constant_values")
+
+    def move(given: dict[Any, Any]) -> Any:
+        values = {name: x for name, x in given.items() if name != "array"}
+        return np.pad(given["array"], pad_width, mode, **values, **options)
+
+    return moved("np.pad", move, sources)
+
+
+# ---- splitting -------------------------------------------------------------------------------------------------------
+@implements(np.array_split)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Consecutive pieces along an axis, which are views; sections need not be of one length."""
+    a = ary if isinstance(ary, Array) else np.asarray(ary)
+    n = a.shape[axis]
+    if np.ndim(indices_or_sections):
+        stops = [*indices_or_sections, n]
+    else:
+        sections = int(indices_or_sections)
+        if sections <= 0:
+            raise ValueError(f"np.array_split: the number of sections must be positive, got {sections}")
+        stops = np.cumsum([n // sections + (k < n % sections) for k in range(sections)]).tolist()
+    before = (slice(None),) * (axis % a.ndim)
+    return [a[(*before, slice(start, stop))] for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
+
+
+@implements(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Consecutive pieces along an axis, which are views; a number of sections must divide the length."""
+    if not np.ndim(indices_or_sections) and np.shape(ary)[axis] % indices_or_sections:
+        raise ValueError(
+            f"np.split: array split does not result in an equal division: {np.shape(ary)[axis]} elements in "
+            f"{indices_or_sections} sections"
+        )
+    return array_split(ary, indices_or_sections, axis)
+
+
+@implements(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Pieces along the second axis; along the only one of a vector."""
+    return split(ary, indices_or_sections, _axis_of("np.hsplit", ary, 1, 1 if ary.ndim > 1 else 0))
+
+
+@implements(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Pieces along the first axis."""
+    return split(ary, indices_or_sections, _axis_of("np.vsplit", ary, 2, 0))
+
+
+@implements(np.dsplit)
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Pieces along the third axis."""
+    return split(ary, indices_or_sections, _axis_of("np.dsplit", ary, 3, 2))
+
+
+def _axis_of(name: str, ary: Any, ndim: int, axis: int) -> int:
+    if ary.ndim < ndim:
+        raise ValueError(f"{name}: the array must have {ndim} or more axes, got shape {ary.shape}")
+    return axis
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The pieces of length one along an axis, without that axis."""
+    return tuple(np.moveaxis(x, axis, 0))
+
+
+if hasattr(np, "unstack"):  # NumPy 2.1
+    implements(np.unstack)(unstack)

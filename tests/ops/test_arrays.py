@@ -1,0 +1,292 @@
+"""Every rule on arrays: values and partials equal those of the scalars, element by element."""
+
+import ast
+import itertools
+import math
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import contad
+from contad.body import Body
+from contad.elementwise import Vectoriser, mended
+from contad.number import scale
+from contad.ops import absolute, exp, log, power, select
+from contad.rule import ScalarRule, rules
+from tests.accuracy import points
+from tests.planted import registered
+
+RULES = list(rules())
+by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+INF, NAN = math.inf, math.nan
+SPECIAL = (0.0, -0.0, INF, -INF, NAN, 1e300, -1e300, 5e-324, -5e-324, 1e-300, 1.0, -1.0, -3.0, 700.0, -171.5)
+ULPS = 4
+CANCELS = {"log_diff_exp": 1}  # ulps of the first argument, which the value is a small difference from
+
+
+def sample(rule):
+    """The declared points, points of every magnitude, moderate ones, and every mixture of special values."""
+    few = SPECIAL if rule.arity < 3 else SPECIAL[:8]
+    draw = random.Random(7)
+    moderate = [[draw.uniform(-a, a) for _ in range(rule.arity)] for a in (1.0, 5.0, 40.0) for _ in range(40)]
+    generic = itertools.islice(points(rule.arity, 60), 200)
+    return [*rule.points, *generic, *moderate, *itertools.product(few, repeat=rule.arity)]
+
+
+def different(found, expected, slack=0.0):
+    """Indices where two arrays are further apart than ULPS; nan equals nan, and infinities equal themselves."""
+    with np.errstate(all="ignore"):
+        near = np.abs(found - expected) <= ULPS * np.spacing(np.abs(expected)) + slack
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected)) | near
+    return np.flatnonzero(~same)
+
+
+def check(rule):
+    """Assert that the rule's values and partials on arrays are those of its scalars."""
+    at = sample(rule)
+    columns = [np.array(column) for column in zip(*at, strict=True)]
+    z = np.array([rule(*point) for point in at])
+    found = {"value": rule.array_value(*columns)}
+    expected = {"value": z}
+    for k in range(rule.arity):
+        found[k] = np.broadcast_to(rule.array_partial(k)(z, *columns), z.shape)
+        expected[k] = np.array([rule.partial(k)(float(v), *point) for v, point in zip(z, at, strict=True)])
+    for what, exact in expected.items():
+        assert found[what].dtype == np.float64
+        slack = 0.0
+        if what == "value" and rule.name in CANCELS:
+            slack = CANCELS[rule.name] * np.spacing(np.where(np.isfinite(z), np.abs(columns[0]), 1.0))
+        wrong = [(at[i], found[what][i], exact[i]) for i in different(found[what], exact, slack)]
+        assert not wrong, f"{rule.name}, {what}: {len(wrong)} points differ, as {wrong[:3]}"
+
+
+@by_rule
+def test_arrays_agree_with_scalars(rule):
+    check(rule)
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.arity == 2], ids=lambda rule: rule.name)
+def test_broadcasting(rule):
+    a, b = rule.points[0]
+    x, y = a * np.array([[1.0], [1.01], [1.02]]), b * np.array([1.0, 1.001, 1.002, 1.003])
+    z = rule.array_value(x, y)
+    assert z.shape == (3, 4)
+    for i, j in np.ndindex(3, 4):
+        assert not different(z[i, j], rule(float(x[i, 0]), float(y[j]))).size
+    for k in range(2):
+        p = np.broadcast_to(rule.array_partial(k)(z, x, y), (3, 4))
+        for i, j in np.ndindex(3, 4):
+            assert not different(p[i, j], rule.partial(k)(float(z[i, j]), float(x[i, 0]), float(y[j]))).size
+
+
+@by_rule
+def test_floats_beside_an_array(rule):
+    for place in range(rule.arity if rule.arity > 1 else 0):
+        args = list(rule.points[0])
+        z = rule(*args)
+        args[place] = np.array([args[place]] * 3)
+        assert not different(rule.array_value(*args), np.full(3, z)).size
+        for k in range(rule.arity):
+            expected = np.full(3, rule.partial(k)(z, *rule.points[0]))
+            assert not different(np.broadcast_to(rule.array_partial(k)(np.full(3, z), *args), 3), expected).size
+
+
+@by_rule
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1)])
+def test_shapes(rule, shape):
+    args = [np.full(shape, x) for x in rule.points[0]]
+    for found in (rule.array_value(*args), rule(*args)):
+        assert type(found) is np.ndarray and found.shape == shape and found.dtype == np.float64
+        assert not different(found, np.full(shape, rule(*rule.points[0]))).size
+    for k in range(rule.arity):
+        p = rule.array_partial(k)(np.full(shape, rule(*rule.points[0])), *args)
+        assert np.shape(p) in ((), shape)
+
+
+@by_rule
+def test_results_in_an_array_that_is_given(rule):
+    args = [np.array([x, x]) for x in rule.points[0]]
+    out = np.full(2, NAN)
+    expected = rule.array_value(*args)
+    assert rule.array_value(*args, out=out) is out
+    assert out.tolist() == expected.tolist()
+    assert rule.array_value(*args, out=args[0]) is args[0]
+    assert args[0].tolist() == expected.tolist()
+
+
+@by_rule
+def test_arguments_are_left_alone(rule):
+    columns = [np.array(column) for column in zip(*sample(rule), strict=True)]
+    before = [x.copy() for x in columns]
+    z = rule.array_value(*columns)
+    for k in range(rule.arity):
+        rule.array_partial(k)(z, *columns)
+    for x, old in zip(columns, before, strict=True):
+        np.testing.assert_array_equal(x, old)
+
+
+def test_other_types_of_arrays():
+    assert contad.expit(np.array([0, 1])).tolist() == [0.5, contad.expit(1.0)]
+    assert contad.exp(np.array([1.5], np.float32)).dtype == np.float64
+    with pytest.raises(contad.errors.UnsupportedError, match=r"exp: expected arrays of real numbers, got"):
+        contad.exp(np.array([1j]))
+
+
+# ---- wrong forms are noticed -----------------------------------------------------------------------------------------
+def test_a_wrong_value_on_arrays_is_noticed():
+    wrong = ScalarRule(contad.erfcx.function, None, None, False, contad.erfcx.points, array=lambda x: np.exp(-x))
+    wrong.body = contad.erfcx.body
+    with pytest.raises(AssertionError, match="erfcx, value"):
+        check(wrong)
+
+
+def conditions(x):
+    return x
+
+
+def conditions_partials(z, x):
+    inside = -1.0 < x < 2.0
+    outside = not inside
+    far = x < -3.0 or x > 4.0 or x == 3.0
+    between = outside and not far and x != 0.5
+    count = (x > 0.0) + (x > 1.0) - (x > 2.0) - far
+    number = (x and 2.0 * x) + (x or 7.0) + (far and x)
+    nested = select(select(inside, x > 0.0, far), 3.0, -far)
+    return select(between, exp(x), number) * (inside * 5.0 + count) + nested * (absolute(x) > 1.0)
+
+
+@pytest.fixture
+def conditional():
+    found = ScalarRule(conditions, None, None, False, ((0.7,), (-2.0,), (3.5,), (3.0,)))
+    found.body = Body(conditions_partials, 1)
+    return found
+
+
+def test_conditions_on_arrays(conditional):
+    check(conditional)
+
+
+def wrongly(method):
+    """A method of Vectoriser that rewrites what `method` says, and everything else as it should."""
+    real = Vectoriser.rewritten
+    return lambda self, node: method(self, node, real)
+
+
+def first_link(self, node, real):
+    """A chained comparison without its later links."""
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:
+        node = ast.Compare(node.left, node.ops[:1], node.comparators[:1])
+    return real(self, node)
+
+
+def exchanged(self, node, real):
+    """`and` for `or`, `or` for `and`."""
+    if isinstance(node, ast.BoolOp):
+        node = ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    return real(self, node)
+
+
+def without_not(self, node, real):
+    """`not` dropped."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        node = node.operand
+    return real(self, node)
+
+
+@pytest.mark.parametrize("method", [first_link, exchanged, without_not], ids=lambda f: f.__name__)
+def test_a_wrong_rewriting_is_noticed(conditional, monkeypatch, method):
+    monkeypatch.setattr(Vectoriser, "rewritten", wrongly(method))
+    with pytest.raises(AssertionError, match="conditions, 0"):
+        check(conditional)
+
+
+def test_conditions_that_stay_booleans_are_noticed(conditional, monkeypatch):
+    monkeypatch.setattr(Vectoriser, "number", Vectoriser.rewritten)
+    with pytest.raises((AssertionError, TypeError)):
+        check(conditional)
+
+
+def test_mended_elements():
+    x = np.array([[1.0, 2.0, 3.0]])
+    z = np.zeros((2, 3))
+    found = mended(z, x > 1.5, lambda a, b: 10.0 * a + b, x, np.array([[1.0], [2.0]]))
+    assert found.tolist() == [[0.0, 21.0, 31.0], [0.0, 22.0, 32.0]]
+    assert not z.any()
+
+
+# ---- users' rules ----------------------------------------------------------------------------------------------------
+def test_a_rule_without_ufunc():
+    with registered():
+
+        @contad.scalar_rule
+        def planted_square_of_log(x):
+            return math.log(x) ** 2
+
+        @planted_square_of_log.partials
+        def planted_square_of_log_partials(z, x):
+            return 2.0 * log(x) / x
+
+        x = np.array([[0.3], [2.5]])
+        z = planted_square_of_log(x)
+        assert z.tolist() == [[math.log(0.3) ** 2], [math.log(2.5) ** 2]]
+        np.testing.assert_allclose(planted_square_of_log.array_partial(0)(z, x), 2.0 * np.log(x) / x, rtol=1e-15)
+
+
+def test_a_body_without_source():
+    scope = {"power": power, "log": log}
+    exec("def typed_partials(z, x, y):\n    return y * power(x, y - 1.0), z * log(x)", scope)
+    body = Body(scope["typed_partials"], 2)
+    x, y = np.array([1.3, 0.0]), np.array([[2.5], [-0.4]])
+    for k in range(2):
+        found = body.array_partial(k)(x**2.0, x, y)
+        assert found.shape == (2, 2) and found.dtype == np.float64
+        expected = [[body.partial(k)(float(a) ** 2.0, float(a), float(b)) for a in x] for (b,) in y]
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_ufunc_of_objects_is_not_taken_for_one_of_floats():
+    with registered():
+
+        @contad.scalar_rule(ufunc=np.frompyfunc(lambda x: x + 1.0, 1, 1), points=[(1.3,)])
+        def planted_successor(x):
+            return x + 1.0
+
+        out = np.empty(2)
+        assert planted_successor.array_value(np.array([1.0, 2.5]), out=out) is out
+        assert out.tolist() == [2.0, 3.5]
+
+
+def test_partials_declared_again_replace_those_on_arrays():
+    with registered():
+
+        @contad.scalar_rule
+        def planted_again(x):
+            return 3.0 * x
+
+        def declare(slope):
+            @planted_again.partials
+            def planted_again_partials(z, x):
+                return slope + 0.0 * x
+
+        x = np.array([1.0, 2.0])
+        for slope in (3.0, 4.0):
+            declare(slope)
+            assert planted_again.array_partial(0)(x, x).tolist() == [slope, slope]
+
+
+def test_zero_cotangents_mask_partials_on_arrays():
+    d = np.array([0.0, -0.0, 2.0, 0.0, NAN])
+    p = np.array([INF, NAN, INF, 3.0, 0.0])
+    np.testing.assert_array_equal(scale(d, p), [0.0, 0.0, INF, 0.0, NAN])
+    np.testing.assert_array_equal(scale(d[:2, None], p), [[0.0] * 5, [0.0] * 5])
+    np.testing.assert_array_equal(scale(0.0, p), np.zeros(5))
+    np.testing.assert_array_equal(scale(d, INF), [0.0, 0.0, INF, 0.0, NAN])
+    assert (scale(d, p) == [scale(float(a), float(b)) for a, b in zip(d, p, strict=True)])[:4].all()
+
+
+def test_scipy_is_imported_at_the_first_value():
+    code = "import sys, contad; assert 'scipy' not in sys.modules; import numpy; contad.expit(numpy.ones(2))"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,119 @@
+"""The examples run as scripts, and print what is known of their data."""
+
+import functools
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.linalg import toeplitz
+from scipy.optimize import minimize
+from scipy.stats import multivariate_normal
+
+import contad
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+NILE = ROOT / "examples" / "nile.py"
+
+
+@functools.cache
+def script(path):
+    """The finished process of a script, run once."""
+    command = [sys.executable, "-W", "error", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300, check=False)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_example_runs(path):
+    done = script(path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---- the Nile --------------------------------------------------------------------------------------------------------
+def printed(output):
+    """{model: {line: numbers}} of what the Nile's example prints."""
+    found = {}
+    for model, lines in re.findall(r"^(\w.*)\n((?:  .*\n)+)", output, re.MULTILINE):
+        pairs = re.findall(r"^  (\w+(?: \w+)*) {2,}(.*)$", lines, re.MULTILINE)
+        found[model] = {name: [float(x) for x in re.findall(r"-?\d[\d.]*(?:e-?\d+)?", text)] for name, text in pairs}
+    return found
+
+
+def reference(model, y):
+    """Differences of the flows, which are stationary, and the parts of their covariance, one for each variance."""
+    if model == "local level":
+        order, rows = 1, [(2.0, -1.0), (1.0,)]
+    else:
+        order, rows = 2, [(6.0, -4.0, 1.0), (2.0, -1.0), (1.0,)]
+    d = np.diff(y, order)
+    return d, np.array([toeplitz(np.pad(row, (0, len(d) - len(row)))) for row in rows])
+
+
+def dense_log_likelihood(model, y, variances):
+    """The diffuse log likelihood without a filter: that of the differences."""
+    d, parts = reference(model, y)
+    return multivariate_normal.logpdf(d, cov=np.tensordot(variances, parts, 1))
+
+
+def dense_gradient(model, y, variances):
+    """The gradient with respect to the log variances, by matrices."""
+    d, parts = reference(model, y)
+    inverse = np.linalg.inv(np.tensordot(variances, parts, 1))
+    u = inverse @ d
+    return np.multiply(variances, [u @ part @ u - np.trace(inverse @ part) for part in parts]) / 2
+
+
+def test_nile_prints_the_known_estimates():
+    found = printed(script(NILE).stdout)
+    assert found["local level"]["variances"] == pytest.approx([15099, 1469.1], rel=1e-4)
+    assert found["local level"]["log likelihood"] == [pytest.approx(-632.5456, abs=1e-4)]
+    for lines in found.values():
+        assert 0.0 < lines["differences"][0] < 1e-6
+        assert 5 <= lines["gradients"][0] <= 100
+
+
+@pytest.mark.parametrize("model", ["local level", "local linear trend"])
+def test_nile_prints_a_maximum(model):
+    y = runpy.run_path(str(NILE))["flow"]
+    found = printed(script(NILE).stdout)[model]
+    variances = np.array(found["variances"])
+    greatest = dense_log_likelihood(model, y, variances)
+    assert found["log likelihood"][0] == pytest.approx(greatest, abs=1e-3)
+    for step in np.diag(0.02 * variances + 0.5):  # the slope's variance is at its least value
+        assert dense_log_likelihood(model, y, variances + step) < greatest - 1e-5
+    for step in np.diag(0.02 * variances)[:2]:
+        assert dense_log_likelihood(model, y, variances - step) < greatest - 1e-5
+
+
+@pytest.mark.parametrize(
+    ("model", "variances"), [("local level", [9e3, 4e3]), ("local linear trend", [9e3, 2e3, 150.0])]
+)
+def test_nile_gradient_is_that_of_the_dense_likelihood(model, variances):
+    example = runpy.run_path(str(NILE))
+    p, y, filtered = np.log(variances), example["flow"], example[model.replace(" ", "_")]
+    expected = dense_gradient(model, y, variances)
+    assert np.min(np.abs(expected)) > 0.1
+    assert -example["loss"](p, y, filtered) == pytest.approx(dense_log_likelihood(model, y, variances), rel=1e-10)
+    assert -np.array(contad.grad(example["loss"])(p, y, filtered), dtype=float) == pytest.approx(expected, rel=1e-8)
+
+
+def test_nile_with_another_flow_has_other_estimates(tmp_path):
+    source = NILE.read_text()
+    assert source.count("[831, 726, 456,") == 1  # 1913
+    path = tmp_path / "nile.py"
+    path.write_text(source.replace("[831, 726, 456,", "[831, 726, 756,"))
+    done = script(path)
+    assert done.returncode == 1
+    assert "AssertionError: not the book's estimates" in done.stderr
+    y = runpy.run_path(str(path))["flow"]
+    assert y[1913 - 1871] == 756.0
+    found = printed(done.stdout)["local level"]
+    start = np.log([1e4, 1e3])
+    best = minimize(lambda p: -dense_log_likelihood("local level", y, np.exp(p)), start, method="Nelder-Mead")
+    assert found["variances"] == pytest.approx(np.exp(best.x), rel=1e-3)
+    assert found["log likelihood"] == [pytest.approx(-best.fun, abs=1e-3)]
+    assert abs(found["variances"][0] / 15099 - 1.0) > 0.05
