@@ -95,6 +95,62 @@ def _add_constant() -> Chain:
     return _chain("x = x + 0.5", 1, program, by_hand, np.array([0.7, -1.2, 0.4]))
 
 
+def _scale() -> Chain:
+    def program(steps):
+        def written(np):
+            def f(x, s):
+                for _ in range(steps):
+                    x = s * x
+                return np.sum(x)
+
+            return f
+
+        return written
+
+    def by_hand(steps):
+        def gradient(x, s):
+            states = []
+            for _ in range(steps):
+                states.append(x)
+                x = s * x
+            x_bar, s_bar = np.ones(3), 0.0
+            for state in reversed(states):
+                s_bar += np.sum(x_bar * state)
+                x_bar = s * x_bar
+            return np.sum(x), (x_bar, s_bar)
+
+        return gradient
+
+    return _chain("x = s * x, s a number", 1, program, by_hand, np.array([0.7, -1.2, 0.4]), 1.0007)
+
+
+def _multiply_constant() -> Chain:
+    c = np.array([1.0005, 0.9993, 1.001])
+
+    def program(steps):
+        def f(x, c):
+            for _ in range(steps):
+                x = c * x
+            return x @ x
+
+        return lambda np: f
+
+    def by_hand(steps):
+        def gradient(x, c):
+            for _ in range(steps):
+                x = c * x
+            value = x @ x
+            x_bar = 2.0 * x
+            for _ in range(steps):
+                x_bar = c * x_bar
+            return value, (x_bar,)
+
+        return gradient
+
+    name, x = "x = c * x, c constant", np.array([0.7, -1.2, 0.4])
+    return Chain(name, 1, lambda steps: ArrayWorkload(name, program(steps), by_hand(steps), (x,), (c,)))
+
+
 def _exp() -> Chain:
     def program(steps):
         def written(np):
@@ -343,12 +399,23 @@ def _read_and_add() -> Chain:
 def chains() -> Sequence[Chain]:
     """One chain for every kind of call, on arrays of three numbers."""
     return (
-        _multiply(), _add_constant(), _exp(), _sum(), _dot(), _slices(), _matmul(),
+        _multiply(), _add_constant(), _scale(), _multiply_constant(), _exp(), _sum(), _dot(), _slices(), _matmul(),
         element_writes(3), _read(), _read_and_add(),
     )  # fmt: skip
 
 
-# ---- log densities ---------------------------------------------------------------------------------------------------
+# ---- whole gradients -------------------------------------------------------------------------------------------------
+def first_element() -> ArrayWorkload:
+    """x[0]: what a gradient costs where there is nothing to do."""
+
+    def by_hand(x):
+        x_bar = np.zeros_like(x)
+        x_bar[0] = 1.0
+        return x[0], (x_bar,)
+
+    return ArrayWorkload("x[0]", lambda np: lambda x: x[0], by_hand, (np.array([0.7, -1.2, 0.4]),))
+
+
 def logistic_regression(rows: int, columns: int, seed: int = 3) -> ArrayWorkload:
     """Log posterior of logistic regression with a standard normal prior."""
 
@@ -464,10 +531,10 @@ def normal_density(size: int, seed: int = 11) -> ArrayWorkload:
 
 
 def models(quick: bool) -> Sequence[ArrayWorkload]:
-    """The log densities that `benchmarks.arrays` times."""
-    if quick:
-        return logistic_regression(40, 3), stochastic_volatility(20), log_sum_exp(30), normal_density(30)
-    return logistic_regression(1000, 20), stochastic_volatility(1000), log_sum_exp(1000), normal_density(1000)
+    """The functions whose whole gradient `benchmarks.arrays` times: an empty one, and log densities."""
+    n = 30 if quick else 1_000
+    logistic = logistic_regression(40, 3) if quick else logistic_regression(1_000, 20)
+    return first_element(), logistic, stochastic_volatility(n), log_sum_exp(n), normal_density(n)
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------

@@ -242,7 +242,7 @@ def report(figures: dict[str, Any]) -> str:
             _calls_table(figures["calls"]),
             "## One element write, us",
             _calls_table(figures["writes"]),
-            "## Log densities: value and gradient, us",
+            "## Whole gradients, with the value, us",
             "In brackets the ratio to the function without derivatives, and to the gradient by hand.",
             _models_table(figures["models"]),
             "### The first call, compilation included, ms",
@@ -257,7 +257,9 @@ def report(figures: dict[str, Any]) -> str:
 
 
 def _names(works: Sequence[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for w in works for name in w["ways"]))
+    """All ways, in the order of the work that has most."""
+    ordered = sorted(works, key=lambda w: len(w["ways"]), reverse=True)
+    return list(dict.fromkeys(name for w in ordered for name in w["ways"]))
 
 
 def _calls_table(works: Sequence[dict[str, Any]]) -> str:

@@ -75,6 +75,7 @@ def _with_jax(jit: bool) -> Callable[[ArrayWorkload], Run]:
         import jax.numpy as jnp
 
         jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_cpu_enable_async_dispatch", False)  # no hand-over to another thread
         gradient = jax.value_and_grad(work.program(jnp), work.argnums)
         if jit:
             gradient = jax.jit(gradient)

@@ -22,13 +22,13 @@ class Array(Carrier):
     It has the shape, methods and assignment of an ndarray of float64. NumPy's functions and ufuncs find their rules.
     """
 
-    __slots__ = ("_parent", "_seen", "_version", "_view")
     kind: ClassVar[str]
     _value: Any  # an ndarray, or an array of an outer level
-    _parent: "Array | None"  # of a view
-    _view: View | None  # what makes the view's parts from the parent's
-    _seen: Any  # the parent's value when the view was made; another one replaces it at the first assignment
-    _version: int  # of a root: counts assignments
+    # of views and of arrays that have been written to; the others, most, store none of these
+    _parent: "Array | None" = None
+    _view: View | None = None  # what makes the view's parts from the parent's
+    _seen: Any = None  # the parent's value when the view was made; another one replaces it at the first assignment
+    _version: int = 0  # of a root: counts assignments
 
     # ---- what the two kinds provide ----------------------------------------------------------------------------------
     def _refresh(self, parent: "Array") -> None:

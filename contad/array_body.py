@@ -26,7 +26,11 @@ _ATTRIBUTES = ("shape", "ndim", "size", "T")
 _METHODS = ("sum", "reshape", "copy")
 _CONSTANTS = (int, float, str, type(None), type(Ellipsis))
 # where these functions take positions of elements: by position and by name
-_POSITIONS = {np.take: (1, "indices"), np.take_along_axis: (1, "indices"), np.bincount: (0, "x")}
+_POSITIONS: dict[Any, tuple[int, str]] = {
+    np.take: (1, "indices"),
+    np.take_along_axis: (1, "indices"),
+    np.bincount: (0, "x"),
+}
 # what of `saved` is no function of the arguments' values
 _GEOMETRY = ("shape", "ndim", "size")
 
@@ -213,9 +217,10 @@ class _Lint:
     def _positions_in(self, node: ast.Call) -> ast.AST | None:
         """The argument that holds positions of elements, which have no derivative."""
         target = self._resolve(node.func) if self._is_global(node.func) else None
-        place, name = _POSITIONS.get(target, (None, "")) if isinstance(target, Hashable) else (None, "")
-        if place is None:
+        found = _POSITIONS.get(target) if isinstance(target, Hashable) else None
+        if found is None:
             return None
+        place, name = found
         by_name = [keyword for keyword in node.keywords if keyword.arg == name]
         return by_name[0] if by_name else node.args[place] if len(node.args) > place else None
 

@@ -69,7 +69,7 @@ def sort(self: Array, axis: int = -1, kind: Any = None, order: Any = None, *, st
     self[...] = np.sort(self, axis, kind, order, stable=stable)
 
 
-def partition(self: Array, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None:
+def partition(self: Array, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
     """Rearrange the elements in place along an axis, with the kth smallest in its place."""
     self[...] = np.partition(self, kth, axis, kind, order)
 
@@ -100,16 +100,13 @@ def text(self: Array) -> str:
     return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
 
 
-def missing(self: Array, name: str) -> Any:
-    """Refuse an attribute that array variables lack, naming NumPy's function if there is one."""
-    if not name.startswith("_"):
-        if callable(getattr(np, name, None)):
-            raise AttributeError(f"an {self.kind} has no method {name!r}, as ndarrays have none; use np.{name}(x)")
-        if hasattr(np.ndarray, name):
-            raise AttributeError(
-                f"an {self.kind} has no attribute {name!r}; use contad.value_of(x).{name} for a constant"
-            )
-    raise AttributeError(f"an {self.kind} has no attribute {name!r}")
+def _missing(name: str) -> property:
+    """An attribute of ndarrays that arrays of variables lack; no `__getattr__`, which would slow down all others."""
+
+    def refuse(self: Array) -> Any:
+        raise AttributeError(f"an {self.kind} has no attribute {name!r}; use contad.value_of(x).{name} for a constant")
+
+    return property(refuse, doc=f"Refused: arrays of variables have no {name}.")
 
 
 def _install() -> None:
@@ -117,7 +114,7 @@ def _install() -> None:
     methods |= {name: _refused(name, remedy) for name, remedy in REFUSED.items()}
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,
-        "__repr__": text, "__str__": text, "__getattr__": missing,
+        "__repr__": text, "__str__": text,
     }  # fmt: skip
     for name, method in methods.items():
         if method.__name__ == "method":
@@ -125,6 +122,9 @@ def _install() -> None:
         setattr(Array, name, method)
     for name, read in (("mT", matrix_transpose), ("itemsize", itemsize), ("nbytes", nbytes)):
         setattr(Array, name, property(read))
+    for name in dir(np.ndarray):
+        if not name.startswith("_") and not hasattr(Array, name):
+            setattr(Array, name, _missing(name))
 
 
 _install()

@@ -11,7 +11,7 @@ from contad.array_functions import entry_of
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.number import map_numbers, primal
 from contad.protocols import CONSTANTS, exported_name, general_methods
-from contad.rule import ScalarRule, rule_of_ufunc, rules
+from contad.rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 
 # ufunc.reduce and ufunc.accumulate of these are functions of their own
 _REDUCTIONS = {
@@ -24,6 +24,12 @@ Implement = Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] 
 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a ufunc that was called with an array variable."""
+    if method == "__call__" and not options:
+        rule = _by_ufunc.get(ufunc)
+        if rule is not None:
+            implementation = rule.methods.get(inputs[0].__class__)
+            if implementation is not None and inputs[0].__class__ is not float:
+                return implementation(*inputs)
     out = options.pop("out", None)
     if method == "__call__" and not options:
         if out is not None:

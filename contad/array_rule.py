@@ -42,6 +42,9 @@ class ArrayRule:
         self.vjps: dict[str, Callable[..., Any]] = {}
         self.jvp_body: Callable[..., Any] | None = None
         self.forward_body: Callable[..., Any] | None = None
+        # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
+        self.methods: dict[type, Callable[..., Any]] = {}
+        self.reflected: dict[type, Callable[..., Any]] = {}
         self._checked: set[Callable[..., Any]] = set()
         self._needs: dict[str, frozenset[str]] = {}
         for name in self.linear:
@@ -148,6 +151,14 @@ class ArrayRule:
         return self._passed(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        if self.methods and len(args) == len(self.argument_names):
+            method = self.methods.get(args[0].__class__)
+            if method is not None:
+                return method(*args, **options)
+            if len(args) == 2:
+                method = self.reflected.get(args[1].__class__)
+                if method is not None:
+                    return method(args[1], args[0], **options)
         for x in args:
             if x.__class__ is not np.ndarray or x.dtype == object:
                 return self.general(args, options)

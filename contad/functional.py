@@ -118,6 +118,8 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
         y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, s)
+        value = result.unflatten([lowered(leaf, s) for leaf in leaves])
+        aux = lowered(aux, s)
         s.end("its vjp call has ended")  # the recording stays with the pullback
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -135,8 +137,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
         return tuple(pull(s, trees, found))
 
     pullback.__qualname__ = f"pullback of {name_of(f)}"
-    value = result.unflatten([lowered(leaf, s) for leaf in leaves])
-    return (value, pullback, lowered(aux, s)) if has_aux else (value, pullback)
+    return (value, pullback, aux) if has_aux else (value, pullback)
 
 
 def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:

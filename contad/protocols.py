@@ -1,6 +1,5 @@
-"""Python's and NumPy's protocols on numbers: operators and ufuncs find their rule, object arrays their methods."""
+"""Python's and NumPy's protocols on numbers: operators and ufuncs find their rule."""
 
-import functools
 import operator
 import sys
 from collections.abc import Callable
@@ -29,6 +28,8 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         if found is not None:
             return found(*inputs)
     name = exported_name(ufunc)
+    if method == "reduce" and len(inputs) == 1 and options.get("out") is None:
+        return inputs[0]  # np.sum(v), as of a float
     if method != "__call__":
         raise UnsupportedError(f"{name}.{method}: not supported on variables; call {name} and combine the results")
     if "out" in options:
@@ -56,16 +57,6 @@ def exported_name(ufunc: Any) -> str:
         if getattr(module, name, None) is ufunc:
             return f"{prefix}.{name}"
     return name
-
-
-def attribute(self: Number, name: str) -> Any:
-    """NumPy evaluates np.exp over an object array as `element.exp()`: every rule is a method by its name."""
-    if not name.startswith("_"):
-        try:
-            return functools.partial(rule(name), self)
-        except KeyError:
-            pass
-    raise AttributeError(f"a {self.kind} has no attribute {name!r}")
 
 
 def rounded(self: Number, digits: int | None = None) -> Any:
@@ -98,5 +89,4 @@ def install(
 
 install(Number, general_methods)
 Number.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
-Number.__getattr__ = attribute  # type: ignore[attr-defined]
 Number.__round__ = Number.round = rounded  # type: ignore[attr-defined]

@@ -140,7 +140,19 @@ class ScalarRule:
             return np.float64(self.evaluate(*map(float, args)))
         return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
 
+    def generally(self, *args: Any) -> Any:
+        """`general` as a function of the arguments."""
+        return self.general(args)
+
     def operate(self, x: Any, y: Any) -> Any:
+        """The operation for operator methods of numbers: by the method of an array on the other side, if there is one."""
+        if isinstance(y, Array):
+            method = self.reflected.get(y.__class__)
+            if method is not None:
+                return method(y, x)
+        return self.operate_slowly(x, y)
+
+    def operate_slowly(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
         operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
         if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
@@ -283,9 +295,24 @@ def scalar_rule(
         for table, key in places:
             table[key] = rule
         _rules[rule.name] = rule
+        if not hasattr(Number, rule.name):
+            setattr(Number, rule.name, _method(rule.name))
         return rule
 
     return declare if function is None else declare(function)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """NumPy evaluates np.exp over an object array as `element.exp()`: every rule is a method by its name.
+
+    Installed methods, because a `__getattr__` would cost every attribute of a number five times its time.
+    """
+
+    def method(self: Number, *args: Any) -> Any:
+        return _rules[name](self, *args)
+
+    method.__name__ = name
+    return method
 
 
 def rules() -> Iterator[ScalarRule]:

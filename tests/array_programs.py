@@ -130,8 +130,9 @@ class Entry:
 class Builder:
     """Writes a program statement by statement and runs it on floats."""
 
-    def __init__(self, seed: int | str) -> None:
+    def __init__(self, seed: int | str, layouts: bool = True) -> None:
         self.random = random.Random(seed)
+        self.layouts = layouts  # whether arrays other than views may be in another order in memory than C order
         self.statements: list[Statement] = []
         self.arrays: list[Entry] = []
         self.scalars: list[str] = []
@@ -231,6 +232,8 @@ class Builder:
             for value in self.scope.values():
                 if isinstance(value, (np.ndarray, float)) and not np.all(np.abs(value) <= LARGEST):
                     raise Rejected("size")
+                if not self.layouts and isinstance(value, np.ndarray) and not root(value).flags.c_contiguous:
+                    raise Rejected("layout")
 
     def value(self, text: str) -> Any:
         """What an expression gives here."""
@@ -476,7 +479,12 @@ class Builder:
         self.define("read", f"{entry.name}[{self.element(self.scope[entry.name].shape)}]")
 
     def arithmetic(self) -> None:
-        """Arithmetic on scalars."""
+        """Arithmetic on scalars; `+=` makes a new one."""
+        if self.scalars and self.chance(0.25):
+            x, name = self.random.choice(self.scalars), self.fresh("a")
+            self.emit("arithmetic", f"{name} = {x}", f"{name} {self.random.choice(['+=', '*='])} {self.scalar()}")
+            self.scalars.append(name)
+            return
         forms = ["{} * {}", "{} + 0.5 * {}", "{0} / (1.5 + {1} * {1})", "np.sin({}) * {}", "{} - np.tanh({})"]
         self.define("arithmetic", self.random.choice(forms).format(self.scalar(), self.scalar()))
 
@@ -608,6 +616,25 @@ class Builder:
         for x in (before, after):
             (self.arrays.append(Entry(x)) if isinstance(self.scope[x], np.ndarray) else self.scalars.append(x))
 
+    def flattened(self) -> None:
+        """Whether a reshaped array is a view depends on its layout in memory: that of a result, or of a copy."""
+        r = self.random
+        entry = self.array(lambda a: a.ndim > 1 and min(a.shape) > 1, empty=0.0)
+        a, x = self.scope[entry.name], entry.name
+        columns = [self.position(a.shape[1]) for _ in range(r.randint(2, 3))]
+        makers = ["{}[:, {}]", "{0}[:, {1}]", "np.sin({0}.T)", "{0}.T * {0}.T", "0.5 * {0}.T", "np.take({0}, {1}, axis=1)",
+                  "{0}.T.copy()", "np.copy({0}.T)", "{0}.swapaxes(0, 1) + {0}.swapaxes(0, 1)", "{0}[::-1] * 1.3",
+                  "np.cumsum({0}.T, axis=0)", "{0}[..., ::-1]", "np.flip({0}, axis=0)", "np.zeros_like({0}.T)"]  # fmt: skip
+        first, second = self.fresh("a"), self.fresh("a")
+        made = r.choice(makers).format(x, columns)
+        flat = r.choice(["{}.reshape(-1)", "{}.ravel()", "{}.T.reshape(-1)", "{}.T.ravel()", "np.ravel({}.T)"])
+        size = np.size(self.value(made))
+        i, written = self.position(size), r.choice([first, second])
+        target = f"{second}[{i}]" if written is second else f"{first}[{self.element(np.shape(self.value(made)))}]"
+        lines = (f"{first} = {made}", f"{second} = {flat.format(first)}", f"{target} = {self.scalar()} * 0.7")
+        self.emit("flattened", *lines)
+        self.arrays += [Entry(first), Entry(second)]
+
     def weights(self) -> None:
         """A buffer of constants is written anew between two uses."""
         r = self.random
@@ -723,7 +750,8 @@ class Builder:
                 x, y = k, x
             first, second = self.value(x).ndim, self.value(y).ndim
             if name == "dot":
-                text = r.choice([f"np.dot({x}, {y})", f"{x}.dot({y})"])
+                # not the method of a plain array, which asks its argument for an array of floats
+                text = f"{x}.dot({y})" if x == entry.name and self.chance(0.5) else f"np.dot({x}, {y})"
             elif name == "matmul":
                 text = r.choice([f"np.matmul({x}, {y})", f"{x} @ {y}"])
             elif self.chance(0.25) and a.ndim == 2:
@@ -735,6 +763,13 @@ class Builder:
         if np.size(self.value(text)) > 48:
             raise Inapplicable
         self.define(name, text)
+
+
+def root(a: Any) -> Any:
+    """The array that a view is a view of."""
+    while isinstance(a.base, np.ndarray):
+        a = a.base
+    return a
 
 
 def what(target: str, shape: Shape) -> str:
@@ -752,13 +787,17 @@ def what(target: str, shape: Shape) -> str:
 FREQUENCIES = {
     "elementwise": 4, "combination": 8, "view": 7, "movement": 6, "read": 2, "arithmetic": 2, "gathering": 3,
     "masking": 2, "taking": 1, "mixture": 1, "assignment": 9, "augmented": 8, "overlap": 3, "swap": 2, "overwritten": 2,
-    "captured": 3, "weights": 2, "filled": 2, "overridden": 2, "reduction": 6, "rearrangement": 7, "product": 5,
+    "captured": 3, "flattened": 2, "weights": 2, "filled": 2, "overridden": 2, "reduction": 6, "rearrangement": 7, "product": 5,
 }  # fmt: skip
 
 
-def generate(seed: int | str) -> tuple[Program, Counter[str]]:
-    """The random program of a seed, and the statements that were taken back on the way, by reason."""
-    builder = Builder(seed)
+def generate(seed: int | str, layouts: bool = True) -> tuple[Program, Counter[str]]:
+    """The random program of a seed, and the statements that were taken back on the way, by reason.
+
+    Results of NumPy's functions on transposed arrays are in Fortran order, so that another reshape is a view. Without
+    `layouts` there are no such results.
+    """
+    builder = Builder(seed, layouts)
     return builder.program(), builder.rejected
 
 

@@ -75,7 +75,7 @@ def test_installed_peers_agree_with_the_gradient_by_hand(work, way):
 
 @pytest.mark.parametrize("work", WORKS, ids=work_name)
 def test_arguments_are_not_written(work):
-    point = [(1.1 + 0.1 * k) * np.asarray(x) for k, x in enumerate(work.point)]  # not what an earlier write left there
+    point = [(0.9 - 0.05 * k) * np.asarray(x) for k, x in enumerate(work.point)]  # no earlier write left these
     before = [np.array(x) for x in point]
     work.by_hand(*point, *work.data)
     work.program(np)(*point, *work.data)

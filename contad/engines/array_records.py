@@ -1,7 +1,6 @@
 """How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
 
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from contad.array_base import Array, is_plain
 from contad.engines.array_var import ArrayVar, affine, is_own
 from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Pullback
-from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, X_NUMBER, Y_NUMBER, operation_code
+from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.number import Number
 from contad.ops import multiply
 from contad.rule import ScalarRule
@@ -26,7 +25,7 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
         if is_own(x, stack):
             y = x.operand() if isinstance(x, ArrayVar) else x
             if y.__class__ is ArrayVar or isinstance(y, Number):
-                operands.append((k, y._index, np.shape(y._value)))
+                operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
         elif isinstance(x, (list, tuple, int, np.generic)):
@@ -42,10 +41,6 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
 # ---- scalar rules on arrays ------------------------------------------------------------------------------------------
 def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     """Record a scalar rule on arrays, with NumPy's broadcasting."""
-    if ArrayVar not in rule.methods:
-        rule.methods[ArrayVar], reflected = implement_rule(rule)
-        if reflected is not None:
-            rule.reflected[ArrayVar] = reflected
     operands, values = taken(stack, args)
     if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
         return stack.writable(rule(*values))
@@ -259,99 +254,3 @@ def _pushed_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequenc
 
 
 LOOPS: dict[str, Callable[..., Any]] = {"sum": _sum, "mean": _sum, "dot": _dot, "matmul": _dot}
-
-
-# ---- methods of array variables --------------------------------------------------------------------------------------
-def implement_rule(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """A rule on array variables: fast where the operands are affine and of one shape, else the general way."""
-    ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
-    if rule.arity > 2 or ufunc is None:
-        return lambda *args: rule.general(args), (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
-    return _unary(rule, ufunc) if rule.arity == 1 else _binary(rule, ufunc)
-
-
-def implement_operator(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """The same as a method of an operator, which leaves foreign operands to the other side."""
-    method, reflected = implement_rule(rule)
-    rule.methods[ArrayVar] = method
-    if reflected is not None:
-        rule.reflected[ArrayVar] = reflected
-    return method, reflected
-
-
-def _unary(rule: ScalarRule, ufunc: Any) -> tuple[Callable[..., Any], None]:
-    code = operation_code(rule, "v")
-
-    def method(a: Any) -> Any:
-        s = a._owner
-        i = a._index
-        x = a._value
-        if i > 0 and x.__class__ is np.ndarray and s.thread == get_ident():
-            first = s.top
-            n = x.size
-            if first + n > s.capacity:
-                s.room(n)
-            z = s.buffers.values[first : first + n]
-            if x.ndim != 1:
-                z = z.reshape(x.shape)
-            ufunc(x, z)
-            return s.pushed(code, i, 0, z)
-        return rule.general((a,))
-
-    return method, None
-
-
-def _binary(rule: ScalarRule, ufunc: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    both, left, right = (operation_code(rule, active) for active in ("vv", "vc", "cv"))
-    assert left is not None and right is not None
-    left += Y_NUMBER
-    right += X_NUMBER
-    general = rule.operate if rule.operator else lambda x, y: rule.general((x, y))
-
-    def method(a: Any, b: Any) -> Any:
-        i = a._index
-        x = a._value
-        s = a._owner
-        if i > 0 and x.__class__ is np.ndarray and s.thread == get_ident():
-            kind = b.__class__
-            if kind is ArrayVar:
-                j = b._index
-                y = b._value
-                if j <= 0 or b._owner is not s or y.__class__ is not np.ndarray or x.shape != y.shape:
-                    return general(a, b)
-                code = both
-            elif kind is float or kind is int:
-                y = j = float(b)
-                code = left
-            else:
-                return general(a, b)
-            first = s.top
-            n = x.size
-            if first + n > s.capacity:
-                s.room(n)
-            z = s.buffers.values[first : first + n]
-            if x.ndim != 1:
-                z = z.reshape(x.shape)
-            ufunc(x, y, z)
-            return s.pushed(code, i, j, z)
-        return general(a, b)
-
-    def reflected(b: Any, a: Any) -> Any:
-        kind = a.__class__
-        j = b._index
-        y = b._value
-        s = b._owner
-        if (kind is float or kind is int) and j > 0 and y.__class__ is np.ndarray and s.thread == get_ident():
-            x = float(a)
-            first = s.top
-            n = y.size
-            if first + n > s.capacity:
-                s.room(n)
-            z = s.buffers.values[first : first + n]
-            if y.ndim != 1:
-                z = z.reshape(y.shape)
-            ufunc(x, y, z)
-            return s.pushed(right, x, j, z)
-        return general(a, b)
-
-    return method, reflected

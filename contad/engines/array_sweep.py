@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.adjoints import Adjoints
-from contad.engines.sweep import CALLBACK, CELLS, CODES, FORMS, GATHER, INPUT, LINEAR, OPERATIONS, PULLBACK, STRIDED
+from contad.engines.sweep import CALLBACK, CELLS, CODES, DOT, FORMS, GATHER, INPUT, LINEAR, OPERATIONS, PULLBACK, STRIDED, SUM
 from contad.number import scale
 
 
@@ -21,14 +21,19 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
         shape = list(FORMS[11 * form : 11 * form + 11])
         shape[0], shape[2] = first, n
         shape[5] = shape[5] if form == 1 else int(x)
-        shape[8] = shape[8] if form == 2 else int(y)
+        if form == SUM // CODES:
+            shape[2] = int(y)
+        elif form == DOT // CODES:
+            shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
+        else:
+            shape[8] = shape[8] if form == 2 else int(y)
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     if code == INPUT or z0 > top:
         return n
     if code == CALLBACK:
         stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
         return n
-    live = adjoints.live(slice(z0, z0 + n) if form < 3 else _cells(z0, z_outer, z_inner, outer, inner))
+    live = adjoints.live(_cells(z0, z_outer, z_inner, outer, inner) if code not in (PULLBACK, GATHER) else slice(z0, z0 + n))
     if not live.any():
         return n
     if code == PULLBACK:
@@ -43,7 +48,6 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
         for numbers in ((z0, z_outer, z_inner), (x0, x_outer, x_inner), (y0, y_outer, y_inner))
     ]
     z_bar = adjoints[cells[0]]
-    live = np.reshape(live, (outer, inner))
     if code == LINEAR:
         _accumulate(adjoints, cells[1], (x_outer, x_inner), scale(z_bar, buffers.constants[cells[2]]), live)
         return n

@@ -5,6 +5,7 @@ cells in the same order from `_start`. The first assignment makes it *scattered*
 alias alike; cell 0 is the sink of constants. Elements, views and moved copies have the cells of what they read.
 """
 
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -15,21 +16,30 @@ from contad.number import Number
 from contad.var import Var
 
 new = object.__new__
+FLOAT = np.dtype(np.float64)
 
 
 class ArrayVar(Array):
     """An array variable of a matrix stack."""
 
-    __slots__ = ("_cells", "_index", "_operand", "_positions", "_stamp", "_start")
+    __slots__ = ("_base", "_index")
     kind = "array variable"
-    _cells: Any  # an int64 array once scattered, None while affine
-    _index: int  # the first cell of an affine root, which operations take as it is; else -1
-    _start: int  # of a root: the first cell when it was made
-    _operand: Any  # (version of the root, operand) of the last use in an operation
-    _positions: Any  # the cells of an affine array, made on demand
-    _stamp: int  # of a root: the next free cell at the last assignment
+    # the first cell of a contiguous affine array with plain values, which operations take as it is while its root is
+    # affine; else -1
+    _index: int
+    _base: "ArrayVar | None"  # of a view: its root
+    _cells: Any = None  # an int64 array once scattered
+    _start: int = -1  # of any other root: the first cell it has, or had when it was affine
+    _operand: Any = None  # (version of the root, operand) of the last use in an operation
+    _positions: Any = None  # the cells of an affine array, made on demand
+    _stamp: int = 0  # of a root: the next free cell at the last assignment
 
     # ---- cells -------------------------------------------------------------------------------------------------------
+    @property
+    def first(self) -> int:
+        """The first cell of an affine array, or that of a root before it was written to; -1 if there is none."""
+        return self._index if self._index > 0 else self._start
+
     def cells(self) -> np.ndarray:
         """The cells of the elements, as an array of this shape; 0 for constants."""
         self._synced()
@@ -39,7 +49,7 @@ class ArrayVar(Array):
         if self._positions is None:
             if self._parent is None:
                 shape = self._value.shape
-                self._positions = np.arange(self._start, self._start + self._value.size).reshape(shape)
+                self._positions = np.arange(self.first, self.first + self._value.size).reshape(shape)
             else:
                 assert self._view is not None
                 self._positions = self._view(self._parent.cells())  # type: ignore[attr-defined]
@@ -73,16 +83,20 @@ class ArrayVar(Array):
         self._operand = None
 
     def _make_view(self, view: View, value: Any) -> "ArrayVar":
+        return self._view_at(view, value, -1)
+
+    def _view_at(self, view: View, value: Any, index: int) -> "ArrayVar":
+        """A view; `index` is its first cell if it is contiguous, else -1."""
         z = new(ArrayVar)
         z._owner = self._owner
         z._value = value
+        z._index = index
+        z._base = self if self._base is None else self._base
         z._parent = self
         z._view = view
         z._seen = self._value
-        z._cells = None if self._cells is None else view(self._cells)
-        z._index = -1
-        z._operand = z._positions = None
-        z._version = z._stamp = 0
+        if self._cells is not None:
+            z._cells = view(self._cells)
         return z
 
     def _make_copy(self, move: View, value: Any) -> "ArrayVar":
@@ -93,30 +107,44 @@ class ArrayVar(Array):
         return self._owner.element(value, cell)
 
     def __getitem__(self, key: Any) -> Any:
-        # elements of arrays in their first state, without making the array of cells
-        if self._index > 0:
+        # without making the array of cells: elements, rows and slices of contiguous affine arrays
+        index = self._index
+        if index > 0 and (self._base is None or self._base._index > 0) and self._owner.ended is None:
             shape = self._value.shape
-            if key.__class__ is int and len(shape) == 1:
+            kind = key.__class__
+            if kind is int and shape:
                 value = self._value[key]
-                s = self._owner
-                if value.__class__ is np.float64:
+                if key < 0:
+                    key += shape[0]
+                if len(shape) == 1:
+                    s = self._owner
                     z = new(s.var_class)
                     z._value = float(value)
                     z._owner = s
-                    z._index = self._index + (key if key >= 0 else key + shape[0])
+                    z._index = index + key
                     return z
-            elif key.__class__ is tuple and len(key) == len(shape):
+                if value.size:
+                    return self._view_at(lambda x: x[key], value, index + key * value.size)
+            elif kind is slice and shape:
+                value = self._value[key]
+                if value.__class__ is np.ndarray and value.size:
+                    start, _, step = key.indices(shape[0])
+                    if step == 1:
+                        start *= value.size // value.shape[0]
+                        return self._view_at(lambda x: x[key], value, index + start)
+                    return self._view_at(lambda x: x[key], value, -1)
+            elif kind is tuple and len(key) == len(shape):
                 offset = 0
                 for k, n in zip(key, shape, strict=True):
                     if k.__class__ is not int:
                         break
                     offset = offset * n + (k if k >= 0 else k + n)
                 else:
-                    return self._owner.element(self._value[key], self._index + offset)
+                    return self._owner.element(self._value[key], index + offset)
         return Array.__getitem__(self, key)
 
     def __iter__(self) -> Any:
-        if self._index > 0 and self._value.__class__ is np.ndarray and self._value.ndim == 1:
+        if self._index > 0 and self._base is None and self._value.ndim == 1 and self._owner.ended is None:
             return self._owner.elements(self._value, self._index)
         return Array.__iter__(self)
 
@@ -125,9 +153,30 @@ class ArrayVar(Array):
         if self._cells is None:
             self._cells = self.cells().copy()
             self._value = self._value.copy()  # records keep the old one
+            self._start = self.first
             self._index = -1
         self._operand = None
         self._stamp = self._owner.top
+
+    def __setitem__(self, key: Any, y: Any) -> None:
+        # an element of an array that has been written to before
+        s = self._owner
+        if self._cells is not None and self._base is None and s.ended is None and s.thread == get_ident():
+            kind = key.__class__
+            if kind is int or (
+                kind is tuple and len(key) == 2 and key[0].__class__ is int and key[1].__class__ is int
+            ):
+                if y.__class__ is s.var_class and y._owner is s:
+                    value, cell = y._value, y._index
+                else:
+                    value, cell = y, 0
+                if value.__class__ is float and self._value.__class__ is np.ndarray:
+                    self._value[key] = value
+                    self._cells[key] = cell
+                    self._version += 1
+                    self._stamp = s.top
+                    return
+        Array.__setitem__(self, key, y)
 
     def _assign(self, key: Any, y: Any) -> None:
         require_no_inner(y, self._owner.level)
@@ -144,20 +193,23 @@ class ArrayVar(Array):
         A contiguous view of an affine array is one; anything else is gathered into fresh cells, by one record that
         serves until the next assignment.
         """
-        if self._index > 0:
+        base = self._base
+        if self._index > 0 and (base is None or base._index > 0):
+            return self
+        if base is None and self._cells is None:  # values of an outer level
             return self
         self._synced()
-        root: Any = self._root()
+        root = self if base is None else base
         version = root._version
         if self._operand is not None and self._operand[0] == version:
             return self._operand[1]
         value = self._value
         if root._cells is None and value.__class__ is np.ndarray and value.flags.c_contiguous and value.size:
             offset = value.__array_interface__["data"][0] - root._value.__array_interface__["data"][0]
-            found = affine(self._owner, value, root._start + offset // 8)
-        else:
-            cells = np.ascontiguousarray(self.cells())
-            found = self._owner.gather(value, cells) if cells.any() else constant_copy(value)
+            self._index = root.first + offset // 8
+            return self
+        cells = np.ascontiguousarray(self.cells())
+        found = self._owner.gather(value, cells) if cells.any() else constant_copy(value)
         self._operand = version, found
         return found
 
@@ -167,15 +219,22 @@ def affine(owner: Any, value: Any, index: int) -> ArrayVar:
     z = new(ArrayVar)
     z._owner = owner
     z._value = value
-    z._index = z._start = index
-    z._parent = z._view = z._seen = z._cells = z._operand = z._positions = None
-    z._version = z._stamp = 0
+    z._base = None
+    if value.__class__ is np.ndarray and value.dtype is FLOAT:
+        z._index = index
+    else:
+        z._index = -1
+        z._start = index
     return z
 
 
 def scattered(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
-    z = affine(owner, value, -1)
+    z = new(ArrayVar)
+    z._owner = owner
+    z._value = value
+    z._index = -1
+    z._base = None
     z._cells = cells
     return z
 

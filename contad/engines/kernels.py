@@ -4,6 +4,7 @@ A kernel runs over two nested axes with a stride per operand: contiguous arrays,
 are all cases of it; so are sums (the result has stride 0) and dot products (a multiplication whose result has).
 """
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.compiled import cached_module
-from contad.engines.sweep import CODES, LINEAR, OPERATIONS, dependencies, updates_of
+from contad.engines.sweep import CODES, LINEAR, OPERATIONS, dependencies, partial_of
 from contad.rule import ScalarRule
 
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
@@ -39,40 +40,65 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
         z_row = z0 + o * z_outer
         x_row = x0 + o * x_outer
         y_row = y0 + o * y_outer
-        if z_inner == 1 and x_inner == 1 and {y_is_contiguous}:
-{contiguous}
-        else:
-{strided}
+{cases}
 '''
+
+# the strides along the inner axis that have loops of their own, which the compiler can vectorise: all 1, a number, a sum
+_CASES = {1: ("11", "01"), 2: ("111", "110", "101", "011")}
 
 
 def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
     rule, active = OPERATIONS.get(code, (None, "vc"))
-    binary = len(active) == 2
-    return _SOURCE.format(
-        name=f"{rule.name} ({active})" if rule else "a linear operation",
-        y_is_contiguous="y_inner == 1" if binary else "True",
-        contiguous=_loops(rule, active, {"z": "z_row + i", "x": "x_row + i", "y": "y_row + i"}),
-        strided=_loops(
-            rule,
-            active,
-            {"z": "z_row + i * z_inner", "x": "x_row + i * x_inner", "y": "y_row + i * y_inner"},
-        ),
-    )
-
-
-def _loops(rule: ScalarRule | None, active: str, indices: dict[str, str]) -> str:
-    """One loop per active operand, so that each accumulates into one array and can be vectorised."""
     lines = []
+    for strides in _CASES[len(active)]:
+        test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
+        lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
+    lines += ["else:", *_indented(_loops(rule, active, ""))]
+    name = f"{rule.name} ({active})" if rule else "a linear operation"
+    return _SOURCE.format(name=name, cases="\n".join(_indented(lines, 2)))
+
+
+def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
+    """A loop for each active operand, so that it accumulates into one array, or one number."""
+    fixed = {name for name, step in zip("zxy", strides, strict=False) if step == "0"}
+
+    def index(name: str) -> str:
+        return f"{name}_row" if name in fixed else f"{name}_row + i" + ("" if strides else f" * {name}_inner")
+
+    lines: list[str] = []
     for k, kind in enumerate(active):
-        if kind == "v":
-            alone = "".join(v if n == k else "c" for n, v in enumerate(active))
-            updates = updates_of(rule, alone, indices) if rule else [f"adjoints[{indices['x']}] += d * y"]
-            body = [f"{name} = {_source(name, active)}[{indices[name]}]" for name in "zxy"[: len(active) + 1]]
-            lines += ["for i in range(inner):", f"    d = adjoints[{indices['z']}]"]
-            lines += ["    if d != 0.0:", *(f"        {line}" for line in (*body, *updates))] if updates else ["    pass"]
-    return "\n".join(f"            {line}" for line in lines)
+        found = (([], "y") if rule is None else partial_of(rule, k)) if kind == "v" else None
+        if found is None:
+            continue
+        body, expression = found
+        used = _names(" ".join([*body, expression]))
+        operands = [name for name in "zxy"[: len(active) + 1] if name in used]
+        reads = [f"{name} = {_source(name, active)}[{index(name)}]" for name in operands]
+        target = "total" if "xy"[k] in fixed else f"adjoints[{index('xy'[k])}]"
+        term = f"d * ({expression})"
+        if not used:  # a number: nothing that a zero d would have to mask
+            inner = [f"{target} += {term}"]
+        elif "(" in " ".join([*body, expression]).replace("d * (", ""):  # costly, or a choice
+            inner = ["if d != 0.0:", *_indented([*reads, *body, f"{target} += {term}"])]
+        else:
+            inner = [*reads, *body, f"{target} += {term} if d != 0.0 else 0.0"]
+        d = [f"d = adjoints[{index('z')}]"]
+        loop = ["for i in range(inner):", *_indented(inner if "z" in fixed else d + inner)]
+        if "z" in fixed:
+            loop = d + loop
+        if target == "total":
+            loop = ["total = 0.0", *loop, f"adjoints[{index('xy'[k])}] += total"]
+        lines += loop
+    return lines or ["pass"]
+
+
+def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+    return ["    " * levels + line for line in lines]
+
+
+def _names(source: str) -> set[str]:
+    return set(re.findall(r"\b[xyz]\b", source))
 
 
 def _source(name: str, active: str) -> str:

@@ -14,7 +14,9 @@ import numpy as np
 from contad.array_base import Array, is_plain, numbers_in, require_no_inner
 from contad.arguments import operand
 from contad.array_protocols import install_arrays
-from contad.engines.array_records import elementwise, implement_operator, push_pullback
+from contad.array_rule import array_rule_of
+from contad.engines import array_operators
+from contad.engines.array_records import elementwise, push_pullback
 from contad.engines.array_sweep import sweep_row
 from contad.engines.array_var import ArrayVar, affine, is_own, scalar_parts, scattered
 from contad.engines.number_cells import NumberCells
@@ -40,6 +42,7 @@ from contad.stack import Row
 from contad.var import Var
 
 new = object.__new__
+WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 
 
 class MatrixVar(Var):
@@ -56,13 +59,14 @@ class MatrixVar(Var):
 class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
-    __slots__ = ("capacity", "constants_top", "copies", "mixed_arrays", "outer_arrays", "shapes_packed", "shapes_top")
+    __slots__ = ("capacity", "constants_top", "copies", "mixed_arrays", "outer_arrays", "shapes_packed", "shapes_top", "slab")
     engine = "matrix"
     var_class = MatrixVar
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
-        self.capacity = len(self.buffers.values)
+        self.slab = self.buffers.values
+        self.capacity = len(self.slab)
         self.constants_top = 2
         self.shapes_top = self.shapes_packed = len(FORMS)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
@@ -148,7 +152,8 @@ class MatrixStack(Recording):
         if self.top + n > self.capacity:
             self.check_usable("an operation")
             self.buffers.grow("values", self.top + n)
-            self.capacity = len(self.buffers.values)
+            self.slab = self.buffers.values
+            self.capacity = len(self.slab)
         return self.top
 
     def end(self, reason: str) -> None:
@@ -180,6 +185,22 @@ class MatrixStack(Recording):
         self.top = first + n
         self.push((-(code + CELLS * n), x, y, 0.0))
         if self.top > self.limit:
+            self.flush()
+        return z
+
+    def pushed_number(self, code: int, x: int, y: int, value: float) -> Var:
+        """A record of one cell of its own, with the value of a number."""
+        k = self.top
+        if k >= self.capacity:
+            self.room(1)
+        self.slab[k] = value
+        z = new(MatrixVar)
+        z._value = value
+        z._owner = self
+        z._index = k
+        self.top = k + 1
+        self.push((-(code + CELLS), x, y, 0.0))
+        if k >= self.limit:
             self.flush()
         return z
 
@@ -222,8 +243,12 @@ class MatrixStack(Recording):
 
     def push_constant(self, a: np.ndarray) -> int:
         """The place of a copy of a constant among those that kernels read; equal contents share it."""
+        if a.size < WORTH_SHARING:
+            at, copy = self.new_constant(a.shape)
+            copy[...] = a
+            return at
         known = self.copies.get(id(a))
-        if known is not None and known[0] is a and known[2].shape == a.shape and np.array_equal(known[2], a):
+        if known is not None and known[0] is a and known[2].shape == a.shape and (known[2] == a).all():
             return known[1]
         at, copy = self.new_constant(a.shape)
         copy[...] = a
@@ -312,9 +337,9 @@ class MatrixStack(Recording):
     def cotangent(self, x: Any) -> Any:
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
         if isinstance(x, ArrayVar):
-            if x._start < 0 or not len(self.adjoints):
+            if x.first < 0 or not len(self.adjoints):
                 return np.zeros(x.shape)
-            found = np.reshape(self.adjoints[x._start : x._start + x.size], x.shape)
+            found = np.reshape(self.adjoints[x.first : x.first + x.size], x.shape)
             return np.array(found) if isinstance(found, np.ndarray) else found
         return super().cotangent(x)
 
@@ -349,4 +374,5 @@ def is_immutable(a: np.ndarray) -> bool:
 
 
 install(MatrixVar, MatrixVar.implement)
-install_arrays(ArrayVar, implement_operator)
+install_arrays(ArrayVar, array_operators.implement)
+array_rule_of("sum").methods[ArrayVar] = array_operators.fast_sum(array_rule_of("sum"))

@@ -21,8 +21,10 @@ VARIANTS = ("input", "callback", "linear", "join", "gather", "pullback")
 
 # The head of a scalar's record is its operation code, that of an array's record is
 # -(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number that
-# stands in the record (X_NUMBER, Y_NUMBER), any strides (STRIDED, described in `shapes`).
-CODES, X_NUMBER, Y_NUMBER, STRIDED, CELLS = 512, 512, 1024, 1536, 2048
+# stands in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
+# (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
+CODES = 512
+X_NUMBER, Y_NUMBER, SUM, DOT, X_CELL, Y_CELL, STRIDED, CELLS = (CODES * k for k in range(1, 9))
 
 # operation code -> (rule, active), where `active` tells per argument variable (v) or constant (c)
 OPERATIONS: dict[int, tuple[ScalarRule, str]] = {}
@@ -99,7 +101,7 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
             z = first
             size = n
             slot = 11 * form
-            if form == 3:
+            if form == 7:
                 slot = int(records[row, 1])
                 z = shapes[slot]
                 size = 1 + (shapes[slot + 1] - 1) * shapes[slot + 3] + (shapes[slot + 2] - 1) * shapes[slot + 4]
@@ -118,7 +120,7 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
                     elif code == {pullback} or code == {callback} or kernels[code] == 0:
                         return row, k
                     else:
-                        if form < 3:
+                        if form < 7:
                             shapes[slot] = first
                             shapes[slot + 2] = n
                             if form == 1:
@@ -127,6 +129,11 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
                                 shapes[slot + 5] = int(records[row, 1])
                             if form == 2:
                                 constants[1] = records[row, 2]
+                            elif form == 3:
+                                shapes[slot + 2] = int(records[row, 2])
+                            elif form == 4:
+                                shapes[slot + 8] = shapes[int(records[row, 2])]
+                                shapes[slot + 2] = shapes[int(records[row, 2]) + 1]
                             else:
                                 shapes[slot + 8] = int(records[row, 2])
                         call_kernel(kernels[code], shapes[slot:].ctypes.data, values.ctypes.data,
@@ -155,6 +162,10 @@ FORMS = (
     *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1),
     *(0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1),
     *(0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0),
+    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0),
+    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0),
 )
 
 
@@ -167,22 +178,21 @@ def sweep_source() -> str:
     return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
 
 
-def updates_of(rule: ScalarRule, active: str, indices: dict[str, str]) -> list[str]:
-    """The lines that evaluate the partials of one element and accumulate; operands x, y and the cells `indices`."""
+def partial_of(rule: ScalarRule, k: int, prefix: str = "") -> tuple[list[str], str] | None:
+    """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero."""
     assert rule.body is not None
-    names = dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False))
-    lines = []
-    for k, kind in enumerate(active):
-        if kind == "v" and rule.body.literal(k) != 0.0:
-            operand = "xy"[k]
-            body, expression = inline(rule.body, k, names, f"{operand}_")
-            lines += [*body, f"adjoints[{indices[operand]}] += d * ({expression})"]
-    return lines
+    if rule.body.literal(k) == 0.0:
+        return None
+    return inline(rule.body, k, dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False)), prefix)
 
 
 def _branch(code: int, rule: ScalarRule, active: str) -> str:
     """The branch of one operation on scalars: read the operands, evaluate the partials that are needed, accumulate."""
-    updates = updates_of(rule, active, {"x": "x_cell", "y": "y_cell"})
+    updates = []
+    for n, kind in enumerate(active):
+        found = partial_of(rule, n, "xy"[n] + "_") if kind == "v" else None
+        if found is not None:
+            updates += [*found[0], f"adjoints[{'xy'[n]}_cell] += d * ({found[1]})"]
     if not updates:
         return ""
     lines = [f"# {rule.name}: {active}", "z = values[k]"]

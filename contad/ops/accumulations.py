@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from contad.array_functions import implements
 from contad.array_rule import array_rule
 from contad.ops.cotangents import in_range, previous, scaled
+from contad.ops.shape import refuse_given
 
 
 def along(a, axis):
@@ -162,3 +164,26 @@ def cumprod_tangent(z, a_dot, a, axis):
     if in_range(z):
         return z * np.cumsum(dots / rows, k)
     return linear_recurrence(rows, scaled(dots, previous(z, 1.0, k)), axis=k)
+
+
+# ---- NumPy's other names ---------------------------------------------------------------------------------------------
+def cumulative(function, accumulate, first):
+    """Declare np.cumulative_sum or np.cumulative_prod, which may begin with the empty sum or product."""
+
+    def implementation(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+        refuse_given(function, dtype=dtype, out=out)
+        if axis is None and np.ndim(x) != 1:
+            raise ValueError(f"np.{function.__name__}: axis must be given for an array of shape {np.shape(x)}")
+        k = 0 if axis is None else axis
+        z = accumulate(x, axis=k)
+        if include_initial:
+            one = tuple(1 if j == k % z.ndim else n for j, n in enumerate(z.shape))
+            z = np.concatenate([np.full(one, first), z], axis=k)
+        return z
+
+    implements(function)(implementation)
+
+
+if hasattr(np, "cumulative_sum"):  # NumPy 2.1
+    cumulative(np.cumulative_sum, cumsum, 0.0)
+    cumulative(np.cumulative_prod, cumprod, 1.0)

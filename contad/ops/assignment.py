@@ -84,7 +84,7 @@ def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) ->
 
 
 @implements(np.put)
-def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Assign v, repeated as needed, at flat positions."""
     places = np.take(np.arange(a.size), np.ravel(map_numbers(primal, ind)), mode=mode)
     store_in_order(np.put, a, places, v, np.arange(places.size))
@@ -115,3 +115,14 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     stop = a.size if wrap or a.ndim > 2 else min(a.size, a.shape[1] ** 2)
     places = np.arange(0, stop, step)
     store_in_order(np.fill_diagonal, a, places, val, np.arange(places.size))
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+    """Assign values at one-dimensional positions along an axis; None takes the array as flat."""
+    if axis is None:
+        store(np.put_along_axis, arr, np.unravel_index(indices, arr.shape), values)
+        return
+    key = list(np.indices(arr.shape, sparse=True))
+    key[axis] = np.asarray(indices)
+    store(np.put_along_axis, arr, tuple(key), values)

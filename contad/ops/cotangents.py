@@ -70,6 +70,8 @@ def spread(z_bar, shape, axis):
     array([[1., 1., 1.],
            [2., 2., 2.]])
     """
+    if z_bar.__class__ is float:
+        return np.full(shape, z_bar)
     return np.broadcast_to(np.reshape(z_bar, kept_shape(shape, axis)), shape)
 
 

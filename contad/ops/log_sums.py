@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.array_rule import array_rule
-from contad.ops.cotangents import plain, scaled, spread
+from contad.ops.cotangents import all_finite, plain, scaled, spread
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1, "keepdims": True})]
@@ -27,44 +27,49 @@ def logsumexp(a, *, axis=None, b=None, keepdims=False):
     a = np.asarray(a)
     if a.size == 0:
         return np.sum(a, axis, keepdims=keepdims) - np.inf
-    w = np.ones(a.shape) if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
+    w = 1.0 if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
     top = largest(a, w, axis)
-    at_top = (a == top) & (w != 0.0)
+    at_top = a == top
     with np.errstate(all="ignore"):
-        terms = np.where(at_top | (w == 0.0), 0.0, w * np.exp(np.where(w == 0.0, 0.0, a - top)))
-        k = np.sum(np.where(at_top, w, 0.0), axis, keepdims=keepdims)
+        terms = np.where(at_top, 0.0, np.exp(a - top))  # the largest apart: the others may be less than its rounding
+        if b is not None:
+            terms, at_top = np.where(w == 0.0, 0.0, w * terms), np.where(at_top, w, 0.0)
+        k = np.sum(at_top, axis, dtype=np.float64, keepdims=keepdims)
         rest = np.sum(terms, axis, keepdims=keepdims)
         shift = np.reshape(top, np.shape(k))
-        # the largest term apart, because the others may be smaller than its rounding
         z = np.where(k > 0.0, np.log1p(rest / k) + np.log(np.abs(k)), np.log(k + rest)) + shift
     return z[()]
 
 
 @logsumexp.vjp("a")
 def logsumexp_vjp_a(z, z_bar, a, *, axis=None, b=None, keepdims=False):
-    return scaled(spread(z_bar, np.shape(a), axis), shares(a, b, axis))
+    return scaled(spread(z_bar, np.shape(a), axis), shares(z, a, b, axis))
 
 
 @logsumexp.jvp
 def logsumexp_jvp(z, a_dot, a, *, axis=None, b=None, keepdims=False):
-    return np.sum(scaled(a_dot, shares(a, b, axis)), axis=axis, keepdims=keepdims)
+    return np.sum(scaled(a_dot, shares(z, a, b, axis)), axis=axis, keepdims=keepdims)
 
 
 def largest(a, w, axis):
     """The largest element with a weight other than zero, with length 1 in the axes; -inf where there is none."""
+    if w.__class__ is float:
+        return np.max(a, axis, keepdims=True)
     return np.max(a, axis, keepdims=True, where=(w != 0.0) | np.isnan(a), initial=-np.inf)
 
 
-def shares(a, b, axis):
-    """The share of each term in sum_i b_i e^(a_i): they sum to 1. Infinite terms that tie share equally.
+def shares(z, a, b, axis):
+    """The share of each term in e^z = sum_i b_i e^(a_i): they sum to 1. Infinite terms that tie share equally.
 
-    >>> shares(np.array([-np.inf, -np.inf]), None, None)
+    >>> shares(-np.inf, np.array([-np.inf, -np.inf]), None, None)
     array([0.5, 0.5])
     """
     if np.size(a) == 0:
         return np.zeros(np.shape(a))
-    v = plain(a)
-    w = np.ones(v.shape) if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), v.shape)
+    if b is None and all_finite(z):
+        return softmax(a, axis=axis)
+    v = np.asarray(plain(a))
+    w = 1.0 if b is None else np.broadcast_to(np.asarray(b, dtype=np.float64), v.shape)
     top = largest(v, w, axis)
     endless = np.broadcast_to(np.isinf(top), v.shape)
     finite = np.where(endless, np.where(v == top, 0.0, -np.inf), a) if endless.any() else a

@@ -56,12 +56,15 @@ def matmul_vjp_b(z, z_bar, a, b):
 def masked_product(d, p):
     """d @ p, in which zeros of d mask non-finite elements of p; p has two or more dimensions.
 
-    >>> masked_product(np.array([[0.0, 2.0]]), np.array([[np.inf], [3.0]]))
+    >>> with np.errstate(invalid="ignore"):
+    ...     masked_product(np.array([[0.0, 2.0]]), np.array([[np.inf], [3.0]]))
     array([[6.]])
     """
     z = matmul(d, p)
+    if all_finite(z):
+        return z
     v = plain(p)
-    if all_finite(z) or np.isfinite(v).all() or (plain(d) != 0.0).all():
+    if np.isfinite(v).all() or (plain(d) != 0.0).all():
         return z
     if np.ndim(d) == 1:
         return masked_product(d[None, :], p)[..., 0, :]
@@ -80,7 +83,7 @@ def left_cotangent(z_bar, shape, b):
     if len(shape) <= 2 < b.ndim:  # one matrix meets a stack: its cotangent is one product, with the stack in the sum
         row = np.expand_dims(z_bar, -2) if len(shape) == 1 else z_bar
         wide = np.reshape(np.moveaxis(row, -2, 0), (row.shape[-2], -1))
-        tall = np.reshape(np.swapaxes(np.moveaxis(b, -2, 0).reshape((b.shape[-2], -1)), 0, 1), (-1, b.shape[-2]))
+        tall = np.swapaxes(np.reshape(np.moveaxis(b, -2, 0), (b.shape[-2], -1)), 0, 1)
         return np.reshape(masked_product(wide, tall), shape)
     return folded(masked_product(z_bar, np.swapaxes(b, -1, -2)), shape)
 
@@ -133,7 +136,7 @@ def inner(a, b, /):
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@implements(np.outer)
+@implements(np.outer, np.linalg.outer)
 def outer(a, b, out=None):
     """Products of all pairs of elements, as a matrix."""
     refuse_given(np.outer, out=out)

@@ -106,6 +106,12 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
 
 
+@implements(np.linalg.trace)
+def matrix_trace(x, /, *, offset=0, dtype=None):
+    """Sum of a diagonal of the matrices in the last two axes."""
+    return trace(x, offset, -2, -1, dtype)
+
+
 # ---- variance --------------------------------------------------------------------------------------------------------
 _SPREAD_POINTS = [*_POINTS, (_MATRIX, {"axis": 1, "ddof": 1})]
 

@@ -75,6 +75,37 @@ def peak_to_peak(a: Any, axis: Any = None, out: Any = None, keepdims: Any = Fals
     return np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
 
 
+def without_nan(function: Any, plain: Any, neutral: float) -> None:
+    """Declare a function that treats nan as a constant, the neutral element of the function without it."""
+
+    def implementation(a: Any, *args: Any, **options: Any) -> Any:
+        return plain(np.where(np.isnan(primal(a)), neutral, a), *args, **options)
+
+    implements(function)(implementation)
+
+
+_function: Any
+for _function, _plain, _neutral in (
+    (np.nansum, np.sum, 0.0),
+    (np.nanprod, np.prod, 1.0),
+    (np.nancumsum, np.cumsum, 0.0),
+    (np.nancumprod, np.cumprod, 1.0),
+):
+    without_nan(_function, _plain, _neutral)
+
+
+@implements(np.nanmean)
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
+) -> Any:
+    """The mean of the elements that are not nan; nan where there are none."""
+    refuse_out(np.nanmean, {"out": out})
+    refuse_given(np.nanmean, dtype=dtype, where=None if where is True else where)
+    keepdims = keepdims is True
+    count = np.sum(~np.isnan(primal(a)), axis=axis, keepdims=keepdims)
+    return np.nansum(a, axis=axis, keepdims=keepdims) / np.where(count == 0, np.nan, count)[()]
+
+
 # ---- order statistics ------------------------------------------------------------------------------------------------
 @implements(np.sort)
 def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -86,7 +117,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 
 @implements(np.partition)
-def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Any:
+def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """The elements, with the kth smallest in its place and no larger one before it."""
     refuse_given(np.partition, order=order)
     if axis is None:
@@ -162,7 +193,7 @@ def clip(
     """Elements below a bound replaced by it; at a bound the element and the bound have half the derivative each."""
     refuse_out(np.clip, {"out": out})
     refuse_given(np.clip, **options)
-    absent = (None, np._NoValue)  # type: ignore[attr-defined]
+    absent = (None, np._NoValue)
     low, high = (next((x for x in xs if not any(x is y for y in absent)), None) for xs in ((a_min, min), (a_max, max)))
     if low is not None:
         a = np.maximum(a, low)

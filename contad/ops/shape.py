@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array
+from contad.array_base import Array, numbers_in
 from contad.array_functions import exported_name, implements, moved, moves, refuse_out
 from contad.errors import UnsupportedError
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
+_function: Any
 for _function, _parameters in (
     (np.transpose, "a axes"),
     (np.moveaxis, "a source destination"),
@@ -26,6 +27,8 @@ for _function, _parameters in (
     (np.tile, "A reps"),
     (np.repeat, "a repeats axis"),
     (np.roll, "a shift axis"),
+    (np.fft.fftshift, "x axes"),
+    (np.fft.ifftshift, "x axes"),
     (np.rot90, "m k axes"),
     (np.flip, "m axis"),
     (np.fliplr, "m"),
@@ -56,7 +59,7 @@ moves(np.select, "choicelist", "default", parameters="condlist choicelist defaul
 def refuse_given(function: Any, **options: Any) -> None:
     """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
     for name, x in options.items():
-        if x is not None and x is not np._NoValue:  # type: ignore[attr-defined]
+        if x is not None and x is not np._NoValue:
             raise UnsupportedError(f"{exported_name(function)}: {name}= is not supported on variables, got {x!r}")
 
 
@@ -156,9 +159,17 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     if not isinstance(arr, Array):  # NumPy converts values to the dtype of the array: variables are no integers
         arr = np.asarray(arr)
         arr = arr if arr.dtype == object else arr.astype(np.float64)
-    return moved(
-        "np.insert", lambda given: np.insert(given["arr"], obj, given["values"], axis), {"arr": arr, "values": values}
-    )
+
+    def move(given: dict[Any, Any]) -> Any:
+        place = insert if holds_numbers(given) else np.insert
+        return place(given["arr"], obj, given["values"], axis)
+
+    return moved("np.insert", move, {"arr": arr, "values": values})
+
+
+def holds_numbers(given: dict[Any, Any]) -> bool:
+    """Whether numbers of outer levels are still in what is moved, which NumPy would assign to an array of floats."""
+    return bool(numbers_in(list(given.values())))
 
 
 @implements(np.ediff1d)
@@ -187,7 +198,8 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
 
     def move(given: dict[Any, Any]) -> Any:
         values = {name: x for name, x in given.items() if name != "array"}
-        return np.pad(given["array"], pad_width, mode, **values, **options)
+        place = pad if holds_numbers(given) else np.pad
+        return place(given["array"], pad_width, mode, **values, **options)
 
     return moved("np.pad", move, sources)
 
@@ -249,5 +261,26 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     return tuple(np.moveaxis(x, axis, 0))
 
 
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """As the method of x."""
+    return x.astype(dtype)
+
+
 if hasattr(np, "unstack"):  # NumPy 2.1
     implements(np.unstack)(unstack)
+    implements(np.astype)(astype)
+
+
+# ---- slice by slice --------------------------------------------------------------------------------------------------
+@implements(np.apply_along_axis)
+def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Any:
+    """The results of a function of vectors, joined; it is called once for each vector along the axis."""
+    rows = np.moveaxis(arr, axis, -1)
+    shape = rows.shape[:-1]
+    results = [func1d(rows[k], *args, **options) for k in np.ndindex(shape)]
+    if not results:
+        raise ValueError(f"np.apply_along_axis: there must be a vector along axis {axis}, got shape {arr.shape}")
+    each = np.shape(results[0])
+    joined = moved("np.apply_along_axis", lambda given: np.stack(given[0]), {0: results}).reshape(shape + each)
+    first = axis % arr.ndim
+    return np.moveaxis(joined, range(len(shape), len(shape + each)), range(first, first + len(each)))

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from contad.engines import engine_names
-from contad.testing import legs
+from contad.testing import array_legs, legs
+from contad.testing.forms import usable
 from contad.testing.specimen import FORWARD, TOLERANCES, Function, Report, Specimen, Tolerances
 
 __all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
@@ -54,17 +55,24 @@ def expect_ad(
     specimen = Specimen(f, args, nan, tolerances)
     ways = [*(engine_names() if engines is None else engines), FORWARD]
     if specimen.raised is not None:
-        legs.check_same_exception(specimen, ways, "errors", specimen.numbers, specimen.raised)
+        check = array_legs.check_same_exception if specimen.has_arrays else legs.check_same_exception
+        check(specimen, ways, "errors", specimen.numbers, specimen.raised)
         specimen.report.skipped["all others"] = "the plain call raises"
     else:
         specimen.report.skipped["errors"] = "the plain call does not raise"
+        of_kind = array_legs if specimen.has_arrays else legs
+        if specimen.has_arrays:
+            ways = usable(specimen, ways)
         legs.check_value(specimen, ways)
-        gradient = legs.check_derivatives(specimen, ways, order, zero_gradient)
+        gradient = of_kind.check_derivatives(specimen, ways, order, zero_gradient)
         legs.check_jacobian(specimen, ways)
         legs.check_product(specimen, ways)
         legs.check_mixes(specimen, ways, gradient)
-        legs.check_fan_out(specimen, ways, gradient)
-        legs.check_special(specimen, ways)
+        if specimen.has_arrays:
+            array_legs.check_elements(specimen, ways, gradient)
+            array_legs.check_several(specimen, ways, gradient)
+        of_kind.check_fan_out(specimen, ways, gradient)
+        of_kind.check_special(specimen, ways)
     if verbose:
         print(specimen.report)
     return specimen.report
@@ -91,7 +99,10 @@ def check_grads(
     specimen = Specimen(f, tuple(args), False, tolerances)
     if specimen.raised is not None:
         raise ValueError(f"check_grads: {specimen.report.call} raises {specimen.raised}")
-    legs.check_derivatives(specimen, ways, order)
+    if specimen.has_arrays:
+        array_legs.check_derivatives(specimen, usable(specimen, ways), order)
+    else:
+        legs.check_derivatives(specimen, ways, order)
     if verbose:
         print(specimen.report)
     return specimen.report

@@ -9,7 +9,8 @@ import numpy as np
 
 from contad.differences import gradient_by_differences
 from contad.functional import grad, jacobian, jvp, vjp
-from contad.testing.specimen import FEW, FORWARD, Function, Specimen, combined, filled, numbers_of, outcome, weights
+from contad.testing.forms import engine_of, formed, is_forward, like
+from contad.testing.specimen import FEW, FORWARD, Function, Specimen, combined, direction_of, filled, numbers_of, outcome, weights
 from contad.trees import elements, flatten
 
 SPECIAL_VALUES = (0.0, -0.0, math.inf, -math.inf, math.nan)
@@ -31,16 +32,17 @@ def check_value(s: Specimen, ways: Ways) -> None:
     """Every engine gives the plain value."""
     expected = s.results(s.plainly(s.f, s.rebuilt(s.numbers)))
     for way in ways:
-        got = s.run("value", way, _value_by, s, way, s.args)
+        got = s.run("value", way, value_by, s, way, s.args)
         s.equal("value", way, "", len(got), len(expected))
         for a, b in zip(got, expected, strict=True):
             s.equal("value", way, "", a, b, s.tolerances.value * abs(b))
 
 
-def _value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
-    if way == FORWARD:
-        return s.results(jvp(s.f, args, s.rebuilt(0.0 for _ in s.numbers))[0])
-    return s.results(vjp(s.f, *args, engine=way)[0])
+def value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
+    """The numbers of the result of f, as a way computes them."""
+    if is_forward(way):
+        return s.results(jvp(s.f, formed(way, args), s.rebuilt(0.0 for _ in s.numbers))[0])
+    return s.results(vjp(s.f, *formed(way, args), engine=engine_of(way))[0])
 
 
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
@@ -61,7 +63,7 @@ def _derivatives(
     if not (np.all(resolved) or s.nan):
         k = int(np.argmin(resolved))
         got = f"{found.value[k]} +- {found.error[k]:.0e}; choose another point, or declare nan"
-        s.fail(_leg(inner, FORWARD), _label(inner), s.labels[k], "finite differences that converge", got)
+        s.fail(leg_of(inner, FORWARD), way_label(inner), s.labels[k], "finite differences that converge", got)
     if zero_gradient is not None and not s.nan:
         if zero_gradient != bool(np.all(np.abs(found.value) <= slack)):
             what = "that is zero, as declared" if zero_gradient else "other than zero, or zero_gradient=True"
@@ -69,7 +71,7 @@ def _derivatives(
         s.count("vacuity")
     results: list[list[float]] = []
     for way in ways:
-        leg, label = _leg(inner, way), _label((*inner, way))
+        leg, label = leg_of(inner, way), way_label((*inner, way))
         results.append(s.run(leg, label, s.gradient(g, way), *s.numbers))
         if np.all(resolved):
             s.equal_along(leg, label, results[-1], found.value, t.differences * np.abs(found.value) + slack)
@@ -94,13 +96,15 @@ def _size(s: Specimen, g: Function, gradient: np.ndarray) -> np.ndarray:
     return max((t for t in terms if math.isfinite(t)), default=0.0) / scales
 
 
-def _leg(inner: tuple[str, ...], way: str) -> str:
+def leg_of(inner: tuple[str, ...], way: str) -> str:
+    """The leg that differentiates f in a way, after the inner ones."""
     if inner:
         return "hessian" if len(inner) == 1 else f"order {len(inner) + 1}"
-    return "jvp" if way == FORWARD else "gradient"
+    return "jvp" if is_forward(way) else "gradient"
 
 
-def _label(ways: Ways) -> str:
+def way_label(ways: Ways) -> str:
+    """Ways one over the other, for messages."""
     return " over ".join(reversed(ways))
 
 
@@ -114,8 +118,9 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
     heights = [len(elements(leaf)) for leaf in flatten(z).leaves]
     widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
     for way in ways:
-        if way != FORWARD:
-            made = s.run("jacobian", way, jacobian(s.f, tuple(range(len(s.args))), engine=way), *s.args)
+        if not is_forward(way):
+            derivative = jacobian(s.f, tuple(range(len(s.args))), engine=engine_of(way))
+            made = s.run("jacobian", way, derivative, *formed(way, s.args))
             blocks = iter(flatten(made).leaves)
             matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])
             for (i, k), a in np.ndenumerate(matrix):
@@ -131,8 +136,8 @@ def check_product(s: Specimen, ways: Ways) -> None:
     z_bar = [w + 0.7 for w in weights(len(z_dot))]
     forward = sum(a * b for a, b in zip(z_bar, z_dot, strict=True))
     for way in ways:
-        if way != FORWARD:
-            z, pullback = s.run("product", way, lambda way=way: vjp(s.f, *s.args, engine=way))
+        if not is_forward(way):
+            z, pullback = s.run("product", way, lambda way=way: vjp(s.f, *formed(way, s.args), engine=engine_of(way)))
             x_bar = numbers_of(s.run("product", way, pullback, filled(flatten(z), z_bar)))
             terms = [a * b for a, b in zip(x_bar, x_dot, strict=True)]
             s.equal("product", way, "", sum(terms), forward, 10.0 * s.tolerances.agreement * sum(map(abs, terms)))
@@ -158,8 +163,8 @@ def _mix(s: Specimen, ways: Ways, active: tuple[int, ...], expected: list[float]
     integers = [int(x) if k in others else x for k, x in enumerate(rounded)]
     for way in ways:
         wanted = expected
-        if way == FORWARD:
-            wanted = [sum(a * w for a, w in zip(expected, weights(len(expected)), strict=True))]
+        if is_forward(way):
+            wanted = [sum(a * w for a, w in zip(expected, direction_of(len(expected)), strict=True))]
         for kind, args in (("float", s.args), ("np.float64", numpy)):
             _compare(s, way, f"constants {kind}", s.run("mixes", way, _restricted, s, way, active, args), wanted)
         float_result, float_raised = outcome(_restricted, s, way, active, rounded)
@@ -180,16 +185,17 @@ def _restricted(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[A
     """The derivatives with respect to some arguments, the others constant; forward mode gives their combination."""
     if s.writes:
         args = [x if k in active else filled(flatten(x), numbers_of(x)) for k, x in enumerate(args)]
-    if way != FORWARD:
-        return numbers_of(grad(s.scalar, active, engine=way)(*args))
+    args = [formed(way, [x])[0] if k in active else x for k, x in enumerate(args)]
+    if not is_forward(way):
+        return numbers_of(grad(s.scalar, active, engine=engine_of(way))(*args))
 
     def function_of_active(*chosen: Any) -> Any:
         given = dict(zip(active, chosen, strict=True))
         return s.scalar(*(given.get(k, x) for k, x in enumerate(args)))
 
     primals = [args[k] for k in active]
-    directions = iter(weights(sum(len(numbers_of(x)) for x in primals)))
-    return [jvp(function_of_active, primals, [filled(flatten(x), directions) for x in primals])[1]]
+    direction = direction_of(sum(len(numbers_of(x)) for x in primals))
+    return [jvp(function_of_active, primals, like(primals, direction))[1]]
 
 
 # ---- adding up -------------------------------------------------------------------------------------------------------
@@ -255,7 +261,7 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
     t = s.tolerances
     gradients: list[list[Any]] = []
     for way in ways:
-        got = s.run("special", way, _value_by, s, way, s.rebuilt(at))
+        got = s.run("special", way, value_by, s, way, s.rebuilt(at))
         for a, b in zip(got, z, strict=True):
             s.equal("special", way, label, a, b, t.value * abs(b), nan=True)
         gradients.append(s.run("special", way, s.gradient(s.flat, way), *at))

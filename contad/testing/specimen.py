@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from contad.array_base import Array
 from contad.calls import name_of, runnable
 from contad.errors import OutputError
 from contad.functional import grad, jvp
-from contad.number import Number, is_real
+from contad.number import Carrier, Number, is_real
 from contad.trees import Tree, assembled, elements, flatten
 
 Function = Callable[..., Any]
@@ -62,6 +63,7 @@ class Specimen:
         self.name = name_of(f)
         self.report = Report(f"{self.name}({', '.join(map(repr, args))})")
         self.trees = [flatten(x) for x in args]
+        self.has_arrays = any(isinstance(leaf, np.ndarray) for tree in self.trees for leaf in tree.leaves)
         self.numbers = [float(v) for x in args for v in numbers_of(x)]
         self.labels = [label for n in range(len(args)) for label in self._labels(n)]
         self.state = frozen(args)
@@ -101,8 +103,14 @@ class Specimen:
 
     def scalar(self, *args: Any) -> Any:
         """The result as one number: that of f, or a fixed combination of several."""
-        plain = self.runnable is self.f or not any(isinstance(v, Number) for x in args for v in numbers_of(x))
-        return combined(self.results((self.f if plain else self.runnable)(*args)))
+        plain = self.runnable is self.f or not any(isinstance(v, Carrier) for x in args for v in carriers_of(x))
+        z = (self.f if plain else self.runnable)(*args)
+        if not self.has_arrays:
+            return combined(self.results(z))
+        n = sum(np.size(leaf) if isinstance(leaf, (np.ndarray, Array)) else 1 for leaf in flatten(z).leaves)
+        if n < 2 or any(leaf.__class__ is np.ndarray and leaf.dtype == object for leaf in flatten(z).leaves):
+            return combined(self.results(z))
+        return inner(z, weights(n))
 
     def flat(self, *numbers: Any) -> Any:
         """`scalar` as a function of all numbers in the arguments."""
@@ -188,12 +196,34 @@ def weights(n: int) -> list[float]:
     return [(-1.0) ** k * (1.0 + 0.4 * math.sin(2.0 + 3.0 * k)) for k in range(n)]
 
 
+def direction_of(n: int) -> list[float]:
+    """Other numbers in general position, for tangents of what `weights` combines."""
+    return weights(n + 3)[3:]
+
+
 def combined(numbers: Sequence[Any]) -> Any:
     """The only number, or a fixed combination of several."""
     if len(numbers) == 1:
         return numbers[0]
     terms = [x * w for x, w in zip(numbers, weights(len(numbers)), strict=True)]
     return sum(terms[1:], terms[0])
+
+
+def inner(x: Any, numbers: Iterable[float]) -> Any:
+    """The sum of the numbers in a pytree, each times the next of these numbers; arrays are multiplied as such."""
+    rest, total = iter(numbers), 0.0
+    for leaf in flatten(x).leaves:
+        if isinstance(leaf, (np.ndarray, Array)):
+            total = total + np.sum(leaf * np.reshape([next(rest) for _ in range(leaf.size)], leaf.shape))
+        else:
+            total = total + leaf * next(rest)
+    return total
+
+
+def carriers_of(x: Any) -> list[Any]:
+    """The numbers in a pytree, where they may be of levels, and arrays of levels as they are."""
+    leaves = flatten(x).leaves
+    return [v for leaf in leaves for v in ([leaf] if isinstance(leaf, Array) else elements(leaf))]
 
 
 def numbers_of(x: Any) -> list[Any]:

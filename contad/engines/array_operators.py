@@ -1,0 +1,194 @@
+"""The operators and ufuncs of array variables at full speed: both operands affine and of one shape, or one a number.
+
+Generated as the methods of scalar variables are, because a call for each step would double their time; anything else
+goes the general way of `array_records`.
+"""
+
+import linecache
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from contad.array_rule import ArrayRule
+from contad.engines.array_var import FLOAT, ArrayVar
+from contad.engines.sweep import CELLS, DOT, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
+from contad.ops import multiply
+from contad.rule import ScalarRule
+
+# A view is contiguous and affine only while its root is.
+_DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
+
+_RECORD = """\
+first = s.top; end = first + {x}.size
+if end > s.capacity: s.room(end - first)
+v = s.slab[first:end]
+if {x}.ndim != 1: v = v.reshape({x}.shape)
+ufunc({values}, {out}v)
+z = new(ArrayVar); z._owner = s; z._value = v; z._index = first; z._base = None
+push = s.push
+s.top = end; push(({head} - {cells} * (end - first), {fields}, 0.0))
+if end > s.limit: s.flush()
+return z"""
+
+_UNARY = """\
+def {name}(a):
+    i = a._index
+    if {a_direct}:
+        s = a._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        x = a._value
+{record_v}
+    return general(a)
+"""
+
+_BINARY = """\
+def {name}(a, b):
+    i = a._index
+    if {a_direct}:
+        s = a._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        kind = type(b)
+        if kind is ArrayVar:
+            j = b._index
+            if b._owner is s and {b_direct}:
+                x = a._value; y = b._value
+                if x.shape == y.shape:
+{record_vv}
+        elif kind is float or kind is int:
+            x = a._value; y = float(b)
+{record_vy}
+        elif kind is s.var_class:
+            y = b._value
+            if b._owner is s and type(y) is float:
+                x = a._value; j = b._index
+{record_vs}
+        elif kind is ndarray and b.dtype is FLOAT:
+            x = a._value; y = b
+            if x.shape == y.shape and y.flags.c_contiguous:
+                j = s.push_constant(y)
+{record_vc}
+    return general(a, b)
+
+def r{name}(b, a):
+    j = b._index
+    if {b_direct}:
+        s = b._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        kind = type(a)
+        if kind is float or kind is int:
+            x = float(a); y = b._value
+{record_yv}
+        elif kind is s.var_class:
+            x = a._value
+            if a._owner is s and type(x) is float:
+                y = b._value; i = a._index
+{record_sv}
+        elif kind is ndarray and a.dtype is FLOAT:
+            x = a; y = b._value
+            if x.shape == y.shape and x.flags.c_contiguous:
+                i = s.push_constant(x)
+{record_cv}
+    return general(a, b)
+"""
+
+# activity, form, the operand that has the result's shape, the fields of the record, indentation
+_UNARY_RECORDS = {"v": ("v", 0, "x", "i, 0", 2)}
+_BINARY_RECORDS = {
+    "vv": ("vv", 0, "x", "i, j", 5), "vy": ("vc", Y_NUMBER, "x", "i, y", 3), "vs": ("vv", Y_CELL, "x", "i, j", 4),
+    "vc": ("vc", 0, "x", "i, j", 4), "yv": ("cv", X_NUMBER, "y", "x, j", 3), "sv": ("vv", X_CELL, "y", "i, j", 4),
+    "cv": ("cv", 0, "y", "i, j", 4),
+}  # fmt: skip
+
+
+def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """A rule as a method of array variables, and its reflection for another first operand; entered into the rule."""
+    ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
+    if rule.arity > 2 or ufunc is None:
+        return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
+    scope: dict[str, Any] = {
+        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
+        "FLOAT": FLOAT, "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
+    }  # fmt: skip
+    fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
+    fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
+    # NumPy wants the output of these by name
+    out = "out=" if ufunc in (np.maximum, np.minimum) else ""
+    for name, (active, form, sized, parents, indent) in (_UNARY_RECORDS if rule.arity == 1 else _BINARY_RECORDS).items():
+        code = operation_code(rule, active)
+        assert code is not None
+        values = "x" if rule.arity == 1 else "x, y"
+        lines = _RECORD.format(x=sized, values=values, out=out, fields=parents, head=-(code + form), cells=CELLS)
+        fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
+    source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
+    filename = f"<contad array_operators: {rule.name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks
+    exec(compile(source, filename, "exec"), scope)
+    method, reflected = scope[fields["name"]], scope.get("r" + fields["name"])
+    rule.methods[ArrayVar] = method
+    if reflected is not None:
+        rule.reflected[ArrayVar] = reflected
+    return method, reflected
+
+
+# ---- sums and dot products of whole arrays ---------------------------------------------------------------------------
+def is_direct(a: ArrayVar) -> bool:
+    """Whether operations take the array as it is."""
+    return a._index > 0 and (a._base is None or a._base._index > 0)
+
+
+def fast_sum(rule: ArrayRule) -> Callable[..., Any]:
+    """The sum of all elements of an array, where that is what is asked for."""
+
+    def method(a: ArrayVar, **options: Any) -> Any:
+        if not is_direct(a) or (options and (options.get("axis") is not None or options.get("keepdims"))):
+            return rule.general((a,), options)
+        s = a._owner
+        if s.thread != get_ident():
+            s.check_usable(rule.name)
+        x = a._value
+        n = x.size
+        # as NumPy adds up fewer than eight numbers
+        value = float(sum(x.tolist())) if n < 8 and x.ndim == 1 else float(np.add.reduce(x, None))
+        return s.pushed_number(LINEAR + SUM, a._index, n, value)
+
+    return method
+
+
+def fast_dot(rule: ArrayRule) -> Callable[..., Any]:
+    """The dot product of two vectors."""
+    both, left, right = (operation_code(multiply, active) for active in ("vv", "vc", "cv"))
+    assert both is not None and left is not None and right is not None
+
+    def method(a: ArrayVar, b: Any) -> Any:
+        x = a._value
+        if b.__class__ is ArrayVar:
+            y = b._value
+            if is_direct(a) and b._owner is a._owner and is_direct(b) and x.ndim == 1 and x.shape == y.shape:
+                s = a._owner
+                if s.thread != get_ident():
+                    s.check_usable(rule.name)
+                slot = s.push_shape((b._index, x.size))
+                return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
+        elif b.__class__ is np.ndarray and b.dtype == np.float64 and is_direct(a) and x.ndim == 1 and x.shape == b.shape:
+            s = a._owner
+            if s.thread != get_ident():
+                s.check_usable(rule.name)
+            slot = s.push_shape((s.push_constant(b), x.size))
+            return s.pushed_number(left + DOT, a._index, slot, float(np.dot(x, b)))
+        return rule.general((a, b), {})
+
+    def reflected(b: ArrayVar, a: Any) -> Any:
+        y = b._value
+        if a.__class__ is np.ndarray and a.dtype == np.float64 and is_direct(b) and y.ndim == 1 and y.shape == a.shape:
+            s = b._owner
+            if s.thread != get_ident():
+                s.check_usable(rule.name)
+            # commutative: the variable stands first
+            slot = s.push_shape((s.push_constant(a), y.size))
+            return s.pushed_number(left + DOT, b._index, slot, float(np.dot(a, y)))
+        return rule.general((a, b), {})
+
+    method.reflected = reflected  # type: ignore[attr-defined]
+    return method

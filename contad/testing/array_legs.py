@@ -1,0 +1,282 @@
+"""The legs of `expect_ad` for functions of arrays, which run in every way that `contad.testing.forms` names.
+
+Second derivatives are taken along one direction in general position: an array has many elements.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.creation import zeros
+from contad.differences import derivative_by_differences, gradient_by_differences
+from contad.functional import jvp
+from contad.testing.forms import ON_OBJECTS, along, formed, gradient, is_forward, is_on_arrays, several
+from contad.testing.legs import SPECIAL_VALUES, leg_of, value_by, way_label
+from contad.testing.specimen import FORWARD, Function, Specimen, direction_of, inner, numbers_of, outcome, weights
+from contad.trees import flatten
+
+MANY = 40  # beyond so many numbers, differences are taken along one direction
+PLACES = 3  # so many numbers take special values one by one
+
+Ways = Sequence[str]
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[float], expected: str) -> None:
+    """Every way raises what the plain call raises at these numbers; on object arrays, what NumPy raises on these."""
+    for way in ways:
+        args = s.rebuilt(numbers)
+        _, got = outcome(gradient(s.scalar, way), *args)
+        if got == expected:
+            s.count(leg)
+        elif is_on_arrays(way) or got != outcome(s.plainly, s.f, formed(ON_OBJECTS, args))[1]:
+            s.fail(leg, way, "", expected, got or "no exception")
+
+
+# ---- derivatives of any order ----------------------------------------------------------------------------------------
+def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
+    """Every partial derivative against differences, then derivatives along one direction; returns the gradient."""
+    t, x = s.tolerances, np.array(s.numbers)
+    scales = np.where(x == 0.0, 1.0, np.abs(x))
+
+    def plain(numbers: Any) -> Any:
+        return s.plainly(s.scalar, s.rebuilt(np.asarray(numbers, dtype=float).tolist()))
+
+    direction = scales * direction_of(len(x))
+    if len(x) <= MANY:
+        value, error = gradient_by_differences(plain, s.numbers)
+    else:
+        value, error = derivative_by_differences(lambda h: plain(x + h * direction), 0.0)
+    size = max(np.max(np.abs(value) * (scales if len(x) <= MANY else 1.0), initial=0.0), abs(float(plain(x))))
+    slack = 10.0 * error + t.negligible * size / (scales if len(x) <= MANY else 1.0)
+    resolved = 10.0 * error <= np.maximum(t.resolved * np.abs(value), slack - 10.0 * error)
+    if not (np.all(resolved) or s.nan):
+        _refuse_point(s, (), value, error)
+    if zero_gradient is not None and not s.nan:
+        if zero_gradient != bool(np.all(np.abs(value) <= slack)):
+            what = "that is zero, as declared" if zero_gradient else "other than zero, or zero_gradient=True"
+            s.fail("vacuity", "", "", f"a gradient {what}", np.asarray(value).tolist())
+        s.count("vacuity")
+    first: Any = None
+    for way in ways:
+        leg = leg_of((), way)
+        found = np.array(s.run(leg, way, gradient(s.scalar, way), *s.args), dtype=float)
+        if np.all(resolved) and len(x) <= MANY:
+            for k, label in enumerate(s.labels):
+                allowed = t.differences * abs(value[k]) + slack[k]
+                s.equal(leg, way, label, found[k], value[k], allowed)
+        elif np.all(resolved):
+            allowed = t.differences * np.abs(found) @ np.abs(direction) + slack
+            s.equal(leg, way, "all", found @ direction, value, allowed)
+        first = found if first is None else first
+        _agree(s, way, found, first, size / scales)
+    if order > 1:
+        numbers = direction.tolist()
+        for way in ways:
+            _along(s, ways, along(s.scalar, way, numbers), (way,), order, numbers)
+    return np.array(first)
+
+
+def _along(s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], order: int, numbers: list[float]) -> None:
+    """The derivatives of g, which is f differentiated in the ways inside, along a direction."""
+    t, x, direction = s.tolerances, np.array(s.numbers), np.array(numbers)
+    value, error = derivative_by_differences(
+        lambda h: s.plainly(g, s.rebuilt((x + h * direction).tolist())), 0.0
+    )  # fmt: skip
+    size = max(abs(value), *(abs(float(s.plainly(g, s.rebuilt((x * h).tolist())))) for h in (1.0, 1.001)))
+    size = size if math.isfinite(size) else 0.0
+    slack = 10.0 * error + t.negligible * size
+    resolved = 10.0 * error <= max(t.resolved * abs(value), t.negligible * size)
+    if not (resolved or s.nan):
+        _refuse_point(s, inside, value, error)
+    first: Any = None
+    for way in ways:
+        leg, label = leg_of(inside, way), way_label((*inside, way))
+        if is_forward(way):
+            got = s.run(leg, label, along(g, way, numbers), *s.args)
+        else:
+            found = np.array(s.run(leg, label, gradient(g, way), *s.args), dtype=float)
+            got = float(found @ direction)
+            first = found if first is None else first
+            _agree(s, label, found, first, size / np.where(x == 0.0, 1.0, np.abs(x)))
+        if resolved:
+            s.equal(leg, label, "all", got, value, t.differences * abs(value) + slack)
+    if len(inside) + 1 < order:
+        for way in ways:
+            _along(s, ways, along(g, way, numbers), (*inside, way), order, numbers)
+
+
+def _refuse_point(s: Specimen, inside: tuple[str, ...], value: Any, error: Any) -> None:
+    k = int(np.argmax(np.asarray(error) / np.maximum(np.abs(value), 1e-300)))
+    got = f"{np.ravel(value)[k]} +- {np.ravel(error)[k]:.0e}; choose another point, or declare nan"
+    label = s.labels[k] if np.ndim(value) else "all"
+    s.fail(leg_of(inside, FORWARD), way_label(inside), label, "finite differences that converge", got)
+
+
+def _agree(s: Specimen, way: str, found: np.ndarray, first: np.ndarray, size: np.ndarray) -> None:
+    """Two gradients are the same to rounding, of the terms that may cancel in them."""
+    t = s.tolerances
+    for k, label in enumerate(s.labels):
+        s.equal("agreement", way, label, found[k], first[k], t.agreement * abs(first[k]) + 10.0 * t.rounding * size[k])
+
+
+# ---- constants among the elements ------------------------------------------------------------------------------------
+def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
+    """Arrays in which every other element is a constant: the derivatives by the other elements stay the same."""
+    if len(s.numbers) < 2:
+        s.report.skipped["elements"] = "one number"
+        return
+    chosen = np.arange(len(s.numbers)) % 2 == 0
+    allowed = s.tolerances.agreement * np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)
+    for way in ways:
+
+        def partly_constant(*args: Any, way: str = way) -> Any:
+            return s.scalar(*_partly_constant(s, way, args, chosen))
+
+        got, raised = outcome(gradient(partly_constant, way), *s.args)
+        if raised is not None and not is_on_arrays(way):
+            # NumPy's functions ask the elements for their methods, and floats have none
+            s.report.skipped[f"elements, {way}"] = raised
+            continue
+        got = s.run("elements", way, gradient(partly_constant, way), *s.args)
+        for k, label in enumerate(s.labels):
+            s.equal("elements", way, label, got[k], expected[k] if chosen[k] else 0.0, allowed, nan=True)
+
+
+def _partly_constant(s: Specimen, way: str, args: Sequence[Any], chosen: np.ndarray) -> list[Any]:
+    """The arguments with constants in the places that are not chosen, by assignment where arrays are variables."""
+    made, k = [], 0
+    for x, plain in zip(args, s.rebuilt(s.numbers), strict=True):
+        tree, constants = flatten(x), flatten(plain).leaves
+        leaves = []
+        for leaf, constant in zip(tree.leaves, constants, strict=True):
+            if not isinstance(constant, np.ndarray):
+                leaves.append(leaf if chosen[k] else constant)
+                k += 1
+                continue
+            own = chosen[k : k + constant.size].reshape(constant.shape)
+            k += constant.size
+            if is_on_arrays(way):
+                mixed = zeros(constant.shape)
+                mixed[...] = constant
+                mixed[own] = leaf[own]
+            else:
+                mixed = np.where(own, leaf, constant)
+            leaves.append(mixed)
+        made.append(tree.unflatten(leaves))
+    return made
+
+
+# ---- several tangents at once ----------------------------------------------------------------------------------------
+def check_several(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
+    """Forward mode with two tangents at once gives what it gives with one at a time."""
+    two = np.array([weights(len(s.numbers)), direction_of(len(s.numbers))])
+    for way in ways:
+        if is_forward(way):
+            both = s.run("several", way, several, s.scalar, way, s.args, two)
+            for numbers, got in zip(two, both, strict=True):
+                one = s.run("several", way, along(s.scalar, way, numbers.tolist()), *s.args)
+                allowed = s.tolerances.agreement * float(np.abs(numbers) @ np.abs(expected))
+                s.equal("several", way, "all", got, one, allowed)
+
+
+# ---- adding up -------------------------------------------------------------------------------------------------------
+def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
+    """Adjoints add up: f + f, f f, f + x, the same below an outer level, and one argument in two places."""
+    x, w = np.array(s.numbers), np.array(weights(len(s.numbers)))
+    value = float(s.plainly(s.scalar, s.rebuilt(s.numbers)))
+    g, g_size = expected, np.abs(expected)
+    u, u_size = 2.0 * value + float(w @ x), 2.0 * abs(value) + float(np.abs(w) @ np.abs(x))
+
+    def square(*args: Any) -> Any:
+        u = s.scalar(*args) + s.scalar(*args) + inner(list(args), w.tolist())
+        return u * u
+
+    sums: tuple[tuple[str, Function, np.ndarray, np.ndarray], ...] = (
+        ("f + f", lambda *a: s.scalar(*a) + s.scalar(*a), 2.0 * g, 2.0 * g_size),
+        ("f f", lambda *a: s.scalar(*a) * s.scalar(*a), 2.0 * value * g, 2.0 * abs(value) * g_size),
+        ("f + x", lambda *a: s.scalar(*a) + inner(list(a), w.tolist()), g + w, g_size + np.abs(w)),
+    )
+    for way in ways:
+        for name, function, wanted, size in sums:
+            got = s.run("fan-out", way, gradient(function, way), *s.args)
+            _compare(s, way, f" of {name}", got, wanted, s.tolerances.agreement * (size + np.max(size, initial=0.0)))
+        # below an outer level, where the adjoints are numbers of that level
+        got, _ = s.run("fan-out", way, jvp, gradient(square, way), list(s.args), s.rebuilt(w.tolist()))
+        size = 2.0 * u_size * (2.0 * g_size + np.abs(w))
+        allowed = s.tolerances.agreement * (size + np.max(size, initial=0.0))
+        _compare(s, way, " of (f + f + x)^2", got, 2.0 * u * (2.0 * g + w), allowed)
+    shapes = [x.shape if isinstance(x, np.ndarray) else () if s.is_number(k) else None for k, x in enumerate(s.args)]
+    for i, k in itertools.combinations(range(len(s.args)), 2):
+        if shapes[i] is not None and shapes[i] == shapes[k]:
+            _check_one_argument(s, ways, i, k)
+
+
+def _check_one_argument(s: Specimen, ways: Ways, i: int, k: int) -> None:
+    """The same argument in the places i and k: its derivative is the sum of both."""
+    numbers = np.array(s.numbers)
+    ends = np.cumsum([0, *(len(numbers_of(x)) for x in s.args)])
+    numbers[ends[k] : ends[k + 1]] = numbers[ends[i] : ends[i + 1]]
+    at = s.rebuilt(numbers.tolist())
+    for way in ways:
+        separate, raised = outcome(gradient(s.scalar, way), *at)
+        if raised is not None or not np.all(np.isfinite(np.array(separate, dtype=float))):
+            s.report.skipped["one argument twice"] = f"no finite gradient by {way} with {i} in place of {k}"
+            continue
+
+        def joined(x: Any) -> Any:
+            return s.scalar(*(x if n in (i, k) else y for n, y in enumerate(at)))
+
+        got = s.run("fan-out", way, gradient(joined, way), at[i])
+        first, second = (np.array(separate[ends[n] : ends[n + 1]]) for n in (i, k))
+        allowed = s.tolerances.agreement * (np.abs(first) + np.abs(second) + np.max(np.abs(separate)))
+        for j, (a, b) in enumerate(zip(got, first + second, strict=True)):
+            s.equal("fan-out", way, f"{s.labels[ends[i] + j]} in two places", a, b, allowed[j])
+
+
+def _compare(s: Specimen, way: str, of: str, got: Sequence[Any], expected: np.ndarray, allowed: np.ndarray) -> None:
+    for k, label in enumerate(s.labels):
+        s.equal("fan-out", way, label + of, got[k], expected[k], allowed[k])
+
+
+# ---- special values --------------------------------------------------------------------------------------------------
+def check_special(s: Specimen, ways: Ways) -> None:
+    """Zeros, infinities and nan: the plain value or exception, and where it is finite one gradient in all ways.
+
+    On object arrays NumPy's functions may have other values at such points: then these are expected.
+    """
+    n = len(s.numbers)
+    places = [(k,) for k in range(0, n, -(-n // PLACES))] + ([tuple(range(n))] if n > 1 else []) if n else []
+    for place, special in itertools.product(places, SPECIAL_VALUES):
+        at = [special if k in place else x for k, x in enumerate(s.numbers)]
+        z, raised = outcome(lambda at=at: s.results(s.plainly(s.f, s.rebuilt(at))))
+        if raised is None:
+            _check_at(s, ways, f"{', '.join(s.labels[k] for k in place[:PLACES])} = {special}", at, z)
+        else:
+            check_same_exception(s, ways, "special", at, raised)
+
+
+def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Sequence[float]) -> None:
+    t = s.tolerances
+    of_objects, refused = outcome(lambda: s.results(s.plainly(s.f, formed(ON_OBJECTS, s.rebuilt(at)))))
+    gradients: dict[str, list[Any]] = {}
+    for way in ways:
+        got, raised = outcome(value_by, s, way, s.rebuilt(at))
+        if raised is not None and (is_on_arrays(way) or raised != refused):
+            s.fail("special", way, "", "no exception, as from the plain call", raised)
+        if raised is not None:
+            s.count("special")
+            continue
+        expected = z if is_on_arrays(way) or refused is not None else of_objects
+        for a, b in zip(got, expected, strict=True):
+            s.equal("special", way, label, a, b, t.value * abs(b), nan=True)
+        gradients[way] = s.run("special", way, gradient(s.scalar, way), *s.rebuilt(at))
+        # the operations of NumPy on objects, and forward mode, mask other partials than the rules of arrays
+        on_objects = [w for w in gradients if not is_on_arrays(w) and not is_forward(w)]
+        first = gradients[on_objects[0] if way in on_objects else next(iter(gradients))]
+        for a, b in zip(gradients[way], first, strict=True):
+            if way in on_objects or (math.isfinite(a) and math.isfinite(b)):
+                s.equal("special", way, f"gradient at {label}", a, b, t.agreement * abs(b), nan=True)

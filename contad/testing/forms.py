@@ -1,0 +1,170 @@
+"""Ways to differentiate a function of arrays: every engine and forward mode, on arrays and on object arrays of scalars.
+
+A way is a name: of an engine or of forward mode, which take arrays as they are, or that with ON_OBJECTS, where an
+object array of scalars stands for each array. The engines `closures` and `records` make object arrays of any array.
+"""
+
+import dis
+import os
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+import contad
+from contad.array_base import Array, as_objects
+from contad.engines.forward import forward_level
+from contad.errors import LostDerivativeError
+from contad.functional import grad, jvp, vjp
+from contad.testing.specimen import FORWARD, Function, Specimen, filled, inner, numbers_of, weights
+from contad.trees import flatten
+
+ON_OBJECTS = " on object arrays"
+ARRAYS = ("matrix", FORWARD)  # what has array variables, and takes object arrays apart from them
+_PACKAGES = tuple(os.path.dirname(module.__file__) + os.sep for module in (contad, np))  # type: ignore[type-var]
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+def is_forward(way: str) -> bool:
+    """Whether a way is forward mode."""
+    return way.startswith(FORWARD)
+
+
+def engine_of(way: str) -> str:
+    """The name of the engine of a way in reverse mode."""
+    return way.removesuffix(ON_OBJECTS)
+
+
+def is_on_arrays(way: str) -> bool:
+    """Whether a way has array variables or array duals, so that NumPy's functions find contad's rules."""
+    return way in ARRAYS
+
+
+def formed(way: str, args: Sequence[Any]) -> list[Any]:
+    """The arguments as a way takes them."""
+    if not way.endswith(ON_OBJECTS):
+        return list(args)
+    trees = [flatten(x) for x in args]
+    return [tree.unflatten([as_objects(x) if _is_array(x) else x for x in tree.leaves]) for tree in trees]
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, Array))
+
+
+# ---- derivatives of a function that returns one number ---------------------------------------------------------------
+def gradient(g: Function, way: str) -> Callable[..., list[Any]]:
+    """The gradient of g as a function of its arguments: a list of all partial derivatives.
+
+    Forward mode takes several tangents at once, one for each number.
+    """
+    if is_forward(way):
+        return lambda *args: several(g, way, args, np.eye(count_of(args)))
+    return lambda *args: numbers_of(list(grad(g, tuple(range(len(args))), engine=engine_of(way))(*formed(way, args))))
+
+
+def along(g: Function, way: str, numbers: Sequence[float]) -> Function:
+    """The derivative of g in one direction, as a function of its arguments."""
+
+    def derivative(*args: Any) -> Any:
+        if is_forward(way):
+            return jvp(g, formed(way, args), like(args, numbers))[1]
+        found = grad(g, tuple(range(len(args))), engine=engine_of(way))(*formed(way, args))
+        return inner(list(found), numbers)
+
+    return derivative
+
+
+def several(g: Function, way: str, args: Sequence[Any], directions: np.ndarray) -> list[Any]:
+    """The derivatives of g in several directions, by one pass of forward mode."""
+    with forward_level(len(directions)) as level:
+        active, k = [], 0
+        for x in formed(way, args):
+            tree = flatten(x)
+            leaves = []
+            for leaf in tree.leaves:
+                shape = leaf.shape if _is_array(leaf) else ()
+                n = int(np.prod(shape))
+                own = directions[:, k : k + n].reshape((len(directions), *shape))
+                leaves.append(level.activated(leaf if _is_array(leaf) else float(leaf), own))
+                k += n
+            active.append(tree.unflatten(leaves))
+        return list(level.tangent_of(g(*active)))
+
+
+def count_of(args: Sequence[Any]) -> int:
+    """How many numbers there are in the arguments."""
+    return sum(leaf.size if _is_array(leaf) else 1 for x in args for leaf in flatten(x).leaves)
+
+
+def like(args: Sequence[Any], numbers: Sequence[float]) -> list[Any]:
+    """Plain numbers in the structures of the arguments."""
+    rest = iter(numbers)
+    made = []
+    for x in args:
+        tree = flatten(x)
+        plain = [np.zeros(leaf.shape) if _is_array(leaf) else 0.0 for leaf in tree.leaves]
+        made.append(filled(tree._replace(leaves=plain), rest))
+    return made
+
+
+# ---- what NumPy cannot do --------------------------------------------------------------------------------------------
+def usable(s: Specimen, ways: Sequence[str]) -> list[str]:
+    """The ways to differentiate a function of arrays, without those on object arrays where NumPy refuses these."""
+    every = [*ways, *(way + ON_OBJECTS for way in ways if way in ARRAYS)]
+    refused: dict[str, list[str]] = {}
+    for way in every:
+        reason = None if is_on_arrays(way) else _refusal(s, way)
+        if reason is not None:
+            refused.setdefault(reason, []).append(way)
+    for reason, names in refused.items():
+        s.report.skipped[", ".join(names)] = reason
+    return [way for way in every if not any(way in names for names in refused.values())]
+
+
+def _refusal(s: Specimen, way: str) -> str | None:
+    """Why NumPy, rather than contad, cannot run f on object arrays; None if f runs on them, or contad is to blame."""
+    args = formed(way, s.rebuilt(s.numbers))
+    try:
+        if is_forward(way):
+            jvp(s.f, args, s.rebuilt(weights(len(s.numbers))))
+        else:
+            vjp(s.f, *args, engine=engine_of(way))
+        return None
+    except Exception as error:
+        return refusal(s, error)
+
+
+def refusal(s: Specimen, error: Exception) -> str | None:
+    """NumPy's reason for an exception that f raised on object arrays of variables, if it is NumPy's own.
+
+    It is if NumPy raised a TypeError, or if NumPy refuses plain object arrays of floats in the same way, or makes float
+    arrays of them.
+    """
+    if isinstance(error, TypeError) and is_of_numpy(error):
+        return f"NumPy on object arrays: {type(error).__name__}: {error}"
+    try:
+        z = s.f(*formed(ON_OBJECTS, s.rebuilt(s.numbers)))
+    except Exception as plain:
+        if type(plain) is type(error) and is_of_numpy(plain):
+            return f"NumPy on object arrays of floats: {type(plain).__name__}: {plain}"
+        return None
+    converted = all(isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.dtype != object)
+                    for x in flatten(z).leaves)  # fmt: skip
+    if isinstance(error, LostDerivativeError) and converted:
+        return "NumPy makes float arrays of object arrays"
+    return None
+
+
+def is_of_numpy(error: Exception) -> bool:
+    """Whether NumPy's Python code raised an exception, or a function in C that was called from outside of contad."""
+    last: TracebackType | None = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    code = last.tb_frame.f_code
+    if code.co_filename.startswith(_PACKAGES):
+        return code.co_filename.startswith(_PACKAGES[1])
+    return dis.opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS"
