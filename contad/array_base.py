@@ -6,6 +6,7 @@ An array of a level is its value and a companion that aliases alike: the cells o
 
 import operator
 from collections.abc import Callable, Iterator
+from threading import get_ident
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,13 +54,24 @@ class Array(Carrier):
 
     # ---- aliasing ----------------------------------------------------------------------------------------------------
     def _synced(self) -> "Array":
+        """Itself, with present parts; refused where its level has ended, for its memory is used again."""
+        owner = self._owner
+        if owner.ended is not None or owner.thread != get_ident():
+            owner.check_usable("an array")
+        return self if self._parent is None else self._sync()
+
+    def _sync(self) -> "Array":
         """Itself, with present parts."""
-        parent = self._parent
-        if parent is not None:
-            parent._synced()
-            if parent._value is not self._seen:
-                self._refresh(parent)
-                self._seen = parent._value
+        views = []
+        x = self
+        while x._parent is not None:  # no recursion: views of views may be thousands deep
+            views.append(x)
+            x = x._parent
+        for view in reversed(views):
+            parent: Any = view._parent
+            if parent._value is not view._seen:
+                view._refresh(parent)
+                view._seen = parent._value
         return self
 
     def _root(self) -> "Array":
@@ -275,6 +287,25 @@ def is_view(v: Any, a: Any) -> bool:
     return v is a or (b is not None and (b is a or b is a.base))
 
 
+def same_layout(a: Any, like: Any) -> Any:
+    """a with the memory layout of `like`, so that NumPy gives views of both or copies of both."""
+    if not isinstance(a, np.ndarray) or not isinstance(like, np.ndarray) or a.strides == like.strides:
+        return a
+    out = np.empty_like(like, dtype=a.dtype)
+    out[...] = a
+    return out
+
+
+def layout_of(arrays: list[np.ndarray]) -> tuple[int, ...] | None:
+    """The axes, slowest first, of the memory that NumPy gives to a result of these arrays; None for C order."""
+    if all(a.flags.c_contiguous for a in arrays):
+        return None
+    flags = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
+    out = np.nditer([*arrays, None], ["zerosize_ok"], flags, [None] * len(arrays) + [np.float64], order="K").operands[-1]
+    axes = tuple(sorted(range(out.ndim), key=lambda k: -out.strides[k]))
+    return None if axes == tuple(range(out.ndim)) or out.flags.c_contiguous else axes
+
+
 def plain_key(key: Any) -> Any:
     """An index with primals in place of variables, in which plain arrays are copies: a view may use it later again."""
     if isinstance(key, tuple):
@@ -300,7 +331,7 @@ def require_no_inner(x: Any, level: int) -> None:
     """Refuse to store a number of a level opened inside the one that owns the array."""
     if level_of(x) > level:
         raise NestingError(
-            f"an assignment: a {x.kind} of an inner level cannot be stored in an array of an outer one; create the "
+            f"an assignment: the {x.kind} of an inner level cannot be stored in an array of an outer one; create the "
             "array inside, with contad.zeros"
         )
 

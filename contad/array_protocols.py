@@ -30,6 +30,10 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
             implementation = rule.methods.get(inputs[0].__class__)
             if implementation is not None and inputs[0].__class__ is not float:
                 return implementation(*inputs)
+        else:
+            entry = entry_of(ufunc)
+            if entry is not None:
+                return entry.implementation(*inputs)
     out = options.pop("out", None)
     if method == "__call__" and not options:
         if out is not None:
@@ -69,9 +73,6 @@ def _called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
         return inputs[0] // inputs[1], inputs[0] % inputs[1]
     if ufunc in CONSTANTS:
         return ufunc(*(map_numbers(primal, x) for x in inputs))
-    entry = entry_of(ufunc)
-    if entry is not None:
-        return entry.implementation(*inputs)
     name = exported_name(ufunc)
     raise UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; write one with "

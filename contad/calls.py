@@ -30,7 +30,7 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments with copies of the arrays, because f may write into them and a gradient must not."""
-    return tuple(x.copy() if isinstance(x, np.ndarray) else x for x in args)
+    return tuple(x.copy("K") if isinstance(x, np.ndarray) else x for x in args)
 
 
 def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:

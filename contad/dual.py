@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, View, level_of, numbers_in, require_no_inner
+from contad.array_base import Array, View, level_of, numbers_in, require_no_inner, same_layout
 from contad.level import Level
 from contad.number import Number, scale
 from contad.trees import assembled
@@ -48,7 +48,10 @@ class ArrayDual(Array):
         self._tangents = [self._view(t) for t in parent._tangents]
 
     def _make_view(self, view: View, value: Any) -> "ArrayDual":
-        z = array_dual(self._owner, value, [view(t) for t in self._tangents])
+        z = object.__new__(ArrayDual)
+        z._owner = self._owner
+        z._value = value
+        z._tangents = [view(t) for t in self._tangents]
         z._parent = self
         z._view = view
         z._seen = self._value
@@ -82,9 +85,7 @@ def array_dual(owner: Any, value: Any, tangents: list[Any]) -> ArrayDual:
     z = object.__new__(ArrayDual)
     z._owner = owner
     z._value = value
-    z._tangents = tangents
-    z._parent = z._view = z._seen = None
-    z._version = 0
+    z._tangents = [same_layout(t, value) for t in tangents]
     return z
 
 
@@ -119,7 +120,8 @@ class ForwardLevel(Level):
                 duals[k] = self.dual(leaf[k], tangent[k] if self.several is None else tangent[(slice(None), *k)])
             return duals
         if isinstance(leaf, (np.ndarray, Array)):
-            return array_dual(self, leaf.copy(), [t.copy() for t in self.split(tangent)])
+            copy = leaf.copy() if isinstance(leaf, Array) else np.array(leaf)
+            return array_dual(self, copy, [t.copy() for t in self.split(tangent)])
         return self.dual(leaf, tangent)
 
     def split(self, tangent: Any) -> list[Any]:
@@ -208,16 +210,19 @@ class ForwardLevel(Level):
     def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
         values, tangents = self._taken(args)
         z = rule(*values)
+        if np.shape(z) == () and not isinstance(z, Array):
+            z = plain_float(z[()] if isinstance(z, np.ndarray) else z)
         partials = [None if t is None else rule.array_partial(k)(z, *values) for k, t in enumerate(tangents)]
         directions = []
+        shape = np.shape(z)
         for j in range(self.several or 1):
             total: Any = None
             for t, p in zip(tangents, partials, strict=True):
                 if t is not None:
                     term = scale(t[j], p)
                     total = term if total is None else total + term
-            directions.append(total if np.shape(total) == z.shape else np.broadcast_to(total, z.shape).copy())
-        return array_dual(self, z, directions)
+            directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
+        return self._wrapped(z, directions)
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         values, tangents = self._taken(args)

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from contad.arguments import operand
-from contad.array_base import Array, as_objects
+from contad.array_base import Array, as_objects, numbers_in
 from contad.body import ARITHMETIC_ERRORS, Body
 from contad.elementwise import ArrayFunction, array_form
 from contad.errors import RuleError, UnsupportedError
@@ -128,7 +128,10 @@ class ScalarRule:
         if len(args) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
         if any(isinstance(x, CONTAINERS) for x in args):
-            return map_containers(self, args)
+            if any(isinstance(x, Array) for x in args):
+                args = tuple(np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args)
+            else:
+                return map_containers(self, args)
         if any(isinstance(x, (np.ndarray, Array)) for x in args):
             return self._elementwise(args)
         if any(isinstance(x, Number) for x in args):
@@ -154,6 +157,10 @@ class ScalarRule:
 
     def operate_slowly(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
+        if isinstance(x, Array) and isinstance(y, (list, tuple)):  # as ndarrays take them
+            y = np.array(y, dtype=object if numbers_in(y) else None)
+        elif isinstance(y, Array) and isinstance(x, (list, tuple)):
+            x = np.array(x, dtype=object if numbers_in(x) else None)
         operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
         if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
             return self.general((x, y))

@@ -19,7 +19,7 @@ from contad.arguments import operand
 from contad.array_base import Array
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError
 from contad.level import Level
-from contad.number import Number
+from contad.number import Carrier, Number
 from contad.trees import assembled, real_leaf
 from contad.var import Var
 
@@ -40,7 +40,7 @@ class ChainStack(Level):
     `engine`. `top` is the next free cell; cell 0 is the sink of constants.
     """
 
-    __slots__ = ("top", "push", "adjoints", "sweeping")
+    __slots__ = ("top", "push", "adjoints", "running", "sweeping")
     engine: str
     top: int
     push: Callable[[Any], None]
@@ -71,6 +71,7 @@ class ChainStack(Level):
         super().__init__(level)
         self.adjoints = ()
         self.sweeping = False
+        self.running = 0  # the first cell of the callback that a sweep is running
         self.top = 1
 
     def adjoint_of(self, index: int) -> Any:
@@ -92,10 +93,10 @@ class ChainStack(Level):
         """These adjoints, able to become numbers of outer levels."""
         return list(adjoints)
 
-    def gradient(self, y: Any, xs: Sequence[Var], seed: Any = 1.0) -> list[Any]:
+    def gradient(self, y: Any, xs: Sequence[Any], seed: Any = 1.0) -> list[Any]:
         """Sweep from y and read the adjoints of xs."""
         for k, x in enumerate(xs):
-            if not isinstance(x, Var):
+            if not isinstance(x, (Var, Array)):
                 raise ForeignVariableError(f"gradient: expected variables, got {type(x).__name__} at position {k}")
             if x._owner is not self:
                 x._owner.check_usable("gradient")
@@ -103,7 +104,7 @@ class ChainStack(Level):
                     f"gradient: the variable at position {k} belongs to another stack than the result"
                 )
         self.run_sweep([(y._index, seed)])
-        return [self.adjoint_of(x._index) for x in xs]
+        return [x.adj for x in xs]
 
     def run_sweep(self, seeds: Sequence[tuple[int, Any]]) -> None:
         """One sweep from the newest seeded cell, from zero adjoints; `adjoint_of` reads the result."""
@@ -116,7 +117,8 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            self.adjoints = self.sweep(int(max([np.max(cell) for cell, _ in seeds])), seeds) if seeds else ()
+            cells = [cell if cell.__class__ is int else int(cell.max()) for cell, _ in seeds]
+            self.adjoints = self.sweep(max(cells), seeds) if seeds else ()
         finally:
             self.sweeping = False
 
@@ -272,8 +274,8 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     stack().push_callback(f, 0.0)
 
 
-def make_callback_var(value: float, f: Callable[[Var, Adjoints], None]) -> Var:
-    """A variable with this value whose continuation is f(z, adj), where z is the variable itself.
+def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
+    """A variable with this value, a number or an array, whose continuation is f(z, adj), where z is the variable itself.
 
     >>> with nested():
     ...     x = var(3.0)
@@ -282,11 +284,12 @@ def make_callback_var(value: float, f: Callable[[Var, Adjoints], None]) -> Var:
     [6.0]
     """
     check.callable_("make_callback_var", "f", f)
-    z = stack().push_callback(lambda adj: f(z, adj), operand("make_callback_var", "value", value))
+    plain = real_leaf(value, "make_callback_var: value")
+    z = stack().push_callback(lambda adj: f(z, adj), plain)
     return z
 
 
-def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
+def gradient(y: Any, xs: Sequence[Any]) -> list[Any]:
     """The gradient of a variable y with respect to variables xs of its stack, by one sweep from y.
 
     A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.
@@ -299,11 +302,11 @@ def gradient(y: Any, xs: Sequence[Var]) -> list[Any]:
     >>> round(y.value, 2), gradient(y, [x1, x2])
     (29.66, [2.2, 20.6])
     """
-    if isinstance(xs, Number):
+    if isinstance(xs, Carrier):
         raise TypeError("gradient: xs must be a sequence of variables, got one; write [x]")
     if not isinstance(y, Var):
         operand("gradient", "y", y)
-        if isinstance(y, Number) and any(isinstance(x, Var) and x._owner.level < y._owner.level for x in xs):
+        if isinstance(y, Number) and any(isinstance(x, Carrier) and x._owner.level < y._owner.level for x in xs):
             raise ForeignVariableError("gradient: y is a dual of a jvp call inside, no variable; use the parts of y")
         return [0.0 for _ in xs]
     y._owner.check_usable("gradient")

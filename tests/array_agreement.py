@@ -24,7 +24,8 @@ from contad.number import Number
 from contad.rule import ARITHMETIC_ERRORS
 from contad.var import Var
 from tests.agreement import DISTURBED, NOISE_RUNS, RELATIVE, ULP, Disagreement
-from tests.array_programs import FloatNumpy, Program, generate, shrunk
+from tests.array_programs import FloatNumpy, Program, shrunk
+from tests.array_statements import generate
 from tests.domains import RULES
 from tests.planted import engines
 
@@ -188,7 +189,7 @@ def over_arrays(program: Program, engine: str) -> tuple[Vector, Vector]:
 
 def swept_on_numbers(program: Program) -> tuple[Vector, Vector]:
     """Value and gradient on array variables by the sweep that nested derivatives use, on rule bodies."""
-    with mock.patch.object(MatrixStack, "is_mixed", lambda self: True):
+    with mock.patch.object(MatrixStack, "is_mixed", return_value=True):
         return over_arrays(program, ARRAY_ENGINE)
 
 
@@ -449,10 +450,10 @@ def ways_of(k: int) -> tuple[str, ...]:
     return tuple(ways)
 
 
-def search(count: int, statistics: Statistics, *, seed: int = 1, shrink: bool = True) -> None:
+def search(count: int, statistics: Statistics, *, seed: int = 1, shrink: bool = True, layouts: bool = True) -> None:
     """Check `count` random programs; Disagreement is raised for the first that has one, with few statements."""
     for k in range(count):
-        program, taken_back = generate(f"{seed}/{k}")
+        program, taken_back = generate(f"{seed}/{k}", layouts)
         statistics.taken_back += taken_back
         ways, to_second = ways_of(k), k % 10 == 0
         try:

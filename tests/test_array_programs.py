@@ -28,7 +28,8 @@ from tests.array_agreement import (
     simplest,
     ways_of,
 )
-from tests.array_programs import FREQUENCIES, Builder, FloatNumpy, Program, Statement, generate
+from tests.array_programs import FloatNumpy, Program, Rejected, Statement
+from tests.array_statements import FREQUENCIES, Builder, generate
 from tests.domains import RULES
 from tests.mutation import mutants
 
@@ -182,7 +183,7 @@ def views_not_synchronised(patch):
 
 
 def copies_in_two_orders(patch):
-    """The values of a copy have the layout that NumPy gave them, its cells C order: a view of one is none of the other."""
+    """The values of a copy have the layout that NumPy gave them, its cells C order: their views differ."""
 
     def make_copy(self, move, value):
         return scattered(self._owner, np.copy(value, order="K"), np.array(move(self.cells()), order="C"))
@@ -285,7 +286,7 @@ def test_numbers_that_are_compared_are_not_near_a_tie():
     builder = Builder(0)
     builder.scope["a"] = np.array([0.3, 0.3 + 1e-9, 0.5])
     for tied in (lambda: builder.separate("a", "0.3"), lambda: builder.separate_along(builder.scope["a"], None)):
-        with pytest.raises(Exception, match="a tie"):
+        with pytest.raises(Rejected, match="a tie"):
             tied()
     builder.separate("a", "0.4")
     builder.separate_along(builder.scope["a"][1:], 0)
@@ -318,7 +319,7 @@ def test_a_failing_program_is_printed_with_few_statements(monkeypatch):
                 message = simplest(program, found, ("matrix",), False)
                 break
     source = message.partition("def f")[2].partition("return")[0]
-    assert len(source.splitlines()) <= 10
+    assert len(source.splitlines()) <= 20
     assert "gradient, component" in message
 
 

@@ -5,6 +5,7 @@ goes the general way of `array_records`.
 """
 
 import linecache
+import math
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
@@ -13,7 +14,8 @@ import numpy as np
 
 from contad.array_rule import ArrayRule
 from contad.engines.array_var import FLOAT, ArrayVar
-from contad.engines.sweep import CELLS, DOT, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
+from contad.engines.pullbacks import ProductPullback
+from contad.engines.sweep import CELLS, DOT, LINEAR, PULLBACK, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
 from contad.ops import multiply
 from contad.rule import ScalarRule
 
@@ -105,6 +107,7 @@ _BINARY_RECORDS = {
 def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """A rule as a method of array variables, and its reflection for another first operand; entered into the rule."""
     ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
+    rule.methods[ArrayVar] = rule.generally
     if rule.arity > 2 or ufunc is None:
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
@@ -156,39 +159,55 @@ def fast_sum(rule: ArrayRule) -> Callable[..., Any]:
     return method
 
 
-def fast_dot(rule: ArrayRule) -> Callable[..., Any]:
-    """The dot product of two vectors."""
-    both, left, right = (operation_code(multiply, active) for active in ("vv", "vc", "cv"))
-    assert both is not None and left is not None and right is not None
+def fast_product(rule: ArrayRule) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The product of vectors (a kernel) and of matrices (a pullback), whose result goes into the slab at once."""
+    both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
+    assert both is not None and left is not None
+
+    def product(s: Any, a: Any, b: Any, x: np.ndarray, y: np.ndarray) -> Any:
+        """a @ b, of which at least one is a variable of s; x and y are their values."""
+        if s.thread != get_ident():
+            s.check_usable(rule.name)
+        if x.ndim == 1 and y.ndim == 1:
+            if a is x or b is y:  # commutative: the variable stands first
+                slot = s.push_shape((s.push_constant(x if a is x else y), x.size))
+                return s.pushed_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
+            slot = s.push_shape((b._index, x.size))
+            return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
+        shape = x.shape[:-1] + y.shape[1:]
+        first = s.room(math.prod(shape))
+        z = s.slab[first : first + math.prod(shape)].reshape(shape)
+        np.matmul(x, y, out=z)
+        x_cell = -1 if a is x else a._index
+        y_cell = -1 if b is y else b._index
+        # the cotangent of one factor needs the other
+        x = s.keep(x) if a is x else x
+        y = s.keep(y) if b is y else y
+        s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
+        return s.pushed(PULLBACK, len(s.callbacks) - 1, 0, z)
 
     def method(a: ArrayVar, b: Any) -> Any:
-        x = a._value
-        if b.__class__ is ArrayVar:
-            y = b._value
-            if is_direct(a) and b._owner is a._owner and is_direct(b) and x.ndim == 1 and x.shape == y.shape:
-                s = a._owner
-                if s.thread != get_ident():
-                    s.check_usable(rule.name)
-                slot = s.push_shape((b._index, x.size))
-                return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
-        elif b.__class__ is np.ndarray and b.dtype == np.float64 and is_direct(a) and x.ndim == 1 and x.shape == b.shape:
-            s = a._owner
-            if s.thread != get_ident():
-                s.check_usable(rule.name)
-            slot = s.push_shape((s.push_constant(b), x.size))
-            return s.pushed_number(left + DOT, a._index, slot, float(np.dot(x, b)))
+        if is_direct(a):
+            x, y = a._value, b._value if b.__class__ is ArrayVar else b
+            if (
+                y.__class__ is np.ndarray and y.dtype is FLOAT and 0 < x.ndim <= 2 and 0 < y.ndim <= 2
+                and x.shape[-1] == y.shape[0] and y.size
+                and (y is b or (b._owner is a._owner and is_direct(b)))
+            ):  # fmt: skip
+                return product(a._owner, a, b, x, y)
         return rule.general((a, b), {})
 
     def reflected(b: ArrayVar, a: Any) -> Any:
-        y = b._value
-        if a.__class__ is np.ndarray and a.dtype == np.float64 and is_direct(b) and y.ndim == 1 and y.shape == a.shape:
-            s = b._owner
-            if s.thread != get_ident():
-                s.check_usable(rule.name)
-            # commutative: the variable stands first
-            slot = s.push_shape((s.push_constant(a), y.size))
-            return s.pushed_number(left + DOT, b._index, slot, float(np.dot(a, y)))
+        if is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
+            y = b._value
+            if 0 < a.ndim <= 2 and 0 < y.ndim <= 2 and a.shape[-1] == y.shape[0] and a.size:
+                return product(b._owner, a, b, a, y)
         return rule.general((a, b), {})
 
-    method.reflected = reflected  # type: ignore[attr-defined]
-    return method
+    return method, reflected
+
+
+def install_products(total: ArrayRule, product: ArrayRule) -> None:
+    """Let the rules of sums and matrix products use these on whole arrays."""
+    total.methods[ArrayVar] = fast_sum(total)
+    product.methods[ArrayVar], product.reflected[ArrayVar] = fast_product(product)

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from contad.arguments import fail, operand
 from contad.array_base import Array, is_plain
 from contad.engines.array_var import ArrayVar, affine, is_own
 from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
+from contad.errors import UnsupportedError
 from contad.number import Number
 from contad.ops import multiply
 from contad.rule import ScalarRule
@@ -24,15 +26,16 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
     for k, x in enumerate(args):
         if is_own(x, stack):
             y = x.operand() if isinstance(x, ArrayVar) else x
-            if y.__class__ is ArrayVar or isinstance(y, Number):
+            if is_own(y, stack):  # not a plain array, or one of an outer level: its elements are all constants
                 operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
-        elif isinstance(x, (list, tuple, int, np.generic)):
-            a = np.asarray(x)
-            values.append(float(a) if a.ndim == 0 else a.astype(np.float64))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
+            if x.dtype.kind not in "iubf":
+                fail("an operation", f"argument {k}", "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
             values.append(x.astype(np.float64))
+        elif isinstance(x, (int, np.generic)):
+            values.append(operand("an operation", f"argument {k}", x))
         else:
             values.append(x)
     return operands, values

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, View, require_no_inner
+from contad.array_base import Array, View, require_no_inner, same_layout
 from contad.errors import StaleVariableError
 from contad.number import Number
 from contad.var import Var
@@ -41,27 +41,41 @@ class ArrayVar(Array):
         return self._index if self._index > 0 else self._start
 
     def cells(self) -> np.ndarray:
-        """The cells of the elements, as an array of this shape; 0 for constants."""
-        self._synced()
+        """The cells of the elements, as an array of this shape and memory layout; 0 for constants."""
+        if self._parent is not None:
+            self._sync()
         if self._cells is not None:
             found: np.ndarray = self._cells
             return found
-        if self._positions is None:
-            if self._parent is None:
-                shape = self._value.shape
-                self._positions = np.arange(self.first, self.first + self._value.size).reshape(shape)
-            else:
-                assert self._view is not None
-                self._positions = self._view(self._parent.cells())  # type: ignore[attr-defined]
-        positions: np.ndarray = self._positions
+        views = []
+        x: Any = self
+        while x._positions is None and x._parent is not None:
+            views.append(x)
+            x = x._parent
+        if x._positions is None:
+            x._positions = np.arange(x.first, x.first + x._value.size).reshape(x._value.shape)
+        positions: np.ndarray = x._positions
+        for view in reversed(views):
+            positions = view._positions = view._view(positions)
         return positions
 
     def cells_before(self, own: int, what: str) -> np.ndarray:
         """The cells as a continuation with that first cell may use them; refused if they were written later."""
+        self._require_older(own, what)
+        return self.cells()
+
+    def _require_older(self, own: int, what: str) -> None:
         root: Any = self._root()
         if root._stamp > own:
             raise StaleVariableError(f"{what}: x was written after this callback was pushed; capture x.copy()")
-        return self.cells()
+
+    @property
+    def value(self) -> Any:
+        """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
+        if self._owner.sweeping:
+            self._require_older(self._owner.running, "x.value")
+            return self._sync()._value.copy()
+        return Array.value.fget(self)  # type: ignore[attr-defined]
 
     @property
     def index(self) -> int:
@@ -100,7 +114,7 @@ class ArrayVar(Array):
         return z
 
     def _make_copy(self, move: View, value: Any) -> "ArrayVar":
-        return scattered(self._owner, value, np.array(move(self.cells()), order="C"))
+        return scattered(self._owner, value, same_layout(np.array(move(self.cells())), value))
 
     def _element(self, key: Any, value: Any) -> Any:
         cell = int(self.cells()[key])
@@ -109,7 +123,13 @@ class ArrayVar(Array):
     def __getitem__(self, key: Any) -> Any:
         # without making the array of cells: elements, rows and slices of contiguous affine arrays
         index = self._index
-        if index > 0 and (self._base is None or self._base._index > 0) and self._owner.ended is None:
+        s = self._owner
+        if (
+            index > 0
+            and (self._base is None or self._base._index > 0)
+            and s.ended is None
+            and s.thread == get_ident()
+        ):
             shape = self._value.shape
             kind = key.__class__
             if kind is int and shape:
@@ -117,7 +137,6 @@ class ArrayVar(Array):
                 if key < 0:
                     key += shape[0]
                 if len(shape) == 1:
-                    s = self._owner
                     z = new(s.var_class)
                     z._value = float(value)
                     z._owner = s
@@ -144,15 +163,29 @@ class ArrayVar(Array):
         return Array.__getitem__(self, key)
 
     def __iter__(self) -> Any:
-        if self._index > 0 and self._base is None and self._value.ndim == 1 and self._owner.ended is None:
-            return self._owner.elements(self._value, self._index)
+        self._owner.check_usable("iteration")
+        if self._index > 0 and self._base is None and self._value.ndim == 1:
+            return self._elements()
         return Array.__iter__(self)
+
+    def _elements(self) -> Any:
+        s = self._owner
+        index = self._index
+        for k, value in enumerate(self._value.tolist()):
+            if self._index < 0:  # written to meanwhile: NumPy gives the elements of the moment
+                yield self[k]
+                continue
+            z = new(s.var_class)
+            z._value = value
+            z._owner = s
+            z._index = index + k
+            yield z
 
     # ---- assignment --------------------------------------------------------------------------------------------------
     def _open_for_writing(self) -> None:
         if self._cells is None:
             self._cells = self.cells().copy()
-            self._value = self._value.copy()  # records keep the old one
+            self._value = self._value.copy()  # records keep the old one; both are in C order, as roots are
             self._start = self.first
             self._index = -1
         self._operand = None

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, is_plain, numbers_in, require_no_inner
+from contad.array_base import Array, is_plain, layout_of, numbers_in, require_no_inner, same_layout
+from contad.adjoints import Adjoints
 from contad.arguments import operand
 from contad.array_protocols import install_arrays
 from contad.array_rule import array_rule_of
@@ -78,7 +79,12 @@ class MatrixStack(Recording):
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
-        return self.push_array(INPUT, 0, 0, value if isinstance(value, Array) else np.asarray(value, np.float64))
+        if isinstance(value, Array):
+            return self.push_array(INPUT, 0, 0, value)
+        axes = None if value.flags.c_contiguous else layout_of([value])
+        if axes is None:
+            return self.push_array(INPUT, 0, 0, value)
+        return self.push_array(INPUT, 0, 0, value.transpose(axes)).transpose(inverse(axes))
 
     def element(self, value: Any, cell: int) -> Any:
         """The scalar of a cell: a plain number for cell 0."""
@@ -92,20 +98,11 @@ class MatrixStack(Recording):
         z._index = cell
         return z
 
-    def elements(self, values: np.ndarray, cell: int) -> Iterator[Var]:
-        """The scalars of consecutive cells."""
-        for value in values.tolist():
-            z = new(MatrixVar)
-            z._value = value
-            z._owner = self
-            z._index = cell
-            cell += 1
-            yield z
-
     def parts(self, y: Any) -> tuple[Any, Any]:
         """(value, cells) of what is assigned: a number, an array, or nested lists of numbers."""
         if y.__class__ is float:
             return y, 0
+        require_no_inner(y, self.level)
         if isinstance(y, Array):
             return (y._synced()._value, y.cells()) if y._owner is self else (y, 0)  # type: ignore[attr-defined]
         if isinstance(y, Number):
@@ -143,8 +140,14 @@ class MatrixStack(Recording):
         return self.writable(z) if np.ndim(z) else z
 
     def writable(self, value: Any) -> ArrayVar:
-        a = value.copy() if isinstance(value, Array) else np.array(value, order="C")
-        return scattered(self, a, np.zeros(a.shape, np.int64))
+        a = value.copy() if isinstance(value, Array) else np.array(value)
+        return scattered(self, a, same_layout(np.zeros(a.shape, np.int64), a))
+
+    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Any:
+        if not isinstance(value, (np.ndarray, Array)):
+            return super().push_callback(f, value)
+        self.callbacks.append(f)
+        return self.push_array(CALLBACK, len(self.callbacks) - 1, 0, value)
 
     # ---- recording ---------------------------------------------------------------------------------------------------
     def room(self, n: int) -> int:
@@ -164,7 +167,9 @@ class MatrixStack(Recording):
         """A record of n own cells, whose values are moved into the slab."""
         first = self.room(value.size)
         if is_plain(value):
-            slab = self.buffers.values[first : first + value.size].reshape(value.shape)
+            slab = self.slab[first : first + value.size]
+            if value.ndim != 1:
+                slab = slab.reshape(value.shape)
             slab[...] = value
         else:
             slab = self.outer_array(first, value)
@@ -248,7 +253,7 @@ class MatrixStack(Recording):
             copy[...] = a
             return at
         known = self.copies.get(id(a))
-        if known is not None and known[0] is a and known[2].shape == a.shape and (known[2] == a).all():
+        if known is not None and known[0] is a and _has_same_bits(known[2], a):
             return known[1]
         at, copy = self.new_constant(a.shape)
         copy[...] = a
@@ -264,7 +269,19 @@ class MatrixStack(Recording):
 
     # ---- operations --------------------------------------------------------------------------------------------------
     def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
-        return elementwise(self, rule, [self._taken(x) for x in args])
+        if ArrayVar not in rule.methods:
+            array_operators.implement(rule)
+        taken = [self._taken(x) for x in args]
+        values = [x._synced()._value if isinstance(x, Array) else x for x in taken]
+        arrays = [v for v in values if isinstance(v, np.ndarray)]
+        axes = layout_of(arrays) if len(arrays) == sum(np.ndim(v) > 0 for v in values) else None
+        if axes is None:
+            return elementwise(self, rule, taken)
+        # NumPy's memory layout, on which it depends what later views share: the operation on the transposed arrays
+        n = len(axes)
+        turned = [np.transpose(np.reshape(x, (1,) * (n - np.ndim(x)) + np.shape(x)), axes) if np.ndim(v) else x
+                  for x, v in zip(taken, values, strict=True)]  # fmt: skip
+        return elementwise(self, rule, turned).transpose(inverse(axes))
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return push_pullback(self, rule, [self._taken(x) for x in args], options)
@@ -294,8 +311,8 @@ class MatrixStack(Recording):
         if not isinstance(values, (np.ndarray, Array)):
             return self.element(values, int(cells))
         if isinstance(values, np.ndarray):
-            values = np.array(values, order="C")
-        return scattered(self, values, np.array(cells, order="C"))
+            values = np.array(values)
+        return scattered(self, values, same_layout(np.array(cells), values))
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def is_mixed(self) -> bool:
@@ -310,8 +327,6 @@ class MatrixStack(Recording):
         return super()._value(cell)
 
     def _settle(self, n: int) -> int:
-        if self.packed + n == self.top and self.buffers.staging[:n, 0].min(initial=0.0) >= 0.0:
-            return super()._settle(n)
         end: int = compiled().settle(self.buffers.staging, self.buffers.values, 0, n, self.packed)
         return end
 
@@ -337,10 +352,13 @@ class MatrixStack(Recording):
     def cotangent(self, x: Any) -> Any:
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
         if isinstance(x, ArrayVar):
-            if x.first < 0 or not len(self.adjoints):
+            root = x if x._base is None else x._base
+            if root.first < 0 or not len(self.adjoints):
                 return np.zeros(x.shape)
-            found = np.reshape(self.adjoints[x.first : x.first + x.size], x.shape)
-            return np.array(found) if isinstance(found, np.ndarray) else found
+            found = np.reshape(self.adjoints[root.first : root.first + x.size], root.shape)
+            if x._view is not None:
+                found = x._view(found)  # the argument was not in C order
+            return np.array(found, order="C") if isinstance(found, np.ndarray) else found
         return super().cotangent(x)
 
     def _array_row(self, row: int, k: int) -> Row:
@@ -365,6 +383,18 @@ class MatrixStack(Recording):
         self.outer_arrays.clear()
 
 
+def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes one."""
+    return tuple(int(k) for k in np.argsort(axes))
+
+
+def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same, nan and the signs of zeros included."""
+    if a.shape != b.shape or b.dtype != np.float64 or not b.flags.c_contiguous:
+        return False
+    return bool((a.view(np.int64) == b.view(np.int64)).all())
+
+
 def is_immutable(a: np.ndarray) -> bool:
     """Whether nobody can write to an array, because its memory is a bytes object (as of `contad.constant`)."""
     base: Any = a
@@ -375,4 +405,4 @@ def is_immutable(a: np.ndarray) -> bool:
 
 install(MatrixVar, MatrixVar.implement)
 install_arrays(ArrayVar, array_operators.implement)
-array_rule_of("sum").methods[ArrayVar] = array_operators.fast_sum(array_rule_of("sum"))
+array_operators.install_products(array_rule_of("sum"), array_rule_of("matmul"))

@@ -1,5 +1,6 @@
 """The continuations of array operations that run in Python: they evaluate a rule's vjp and accumulate."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,6 +67,48 @@ class Pullback(Continuation):
             accumulate(adj, cell, shape, c)
 
 
+class ProductPullback:
+    """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary."""
+
+    __slots__ = ("first", "rule", "x", "x_cell", "y", "y_cell", "z")
+
+    def __init__(
+        self, rule: Any, x_cell: int, x: np.ndarray, y_cell: int, y: np.ndarray, first: int, z: np.ndarray
+    ) -> None:
+        self.rule = rule
+        self.x_cell, self.x = x_cell, x  # cell -1: a constant
+        self.y_cell, self.y = y_cell, y
+        self.first = first
+        self.z = z
+
+    @property
+    def name(self) -> str:
+        """The rule's."""
+        name: str = self.rule.name
+        return name
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The first cells of the factors that are variables."""
+        return tuple(cell for cell in (self.x_cell, self.y_cell) if cell > 0)
+
+    def __call__(self, adj: Adjoints) -> None:
+        x, y, z = self.x, self.y, self.z
+        z_bar = _block(adj.cells, self.first, z.size, z.shape)
+        plain = z_bar.__class__ is np.ndarray
+        for name, cell, v in (("a", self.x_cell, x), ("b", self.y_cell, y)):
+            if cell > 0:
+                c = None
+                if plain:
+                    if v is x:
+                        c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
+                    else:
+                        c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(x.T, z_bar)
+                if c is None or not math.isfinite(np.add.reduce(c, None)):  # zeros may have to mask what is not
+                    c = self.rule.pull(name, z, z_bar, (x, y), {})
+                accumulate(adj, cell, v.shape, c)
+
+
 class ElementwisePullback(Continuation):
     """The continuation of a scalar rule on arrays where no kernel does it."""
 
@@ -82,14 +125,14 @@ class ElementwisePullback(Continuation):
                 accumulate(adj, cell, shape, unbroadcast(c, shape))
             else:  # dead elements of an outer level: their derivatives would be those of 0 times the partial
                 c = unbroadcast(np.where(live, c, 0.0), shape)
-                cells = np.arange(cell, cell + int(np.prod(shape))).reshape(shape)
+                cells = np.arange(cell, cell + math.prod(shape)).reshape(shape)
                 adj.cells.add_live(cells, c, unbroadcast(live.astype(int), shape) > 0)
 
 
 def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Any) -> None:
     """Add a cotangent to the adjoints of a block of cells."""
-    n = int(np.prod(shape))
-    if isinstance(adj.cells, np.ndarray):
+    n = math.prod(shape)
+    if adj.cells.__class__ is np.ndarray:
         if is_plain(c):
             block = adj.cells[cell : cell + n].reshape(shape)
             block += c

@@ -230,6 +230,7 @@ class Recording(ChainStack):
             if head < 0 and (code in OPERATIONS or code == LINEAR):
                 compile_kernel(code)
                 continue
+            self.running = k - n + 1
             adj = Adjoints(self, adjoints, k - n + 1)
             self.callbacks[int(b.records[row, 1])](adj)
             row, k = row - 1, k - n
@@ -259,6 +260,7 @@ class Recording(ChainStack):
     def _sweep_scalar_on_numbers(self, row: int, k: int, code: int, adjoints: Any, x: float, y: float) -> None:
         d = adjoints[k]
         if code == CALLBACK:
+            self.running = k
             self.callbacks[int(x)](Adjoints(self, adjoints, k))
         elif code == INPUT or (d.__class__ is float and d == 0.0):
             return

@@ -1,5 +1,6 @@
 """NumPy functions whose results carry no derivative: positions, counts, truth values, types and text."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,33 @@ constant(
     np.flatnonzero, np.searchsorted, np.digitize, np.lexsort, np.diag_indices_from, np.tril_indices_from,
     np.triu_indices_from,
     # counts and shapes
-    np.count_nonzero, np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.common_type, np.min_scalar_type,
+    np.count_nonzero, np.result_type, np.can_cast, np.common_type, np.min_scalar_type,
     # truth values
     np.any, np.all, np.isclose, np.allclose, np.array_equal, np.array_equiv, np.isin, np.isneginf, np.isposinf,
     np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj, np.may_share_memory, np.shares_memory,
     # text
     np.array_str, np.array_repr, np.array2string,
 )  # fmt: skip
+
+
+@implements(np.shape)
+def shape(a: Any) -> tuple[int, ...]:
+    """The length of every axis."""
+    found: tuple[int, ...] = a.shape if hasattr(a, "shape") else np.asarray(map_numbers(primal, a)).shape
+    return found
+
+
+@implements(np.ndim)
+def ndim(a: Any) -> int:
+    """The number of axes."""
+    return len(shape(a))
+
+
+@implements(np.size)
+def size(a: Any, axis: Any = None) -> int:
+    """The number of elements, in all or along an axis."""
+    lengths = shape(a)
+    return math.prod(lengths) if axis is None else lengths[axis]
 
 
 @implements(np.real, np.real_if_close)

@@ -110,7 +110,8 @@ def as_array(x):
 @implements(np.dot)
 def dot(a, b, out=None):
     """Product of vectors and matrices; with three or more dimensions, over the last of a and the last but one of b."""
-    refuse_given(np.dot, out=out)
+    if out is not None:
+        refuse_given(np.dot, out=out)
     a, b = as_array(a), as_array(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return a * b

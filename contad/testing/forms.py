@@ -18,7 +18,7 @@ from contad.engines.forward import forward_level
 from contad.errors import LostDerivativeError
 from contad.functional import grad, jvp, vjp
 from contad.testing.specimen import FORWARD, Function, Specimen, filled, inner, numbers_of, weights
-from contad.trees import flatten
+from contad.trees import flatten, real_leaf
 
 ON_OBJECTS = " on object arrays"
 ARRAYS = ("matrix", FORWARD)  # what has array variables, and takes object arrays apart from them
@@ -87,7 +87,7 @@ def several(g: Function, way: str, args: Sequence[Any], directions: np.ndarray) 
                 shape = leaf.shape if _is_array(leaf) else ()
                 n = int(np.prod(shape))
                 own = directions[:, k : k + n].reshape((len(directions), *shape))
-                leaves.append(level.activated(leaf if _is_array(leaf) else float(leaf), own))
+                leaves.append(level.activated(real_leaf(leaf, "expect_ad"), own))
                 k += n
             active.append(tree.unflatten(leaves))
         return list(level.tangent_of(g(*active)))
@@ -133,38 +133,42 @@ def _refusal(s: Specimen, way: str) -> str | None:
             vjp(s.f, *args, engine=engine_of(way))
         return None
     except Exception as error:
-        return refusal(s, error)
+        return refusal(error, s.f, s.rebuilt(s.numbers))
 
 
-def refusal(s: Specimen, error: Exception) -> str | None:
+def refusal(error: Exception, f: Function, args: Sequence[Any], active: Sequence[int] | None = None) -> str | None:
     """NumPy's reason for an exception that f raised on object arrays of variables, if it is NumPy's own.
 
-    It is if NumPy raised a TypeError, or if NumPy refuses plain object arrays of floats in the same way, or makes float
-    arrays of them.
+    It is if NumPy raised a TypeError, or asked a variable for what numbers of NumPy have; or if, on plain object arrays
+    of floats in the places of `active`, it raises the same, or makes float arrays of them.
     """
-    if isinstance(error, TypeError) and is_of_numpy(error):
+    if is_of_numpy(error, TypeError, AttributeError):
         return f"NumPy on object arrays: {type(error).__name__}: {error}"
+    places = range(len(args)) if active is None else active
+    objects = [formed(ON_OBJECTS, [x])[0] if k in places else x for k, x in enumerate(args)]
     try:
-        z = s.f(*formed(ON_OBJECTS, s.rebuilt(s.numbers)))
+        with np.errstate(all="ignore"):
+            z = f(*objects)
     except Exception as plain:
-        if type(plain) is type(error) and is_of_numpy(plain):
+        if type(plain) is type(error) and is_of_numpy(plain, Exception):
             return f"NumPy on object arrays of floats: {type(plain).__name__}: {plain}"
         return None
-    converted = all(isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.dtype != object)
-                    for x in flatten(z).leaves)  # fmt: skip
+    converted = all(
+        isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.dtype != object) for x in flatten(z).leaves
+    )
     if isinstance(error, LostDerivativeError) and converted:
         return "NumPy makes float arrays of object arrays"
     return None
 
 
-def is_of_numpy(error: Exception) -> bool:
-    """Whether NumPy's Python code raised an exception, or a function in C that was called from outside of contad."""
+def is_of_numpy(error: Exception, *kinds: type[Exception]) -> bool:
+    """Whether NumPy raised an exception of these kinds: in its Python code, or in C called from outside of contad."""
     last: TracebackType | None = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next
-    if last is None:
+    if last is None or not isinstance(error, kinds):
         return False
     code = last.tb_frame.f_code
     if code.co_filename.startswith(_PACKAGES):
         return code.co_filename.startswith(_PACKAGES[1])
-    return dis.opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS"
+    return isinstance(error, TypeError) and dis.opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS"

@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.differences import gradient_by_differences
 from contad.functional import grad, jacobian, jvp, vjp
-from contad.testing.forms import engine_of, formed, is_forward, like
+from contad.testing.forms import engine_of, formed, is_forward, like, possible
 from contad.testing.specimen import FEW, FORWARD, Function, Specimen, combined, direction_of, filled, numbers_of, outcome, weights
 from contad.trees import elements, flatten
 
@@ -161,7 +161,7 @@ def _mix(s: Specimen, ways: Ways, active: tuple[int, ...], expected: list[float]
     numpy = [np.float64(x) if k in others else x for k, x in enumerate(s.args)]
     rounded = [math.copysign(math.ceil(abs(x)), x) if k in others else x for k, x in enumerate(s.args)]
     integers = [int(x) if k in others else x for k, x in enumerate(rounded)]
-    for way in ways:
+    for way in ways if not s.has_arrays else possible(s, ways, active):
         wanted = expected
         if is_forward(way):
             wanted = [sum(a * w for a, w in zip(expected, direction_of(len(expected)), strict=True))]
