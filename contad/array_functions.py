@@ -9,8 +9,6 @@ composite  written with other entries
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from contad.array_base import Array, numbers_in
 from contad.errors import UnsupportedError
 from contad.number import map_numbers, primal

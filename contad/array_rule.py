@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from contad.arguments import fail
 from contad.array_base import Array
 from contad.array_body import check_body
 from contad.array_functions import Entry, register
-from contad.arguments import fail
 from contad.errors import RuleError, UnsupportedError
 from contad.number import Carrier, Number
 from contad.rule import owner_of

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from contad.array_base import Array
 from contad.dispatcher import assignable, global_names, is_dispatcher, python_twin
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.number import Number, map_numbers, primal
+from contad.number import Carrier, Number, map_numbers, primal
 from contad.trees import flatten
 
 
@@ -73,7 +74,7 @@ def _for_compiled(x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         return type(x)(map(_for_compiled, x))
     plain = map_numbers(primal, x)
-    return plain.copy() if plain is x and isinstance(x, np.ndarray) else plain
+    return plain.copy() if isinstance(x, Array) or (plain is x and isinstance(x, np.ndarray)) else plain
 
 
 def with_numba_callees(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -202,4 +203,4 @@ class OnNumbers:
 def _holds_number(x: Any) -> bool:
     if isinstance(x, np.ndarray):
         return x.dtype == object
-    return isinstance(x, Number) or (isinstance(x, (tuple, list)) and any(map(_holds_number, x)))
+    return isinstance(x, Carrier) or (isinstance(x, (tuple, list)) and any(map(_holds_number, x)))

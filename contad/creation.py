@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, as_objects, level_of, numbers_in
 from contad.arguments import array as float_array
+from contad.array_base import Array, as_objects, level_of, numbers_in
 from contad.level import Level
 from contad.stack import THREAD, stack
 

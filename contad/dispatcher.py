@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from contad import ops
+from contad.array_base import Array
 from contad.errors import UnsupportedError
 from contad.number import Number, primal
 from contad.rule import rule_of_ufunc
@@ -149,7 +150,7 @@ def _in_place(operate: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """x op= y for a name: an array is written, so that whoever else holds it sees the change."""
 
     def update(x: Any, y: Any) -> Any:
-        if not isinstance(x, np.ndarray):
+        if not isinstance(x, (np.ndarray, Array)):
             return operate(x, y)
         x[...] = operate(x, y)
         return x

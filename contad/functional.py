@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-import numpy as np
-
 from contad import check
 from contad.activation import activate, block, pull, seeds
 from contad.calls import name_of, positional, positions, require_number, runnable, split_aux

@@ -14,14 +14,15 @@ import numpy as np
 
 from contad import check
 from contad.adjoints import Adjoints
-from contad.array_callbacks import apply_as_callback
 from contad.arguments import operand
 from contad.array_base import Array
+from contad.array_callbacks import apply_as_callback
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError
 from contad.level import Level
 from contad.number import Carrier, Number
 from contad.trees import assembled, real_leaf
 from contad.var import Var
+
 
 class Row(NamedTuple):
     """One record of a chain stack, as `show_stack` prints it."""

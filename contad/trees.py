@@ -3,7 +3,7 @@
 A leaf is a real number, a number of an outer level, or an array of these.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -200,7 +200,10 @@ class Builder(Workspace):
 
     def assignment(self) -> None:
         target, shape = self.target()
-        self.emit(f"assignment to {what(target, shape)}", f"{target} = {self.new_value(target, shape)}")
+        value, kind = self.new_value(target, shape), what(target, shape)
+        if kind == "mask":  # of what overlaps with the target NumPy makes no copy there
+            value = f"1.0 * {value}"
+        self.emit(f"assignment to {kind}", f"{target} = {value}")
 
     def augmented(self) -> None:
         """+= and the like, on an array, a view or a part."""
@@ -334,6 +337,38 @@ class Builder(Workspace):
         self.emit("filled", f"{z} = {make.format(x)}", f"for {i} in range({shape[0]}):", f"    {body}")
         self.arrays.append(Entry(z))
 
+    def written(self) -> None:
+        """A ufunc writes its result into an array, or adds at repeated positions; `fill`."""
+        r = self.random
+        name = self.array(lambda a: a.ndim > 0, assigned=True).name
+        shape = self.scope[name].shape
+        same = [e.name for e in self.arrays if self.scope[e.name].shape == shape]
+        x, y, function = r.choice(same), self.operand(shape), r.choice(["np.add", "np.multiply", "np.subtract"])
+        forms = [f"{function}({x}, {y}, out={name})", f"{function}({y}, {x}, out={name})", f"np.sin({x}, out={name})"]
+        forms += [f"np.add.at({name}, np.s_[{self.fancy(shape)}], {self.scalar()})"] * 2
+        forms.append(f"{name}.fill({self.scalar()})")
+        self.emit("written", r.choice(forms))
+
+    def iteration(self) -> None:
+        """A loop over elements or rows, which are views; the number of rows; unpacking."""
+        r = self.random
+        entry = self.array(lambda a: a.ndim > 0, empty=0.0)
+        x = entry.name
+        v, n, one = self.fresh("v"), len(self.scope[x]), self.scope[x].ndim == 1
+        if one:
+            bodies = [f"s = s + 0.1 * {v} * {v}", f"s = 0.7 * s + {v}"]
+        else:
+            bodies = [f"s = s + 0.1 * np.sum({v} * {v})", f"s = s + 0.2 * np.sum(np.sin({v})) * len({x})"]
+            if entry.assignable and self.scope[x].flags.writeable:
+                bodies += [f"{v} *= 0.9", f"{v}[...] = {v} * {v}"]
+        if n == 2 and self.chance(0.3):
+            u = self.fresh("v")
+            self.emit(
+                "iteration", f"{u}, {v} = {x}", f"s = s + {u} * {v}" if one else f"s = s + 0.3 * np.sum({u} * {v})"
+            )
+        else:
+            self.emit("iteration", f"for {v} in {x}:", f"    {r.choice(bodies)}")
+
     def overridden(self) -> None:
         """A constant is written over a variable, read back, and combined with what stands beside it."""
         entry = self.array(assigned=True)
@@ -446,8 +481,8 @@ def what(target: str, shape: Shape) -> str:
 FREQUENCIES = {
     "elementwise": 4, "combination": 8, "view": 7, "movement": 6, "read": 2, "arithmetic": 2, "gathering": 3,
     "masking": 2, "taking": 1, "mixture": 1, "assignment": 9, "augmented": 8, "overlap": 3, "swap": 2, "overwritten": 2,
-    "captured": 3, "flattened": 2, "weights": 2, "filled": 2, "overridden": 2, "reduction": 6, "rearrangement": 8,
-    "product": 5,
+    "captured": 3, "flattened": 2, "weights": 2, "filled": 2, "written": 3, "iteration": 2, "overridden": 2,
+    "reduction": 6, "rearrangement": 8, "product": 5,
 }  # fmt: skip
 
 

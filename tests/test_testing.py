@@ -9,7 +9,11 @@ from numba import njit
 
 import contad
 from contad import scalar_rule, stop_gradient
-from contad.dual import Dual
+from contad.array_rule import _array_rules
+from contad.dual import ArrayDual, Dual, ForwardLevel
+from contad.engines import pullbacks
+from contad.engines.array_var import ArrayVar
+from contad.engines.pullbacks import accumulate
 from contad.engines.sweep import sweep_source
 from contad.number import Number
 from contad.testing import Tolerances, check_grads, expect_ad
@@ -19,8 +23,11 @@ from tests.planted import PlantedStack, compiled, engines, registered
 
 @pytest.fixture(autouse=True)
 def _planted_rules_go():
+    arrays = dict(_array_rules)
     with registered():
         yield
+    _array_rules.clear()
+    _array_rules.update(arrays)
 
 
 def sine(body):
@@ -310,6 +317,200 @@ def test_function_that_writes_to_its_arguments_is_no_failure():
     assert a == [0.5, 2.0]
 
 
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+A = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]])
+V = np.array([0.6, 1.7, -0.2])
+WAYS = ("closures", "records", "matrix", "forward", "matrix on object arrays", "forward on object arrays")
+
+
+def weighted(vjp, jvp=None):
+    """An array rule with the value sum_k k a_k^2 along the last axis, and these derivatives."""
+
+    @contad.array_rule
+    def planted_sum(a, *, axis=-1):
+        return np.sum(a * a * np.arange(1.0, 1.0 + a.shape[-1]), axis=-1)
+
+    planted_sum.vjp("a")(vjp)
+
+    def right(z, a_dot, a, *, axis=-1):
+        return 2.0 * np.sum(a * a_dot * np.arange(1.0, 4.0), axis=axis)
+
+    planted_sum.jvp(jvp or right)
+    return planted_sum
+
+
+COUNTS = np.arange(1.0, 4.0)
+
+
+def right_vjp(z, z_bar, a, *, axis=-1):
+    return 2.0 * np.expand_dims(z_bar, -1) * a * COUNTS
+
+
+def test_right_array_rule_passes():
+    report = expect_ad(weighted(right_vjp), A, order=3)
+    legs = "unmutated value vacuity gradient agreement jvp hessian jacobian product elements several fan-out special"
+    assert set(report.passed) == {*legs.split(), "order 3"}
+    assert report.passed["gradient"] == 4 * A.size
+    assert report.passed["hessian"] == 6 * 6
+    assert report.passed["order 3"] == 6 * 6 * 6
+    assert report.skipped == {"errors": "the plain call does not raise", "mixes": "one argument"}
+
+
+def dropped_factor(z, z_bar, a, *, axis=-1):
+    return np.expand_dims(z_bar, -1) * a * COUNTS
+
+
+def cotangent_of_one(z, z_bar, a, *, axis=-1):
+    return 2.0 * a * COUNTS
+
+
+def detached(z, z_bar, a, *, axis=-1):
+    return 2.0 * np.expand_dims(z_bar, -1) * contad.value_of_rec(a) * COUNTS
+
+
+def test_wrong_array_rules(monkeypatch):
+    monkeypatch.setattr("contad.array_rule.check_body", lambda body: None)  # which refuses one of the bodies
+    found = failure(weighted(dropped_factor), A)
+    assert "leg gradient, engine closures, argument a (number 0): expected " in found
+    assert "leg gradient, engine closures" in failure(weighted(cotangent_of_one), A)
+    assert "leg hessian, engine closures over closures, argument all" in failure(weighted(detached), A)
+
+    def wrong(z, a_dot, a, *, axis=-1):
+        return 2.0 * np.sum(a * a_dot * np.arange(1.0, 4.0), axis=axis) * 1.001
+
+    assert "leg jvp, engine forward, argument a (number 0)" in failure(weighted(right_vjp, wrong), A)
+
+
+def of_kind(*kinds):
+    """A function that is wrong for arrays of these kinds only."""
+
+    def planted(a, *others):
+        kind = a.dtype.kind if isinstance(a, np.ndarray) else type(a).__name__
+        if isinstance(a, np.ndarray) and a.dtype == object:
+            kind = type(next(n for n in a.flat if isinstance(n, Number))).__name__ if len(a.flat) else "O"
+        factor = 1.001 if kind in kinds else 1.0
+        return np.sum(a * a * factor)
+
+    return planted
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        ("ClosureVar", "closures"),
+        ("RecordVar", "records"),
+        ("ArrayVar", "matrix"),
+        ("ArrayDual", "forward"),
+        ("MatrixVar", "matrix on object arrays"),
+        ("Dual", "forward on object arrays"),
+    ],
+)
+def test_every_way_is_examined(kind, way):
+    found = failure(of_kind(kind), V)
+    assert f"leg value, engine {way}: expected " in found
+
+
+def test_wrong_where_elements_are_constants():
+    def planted(a):
+        constant = isinstance(a, ArrayVar) and not a.cells().all()
+        return np.sum(a * a) * (1.001 if constant else 1.0)
+
+    assert "leg elements, engine matrix, argument a (number 0): expected " in failure(planted, V)
+
+
+def test_wrong_with_several_tangents(monkeypatch):
+    joined = ForwardLevel.joined
+
+    def wrong(self, tangents):
+        if self.several == 2:
+            tangents = [tangents[0], tangents[0]]
+        return joined(self, tangents)
+
+    monkeypatch.setattr(ForwardLevel, "joined", wrong)
+    assert "leg several, engine forward, argument all: expected " in failure(lambda_of(np.sum), V)
+
+
+def lambda_of(function):
+    """A function of the square of an array, with a name of its own."""
+
+    def planted(a):
+        return function(a * a)
+
+    return planted
+
+
+def test_one_array_in_two_places():
+    def planted(a, b):
+        return np.sum(a * b) if a is not b or isinstance(a, np.ndarray) else np.sum(a * stop_gradient(b))
+
+    assert "leg fan-out, engine matrix, argument a (number 0) in two places: expected " in failure(planted, V, V + 1.0)
+
+
+def test_assignment_for_accumulation_in_pullbacks(monkeypatch):
+    def assigned(adj, cell, shape, c):
+        if isinstance(adj.cells, np.ndarray) and isinstance(c, np.ndarray):
+            adj.cells[cell : cell + c.size] = c.reshape(-1)
+        else:
+            accumulate(adj, cell, shape, c)
+
+    monkeypatch.setattr(pullbacks, "accumulate", assigned)
+    assert "leg fan-out, engine matrix, argument a (number 0) of f + f" in failure(lambda_of(np.prod), V)
+
+
+def test_special_value_of_arrays():
+    def planted(a):
+        masked = isinstance(a, ArrayVar) and bool(np.any(contad.value_of_rec(a) == 0.0))
+        return np.sum(a * a * a) + (np.sum(a) if masked else 0.0)
+
+    assert "leg special, engine matrix, argument a (number 0) = 0.0: expected " in failure(planted, V)
+
+
+def test_exceptions_of_arrays():
+    def planted(a):
+        if a[0] > 0.5:
+            raise TypeError("planted") if isinstance(a, ArrayDual) else ValueError("planted")
+        return np.sum(a * a)
+
+    message = "leg errors, engine forward: expected ValueError: planted, got TypeError: planted"
+    assert message in failure(planted, V)
+    expect_ad(planted, V - 1.0)
+
+
+def test_ways_that_numpy_refuses_are_named():
+    def interpolated(x):
+        return np.interp(x, [-1.0, 0.5, 3.0], [0.4, 1.9, -1.1])
+
+    skipped = expect_ad(interpolated, V).skipped
+    names = "closures, records, matrix on object arrays, forward on object arrays"
+    assert skipped[names].startswith("NumPy on object arrays: TypeError: Cannot cast array data from dtype('O')")
+
+
+def test_exceptions_of_a_function_are_no_refusal_of_numpy():
+    def planted(a):
+        if isinstance(a, np.ndarray) and a.dtype == object:
+            raise TypeError("planted for object arrays")
+        return np.sum(a * a)
+
+    # f refuses plain object arrays in the same way, but with a statement of its own
+    assert "leg value, engine closures: expected no exception" in failure(planted, V)
+
+
+def test_many_elements():
+    a = np.linspace(0.4, 2.3, 50)
+    report = expect_ad(lambda a: np.sum(np.sin(a * a[::-1] * a[3])), a)
+    assert report.passed["gradient"] == 4
+    assert report.passed["hessian"] == 36
+    assert expect_ad(lambda a: a * a[3], a).skipped["jacobian"] == "more than 40 numbers"
+
+
+def test_check_grads_of_arrays():
+    report = check_grads(lambda a, x: np.sum(np.exp(a * x)), (A, 0.7))
+    assert set(report.passed) == {"unmutated", "gradient", "jvp", "agreement", "hessian"}
+    assert report.passed["hessian"] == 36
+    with pytest.raises(AssertionError, match="leg gradient, engine matrix, argument a"):
+        check_grads(of_kind("ArrayVar"), (V,))
+
+
 # ---- wrong engines ---------------------------------------------------------------------------------------------------
 class Assigning(PlantedStack):
     """`=` for `+=` in every record of the compiled sweep."""
@@ -402,6 +603,7 @@ def test_right_engine():
 def test_every_leg_has_a_planted_failure():
     """The legs of a full report all occur in a message that a test above demands."""
     legs = set(expect_ad(pair, 0.7, 1.3, order=3).passed) | set(expect_ad(contad.exp, 0.7).skipped)
+    legs |= set(expect_ad(lambda_of(np.prod), V).passed)
     with open(__file__) as file:
         text = file.read()
     assert [leg for leg in sorted(legs) if f'"leg {leg}' not in text] == []
@@ -421,7 +623,7 @@ def test_report_of_a_function_that_raises():
     def refused(x):
         raise ValueError("refused: x must be 1, got 2")
 
-    assert str(expect_ad(refused, 2.0)) == "refused(2.0): passed errors (3); skipped all others (the plain call raises)"
+    assert str(expect_ad(refused, 2.0)) == "refused(2.0): passed errors (4); skipped all others (the plain call raises)"
 
 
 @pytest.mark.parametrize(
@@ -450,7 +652,7 @@ def test_numba_function():
     def planted(x, y):
         return math.exp(x) * y + math.sin(x * y) / x
 
-    assert expect_ad(planted, 0.7, 1.3).passed["hessian"] == 18
+    assert expect_ad(planted, 0.7, 1.3).passed["hessian"] == 32
 
 
 def test_component_of_a_structure_is_named():
@@ -482,7 +684,7 @@ def test_tolerances_are_one_table():
 # ---- check_grads -----------------------------------------------------------------------------------------------------
 def test_check_grads():
     report = check_grads(lambda x, y: contad.exp(x) * y, (0.7, 1.3), order=3)
-    assert report.passed["order 3"] == 27 * 2
+    assert report.passed["order 3"] == 64 * 2
     assert set(report.passed) == {"unmutated", "gradient", "jvp", "agreement", "hessian", "order 3"}
 
 

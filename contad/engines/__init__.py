@@ -5,7 +5,7 @@ from contad.engines.records import RecordStack
 from contad.errors import UnsupportedError
 from contad.stack import ChainStack, set_base_engine
 
-DEFAULT = "records"
+DEFAULT = "matrix"
 
 
 def engine(name: str | None = None) -> type[ChainStack]:
@@ -13,9 +13,9 @@ def engine(name: str | None = None) -> type[ChainStack]:
 
     Raises UnsupportedError, naming the engines there are, for any other name.
     """
-    if name == "matrix" or (name is None and DEFAULT == "matrix"):
+    if name is None or name == "matrix":
         return MatrixStack
-    if name is None or name == "records":
+    if name == "records":
         return RecordStack
     if name == "closures":
         from contad.engines.closures import ClosureStack  # made on demand: most sessions never use it
@@ -29,4 +29,4 @@ def engine_names() -> tuple[str, ...]:
     return ("closures", "records", "matrix")
 
 
-set_base_engine(RecordStack)
+set_base_engine(MatrixStack)

@@ -166,7 +166,7 @@ def fast_product(rule: ArrayRule) -> tuple[Callable[..., Any], Callable[..., Any
 
     def product(s: Any, a: Any, b: Any, x: np.ndarray, y: np.ndarray) -> Any:
         """a @ b, of which at least one is a variable of s; x and y are their values."""
-        if s.thread != get_ident():
+        if s.thread != get_ident() or s.ended is not None:
             s.check_usable(rule.name)
         if x.ndim == 1 and y.ndim == 1:
             if a is x or b is y:  # commutative: the variable stands first

@@ -5,7 +5,20 @@ from typing import Any
 import numpy as np
 
 from contad.adjoints import Adjoints
-from contad.engines.sweep import CALLBACK, CELLS, CODES, DOT, FORMS, GATHER, INPUT, LINEAR, OPERATIONS, PULLBACK, STRIDED, SUM
+from contad.engines.sweep import (
+    CALLBACK,
+    CELLS,
+    CODES,
+    DOT,
+    FORMS,
+    GATHER,
+    INPUT,
+    LINEAR,
+    OPERATIONS,
+    PULLBACK,
+    STRIDED,
+    SUM,
+)
 from contad.number import scale
 
 

@@ -6,14 +6,14 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 
 import bisect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, is_plain, layout_of, numbers_in, require_no_inner, same_layout
 from contad.adjoints import Adjoints
 from contad.arguments import operand
+from contad.array_base import Array, is_plain, layout_of, numbers_in, require_no_inner, same_layout
 from contad.array_protocols import install_arrays
 from contad.array_rule import array_rule_of
 from contad.engines import array_operators
@@ -36,7 +36,7 @@ from contad.engines.sweep import (
     VARIANTS,
     compiled,
 )
-from contad.number import Number
+from contad.number import Number, primal
 from contad.protocols import install
 from contad.rule import ScalarRule
 from contad.stack import Row
@@ -79,9 +79,8 @@ class MatrixStack(Recording):
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
-        if isinstance(value, Array):
-            return self.push_array(INPUT, 0, 0, value)
-        axes = None if value.flags.c_contiguous else layout_of([value])
+        plain = primal(value)
+        axes = None if plain.flags.c_contiguous else layout_of([plain])
         if axes is None:
             return self.push_array(INPUT, 0, 0, value)
         return self.push_array(INPUT, 0, 0, value.transpose(axes)).transpose(inverse(axes))
@@ -272,9 +271,8 @@ class MatrixStack(Recording):
         if ArrayVar not in rule.methods:
             array_operators.implement(rule)
         taken = [self._taken(x) for x in args]
-        values = [x._synced()._value if isinstance(x, Array) else x for x in taken]
-        arrays = [v for v in values if isinstance(v, np.ndarray)]
-        axes = layout_of(arrays) if len(arrays) == sum(np.ndim(v) > 0 for v in values) else None
+        values = [primal(x) for x in taken]
+        axes = layout_of([v for v in values if isinstance(v, np.ndarray)])
         if axes is None:
             return elementwise(self, rule, taken)
         # NumPy's memory layout, on which it depends what later views share: the operation on the transposed arrays
@@ -343,11 +341,9 @@ class MatrixStack(Recording):
         """The adjoints of cells after the last sweep, as a fresh array; 0 for cells newer than it."""
         if not len(self.adjoints):
             return np.zeros(cells.shape)
-        newer = cells >= len(self.adjoints)
-        found = self.adjoints[np.where(newer, 0, cells)]
-        if newer.any():
-            found = np.where(newer, 0.0, found)
-        return found
+        none = (cells >= len(self.adjoints)) | (cells == 0)  # cell 0 collects what constants are given
+        found = self.adjoints[np.where(none, 0, cells)]
+        return np.where(none, 0.0, found) if none.any() else found
 
     def cotangent(self, x: Any) -> Any:
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from contad.adjoints import Adjoints
-from contad.array_base import is_plain
 from contad.arguments import fail
+from contad.array_base import is_plain
 from contad.number import Number, scale
 
 
@@ -100,7 +100,7 @@ class ProductPullback:
             if cell > 0:
                 c = None
                 if plain:
-                    if v is x:
+                    if name == "a":
                         c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
                     else:
                         c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(x.T, z_bar)

@@ -29,9 +29,9 @@ from contad.ops.error_functions import erf, erfc, erfcx, log_ndtr, ndtr, ndtri
 from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
+from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import select, stop_gradient
 from contad.ops.logistic import expit, log1m, log1m_exp, log1p_exp, log_diff_exp, log_expit, logit
-from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.rounding import ceil, copysign, floor, rint, sign, trunc
 from contad.ops.trigonometric import arccos, arcsin, arctan, arctan2, cos, deg2rad, rad2deg, sin, tan
 

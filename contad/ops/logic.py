@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.number import Number, map_numbers, primal
 from contad.array_base import as_objects
+from contad.number import Number, map_numbers, primal
 from contad.rule import CONTAINERS, map_containers
 
 

@@ -113,9 +113,10 @@ def dot(a, b, out=None):
     if out is not None:
         refuse_given(np.dot, out=out)
     a, b = as_array(a), as_array(b)
-    if np.ndim(a) == 0 or np.ndim(b) == 0:
+    n, m = getattr(a, "ndim", 0), getattr(b, "ndim", 0)
+    if n == 0 or m == 0:
         return a * b
-    if b.ndim == 1 or (a.ndim <= 2 and b.ndim == 2):
+    if m == 1 or (n <= 2 and m == 2):
         return matmul(a, b)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
 

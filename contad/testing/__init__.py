@@ -42,6 +42,13 @@ def expect_ad(
     - special: at 0, -0, inf, -inf and nan the value or exception of the plain call, and one gradient from all engines
     - unmutated: no call changes an argument
 
+    Where there are arrays among the arguments, every leg runs on the engine `matrix` and in forward mode with arrays as
+    they are, and in all ways on object arrays of scalars; `skipped` names the ways that NumPy refuses, with its reason.
+    Second derivatives are then taken along one direction, and there are two legs more:
+
+    - elements: every other element of the arrays a constant
+    - several: forward mode with several tangents at once
+
     A derivative that is nan fails; `nan=True` declares that nan is expected here, and all engines must agree on it. The
     arguments should make no component zero by symmetry. `verbose` prints the report.
 

@@ -6,7 +6,7 @@ object array of scalars stands for each array. The engines `closures` and `recor
 
 import dis
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +17,7 @@ from contad.array_base import Array, as_objects
 from contad.engines.forward import forward_level
 from contad.errors import LostDerivativeError
 from contad.functional import grad, jvp, vjp
-from contad.testing.specimen import FORWARD, Function, Specimen, filled, inner, numbers_of, weights
+from contad.testing.specimen import FORWARD, MANY, Function, Specimen, filled, inner, numbers_of, weights
 from contad.trees import flatten, real_leaf
 
 ON_OBJECTS = " on object arrays"
@@ -60,8 +60,14 @@ def gradient(g: Function, way: str) -> Callable[..., list[Any]]:
     Forward mode takes several tangents at once, one for each number.
     """
     if is_forward(way):
-        return lambda *args: several(g, way, args, np.eye(count_of(args)))
+        return lambda *args: [d for axes in _axes(count_of(args)) for d in several(g, way, args, axes)]
     return lambda *args: numbers_of(list(grad(g, tuple(range(len(args))), engine=engine_of(way))(*formed(way, args))))
+
+
+def _axes(n: int) -> Iterator[np.ndarray]:
+    """The coordinate axes, as the rows of matrices with at most MANY rows."""
+    for k in range(0, n, MANY):
+        yield np.eye(min(MANY, n - k), n, k)
 
 
 def along(g: Function, way: str, numbers: Sequence[float]) -> Function:

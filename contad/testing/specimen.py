@@ -17,6 +17,7 @@ from contad.trees import Tree, assembled, elements, flatten
 
 Function = Callable[..., Any]
 FORWARD = "forward"  # the name of forward mode among the engines
+MANY = 40  # beyond so many numbers in arrays, differences are taken along one direction
 FEW = 8  # beyond so many numbers, forward mode and special values take a sample
 
 
@@ -73,16 +74,20 @@ class Specimen:
         self.writes = frozen(copies) != before
 
     def _labels(self, n: int) -> Iterator[str]:
+        name = self.name_of_argument(n)
+        if not self.is_number(n):
+            return (f"{name} (number {k})" for k in range(len(numbers_of(self.args[n]))))
+        return iter([name])
+
+    def name_of_argument(self, n: int) -> str:
+        """The name of argument n in messages."""
         names = getattr(self.f, "argument_names", None)
         if names is None:
             try:
                 names = list(inspect.signature(self.f).parameters)
             except (TypeError, ValueError):
                 names = []
-        name = names[n] if n < len(names) else str(n)
-        if not self.is_number(n):
-            return (f"{name} (number {k})" for k in range(len(numbers_of(self.args[n]))))
-        return iter([name])
+        return names[n] if n < len(names) else str(n)
 
     # ---- forms -------------------------------------------------------------------------------------------------------
     def is_number(self, n: int) -> bool:
@@ -199,6 +204,11 @@ def weights(n: int) -> list[float]:
 def direction_of(n: int) -> list[float]:
     """Other numbers in general position, for tangents of what `weights` combines."""
     return weights(n + 3)[3:]
+
+
+def size_of(numbers: Iterable[Any]) -> float:
+    """The largest absolute value among those that are finite."""
+    return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
 def combined(numbers: Sequence[Any]) -> Any:

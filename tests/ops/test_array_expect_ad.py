@@ -15,6 +15,7 @@ RULES = [(rule, point) for rule in array_rules() if rule.__module__.startswith("
 # numbers of both signs, none equal, none symmetric
 V = np.array([1.3, -0.7, 2.1])
 U = np.array([0.4, 1.9, -1.1])
+D = np.array([0.9, -0.2, 1.4])
 W = np.array([0.6, 1.7, -0.2, 2.3])
 A = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]])
 B = np.array([[0.6, 1.7], [-0.2, 2.3], [0.9, -1.6]])
@@ -25,15 +26,15 @@ ORDER = np.array([[2, 0, 1], [1, 2, 0]])
 MASK = np.array([[True, False, True], [False, True, True]])
 
 
-def written(write, *arrays):
-    """A function that writes into a copy of its first argument, squared so that reading it again would show."""
+def written(write, a):
+    """A function that writes into an array made of its argument."""
 
-    def f(a, *others):
+    def f(a):
         z = np.multiply(a, a)
-        write(z, *others)
+        write(z, a)
         return z
 
-    return f, *arrays
+    return f, a
 
 
 def like(make):
@@ -68,13 +69,13 @@ EXAMPLES = {
     np.ones_like: [(like(np.ones_like), V)],
     np.full_like: [(like(lambda a: np.full_like(a, 1.5)), V), (lambda a: np.full_like(a, a[1] * a[1]), V)],
     np.copyto: [
-        written(lambda z, b: np.copyto(z, b), A, V),
-        written(lambda z, b: np.copyto(z, b * b, where=MASK), A, V),
+        written(lambda z, a: np.copyto(z, a[0]), A),
+        written(lambda z, a: np.copyto(z, a[0] * a, where=MASK), A),
     ],
-    np.put: [written(lambda z, b: np.put(z, [4, 0, 2], b), A, U)],
-    np.place: [written(lambda z, b: np.place(z, MASK, b), A, U)],
-    np.putmask: [written(lambda z, b: np.putmask(z, MASK, b), A, U)],
-    np.fill_diagonal: [written(lambda z, b: np.fill_diagonal(z, b), S, np.array([0.6, 1.7]))],
+    np.put: [written(lambda z, a: np.put(z, [4, 0, 2], a[0]), A)],
+    np.place: [written(lambda z, a: np.place(z, MASK, a[1]), A)],
+    np.putmask: [written(lambda z, a: np.putmask(z, MASK, a[1]), A)],
+    np.fill_diagonal: [written(lambda z, a: np.fill_diagonal(z, a[1]), S)],
     # elements moved
     np.transpose: [(lambda a: np.transpose(a, (2, 0, 1)) * np.transpose(a)[0, 0, 1], C)],
     np.moveaxis: [(lambda a: np.moveaxis(a, 0, -1) * a[0, 1, 0], C)],
@@ -102,13 +103,13 @@ EXAMPLES = {
     np.triu: [(lambda a: np.triu(a, 1) * a, A)],
     np.delete: [(lambda a: np.delete(a, 1) * a[1], W)],
     np.resize: [(lambda a: np.resize(a, (2, 2)) * a[1], V)],
-    np.copy: [written(lambda z: z.__setitem__(0, np.copy(z)[1]), V)],
+    np.copy: [written(lambda z, a: z.__setitem__(0, np.copy(z)[1]), V)],
     np.compress: [(lambda a: np.compress([True, False, True], a, axis=1) * a[0, 1], A)],
     np.extract: [(lambda a: np.extract(MASK, a) * a[0, 1], A)],
     np.choose: [(lambda a, b: np.choose([0, 1, 0], [a, b]) * a, V, U)],
     np.append: [(lambda a, b: np.append(a, b) * a[0], V, U)],
-    np.where: [(lambda a, b: np.where(a > b, a * b, b), A, V), (lambda a: np.where(a > 0.0, a * a, 1.5), A)],
-    np.select: [(lambda a, b: np.select([a > 1.5, a > 0.0], [a, b], a * b), A, V)],
+    np.where: [(lambda a, b: np.where(a > b, a * b, b), A, D), (lambda a: np.where(a > 0.0, a * a, 1.5), A)],
+    np.select: [(lambda a, b: np.select([a > 1.5, a > 0.0], [a, b], a * b), A, D)],
     np.reshape: [(lambda a: np.reshape(a, (3, -1)) * a[0, 1], A)],
     np.ravel: [(lambda a: np.ravel(a, "F") * a[0, 1], A)],
     np.atleast_1d: [(lambda a, x: np.atleast_1d(a) * np.atleast_1d(x), V, 0.6)],
@@ -144,7 +145,10 @@ EXAMPLES = {
     np.inner: [(lambda a, b: np.inner(a, b), A, V)],
     np.outer: [(lambda a, b: np.outer(a, b), V, W)],
     np.kron: [(lambda a, b: np.kron(a, b), S, V)],
-    np.tensordot: [(lambda a, b: np.tensordot(a, b, axes=([0, 1], [1, 0])), A, B), (lambda a, b: np.tensordot(a, b, 1), A, V)],
+    np.tensordot: [
+        (lambda a, b: np.tensordot(a, b, axes=([0, 1], [1, 0])), A, B),
+        (lambda a, b: np.tensordot(a, b, 1), A, V),
+    ],
     np.linalg.tensordot: [(lambda a, b: np.linalg.tensordot(a, b, axes=1), A, B)],
     np.vecdot: [(lambda a, b: np.vecdot(a, b), A, V)],
     np.linalg.vecdot: [(lambda a, b: np.linalg.vecdot(a, b), A, V)],
@@ -158,7 +162,10 @@ EXAMPLES = {
     ],
     # sampled functions
     np.diff: [(lambda a: np.diff(a * a, 2), W), (lambda a: np.diff(a, axis=0, prepend=0.4) * a, A)],
-    np.gradient: [(lambda a, h: np.gradient(a, h), W, 0.6), (lambda a: np.gradient(a, np.array([0.0, 0.7, 1.0]), axis=1), A)],
+    np.gradient: [
+        (lambda a, h: np.gradient(a, h), W, 0.6),
+        (lambda a: np.gradient(a, np.array([0.0, 0.7, 1.0]), axis=1), A),
+    ],
     np.trapezoid: [(lambda a, x: np.trapezoid(a, x), V, U), (lambda a: np.trapezoid(a * a, dx=0.3), A)],
     np.bincount: [(lambda a: np.bincount([2, 0, 2], a), V)],
     np.interp: [(lambda x, fp: np.interp(x, [-1.0, 0.5, 1.6, 3.0], fp), V, W)],
@@ -177,8 +184,8 @@ EXAMPLES = {
     np.percentile: [(lambda a: np.percentile(a, [20.0, 70.0], axis=1) * a[0, 1], A)],
     # element by element
     np.clip: [(lambda a, b: np.clip(a, -0.6, b) * a, A, np.array([1.1, 1.6, 1.4]))],
-    np.round: [(lambda a: np.round(a, 1) * a, V * 1.013)],
-    np.around: [(lambda a: np.around(a) * a, V)],
+    np.round: [(lambda a: np.round(a, 1) + a * a, V * 1.013)],
+    np.around: [(lambda a: np.around(a) + a * a, V)],
     np.fix: [(lambda a: np.fix(a) * a, V)],
     np.nan_to_num: [(lambda a: np.nan_to_num(a) * a, V)],
     np.piecewise: [(lambda a: np.piecewise(a, [a < 0.0, a > 2.0], [lambda x: x * x, 1.5, lambda x: x * x * x]), V)],

@@ -1,0 +1,469 @@
+"""The matrix engine in counts: records and cells per operation, bytes, growth, and what survives interruption."""
+
+import contextlib
+import gc
+import sys
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines import storage
+from contad.engines.matrix import MatrixStack
+from contad.engines.stream import CHUNK
+from contad.stack import THREAD, opened
+
+N = 100
+POINT = np.linspace(-0.6, 0.7, 7)
+
+
+@pytest.fixture
+def level():
+    with opened(MatrixStack) as s:
+        yield s
+
+
+@pytest.fixture
+def x(level):
+    return contad.var(np.linspace(0.1, 1.0, N * N))
+
+
+def size(s):
+    """(records, cells) of a stack."""
+    s.flush()
+    return s.rows_packed - 1, s.top - 1
+
+
+@contextlib.contextmanager
+def pushes(s, records, cells):
+    """The body pushes as many records and adds as many cells."""
+    before = size(s)
+    yield
+    after = size(s)
+    assert (after[0] - before[0], after[1] - before[1]) == (records, cells)
+
+
+# ---- what is free ----------------------------------------------------------------------------------------------------
+def test_reading_elements_pushes_nothing(level, x):
+    with pushes(level, 0, 0):
+        by_loop = list(x)
+        by_index = [x[k] for k in range(x.size)]
+        by_row = [v for row in x.reshape(N, N) for v in row]
+    for elements in (by_loop, by_index, by_row):
+        assert [v.index for v in elements] == list(range(x.index, x.index + x.size))
+    total = by_loop[0] * by_index[-1]
+    for v in by_row:
+        total = total + v
+    (slope,) = contad.gradient(total, [x])
+    wanted = np.ones(x.size)
+    wanted[0] += 1.0
+    wanted[-1] += 0.1
+    np.testing.assert_allclose(slope, wanted)
+
+
+VIEWS = {
+    "slice": lambda a: a[1:, ::2],
+    "row": lambda a: a[3],
+    "new axis": lambda a: a[:, None],
+    "reversed": lambda a: a[::-1],
+    "T": lambda a: a.T,
+    "reshape": lambda a: a.reshape(-1),
+    "ravel": np.ravel,
+    "swapaxes": lambda a: np.swapaxes(a, 0, 1),
+    "moveaxis": lambda a: np.moveaxis(a, 0, 1),
+    "squeeze": np.squeeze,
+    "expand_dims": lambda a: np.expand_dims(a, 0),
+    "broadcast_to": lambda a: np.broadcast_to(a, (2, N, N)),
+    "atleast_3d": np.atleast_3d,
+    "split": lambda a: np.split(a, 4),
+    "diagonal": lambda a: np.diagonal(a),
+    "iteration": list,
+}
+COPIES = {
+    "mask": lambda a: a[np.arange(N) % 2 == 0],
+    "fancy": lambda a: a[[1, 1, 2]],
+    "copy": lambda a: a.copy(),
+    "concatenate": lambda a: np.concatenate([a, a, np.ones((1, N))]),
+    "stack": lambda a: np.stack([a, a]),
+    "where": lambda a: np.where(np.arange(N) > 5, a, 1.0),
+    "roll": lambda a: np.roll(a, 1),
+    "take": lambda a: np.take(a, [3, 1]),
+    "repeat": lambda a: np.repeat(a, 2),
+    "tile": lambda a: np.tile(a, 2),
+    "sort": np.sort,
+    "tril": np.tril,
+    "reshape of a transpose": lambda a: a.T.reshape(-1),
+    "to_matvar": contad.to_matvar,
+}
+CONSTANTS = {
+    "comparison": lambda a: a > 0.5,
+    "argmax": np.argmax,
+    "shape": lambda a: (a.shape, a.size, a.ndim, len(a)),
+    "sign": lambda a: np.isfinite(a),
+    "value": lambda a: a.value,
+    "zeros_like": np.zeros_like,
+    "contad.zeros": lambda a: contad.zeros((3, 3)),
+    "on constants": lambda a: np.sum(np.exp(contad.zeros((3, 3))) @ np.ones(3)),
+    "stop_gradient": lambda a: contad.value_of(a) * 2.0,
+}
+
+
+@pytest.mark.parametrize("name", VIEWS | COPIES | CONSTANTS)
+def test_views_moved_elements_and_constants_push_nothing(name, level, x):
+    a = x.reshape(N, N)
+    with pushes(level, 0, 0):
+        (VIEWS | COPIES | CONSTANTS)[name](a)
+
+
+def test_writing_pushes_nothing(level, x):
+    a = x.reshape(N, N) * 1.0
+    with pushes(level, 0, 0):
+        a[0, 0] = 1.0
+        a[1] = x[:N]
+        a[2, :] = x[0]
+        a[3:5] = [1.0] * N
+        a[a > 0.9] = 0.0
+        a[[0, 0]] = np.zeros((2, N))
+        a.T[0] = a[0]
+        a[1:] = a[:-1]
+
+
+# ---- what an operation costs -----------------------------------------------------------------------------------------
+OPERATIONS = {
+    "sin": (np.sin, N * N),
+    "times a number": (lambda a: 2.0 * a, N * N),
+    "times an array": (lambda a: np.arange(1.0, N + 1) * a, N * N),
+    "sum": (np.sum, 1),
+    "sum over an axis": (lambda a: np.sum(a, 0), N),
+    "product with itself": (lambda a: a @ a, N * N),
+    "product with a constant": (lambda a: np.ones((2, N)) @ a, 2 * N),
+    "outer": (lambda a: a[0][:, None] * a[1], N * N),
+    "norm": (lambda a: np.dot(a[0], a[1]), 1),
+    "special function": (contad.gammaln, N * N),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_one_operation_is_one_record(name, level, x):
+    f, cells = OPERATIONS[name]
+    a = x.reshape(N, N)
+    with pushes(level, 1, cells):
+        f(a)
+
+
+def test_a_scattered_array_is_gathered_once_until_it_is_written(level, x):
+    a = x.reshape(N, N) * 1.0
+    a[0, 0] = 1.0
+    with pushes(level, 1 + 3, 4 * N * N):
+        _ = a * 2.0, a + a, np.exp(a)
+    with pushes(level, 0, 0):
+        a[0, 1] = x[0]
+    with pushes(level, 1 + 1, 2 * N * N):
+        a * 2.0
+    v = a[1:3]
+    with pushes(level, 1 + 2, 3 * 2 * N):
+        _ = v * 2.0, v + v
+    v[0, 0] = 3.0
+    with pushes(level, 2 + 2, 2 * 2 * N + 2 * N * N):
+        _ = v * 2.0, a * 2.0
+
+
+def test_a_contiguous_view_is_used_as_it_is(level, x):
+    a = x.reshape(N, N)
+    with pushes(level, 2, 3 * N):
+        _ = a[3] * 2.0, a[5:7] * 2.0
+    with pushes(level, 1, 1):
+        np.sum(a[0])
+
+
+def test_a_chain_of_products_has_the_cells_of_its_results(level):
+    n, steps = 300, 10
+    a = contad.var(np.eye(n) * 0.9 + 0.001)
+    with pushes(level, steps, steps * n * n):
+        z = a
+        for _ in range(steps):
+            z = z @ a
+    assert z.shape == (n, n)
+    assert len(level.buffers.records) * 24 < 1e6
+
+
+def test_bytes_per_record(level):
+    a = contad.var(np.ones(3))
+    beside = level.shapes_top, level.constants_top
+    for _ in range(3 * CHUNK):
+        a = np.sin(a) * 0.5
+    records, cells = size(level)
+    assert level.buffers.records[0].nbytes <= 24
+    assert records == 1 + 6 * CHUNK
+    assert cells == 3 * records
+    assert (level.shapes_top, level.constants_top) == beside  # contiguous operations keep nothing beside their records
+
+
+def test_equal_constants_are_kept_once(level):
+    a = contad.var(np.ones(1000))
+    c = np.arange(1000.0)
+    before = level.constants_top
+    for _ in range(50):
+        a = a * c
+        c[:] = c.copy()
+    assert level.constants_top - before == 1000
+    c[0] = -1.0
+    a * c
+    assert level.constants_top - before == 2000
+
+
+def test_an_immutable_constant_is_not_copied(level):
+    a = contad.var(np.ones((5, 1000)))
+    before = level.constants_top
+    c = contad.constant(np.ones((1000, 3)))
+    for _ in range(10):
+        a @ c
+    assert level.constants_top == before
+
+
+# ---- growth ----------------------------------------------------------------------------------------------------------
+def program(x):
+    """Scalars and arrays, writes, constants, products, callbacks, in many records."""
+    s = 0.0
+    h = x * 1.0
+    w = np.zeros(x.shape)
+    for t in range(60):
+        h = np.sin(h) * x + h[::-1] * 0.5
+        h[t % len(x)] = h[0] * x[1]
+        w[:] = t + 1
+        s = s + np.sum(h * w) * x[t % len(x)]
+        s = s + x[0] * h[1]
+        h = h + np.outer(x, h)[1] * 0.1
+        if t % 7 == 0:
+            h = (x.reshape(1, -1) @ np.outer(h, x) * 0.2)[0]
+    return s + np.sum(h)
+
+
+gradient = contad.grad(program, engine="matrix")
+
+
+def test_the_program_is_right():
+    np.testing.assert_allclose(gradient(POINT), contad.grad(program, engine="records")(POINT), rtol=1e-12)
+
+
+def test_nothing_grows():
+    for _ in range(5):
+        gradient(POINT)
+    gc.collect()
+    pool = THREAD.pools["matrix"]
+    lengths = len(pool), [{name: len(getattr(b, name)) for name in b.__slots__} for b in pool]
+    objects = len(gc.get_objects())
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            gradient(POINT)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(100):
+            gradient(POINT)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 4096
+    assert abs(len(gc.get_objects()) - objects) < 20
+    assert (len(pool), [{name: len(getattr(b, name)) for name in b.__slots__} for b in pool]) == lengths
+    assert len(THREAD.open) <= 1
+
+
+def test_exceptions_and_pullbacks_give_their_buffers_back():
+    def failing(x):
+        program(x)
+        raise ZeroDivisionError
+
+    def run():
+        with pytest.raises(ZeroDivisionError):
+            contad.grad(failing, engine="matrix")(POINT)
+        _, pullback = contad.vjp(lambda x: np.exp(x) * x, POINT, engine="matrix")
+        pullback(POINT)
+
+    for _ in range(3):
+        run()
+    gc.collect()
+    pooled = len(THREAD.pools["matrix"])
+    for _ in range(10):
+        run()
+    gc.collect()
+    assert len(THREAD.pools["matrix"]) <= pooled
+
+
+@contextlib.contextmanager
+def small_buffers(monkeypatch, n):
+    """Buffers that begin with room for n numbers, so that they grow in mid-recording."""
+    pools = THREAD.pools
+    THREAD.pools = {}
+    monkeypatch.setattr(storage, "reserved", lambda *size: np.empty(n))
+    try:
+        yield
+    finally:
+        THREAD.pools = pools
+
+
+@pytest.mark.parametrize("n", [1, 64, 1000])
+def test_buffers_grow_in_mid_recording(n, monkeypatch):
+    hessian = contad.jacobian(gradient, engine="matrix")
+    wanted = gradient(POINT), hessian(POINT), contad.vjp(written, POINT, engine="matrix")[1](POINT)[0]
+    with small_buffers(monkeypatch, n):
+        for _ in range(2):
+            assert np.array_equal(gradient(POINT), wanted[0])
+        assert np.array_equal(hessian(POINT), wanted[1])
+        assert np.array_equal(contad.vjp(written, POINT, engine="matrix")[1](POINT)[0], wanted[2])
+
+
+def written(x):
+    y = np.sin(x)
+    v = y[1:]
+    for k in range(40):
+        y = y * x + np.cos(v[0])
+        y[k % 7] = v[k % 6]
+    v[0] = y[2]
+    return y * np.append(v, 1.0)
+
+
+# ---- packing ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [1, CHUNK - 8, CHUNK - 3, CHUNK - 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK])
+def test_scalars_and_arrays_alternate_across_the_packing_boundary(n):
+    def f(x):
+        s = x[0]
+        for _ in range(n):
+            s = s * 0.999 + x[1]
+        y = x * s
+        y[1] = s
+        for _ in range(n % 13):
+            s = s * x[2] + np.sum(y)
+        y = y + np.hypot(x, s) * s
+        return np.sum(y * y) * s
+
+    x = np.array([0.3, 0.2, 0.1])
+    np.testing.assert_allclose(
+        contad.grad(f, engine="matrix")(x), contad.grad(f, engine="records")(x), rtol=1e-11, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("shift", range(6))
+def test_long_alternations(shift):
+    def f(x):
+        s = x[0] * x[1]
+        for k in range(shift):
+            s = s + x[k % 3]
+        y = x
+        for k in range(1500):
+            y = np.sin(y) + s * 0.01
+            s = y[k % 3] * 0.5 + s * 0.5
+        return np.sum(y * y) + s
+
+    x = np.array([0.3, 0.2, 0.1])
+    np.testing.assert_allclose(
+        contad.grad(f, engine="matrix")(x), contad.grad(f, engine="records")(x), rtol=1e-11, atol=1e-13
+    )
+
+
+def test_more_records_than_cells(level):
+    x = contad.var(np.array([0.8]))
+    total = x * 0.0
+    for _ in range(CHUNK):
+        total = total + contad.beta(x, x + 1.0)
+    (slope,) = contad.gradient(np.sum(total), [x])
+    single = contad.grad(lambda x: contad.beta(x, x + 1.0), engine="records")(0.8)
+    np.testing.assert_allclose(slope, CHUNK * single, rtol=1e-10)
+
+
+def test_a_million_elements():
+    x = np.linspace(0.1, 2.0, 10**6)
+
+    def f(x):
+        s = x[5] * x[-1]
+        y = np.exp(-x) * x
+        y[::2] = 0.0
+        y[1] = s
+        return np.sum(y * y)
+
+    y = np.exp(-x) * x
+    wanted = 2 * y * np.exp(-x) * (1 - x)
+    wanted[::2] = wanted[1] = 0.0
+    s = x[5] * x[-1]
+    wanted[5] += 2 * s * x[-1]
+    wanted[-1] += 2 * s * x[5]
+    np.testing.assert_allclose(contad.grad(f, engine="matrix")(x), wanted, rtol=1e-12, atol=1e-15)
+
+
+# ---- interruption ----------------------------------------------------------------------------------------------------
+class Interrupted(BaseException):
+    """As KeyboardInterrupt: raised between any two lines."""
+
+
+def test_a_gradient_may_be_interrupted_anywhere():
+    wanted = gradient(POINT)
+    lines = 0
+    stop = 0
+
+    def trace(frame, event, arg):
+        nonlocal lines
+        if "contad" not in frame.f_code.co_filename or frame.f_code.co_name in ("__exit__", "close", "end", "release"):
+            return None
+        if event == "line":
+            lines += 1
+            if lines == stop:
+                raise Interrupted
+        return trace
+
+    def traced():
+        nonlocal lines
+        lines = 0
+        previous = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            return gradient(POINT)
+        finally:
+            sys.settrace(previous)
+
+    traced()
+    total = lines
+    assert total > 1000
+    for stop in [*range(1, total, total // 60), *range(total - 40, total)]:
+        with contextlib.suppress(Interrupted):
+            traced()
+        assert len(THREAD.open) <= 1
+        assert not THREAD.forward
+        assert np.array_equal(gradient(POINT), wanted)
+
+
+def test_an_interrupted_recording_is_refused_not_swept(level):
+    x = contad.var(POINT)
+
+    class Interrupting(list):
+        def extend(self, record):
+            raise Interrupted
+
+    push = level.push
+    level.push = Interrupting().extend
+    with pytest.raises(Interrupted):
+        np.sin(x)
+    level.push = push
+    try:
+        y = np.sum(x * x)
+        slope = contad.gradient(y, [x])[0]
+    except contad.ContadError:
+        return
+    np.testing.assert_allclose(slope, 2 * POINT)
+
+
+def test_pools_are_per_thread():
+    found = []
+
+    def run():
+        found.append(gradient(POINT))
+        found.append(len(THREAD.pools["matrix"]))
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    worker.join()
+    assert np.array_equal(found[0], gradient(POINT))
+    assert found[1] == 1
