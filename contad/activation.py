@@ -10,6 +10,7 @@ from contad.number import Number
 from contad.stack import ChainStack
 from contad.trees import Tree, assembled, flatten, real_leaf
 
+FLOAT = np.dtype(np.float64)
 Seeds = list[tuple[Any, Any]]
 
 
@@ -20,6 +21,10 @@ def activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[An
     for n in argnums:
         if args[n].__class__ is float:  # a lone number, the common case: its variable stands for its tree
             x = active[n] = s.variable(args[n])
+            trees.append(Tree([x], None))
+            continue
+        if args[n].__class__ is np.ndarray and args[n].dtype is FLOAT and s.has_arrays:
+            x = active[n] = s.array_variable(args[n])
             trees.append(Tree([x], None))
             continue
         tree = flatten(args[n])

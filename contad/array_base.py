@@ -364,3 +364,11 @@ def numbers_in(x: Any) -> list[Carrier]:
     if isinstance(x, np.ndarray) and x.dtype == object:
         return [n for n in x.flat if isinstance(n, Carrier)]
     return []
+
+
+def is_immutable(a: np.ndarray) -> bool:
+    """Whether nobody can write to an array, because its memory is a bytes object (as of `contad.constant`)."""
+    base: Any = a
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, bytes)

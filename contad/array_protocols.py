@@ -8,6 +8,7 @@ import numpy as np
 import contad.array_methods  # noqa: F401  (installs the methods of ndarrays)
 from contad.array_base import Array
 from contad.array_functions import entry_of
+from contad.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.number import map_numbers, primal
 from contad.protocols import CONSTANTS, exported_name, general_methods
@@ -25,15 +26,18 @@ Implement = Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] 
 def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
-        rule = _by_ufunc.get(ufunc)
+        rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
         if rule is not None:
             implementation = rule.methods.get(inputs[0].__class__)
             if implementation is not None and inputs[0].__class__ is not float:
                 return implementation(*inputs)
-        else:
-            entry = entry_of(ufunc)
-            if entry is not None:
-                return entry.implementation(*inputs)
+            if len(inputs) == 2:
+                implementation = rule.reflected.get(inputs[1].__class__)
+                if implementation is not None:
+                    return implementation(inputs[1], inputs[0])
+        entry = entry_of(ufunc)
+        if entry is not None:
+            return entry.implementation(*inputs)
     out = options.pop("out", None)
     if method == "__call__" and not options:
         if out is not None:

@@ -19,6 +19,7 @@ from contad.number import Carrier, Number
 from contad.rule import owner_of
 
 _array_rules: dict[str, "ArrayRule"] = {}
+_by_ufunc: dict[Any, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
 
 class ArrayRule:
@@ -258,6 +259,8 @@ def array_rule(
         _array_rules[rule.name] = rule
         for f in rule.numpy:
             register(Entry(f, "rule", _binder(rule), rule.name))
+            if isinstance(f, np.ufunc):
+                _by_ufunc[f] = rule
         return rule
 
     return declare if function is None else declare(function)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.array_base import is_immutable
 from contad.errors import OutputError, UnsupportedError
 from contad.number import Number, is_real
 
@@ -28,9 +29,12 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
     return compared(f) if is_dispatcher(f) else with_numba_callees(f)
 
 
-def _unshared(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with copies of the arrays, because f may write into them and a gradient must not."""
-    return tuple(x.copy("K") if isinstance(x, np.ndarray) else x for x in args)
+def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
+    """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
+    return tuple(
+        x.copy("K") if isinstance(x, np.ndarray) and n not in argnums and not is_immutable(x) else x
+        for n, x in enumerate(args)
+    )
 
 
 def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -48,7 +52,7 @@ def positional(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
     if max(argnums) < len(args):
-        return _unshared(args), kwargs
+        return _unshared(args, argnums), kwargs
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
     except TypeError as error:
@@ -56,7 +60,7 @@ def positional(
     bound.apply_defaults()
     if max(argnums) >= len(bound.args):
         raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
-    return _unshared(bound.args), bound.kwargs
+    return _unshared(bound.args, argnums), bound.kwargs
 
 
 def require_number(x: Any, what: str) -> None:

@@ -98,6 +98,7 @@ class ForwardLevel(Level):
     """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
 
     __slots__ = ("several",)
+    has_arrays = True
 
     def __init__(self, several: int | None = None) -> None:
         super().__init__()

@@ -21,6 +21,7 @@ class Level:
     """What owns numbers: a level of differentiation on one thread. The higher number owns a mixed operation."""
 
     __slots__ = ("level", "thread", "ended")
+    has_arrays = False  # whether float arrays become arrays of this level, not object arrays of its scalars
 
     def __init__(self, level: int | None = None) -> None:
         self.level = _next_level() if level is None else level

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import contad.ops  # noqa: F401  (registers the operators)
+from contad.array_base import Array
 from contad.errors import UnsupportedError
 from contad.number import Number, primal
 from contad.rule import ScalarRule, rule, rule_of_ufunc, rules
@@ -27,6 +28,8 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         found = rule_of_ufunc(ufunc)
         if found is not None:
             return found(*inputs)
+    if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
+        return NotImplemented  # the array's affair
     name = exported_name(ufunc)
     if method == "reduce" and len(inputs) == 1 and options.get("out") is None:
         return inputs[0]  # np.sum(v), as of a float

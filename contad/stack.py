@@ -165,7 +165,7 @@ def stack() -> ChainStack:
     """This thread's chain stack: the innermost open level, or its base stack.
 
     >>> stack().engine
-    'records'
+    'matrix'
     """
     while THREAD.open and THREAD.open[-1].ended is not None:
         THREAD.open.pop()  # a generator's level, when the generator was finalized on another thread

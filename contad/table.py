@@ -1,32 +1,84 @@
-"""The table of functions, made from the registry: `python -m contad.table > docs/functions.md`."""
+"""The table of functions, made from the registries: `python -m contad.table > docs/functions.md`."""
 
 import inspect
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from contad.array_functions import Entry, entries, exported_name
+from contad.array_rule import ArrayRule, array_rules
+from contad.engines import engine_names
+from contad.errors import UnsupportedError
+from contad.protocols import CONSTANTS
 from contad.rule import ScalarRule, rules
+from contad.stack import nested, var
 
 HEADER = ("name", "arguments", "description", "formula", "NumPy, SciPy", "operator", "reverse sweep", "accuracy")
+ARRAY_HEADER = ("name", "NumPy", "kind", "description", "formula", "engines", "orders")
 _BOUND = "8 ulp + 4 ulp x condition number"
+
+# what NumPy does not evaluate on object arrays of variables, which are the arrays of the engines closures and records
+NOT_ON_OBJECTS = {
+    "np.gradient", "np.interp", "np.percentile", "np.quantile", "np.astype",
+    "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
+    "np.array2string", "np.array_repr", "np.array_str",  # show variables
+    "np.can_cast", "np.common_type", "np.min_scalar_type", "np.result_type",  # see the type object
+}  # fmt: skip
+ON_ARRAYS = ("matrix", "forward")
 
 
 def function_table() -> str:
-    """Every registered rule as a Markdown table, sorted by name.
+    """Every scalar rule, and every NumPy function and rule of arrays, as two Markdown tables, sorted by name.
 
-    From a rule's docstring come its first line (the description), its line `z = ...` (the formula) and, for a rule that
-    misses the bound on partials which all others keep, its line `Accuracy: ...`. The partials of a compiled rule are
-    evaluated inside the reverse sweep; any other stores them when it is recorded.
-
-    >>> function_table().splitlines()[4][:23]
-    '| name | arguments | de'
+    >>> function_table().splitlines()[4]
+    '## Scalar rules'
     """
     import contad.ops  # noqa: F401  # registers the rules
 
+    return "# Functions\n\nGenerated from the registries by `python -m contad.table`.\n\n" + "\n".join(
+        [_scalar_section(), _array_section()]
+    )
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in [header, ["---"] * len(header), *rows])
+
+
+# ---- scalar rules ----------------------------------------------------------------------------------------------------
+def _scalar_section() -> str:
+    """From a rule's docstring come its first line (the description), its line `z = ...` (the formula) and, for a rule
+    that misses the bound on partials which all others keep, its line `Accuracy: ...`. The partials of a compiled rule
+    are evaluated inside the reverse sweep; any other stores them when it is recorded.
+    """
     found = sorted(rules(), key=lambda rule: rule.name)
-    head = f"# Functions\n\n{len(found)} rules. Generated from the registry by `python -m contad.table`.\n\n"
-    lines = [HEADER, ["---"] * len(HEADER), *map(_row, found)]
-    return head + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+    constants = _codes(sorted(f"np.{ufunc.__name__}" for ufunc in CONSTANTS))
+    return (
+        f"## Scalar rules\n\n{len(found)} rules: of numbers, and of arrays element by element. Each has derivatives of "
+        f"every order, on the engines {', '.join(engine_names())} and in forward mode. Evaluated as constants are "
+        f"{constants}.\n\nOn object arrays of variables NumPy itself refuses {_codes(ufuncs_not_on_objects())} and "
+        "SciPy's ufuncs: call the contad function of the row.\n\n" + _table(HEADER, map(_row, found))
+    )
+
+
+def ufuncs_not_on_objects() -> list[str]:
+    """NumPy's ufuncs with a scalar rule, or a constant result, that refuse object arrays of variables: each is tried.
+
+    >>> "np.logaddexp" in ufuncs_not_on_objects()
+    True
+    """
+    ufuncs = {ufunc for rule in rules() for ufunc in rule.ufuncs if getattr(np, _ufunc_name(ufunc)[6:], None) is ufunc}
+    refused = []
+    with nested(), np.errstate(all="ignore"):
+        x = np.array([var(0.5)], dtype=object)
+        for ufunc in ufuncs | set(CONSTANTS):
+            try:
+                ufunc(*[x] * ufunc.nin)
+            except TypeError:
+                refused.append(f"np.{ufunc.__name__}")
+    return sorted(refused)
 
 
 def _row(rule: ScalarRule) -> list[str]:
@@ -43,6 +95,79 @@ def _row(rule: ScalarRule) -> list[str]:
     ]
 
 
+# ---- functions of arrays ---------------------------------------------------------------------------------------------
+def _array_section() -> str:
+    rows = array_rows()
+    return (
+        f"## Functions of arrays\n\n{len(rows)} functions. Kinds: a *rule* is one record with derivatives of its own; "
+        "a *movement* only moves elements, and is a view where NumPy gives one; a *composite* is written with others; a "
+        "*constant* carries no derivative; what is *refused* says what to do instead.\n\nEngines: on `matrix` and in "
+        "forward mode NumPy's functions find contad's. On `closures` and `records` an array is an object array of "
+        "variables, on which NumPy evaluates its function itself; they are named where it does so right.\n\n"
+        + _table(ARRAY_HEADER, rows)
+    )
+
+
+def array_rows() -> list[list[str]]:
+    """The rows of the table of arrays, sorted by name: one for each array rule, and for each other implementation."""
+    groups: dict[Any, list[Entry]] = {}
+    for entry in entries():
+        groups.setdefault(entry.name if entry.kind == "rule" else entry.implementation, []).append(entry)
+    found = [_rule_row(rule, groups.get(rule.name, [])) for rule in array_rules()]
+    found += [_entry_row(group) for group in groups.values() if group[0].kind != "rule"]
+    return sorted(found, key=lambda row: row[0].strip("`"))
+
+
+def _rule_row(rule: ArrayRule, group: Sequence[Entry]) -> list[str]:
+    names = [exported_name(entry.function) for entry in group]
+    lines = inspect.cleandoc(rule.__doc__ or "").splitlines() or [""]
+    ways = [*engine_names(), "forward"]
+    if not rule.linear and rule.jvp_body is None:
+        ways.remove("forward")
+    # whether NumPy evaluates a function on object arrays is known of contad's own rules only
+    if names and (NOT_ON_OBJECTS & set(names) or not rule.__module__.startswith("contad.ops.")):
+        ways = [way for way in ways if way in ON_ARRAYS]
+    if missing := [name for name in rule.argument_names if name not in rule.vjps]:
+        ways = [way if way == "forward" else f"{way} (not {', '.join(missing)})" for way in ways]
+    formula = next((line.strip() for line in lines if re.match(r"\s*z\w* = ", line)), "")  # z_i = ... of an element
+    return [_code(rule.name), _codes(names), "rule", _text(lines[0]), _code(formula), ", ".join(ways), "every"]
+
+
+def _entry_row(group: Sequence[Entry]) -> list[str]:
+    entry = group[0]
+    names = [exported_name(each.function) for each in group]
+    differentiated = entry.kind not in ("constant", "refused")
+    ways: Sequence[str] = ON_ARRAYS if NOT_ON_OBJECTS & set(names) else (*engine_names(), "forward")
+    return [
+        _code(entry.name),
+        _codes(names),
+        entry.kind,
+        _text(_remedy(entry) if entry.kind == "refused" else _sentence(entry)),
+        "",
+        "" if entry.kind == "refused" else ", ".join(ways),
+        "every" if differentiated else "",
+    ]
+
+
+def _sentence(entry: Entry) -> str:
+    """The first line of the implementation's docstring, or the first sentence of that of the NumPy function."""
+    own = inspect.getdoc(entry.implementation)
+    if own:
+        return own.splitlines()[0]
+    text = inspect.getdoc(entry.function) or ""
+    sentence = re.search(r"^[A-Z].*?(?=\.\s|\.?\Z|\n\n)", text, re.MULTILINE | re.DOTALL)
+    return f"{sentence[0]}." if sentence else ""
+
+
+def _remedy(entry: Entry) -> str:
+    try:
+        entry.implementation()
+    except UnsupportedError as error:
+        return str(error).partition("; ")[2]
+    return ""
+
+
+# ---- cells -----------------------------------------------------------------------------------------------------------
 def _first(lines: Iterable[str], start: str) -> str:
     return next((line.strip() for line in lines if line.strip().startswith(start)), "")
 
@@ -57,6 +182,10 @@ def _text(text: str) -> str:
 
 def _code(text: str) -> str:
     return f"`{_text(text)}`" if text else ""
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(map(_code, names))
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ class Builder(Workspace):
         arrays = [e.name for e in self.arrays if e.assignable and self.scope[e.name].size]
         if arrays and self.random.random() < 0.3:
             r = self.random.choice(arrays)
-            result = self.random.choice([f"s, {r}", f"s, {r}", f"{r} + s", f"{r} + s", f"{r} * s, {r}", r])
+            forms = [f"s, {r}", f"{r} + s", f"{r} * s, {r}", r]
+            (result,) = self.random.choices(forms, [4, 4, 1, 1])
         return Program(self.inputs, tuple(self.statements), result)
 
     # ---- statements: values ------------------------------------------------------------------------------------------

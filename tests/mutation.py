@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from contad.dual import Dual
-from contad.engines import closures, forward, records, sweep
+from contad.engines import closures, forward, matrix, records, stream, sweep
 from contad.number import primal
 from contad.rule import ScalarRule, rules
 from contad.testing import expect_ad
@@ -34,12 +34,13 @@ ZERO, EQUAL, CONSTANT = "a partial that is zero", "equal partials", "a partial t
 
 SOURCES = {
     cls: {name: textwrap.dedent(inspect.getsource(f)) for name, f in vars(cls).items() if inspect.isfunction(f)}
-    for cls in (closures.ClosureStack, records.RecordStack)
+    for cls in (closures.ClosureStack, stream.Recording)
 }
 # what generates the methods of each kind of number
 IMPLEMENTED = {
     closures.ClosureVar: closures.ClosureVar.implement,
     records.RecordVar: records.RecordVar.implement,
+    matrix.MatrixVar: matrix.MatrixVar.implement,
     Dual: forward.implement,
 }
 
@@ -156,7 +157,7 @@ def _assignments(rule: ScalarRule) -> list[tuple[str, Callable[[], Any]]]:
         places = ("in linear records", "in join records")[: rule.arity]
         made += [(place, partial(_stored_partial, k)) for k, place in enumerate(places)]
         old, new = "adjoints[cell] = adjoints[cell] + scale(d, self", "adjoints[cell] = scale(d, self"
-    made.append(("in records on numbers", partial(_method, records.RecordStack, rule, old, new)))
+    made.append(("in records on numbers", partial(_method, stream.Recording, rule, old, new)))
     return made
 
 
@@ -196,7 +197,7 @@ def _branch(rule: ScalarRule, old: str, new: str):
 @contextlib.contextmanager
 def _stored_partial(place: int):
     """The accumulation of linear (place 0) or join (place 1) records in the sweep replaced by an assignment."""
-    old = "adjoints[int(records[k, 1])] +="
+    old = "adjoints[int(records[row, 1])] +="
     first, *rest = sweep.sweep_source().split(old)
     if len(rest) != 2:
         raise LookupError(f"nothing to mutate: {old!r} does not occur twice in the sweep's source")

@@ -125,7 +125,7 @@ def test_malformed_calls_are_named():
         (lambda: grad(product, -1), TypeError, "argnums must be"),
         (lambda: grad(product, (0, 0)), TypeError, "must not repeat"),
         (lambda: grad(product, 5)(1.0, 2.0), TypeError, r"argnums \(5,\) out of range for 2"),
-        (lambda: grad(product, engine="quantum"), UnsupportedError, "expected one of closures, records, matrix; got 'quantum'"),
+        (lambda: grad(product, engine="quantum"), UnsupportedError, "of closures, records, matrix; got 'quantum'"),
         (
             lambda: grad(product)("a", 1.0),
             UnsupportedError,
@@ -242,7 +242,7 @@ def test_gradient_objects_pickle_by_reference_and_say_what_they_are():
 
 
 def test_the_default_engine_is_named():
-    assert contad.engine_name(product) == "records" and contad.engine_name(product, "closures") == "closures"
+    assert contad.engine_name(product) == "matrix" and contad.engine_name(product, "closures") == "closures"
 
 
 def test_wrappers_and_copies_have_a_memo_of_their_own():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -323,23 +324,23 @@ V = np.array([0.6, 1.7, -0.2])
 WAYS = ("closures", "records", "matrix", "forward", "matrix on object arrays", "forward on object arrays")
 
 
+COUNTS = np.arange(1.0, 4.0)
+
+
 def weighted(vjp, jvp=None):
     """An array rule with the value sum_k k a_k^2 along the last axis, and these derivatives."""
 
     @contad.array_rule
     def planted_sum(a, *, axis=-1):
-        return np.sum(a * a * np.arange(1.0, 1.0 + a.shape[-1]), axis=-1)
+        return np.sum(a * a * COUNTS, axis=-1)
 
     planted_sum.vjp("a")(vjp)
 
     def right(z, a_dot, a, *, axis=-1):
-        return 2.0 * np.sum(a * a_dot * np.arange(1.0, 4.0), axis=axis)
+        return 2.0 * np.sum(a * a_dot * COUNTS, axis=axis)
 
     planted_sum.jvp(jvp or right)
     return planted_sum
-
-
-COUNTS = np.arange(1.0, 4.0)
 
 
 def right_vjp(z, z_bar, a, *, axis=-1):
@@ -369,14 +370,16 @@ def detached(z, z_bar, a, *, axis=-1):
 
 
 def test_wrong_array_rules(monkeypatch):
-    monkeypatch.setattr("contad.array_rule.check_body", lambda body: None)  # which refuses one of the bodies
+    monkeypatch.setattr(
+        sys.modules["contad.array_rule"], "check_body", lambda body: None
+    )  # which refuses one of the bodies
     found = failure(weighted(dropped_factor), A)
     assert "leg gradient, engine closures, argument a (number 0): expected " in found
     assert "leg gradient, engine closures" in failure(weighted(cotangent_of_one), A)
     assert "leg hessian, engine closures over closures, argument all" in failure(weighted(detached), A)
 
     def wrong(z, a_dot, a, *, axis=-1):
-        return 2.0 * np.sum(a * a_dot * np.arange(1.0, 4.0), axis=axis) * 1.001
+        return 2.0 * np.sum(a * a_dot * COUNTS, axis=axis) * 1.001
 
     assert "leg jvp, engine forward, argument a (number 0)" in failure(weighted(right_vjp, wrong), A)
 
@@ -446,6 +449,10 @@ def test_one_array_in_two_places():
     assert "leg fan-out, engine matrix, argument a (number 0) in two places: expected " in failure(planted, V, V + 1.0)
 
 
+def cumulative(a):
+    return np.cumsum(a)
+
+
 def test_assignment_for_accumulation_in_pullbacks(monkeypatch):
     def assigned(adj, cell, shape, c):
         if isinstance(adj.cells, np.ndarray) and isinstance(c, np.ndarray):
@@ -454,7 +461,7 @@ def test_assignment_for_accumulation_in_pullbacks(monkeypatch):
             accumulate(adj, cell, shape, c)
 
     monkeypatch.setattr(pullbacks, "accumulate", assigned)
-    assert "leg fan-out, engine matrix, argument a (number 0) of f + f" in failure(lambda_of(np.prod), V)
+    assert "leg fan-out, engine matrix, argument a (number 0) of f + f" in failure(cumulative, V)
 
 
 def test_special_value_of_arrays():
@@ -473,7 +480,7 @@ def test_exceptions_of_arrays():
 
     message = "leg errors, engine forward: expected ValueError: planted, got TypeError: planted"
     assert message in failure(planted, V)
-    expect_ad(planted, V - 1.0)
+    assert "leg special, engine forward: expected ValueError: planted, got TypeError" in failure(planted, V - 1.0)
 
 
 def test_ways_that_numpy_refuses_are_named():

@@ -23,6 +23,7 @@ from contad.rule import ScalarRule
 _DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
 
 _RECORD = """\
+if {x}.ndim == 0: return general({general})
 first = s.top; end = first + {x}.size
 if end > s.capacity: s.room(end - first)
 v = s.slab[first:end]
@@ -31,7 +32,8 @@ ufunc({values}, {out}v)
 z = new(ArrayVar); z._owner = s; z._value = v; z._index = first; z._base = None
 push = s.push
 s.top = end; push(({head} - {cells} * (end - first), {fields}, 0.0))
-if end > s.limit: s.flush()
+limit = s.limit = s.limit + (end - first) - 1  # a record counts once, whatever its size
+if end > limit: s.flush()
 return z"""
 
 _UNARY = """\
@@ -122,7 +124,8 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
         code = operation_code(rule, active)
         assert code is not None
         values = "x" if rule.arity == 1 else "x, y"
-        lines = _RECORD.format(x=sized, values=values, out=out, fields=parents, head=-(code + form), cells=CELLS)
+        operands = "a" if rule.arity == 1 else "a, b"
+        lines = _RECORD.format(x=sized, values=values, general=operands, out=out, fields=parents, head=-(code + form), cells=CELLS)
         fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
     source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
     filename = f"<contad array_operators: {rule.name}>"

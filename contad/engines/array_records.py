@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from contad.arguments import fail, operand
-from contad.array_base import Array, is_plain
+from contad.array_base import Array, is_plain, layout_of, numbers_in, same_layout
 from contad.engines.array_var import ArrayVar, affine, is_own
 from contad.engines.kernels import two_axes
-from contad.engines.pullbacks import ElementwisePullback, Pullback
+from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
-from contad.number import Number
+from contad.number import Number, primal
 from contad.ops import multiply
 from contad.rule import ScalarRule
 
@@ -30,6 +30,8 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
                 operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
+        elif isinstance(x, np.ndarray) and x.dtype == object and not numbers_in(x):
+            values.append(x.astype(np.float64))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
             if x.dtype.kind not in "iubf":
                 fail("an operation", f"argument {k}", "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
@@ -56,6 +58,11 @@ def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     rule.array_value(*values, out=z)
     if n == 0:
         return stack.pushed(0, 0, 0, z)
+    result = _recorded(stack, rule, operands, values, z)
+    return result if shape else stack.element(float(z), first)  # NumPy gives a number where there are no axes
+
+
+def _recorded(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
     active = ["c"] * rule.arity
     for k, _, _ in operands:
         active[k] = "v"
@@ -155,6 +162,10 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     active = {k for k, _, _ in operands}
     views = [read_only(v) if k in active else v for k, v in enumerate(values)]
     z, saved = rule.evaluate(views, options)
+    if isinstance(z, np.ndarray) and z.ndim > 1:
+        originals = [primal(x) for x in args]
+        if not all(x.flags.c_contiguous for x in originals if isinstance(x, np.ndarray)):
+            z = same_layout(z, rule(*originals, **options))  # operands are in C order, NumPy's result may not be
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
     kept = [
         stack.keep(v)
@@ -169,42 +180,49 @@ def push_continuation(stack: Any, continuation: Any, z: Any) -> Any:
     """A pullback with its result: an array, a number, or a tuple of them."""
     zs = z if isinstance(z, tuple) else (z,)
     sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
-    first = stack.room(sum(sizes))
-    results: list[Any] = []
-    parts: list[Any] = []
-    cell = first
-    for v, n in zip(zs, sizes, strict=True):
-        if isinstance(v, np.ndarray) and v.dtype != object:
-            slab = stack.buffers.values[cell : cell + n].reshape(v.shape)
-            slab[...] = v
-            results.append(affine(stack, slab, cell) if v.ndim and n else v)
-            v = slab if v.ndim else float(v)
-        elif isinstance(v, (np.ndarray, Array)):
-            v = stack.outer_array(cell, v)
-            results.append(affine(stack, v, cell))
-        if not isinstance(v, (np.ndarray, Array)):
-            v = v if isinstance(v, Number) else float(v)
-            if isinstance(v, Number):
-                stack.outer_values[cell] = v
-            stack.buffers.values[cell] = v if v.__class__ is float else 0.0
-            if len(results) == len(parts):
-                results.append(stack.element(v, cell))
-            else:
-                results[-1] = stack.element(v, cell)
-        parts.append((cell, n, getattr(v, "shape", ()), v))
-        cell += n
-    continuation.results = parts
+    n = sum(sizes)
+    cell = stack.room(n)
+    results = []
+    for v, size in zip(zs, sizes, strict=True):
+        result, part = _result(stack, v, cell, size)
+        results.append(result)
+        continuation.results.append(part)
+        cell += size
     continuation.is_tuple = isinstance(z, tuple)
     if any(not is_plain(v) for v in continuation.values):
         stack.mixed_arrays = True
     stack.callbacks.append(continuation)
-    n = cell - first
     slot = len(stack.callbacks) - 1
-    stack.top = first + n
+    stack.top = cell
     stack.push((-(PULLBACK + CELLS * n), slot, 0, 0.0))
+    stack.limit += n - 1
     if stack.top > stack.limit:
         stack.flush()
     return tuple(results) if isinstance(z, tuple) else results[0]
+
+
+def _result(stack: Any, v: Any, cell: int, n: int) -> tuple[Any, Part]:
+    """One result of a pullback: the variable, and what the pullback keeps of it."""
+    if isinstance(v, np.ndarray) and v.dtype != object and v.ndim:
+        axes = layout_of([v])
+        turned = v if axes is None else v.transpose(axes)
+        slab = stack.slab[cell : cell + n].reshape(turned.shape)
+        slab[...] = turned
+        result = affine(stack, slab, cell) if n else stack.writable(v)
+        if axes is None:
+            return result, Part(cell, n, v.shape, slab)
+        back = tuple(int(k) for k in np.argsort(axes))
+        return result.transpose(back), Part(cell, n, turned.shape, slab.transpose(back), back)
+    if isinstance(v, (np.ndarray, Array)) and v.shape:
+        v = stack.outer_array(cell, v)
+        return affine(stack, v, cell), Part(cell, n, v.shape, v)
+    number = v[()] if isinstance(v, (np.ndarray, Array)) else v
+    if isinstance(number, Number):
+        stack.outer_values[cell] = number
+        stack.slab[cell] = primal(number)
+    else:
+        stack.slab[cell] = number = float(number)
+    return stack.element(number, cell), Part(cell, n, (), number)
 
 
 def read_only(v: Any) -> Any:

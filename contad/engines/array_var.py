@@ -33,6 +33,7 @@ class ArrayVar(Array):
     _operand: Any = None  # (version of the root, operand) of the last use in an operation
     _positions: Any = None  # the cells of an affine array, made on demand
     _stamp: int = 0  # of a root: the next free cell at the last assignment
+    _born: int = 0  # of a root that was never affine: the next free cell when it was made
 
     # ---- cells -------------------------------------------------------------------------------------------------------
     @property
@@ -66,7 +67,7 @@ class ArrayVar(Array):
 
     def _require_older(self, own: int, what: str) -> None:
         root: Any = self._root()
-        if root._stamp > own:
+        if root._stamp > own and max(root._born, root._start) <= own:
             raise StaleVariableError(f"{what}: x was written after this callback was pushed; capture x.copy()")
 
     @property
@@ -269,6 +270,7 @@ def scattered(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
     z._index = -1
     z._base = None
     z._cells = cells
+    z._born = owner.top
     return z
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from contad.compiled import cached_module
 from contad.engines.sweep import CODES, LINEAR, OPERATIONS, dependencies, partial_of
+from contad.ops import multiply
 from contad.rule import ScalarRule
 
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
@@ -43,15 +44,16 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
 {cases}
 '''
 
-# the strides along the inner axis that have loops of their own, which the compiler can vectorise: all 1, a number, a sum
-_CASES = {1: ("11", "01"), 2: ("111", "110", "101", "011")}
+# The inner strides of (z, x, y) that have loops of their own, which the compiler can vectorise. A result of stride 0 is
+# a sum or a dot product, an operand of stride 0 a number.
+_CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
 
 
 def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
     rule, active = OPERATIONS.get(code, (None, "vc"))
     lines = []
-    for strides in _CASES[len(active)]:
+    for strides in (*_CASES[active], *(("011",) if rule in (None, multiply) else ())):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
         lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
     lines += ["else:", *_indented(_loops(rule, active, ""))]
@@ -60,45 +62,52 @@ def kernel_source(code: int) -> str:
 
 
 def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
-    """A loop for each active operand, so that it accumulates into one array, or one number."""
-    fixed = {name for name, step in zip("zxy", strides, strict=False) if step == "0"}
+    """A loop for each active operand, so that it accumulates into one array, or one number.
 
-    def index(name: str) -> str:
-        return f"{name}_row" if name in fixed else f"{name}_row + i" + ("" if strides else f" * {name}_inner")
+    Contiguous operands are slices: an index that runs from 0 is what Numba takes without testing its sign.
+    """
+    fixed = {name for name, step in zip("zxy", strides, strict=False) if step == "0"}
+    names = "zxy"[: len(active) + 1]
+
+    def element(array: str, name: str) -> str:
+        if name in fixed:
+            return f"{array}[{name}_row]"
+        return f"{array}_{name}[i]" if strides else f"{array}[{name}_row + i * {name}_inner]"
 
     lines: list[str] = []
+    sliced: set[tuple[str, str]] = set()
     for k, kind in enumerate(active):
-        found = (([], "y") if rule is None else partial_of(rule, k)) if kind == "v" else None
+        found = (([], "y") if rule is None else partial_of(rule, k, "local_")) if kind == "v" else None
         if found is None:
             continue
         body, expression = found
-        used = _names(" ".join([*body, expression]))
-        operands = [name for name in "zxy"[: len(active) + 1] if name in used]
-        reads = [f"{name} = {_source(name, active)}[{index(name)}]" for name in operands]
-        target = "total" if "xy"[k] in fixed else f"adjoints[{index('xy'[k])}]"
-        term = f"d * ({expression})"
-        if not used:  # a number: nothing that a zero d would have to mask
-            inner = [f"{target} += {term}"]
-        elif "(" in " ".join([*body, expression]).replace("d * (", ""):  # costly, or a choice
-            inner = ["if d != 0.0:", *_indented([*reads, *body, f"{target} += {term}"])]
+        source = " ".join([*body, expression])
+        operands = [name for name in names if name in set(re.findall(r"\b[xyz]\b", source))]
+        sliced |= {(_source(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
+        target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
+        reads = [f"{name} = {element(_source(name, active), name)}" for name in operands]
+        if not operands:  # a number: nothing that a zero d would have to mask
+            inner = [f"{target} += d * ({expression})"]
+        elif "(" in source:  # costly, or a choice
+            inner = ["if d != 0.0:", *_indented([*reads, *body, f"{target} += d * ({expression})"])]
         else:
-            inner = [*reads, *body, f"{target} += {term} if d != 0.0 else 0.0"]
-        d = [f"d = adjoints[{index('z')}]"]
+            inner = [*reads, *body, f"{target} += d * ({expression}) if d != 0.0 else 0.0"]
+        d = [f"d = {element('adjoints', 'z')}"]
         loop = ["for i in range(inner):", *_indented(inner if "z" in fixed else d + inner)]
-        if "z" in fixed:
-            loop = d + loop
+        lines += d + loop if "z" in fixed else loop
         if target == "total":
-            loop = ["total = 0.0", *loop, f"adjoints[{index('xy'[k])}] += total"]
-        lines += loop
-    return lines or ["pass"]
+            lines[-len(loop) : -len(loop)] = ["total = 0.0"]
+            lines.append(f"{element('adjoints', 'xy'[k])} += total")
+    slices = [
+        f"{array}_{name} = {array}[{name}_row : {name}_row + inner]"
+        for array, name in sorted(sliced)
+        if strides and name not in fixed
+    ]
+    return [*slices, *lines] or ["pass"]
 
 
 def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
     return ["    " * levels + line for line in lines]
-
-
-def _names(source: str) -> set[str]:
-    return set(re.findall(r"\b[xyz]\b", source))
 
 
 def _source(name: str, active: str) -> str:

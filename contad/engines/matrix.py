@@ -13,19 +13,20 @@ import numpy as np
 
 from contad.adjoints import Adjoints
 from contad.arguments import operand
-from contad.array_base import Array, is_plain, layout_of, numbers_in, require_no_inner, same_layout
+from contad.array_base import Array, is_immutable, is_plain, layout_of, numbers_in, require_no_inner, same_layout
 from contad.array_protocols import install_arrays
 from contad.array_rule import array_rule_of
 from contad.engines import array_operators
 from contad.engines.array_records import elementwise, push_pullback
 from contad.engines.array_sweep import sweep_row
-from contad.engines.array_var import ArrayVar, affine, is_own, scalar_parts, scattered
+from contad.engines.array_var import FLOAT, ArrayVar, affine, is_own, scalar_parts, scattered
 from contad.engines.number_cells import NumberCells
 from contad.engines.stream import Recording, implementation
 from contad.engines.sweep import (
     CALLBACK,
     CELLS,
     CODES,
+    DOT,
     FORMS,
     GATHER,
     INPUT,
@@ -33,8 +34,8 @@ from contad.engines.sweep import (
     OPERATIONS,
     PULLBACK,
     STRIDED,
+    SUM,
     VARIANTS,
-    compiled,
 )
 from contad.number import Number, primal
 from contad.protocols import install
@@ -62,6 +63,7 @@ class MatrixStack(Recording):
 
     __slots__ = ("capacity", "constants_top", "copies", "mixed_arrays", "outer_arrays", "shapes_packed", "shapes_top", "slab")
     engine = "matrix"
+    has_arrays = True
     var_class = MatrixVar
 
     def __init__(self, level: int | None = None) -> None:
@@ -72,11 +74,16 @@ class MatrixStack(Recording):
         self.shapes_top = self.shapes_packed = len(FORMS)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: list[tuple[int, Any]] = []  # by first cell: values that are arrays of outer levels
-        self.copies: dict[int, tuple[Any, int, np.ndarray]] = {}
+        self.copies: dict[int, tuple[np.ndarray, int]] = {}
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Any) -> Any:
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
+        if value.__class__ is np.ndarray and value.flags.c_contiguous and value.dtype is FLOAT:
+            first, n = self.room(value.size), value.size
+            slab = self.slab[first : first + n]
+            slab[:] = value if value.ndim == 1 else value.reshape(-1)
+            return self.pushed(INPUT, 0, 0, slab if value.ndim == 1 else slab.reshape(value.shape))
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
         plain = primal(value)
@@ -188,6 +195,7 @@ class MatrixStack(Recording):
         z = affine(self, value, first)
         self.top = first + n
         self.push((-(code + CELLS * n), x, y, 0.0))
+        self.limit += n - 1  # a record counts once, whatever its size
         if self.top > self.limit:
             self.flush()
         return z
@@ -238,7 +246,7 @@ class MatrixStack(Recording):
 
     def keep(self, a: Any) -> np.ndarray:
         """A copy of a constant array that nobody writes, as pullbacks keep it; an immutable one is kept as it is."""
-        if is_immutable(a):
+        if not a.flags.writeable and is_immutable(a):
             return a
         at = self.push_constant(a)
         kept = self.buffers.constants[at : at + a.size].reshape(a.shape)
@@ -247,16 +255,18 @@ class MatrixStack(Recording):
 
     def push_constant(self, a: np.ndarray) -> int:
         """The place of a copy of a constant among those that kernels read; equal contents share it."""
-        if a.size < WORTH_SHARING:
-            at, copy = self.new_constant(a.shape)
-            copy[...] = a
-            return at
-        known = self.copies.get(id(a))
-        if known is not None and known[0] is a and _has_same_bits(known[2], a):
-            return known[1]
-        at, copy = self.new_constant(a.shape)
-        copy[...] = a
-        self.copies[id(a)] = a, at, copy
+        n = a.size
+        if n >= WORTH_SHARING:
+            known = self.copies.get(id(a))
+            if known is not None and _has_same_bits(self.buffers.constants[known[1] : known[1] + n], a):
+                return known[1]
+        at = self.constants_top
+        end = self.constants_top = at + n
+        if end > len(self.buffers.constants):
+            self.buffers.grow("constants", end)
+        self.buffers.constants[at:end] = a if a.ndim == 1 else a.reshape(-1)
+        if n >= WORTH_SHARING:
+            self.copies[id(a)] = a, at  # with the array, whose id it stays
         return at
 
     def new_constant(self, shape: tuple[int, ...]) -> tuple[int, np.ndarray]:
@@ -324,10 +334,6 @@ class MatrixStack(Recording):
                 return value.reshape(-1)[cell - first]
         return super()._value(cell)
 
-    def _settle(self, n: int) -> int:
-        end: int = compiled().settle(self.buffers.staging, self.buffers.values, 0, n, self.packed)
-        return end
-
     def zero_numbers(self) -> NumberCells:
         return NumberCells(np.zeros(self.top))
 
@@ -349,6 +355,10 @@ class MatrixStack(Recording):
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
         if isinstance(x, ArrayVar):
             root = x if x._base is None else x._base
+            if root is x and self.adjoints.__class__ is np.ndarray and root.first > 0:
+                d = np.empty(x._value.shape)
+                d.reshape(-1)[:] = self.adjoints[root.first : root.first + d.size]
+                return d
             if root.first < 0 or not len(self.adjoints):
                 return np.zeros(x.shape)
             found = np.reshape(self.adjoints[root.first : root.first + x.size], root.shape)
@@ -361,6 +371,7 @@ class MatrixStack(Recording):
         head, x, y = self.buffers.records[row].tolist()
         code, form, n = int(-head) % CODES, int(-head) % CELLS // CODES * CODES, int(-head) // CELLS
         name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
+        name = {SUM: "sum", DOT: "matmul"}.get(form, name)
         parents: tuple[Any, ...] = ()
         if code in (PULLBACK, CALLBACK):
             continuation = self.callbacks[int(x)]
@@ -386,17 +397,9 @@ def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     """Whether two arrays are the same, nan and the signs of zeros included."""
-    if a.shape != b.shape or b.dtype != np.float64 or not b.flags.c_contiguous:
+    if a.size != b.size or b.dtype != np.float64 or not b.flags.c_contiguous:
         return False
-    return bool((a.view(np.int64) == b.view(np.int64)).all())
-
-
-def is_immutable(a: np.ndarray) -> bool:
-    """Whether nobody can write to an array, because its memory is a bytes object (as of `contad.constant`)."""
-    base: Any = a
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return isinstance(base, bytes)
+    return bool((a.view(np.int64) == b.reshape(-1).view(np.int64)).all())
 
 
 install(MatrixVar, MatrixVar.implement)

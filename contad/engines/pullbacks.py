@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,16 @@ from contad.adjoints import Adjoints
 from contad.arguments import fail
 from contad.array_base import is_plain
 from contad.number import Number, scale
+
+
+class Part(NamedTuple):
+    """One result of a continuation."""
+
+    cell: int  # the first
+    size: int
+    shape: tuple[int, ...]  # of the cells
+    value: Any
+    axes: tuple[int, ...] | None = None  # turns an array of that shape into the rule's
 
 
 class Continuation:
@@ -21,7 +31,7 @@ class Continuation:
         self.rule = rule
         self.operands = operands
         self.values = values
-        self.results: list[tuple[int, int, tuple[int, ...], Any]] = []  # first cell, size, shape, value
+        self.results: list[Part] = []
         self.is_tuple = False
 
     @property
@@ -37,12 +47,12 @@ class Continuation:
 
     def adjoints_of_results(self, cells: Any) -> Any:
         """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
-        found = tuple(_block(cells, first, n, shape) for first, n, shape, _ in self.results)
+        found = tuple(_block(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
         return found if self.is_tuple else found[0]
 
     def values_of_results(self) -> Any:
         """z, as the rule gave it."""
-        found = tuple(value for *_, value in self.results)
+        found = tuple(part.value for part in self.results)
         return found if self.is_tuple else found[0]
 
 
@@ -104,9 +114,15 @@ class ProductPullback:
                         c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
                     else:
                         c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(x.T, z_bar)
-                if c is None or not math.isfinite(np.add.reduce(c, None)):  # zeros may have to mask what is not
+                if c is None or not is_finite(c):  # zeros of z_bar may have to mask what is not
                     c = self.rule.pull(name, z, z_bar, (x, y), {})
                 accumulate(adj, cell, v.shape, c)
+
+
+def is_finite(c: np.ndarray) -> bool:
+    """Whether a large array is finite, at the price of taking very large numbers for infinite ones."""
+    flat = c.reshape(-1)
+    return math.isfinite(np.dot(flat, flat))
 
 
 class ElementwisePullback(Continuation):
@@ -117,8 +133,11 @@ class ElementwisePullback(Continuation):
     def __call__(self, adj: Adjoints) -> None:
         z_bar = self.adjoints_of_results(adj.cells)
         z = self.values_of_results()
-        first, n, z_shape, _ = self.results[0]
-        live = None if isinstance(adj.cells, np.ndarray) else adj.cells.live(slice(first, first + n)).reshape(z_shape)
+        (part,) = self.results
+        live = None
+        if not isinstance(adj.cells, np.ndarray):
+            live = adj.cells.live(slice(part.cell, part.cell + part.size)).reshape(part.shape)
+            live = live if part.axes is None else live.transpose(part.axes)
         for k, cell, shape in self.operands:
             c = scale(z_bar, self.rule.array_partial(k)(z, *self.values))
             if live is None or live.all():
@@ -153,11 +172,13 @@ def unbroadcast(c: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(np.sum(c, axis=axes), shape) if shape else np.sum(c)
 
 
-def _block(cells: Any, first: int, n: int, shape: tuple[int, ...]) -> Any:
+def _block(cells: Any, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
     if not shape:
         d = cells[first]
         return d if isinstance(d, Number) else float(d)
     block = np.reshape(cells[first : first + n], shape)
+    if axes is not None:
+        block = np.transpose(block, axes)
     if isinstance(block, np.ndarray):
         block.flags.writeable = False
     return block

