@@ -5,6 +5,8 @@
 ...     return np.exp(-x) * y + x * y
 >>> contad.value_and_grad(f, argnums=(0, 1))(0.0, 3.0)
 (3.0, (0.0, 1.0))
+>>> contad.grad(lambda a: np.sum(np.cumsum(a) ** 2))(np.array([1.0, 2.0]))
+array([8., 6.])
 """
 
 from contad import ops
@@ -74,11 +76,11 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "set_zero_adjoints",
     "show_stack",
     "stack",
+    "to_matvar",
+    "to_varmat",
     "value_and_grad",
     "value_of",
     "value_of_rec",
-    "to_matvar",
-    "to_varmat",
     "var",
     "vjp",
     "zeros",
@@ -87,7 +89,9 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
 _ELSEWHERE = {
     "hessian": "contad.jacobian(contad.grad(f))", "hvp": "contad.jvp(contad.grad(f), (x,), (v,))[1]",
     "jacfwd": "contad.jvp along each direction, or contad.jacobian", "jacrev": "contad.jacobian",
-    "custom_vjp": "contad.scalar_rule", "custom_jvp": "contad.scalar_rule", "sigmoid": "contad.expit",
+    "custom_vjp": "contad.array_rule or contad.scalar_rule", "custom_jvp": "contad.array_rule or contad.scalar_rule",
+    "numpy": "NumPy itself: its functions differentiate", "zeros_like": "np.zeros_like", "asarray": "contad.array",
+    "ones": "contad.full(shape, 1.0)", "sum": "np.sum", "where": "np.where", "sigmoid": "contad.expit",
     "softplus": "contad.log1p_exp", "abs": "contad.absolute or abs()", "pow": "contad.power or **",
     "max": "contad.maximum", "min": "contad.minimum", "round": "contad.rint", "mod": "contad.remainder",
 }  # fmt: skip

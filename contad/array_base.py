@@ -234,7 +234,7 @@ class Array(Carrier):
 
     def ravel(self, order: str = "C") -> Any:
         """The elements in one dimension, a view where NumPy gives one."""
-        return self._moved(lambda x: x.reshape(-1) if order == "C" else np.ravel(x, order))
+        return self._moved(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
 
     def flatten(self, order: str = "C") -> Any:
         """A copy of the elements in one dimension."""

@@ -22,6 +22,9 @@ class Entry(NamedTuple):
     kind: str
     implementation: Callable[..., Any]
     name: str
+    # engines' fast implementations by the class of the first argument, and of the second (called as f(y, x))
+    methods: dict[type, Callable[..., Any]]
+    reflected: dict[type, Callable[..., Any]]
 
 
 _entries: dict[Any, Entry] = {}
@@ -75,7 +78,7 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
 
         return moved(exported_name(function), move, sources)
 
-    register(Entry(function, "movement", implementation, function.__name__))
+    register(Entry(function, "movement", implementation, function.__name__, {}, {}))
 
 
 def moved(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:
@@ -99,7 +102,7 @@ def constant(*functions: Any) -> None:
             plain, options = map_numbers(primal, (args, kwargs))
             return function(*plain, **options)
 
-        register(Entry(function, "constant", implementation, function.__name__))
+        register(Entry(function, "constant", implementation, function.__name__, {}, {}))
 
 
 def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -107,7 +110,7 @@ def implements(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., 
 
     def declare(implementation: Callable[..., Any]) -> Callable[..., Any]:
         for function in functions:
-            register(Entry(function, "composite", implementation, function.__name__))
+            register(Entry(function, "composite", implementation, function.__name__, {}, {}))
         return implementation
 
     return declare
@@ -119,7 +122,7 @@ def refuse(function: Any, remedy: str) -> None:
     def implementation(*args: Any, **kwargs: Any) -> Any:
         raise UnsupportedError(f"{exported_name(function)}: not supported on variables; {remedy}")
 
-    register(Entry(function, "refused", implementation, function.__name__))
+    register(Entry(function, "refused", implementation, function.__name__, {}, {}))
 
 
 def refuse_out(function: Any, options: dict[str, Any]) -> None:
@@ -134,6 +137,14 @@ def refuse_out(function: Any, options: dict[str, Any]) -> None:
 def array_function(self: Any, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
     """Dispatch a NumPy function that was called with an array variable to its entry."""
     found = _entries.get(function)
+    if found is not None and found.methods and not kwargs:
+        fast = found.methods.get(args[0].__class__)
+        if fast is not None:
+            return fast(*args)
+        if len(args) == 2:
+            fast = found.reflected.get(args[1].__class__)
+            if fast is not None:
+                return fast(args[1], args[0])
     if found is None:
         raise UnsupportedError(
             f"{exported_name(function)}: contad has no derivative rule for this function; write one with "

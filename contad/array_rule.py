@@ -167,6 +167,10 @@ class ArrayRule:
             return self.general(args, options)
         return self.function(*args, **options)
 
+    def generally(self, *args: Any, **options: Any) -> Any:
+        """`general` as a function of the arguments."""
+        return self.general(args, options)
+
     def general(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """The operation on arguments of any supported kind, by position or by name."""
         args = list(args)
@@ -258,7 +262,7 @@ def array_rule(
             raise RuleError(f"array_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
         _array_rules[rule.name] = rule
         for f in rule.numpy:
-            register(Entry(f, "rule", _binder(rule), rule.name))
+            register(Entry(f, "rule", _binder(rule), rule.name, {}, {}))
             if isinstance(f, np.ufunc):
                 _by_ufunc[f] = rule
         return rule

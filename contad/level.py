@@ -42,6 +42,10 @@ class Level:
         """Perform an operation of which this level owns at least one argument."""
         raise NotImplementedError
 
+    def number_and_array(self, rule: Any, a: Any, b: Any) -> Any:
+        """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
+        return NotImplemented
+
     def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
         """Perform a scalar rule on arrays: as an object array of scalars, where a level has no arrays of its own."""
         return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))

@@ -27,6 +27,10 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
     if method == "__call__" and not options:
         found = rule_of_ufunc(ufunc)
         if found is not None:
+            if len(inputs) == 2 and (inputs[0].__class__ is np.ndarray or inputs[1].__class__ is np.ndarray):
+                result = self._owner.number_and_array(found, *inputs)
+                if result is not NotImplemented:
+                    return result
             return found(*inputs)
     if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
         return NotImplemented  # the array's affair

@@ -184,17 +184,19 @@ class opened:
         self._reason = reason
 
     def __enter__(self) -> ChainStack:
-        stack()
-        self._stack = self._cls()
-        THREAD.open.append(self._stack)
-        return self._stack
+        if not THREAD.open:
+            stack()  # the base stack stays below
+        s = self._stack = self._cls()
+        THREAD.open.append(s)
+        return s
 
     def __exit__(self, *exception: Any) -> None:
         s = self._stack
-        # not always the innermost: a suspended generator may hold a level above this one, or close its own from
-        # anywhere
-        if s in THREAD.open:
-            THREAD.open.remove(s)
+        levels = THREAD.open
+        if levels and levels[-1] is s:
+            levels.pop()
+        elif s in levels:  # a suspended generator may hold a level above this one, or close its own from anywhere
+            levels.remove(s)
         s.close(self._reason)
 
 

@@ -59,7 +59,8 @@ def _scalar_section() -> str:
         f"## Scalar rules\n\n{len(found)} rules: of numbers, and of arrays element by element. Each has derivatives of "
         f"every order, on the engines {', '.join(engine_names())} and in forward mode. Evaluated as constants are "
         f"{constants}.\n\nOn object arrays of variables NumPy itself refuses {_codes(ufuncs_not_on_objects())} and "
-        "SciPy's ufuncs: call the contad function of the row.\n\n" + _table(HEADER, map(_row, found))
+        "SciPy's ufuncs: call the contad function of the row, or give them `contad.to_varmat(x)`.\n\n"
+        + _table(HEADER, map(_row, found))
     )
 
 
@@ -69,14 +70,14 @@ def ufuncs_not_on_objects() -> list[str]:
     >>> "np.logaddexp" in ufuncs_not_on_objects()
     True
     """
-    ufuncs = {ufunc for rule in rules() for ufunc in rule.ufuncs if getattr(np, _ufunc_name(ufunc)[6:], None) is ufunc}
+    ufuncs: set[Any] = {ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, np.ufunc)}
     refused = []
     with nested(), np.errstate(all="ignore"):
         x = np.array([var(0.5)], dtype=object)
-        for ufunc in ufuncs | set(CONSTANTS):
+        for ufunc in (ufunc for ufunc in ufuncs | set(CONSTANTS) if getattr(np, ufunc.__name__, None) is ufunc):
             try:
                 ufunc(*[x] * ufunc.nin)
-            except TypeError:
+            except (TypeError, AttributeError):
                 refused.append(f"np.{ufunc.__name__}")
     return sorted(refused)
 
@@ -100,8 +101,8 @@ def _array_section() -> str:
     rows = array_rows()
     return (
         f"## Functions of arrays\n\n{len(rows)} functions. Kinds: a *rule* is one record with derivatives of its own; "
-        "a *movement* only moves elements, and is a view where NumPy gives one; a *composite* is written with others; a "
-        "*constant* carries no derivative; what is *refused* says what to do instead.\n\nEngines: on `matrix` and in "
+        "a *movement* only moves elements, and is a view where NumPy gives one; a *composite* is written with others; "
+        "a *constant* carries no derivative; what is *refused* says what to do instead.\n\nEngines: on `matrix` and in "
         "forward mode NumPy's functions find contad's. On `closures` and `records` an array is an object array of "
         "variables, on which NumPy evaluates its function itself; they are named where it does so right.\n\n"
         + _table(ARRAY_HEADER, rows)

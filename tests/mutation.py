@@ -1,11 +1,12 @@
 """Mutate every rule in turn, and count how many mutants `expect_ad` kills at the rule's points.
 
-    python -m tests.mutation [--sample N] [--order 1|2] [--rule NAME]
+    python -m tests.mutation [--sample N] [--order 1|2] [--rule NAME] [--kind scalar|array]
 
 A mutant of a rule has one partial negated, multiplied by 1.001, dropped or evaluated on primals (detached: outer
 levels of differentiation lose it), or two partials swapped, in the body that every engine reads; or one engine assigns
 where it should accumulate. Mutants that are the same formula cannot be killed: they are printed by name, and
-`tests/test_mutation.py` fixes their list. The sweep of `records` runs as plain Python here, from its generated source.
+`tests/test_mutation.py` fixes their list. The sweep of records runs as plain Python here, from its generated source.
+Mutants of array rules are those of `tests/array_mutation.py`.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from contad.engines import closures, forward, matrix, records, stream, sweep
 from contad.number import primal
 from contad.rule import ScalarRule, rules
 from contad.testing import expect_ad
+from tests import array_mutation
 from tests.planted import compiled
 
 ZERO, EQUAL, CONSTANT = "a partial that is zero", "equal partials", "a partial that is constant"
@@ -92,6 +94,7 @@ def _body(rule: ScalarRule, returned: list[ast.expr]) -> Callable[[], Any]:
         body = rule.body
         with contextlib.ExitStack() as stack:
             stack.enter_context(_attributes(body, _parsed=(body.assignments, returned), _partials=[None] * rule.arity))
+            stack.enter_context(_attributes(body, _on_arrays={}))
             stack.enter_context(_implemented(rule))
             if rule.core:
                 stack.enter_context(compiled(sweep.sweep_source()))
@@ -105,10 +108,15 @@ def _detached(rule: ScalarRule, k: int) -> Callable[[], Any]:
 
     @contextlib.contextmanager
     def planted():
-        attached = rule.partial(k)
+        attached, on_arrays = rule.partial(k), rule.array_partial(k)
         partials = list(rule.body._partials)
-        partials[k] = lambda *args: attached(*map(primal, args))
-        with _attributes(rule.body, _partials=partials), _implemented(rule):
+
+        def detached(*args):
+            return attached(*map(primal, args))
+
+        partials[k] = detached
+        of_arrays = rule.body._on_arrays | {detached: lambda *args: on_arrays(*map(primal, args))}
+        with _attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
             yield
 
     return planted
@@ -282,22 +290,28 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, help="so many mutants, drawn with a fixed seed, instead of all")
     parser.add_argument("--order", type=int, choices=(1, 2), default=2, help="the highest derivative that is checked")
     parser.add_argument("--rule", help="the mutants of one rule")
+    parser.add_argument("--kind", choices=("scalar", "array"), help="the mutants of scalar rules, or of array rules")
     options = parser.parse_args(arguments)
     start = time.perf_counter()
-    examined = [rule for rule in rules() if options.rule in (None, rule.name)]
+    examined = [rule for rule in rules() if options.rule in (None, rule.name) and options.kind != "array"]
+    arrays = [
+        rule for rule in array_mutation.own_rules() if options.rule in (None, rule.name) and options.kind != "scalar"
+    ]
     with compiled(sweep.sweep_source()):
         broken = [rule.name for rule in examined if leg_that_kills(rule, options.order)]
+    broken += [rule.name for rule in arrays if array_mutation.leg_that_kills(rule, options.order)]
     if broken:
         print(f"expect_ad fails without a mutation: {', '.join(broken)}")
         return 1
-    found = [mutant for rule in examined for mutant in mutants(rule, options.order)]
+    found: list[Any] = [mutant for rule in examined for mutant in mutants(rule, options.order)]
+    found += [mutant for rule in arrays for mutant in array_mutation.array_mutants(rule, options.order)]
     for mutant in found:
         if mutant.same:
             print(f"the same formula: {mutant.name}, {mutant.same}")
     chosen = [m for m in found if not m.same]
     if options.sample is not None:
         chosen = random.Random(1).sample(chosen, min(options.sample, len(chosen)))
-    legs = [(mutant, killed(mutant, options.order)) for mutant in chosen]
+    legs = [(mutant, _killed(mutant, options.order)) for mutant in chosen]
     for mutant, leg in legs:
         if leg is None:
             print(f"survived: {mutant.name}")
@@ -307,6 +321,11 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{len(found)} mutants, {sum(m.same is not None for m in found)} of them the same formula")
     print(f"killed {count}/{len(legs)} in {time.perf_counter() - start:.0f} s")
     return 0 if count == len(legs) else 1
+
+
+def _killed(mutant: Any, order: int) -> str | None:
+    run = array_mutation.killed if isinstance(mutant, array_mutation.ArrayMutant) else killed
+    return run(mutant, order)
 
 
 if __name__ == "__main__":

@@ -327,6 +327,15 @@ def test_products_in_place_are_in_place(make):  # BUG: the name is bound to a ne
     assert np.array_equal(value(alias), value(x))
 
 
+def test_flat_is_indexed_and_assigned_to(make):  # BUG: an iterator only
+    a, x = MATRIX.copy(), make(MATRIX)
+    for array in (a, x):
+        assert value(array.T.flat[1]) == MATRIX[1, 0]
+        array.flat[2] = 5.0
+        array.T.flat[:2] = [6.0, 7.0]
+    assert np.array_equal(value(x), a)
+
+
 def test_read_only_views_are_not_written(make):
     a, x = MATRIX.copy(), make(MATRIX)
     for view in (np.broadcast_to(x, (4, 2, 3)), np.diagonal(x)):

@@ -1,13 +1,15 @@
 """expect_ad kills every mutant of every rule that is not the same formula, and the list of those is fixed."""
 
 import random
+import sys
 
 import pytest
 
 import contad
-from contad.engines import closures, records
+from contad.array_rule import array_rule_of
+from contad.engines import closures, matrix, pullbacks, records, stream
 from contad.rule import rules
-from tests import mutation
+from tests import array_mutation, mutation
 from tests.planted import registered
 
 RULES = list(rules())
@@ -69,7 +71,7 @@ def test_every_rule_has_every_kind_of_mutant():
 @pytest.mark.parametrize("name", ["exp", "multiply", "erf", "polygamma_difference"])
 def test_mutants_leave_nothing_behind(name):
     rule = contad.rule.rule(name)
-    classes = (closures.ClosureVar, records.RecordVar, closures.ClosureStack, records.RecordStack)
+    classes = (closures.ClosureVar, records.RecordVar, matrix.MatrixVar, closures.ClosureStack, stream.Recording)
     before = [dict(vars(cls)) for cls in classes] + [dict(vars(rule)), dict(vars(rule.body))]
     for mutant in mutation.mutants(rule):
         mutation.killed(mutant)
@@ -150,3 +152,76 @@ def test_an_engine_that_was_rewritten_needs_another_mutation():
     ):
         with pytest.raises(LookupError, match="nothing to mutate: 'nowhere'"), planted:
             pass
+
+
+# ---- array rules -----------------------------------------------------------------------------------------------------
+ARRAY_RULES = array_mutation.own_rules()
+KINDS = {
+    "sign", "1.001 times", "+ and -", "dropped term", "swapped", "* and /", "dropped factor", "forgotten axis",
+    "forgotten keepdims", "z for an argument", "detached", "= for +=",
+}  # fmt: skip
+
+
+def test_array_mutants_of_every_kind():
+    found = array_mutation.all_array_mutants()
+    assert {m.kind for m in found} == KINDS
+    assert {m.kind for m in array_mutation.all_array_mutants(order=1)} == KINDS - {"detached"}
+    for rule in ARRAY_RULES:
+        own = [m for m in found if m.rule is rule]
+        assert sum(m.kind == "= for +=" for m in own) == 3
+        for body in (*rule.vjps.values(), *([rule.jvp_body] if rule.jvp_body else [])):
+            assert any(m.place.startswith(f"{body.__name__}: ") for m in own)
+
+
+def test_array_mutants_that_are_the_same_function():
+    """Each in the list is a mutant, and survives."""
+    same = [m for m in array_mutation.all_array_mutants() if m.same]
+    for entry in array_mutation.SAME:
+        assert any(m.matches(entry) for m in same), entry
+    assert [m.name for m in same if array_mutation.killed(m) is not None] == []
+
+
+@pytest.mark.parametrize("rule", ARRAY_RULES, ids=lambda rule: rule.name)
+def test_sample_of_array_mutants_is_killed(rule):
+    assert array_mutation.leg_that_kills(rule) is None
+    found = [m for m in array_mutation.array_mutants(rule) if not m.same]
+    sample = random.Random(rule.name).sample(found, min(6, len(found)))
+    assert [m.name for m in sample if array_mutation.killed(m) is None] == []
+    assert array_mutation.leg_that_kills(rule) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place", "leg"),
+    [
+        ("sum", "sign", "sum_vjp_a: return -spread(z_bar, np.shape(a), axis)", "bodies"),
+        ("prod", "detached", "prod_vjp_a: return scaled(spread(z_bar, np.shape(a), axis), others(z, PRIMAL(a), axis))",
+         "hessian"),
+        ("cumsum", "= for +=", "in pullbacks", "fan-out"),
+        ("cumsum", "= for +=", "in pullbacks on numbers", "fan-out"),
+        ("cumsum", "= for +=", "on object arrays", "fan-out"),
+    ],
+)  # fmt: skip
+def test_leg_that_kills_an_array_mutant(name, kind, place, leg):
+    found = array_mutation.array_mutants(array_rule_of(name))
+    (mutant,) = [m for m in found if (m.kind, m.place) == (kind, place)]
+    assert array_mutation.killed(mutant) == leg
+
+
+def test_array_mutants_leave_nothing_behind():
+    rule = array_rule_of("cumprod")
+    module = sys.modules[rule.__module__]
+
+    def state():
+        return [dict(vars(rule)), dict(vars(module)), dict(vars(pullbacks)), dict(vars(pullbacks.Pullback))]
+
+    before = state()
+    for mutant in array_mutation.array_mutants(rule):
+        with mutant.planted():
+            assert state() != before or mutant.kind == "= for +="
+        assert state() == before
+
+
+def test_array_mutation_needs_what_it_replaces(monkeypatch):
+    monkeypatch.setattr(array_mutation.array_callbacks, "apply_as_callback", test_array_mutants_of_every_kind)
+    with pytest.raises(LookupError, match="nothing to mutate"), array_mutation._callback(array_rule_of("cumsum")):
+        pass

@@ -5,6 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+import scipy.special
+
+import contad
+from contad import table
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -71,6 +78,71 @@ def test_command_on_a_file_prints_what_is_shown(tmp_path):
     assert measured_aside(done.stdout) == measured_aside(output)
 
 
+# ---- limits ----------------------------------------------------------------------------------------------------------
+LIMITS = [
+    line for line in re.split(r"\n(?=- )", README.partition("## Limits\n")[2].partition("\n## ")[0]) if line.strip()
+]
+
+
+def limit(words):
+    """The one limit that these words are in."""
+    (found,) = [text for text in LIMITS if words in " ".join(text.split())]
+    return found
+
+
+def of_floats(x):
+    a = np.zeros(3)
+    a += x
+    return np.sum(a)
+
+
+def added(x):
+    a = np.zeros(3)
+    a = a + x
+    return np.sum(a)
+
+
+def element(make):
+    def f(x):
+        a = make(3)
+        a[0] = x[1]
+        return np.sum(a)
+
+    return f
+
+
+@pytest.mark.parametrize(
+    ("words", "refused", "remedy"),
+    [
+        ("`a[k] = x`", element(np.zeros), element(contad.zeros)),
+        ("`a += x`", of_floats, added),
+        ("`out=a`", lambda x: np.sum(np.exp(x, out=np.zeros(3))), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
+        ("`np.array([x, y])`", lambda x: np.sum(np.array([x, x])), lambda x: np.sum(np.stack([x, x]))),
+        ("`np.array([x, y])`", lambda x: np.sum(np.array([x, x])), lambda x: np.sum(contad.array([x, x]))),
+        ("`np.asarray(x)`", lambda x: np.sum(np.asarray(x)), lambda x: np.sum(contad.array(x))),
+        ("`a.dot(x)`", lambda x: np.eye(3)[0].dot(x), lambda x: np.eye(3)[0] @ x),
+        ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
+        ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
+        ("`dtype=`", lambda x: np.sum(x, dtype=float), np.sum),
+        ("`np.polyval`", lambda x: np.polyval(x, 2.0), lambda x: np.polyval(contad.to_matvar(x), 2.0)),
+        ("`scipy.special.logsumexp`", scipy.special.logsumexp, contad.logsumexp),
+    ],
+)
+def test_a_limit_holds_and_its_remedy_works(words, refused, remedy):
+    assert limit(words)
+    x = np.array([1.3, 0.7, 2.1])
+    with pytest.raises(contad.ContadError):
+        contad.grad(refused)(x)
+    assert np.any(contad.grad(remedy)(x) != 0.0)
+
+
+def test_what_object_arrays_refuse_is_what_the_table_says():
+    names = re.findall(r"`(np\.\w+)`", limit("Object arrays of variables are NumPy's"))
+    assert len(names) >= 5
+    assert set(names) <= {*table.NOT_ON_OBJECTS, *table.ufuncs_not_on_objects()}
+
+
+# ---- set-up ----------------------------------------------------------------------------------------------------------
 def setup_commands(readme, script):
     """The README lines that .ci/run takes by each of its patterns, and all set-up lines that README shows."""
     patterns = re.findall(r"\$\(readme_command '(.*)'\)", script)

@@ -286,7 +286,7 @@ def test_ufuncs_that_are_said_to_refuse_object_arrays_do(name):
         for ufunc in (ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, np.ufunc)):
             try:
                 ufunc(*[contad.to_matvar(x)] * ufunc.nin)
-            except TypeError:
+            except (TypeError, AttributeError):
                 refused.add(f"np.{ufunc.__name__}")
         return x
 
@@ -294,5 +294,5 @@ def test_ufuncs_that_are_said_to_refuse_object_arrays_do(name):
     with np.errstate(invalid="ignore"):
         contad.vjp(f, np.array([0.3, 0.6]), engine=name)
     assert "np.logaddexp" in refused
-    constants = {"np.isfinite", "np.isinf", "np.isnan", "np.signbit"}
+    constants = {"np.isfinite", "np.isinf", "np.isnan", "np.signbit", "np.logical_xor"}
     assert refused | constants == set(table.ufuncs_not_on_objects())

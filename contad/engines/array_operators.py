@@ -5,14 +5,14 @@ goes the general way of `array_records`.
 """
 
 import linecache
-import math
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 
-from contad.array_rule import ArrayRule
+from contad.array_functions import entry_of
+from contad.array_rule import ArrayRule, array_rule_of
 from contad.engines.array_var import FLOAT, ArrayVar
 from contad.engines.pullbacks import ProductPullback
 from contad.engines.sweep import CELLS, DOT, LINEAR, PULLBACK, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
@@ -60,7 +60,7 @@ def {name}(a, b):
                 x = a._value; y = b._value
                 if x.shape == y.shape:
 {record_vv}
-        elif kind is float or kind is int:
+        elif kind is float or kind is int or kind is float64:
             x = a._value; y = float(b)
 {record_vy}
         elif kind is s.var_class:
@@ -81,7 +81,7 @@ def r{name}(b, a):
         s = b._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
         kind = type(a)
-        if kind is float or kind is int:
+        if kind is float or kind is int or kind is float64:
             x = float(a); y = b._value
 {record_yv}
         elif kind is s.var_class:
@@ -113,7 +113,7 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
     if rule.arity > 2 or ufunc is None:
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
-        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
+        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray, "float64": np.float64,
         "FLOAT": FLOAT, "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
@@ -144,12 +144,15 @@ def is_direct(a: ArrayVar) -> bool:
     return a._index > 0 and (a._base is None or a._base._index > 0)
 
 
-def fast_sum(rule: ArrayRule) -> Callable[..., Any]:
+General = Callable[..., Any]
+
+
+def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
     """The sum of all elements of an array, where that is what is asked for."""
 
-    def method(a: ArrayVar, **options: Any) -> Any:
-        if not is_direct(a) or (options and (options.get("axis") is not None or options.get("keepdims"))):
-            return rule.general((a,), options)
+    def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
+        if args or options or not is_direct(a):
+            return general(a, *args, **options)
         s = a._owner
         if s.thread != get_ident():
             s.check_usable(rule.name)
@@ -162,7 +165,7 @@ def fast_sum(rule: ArrayRule) -> Callable[..., Any]:
     return method
 
 
-def fast_product(rule: ArrayRule) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The product of vectors (a kernel) and of matrices (a pullback), whose result goes into the slab at once."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
@@ -177,10 +180,14 @@ def fast_product(rule: ArrayRule) -> tuple[Callable[..., Any], Callable[..., Any
                 return s.pushed_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
             slot = s.push_shape((b._index, x.size))
             return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
-        shape = x.shape[:-1] + y.shape[1:]
-        first = s.room(math.prod(shape))
-        z = s.slab[first : first + math.prod(shape)].reshape(shape)
-        np.matmul(x, y, out=z)
+        n = x.shape[0] if y.ndim == 1 else y.shape[1] if x.ndim == 1 else x.shape[0] * y.shape[1]
+        first = s.top
+        if first + n > s.capacity:
+            s.room(n)
+        z = s.slab[first : first + n]
+        if x.ndim == 2 and y.ndim == 2:
+            z = z.reshape(x.shape[0], y.shape[1])
+        np.matmul(x, y, z)
         x_cell = -1 if a is x else a._index
         y_cell = -1 if b is y else b._index
         # the cotangent of one factor needs the other
@@ -189,8 +196,9 @@ def fast_product(rule: ArrayRule) -> tuple[Callable[..., Any], Callable[..., Any
         s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
         return s.pushed(PULLBACK, len(s.callbacks) - 1, 0, z)
 
-    def method(a: ArrayVar, b: Any) -> Any:
-        if is_direct(a):
+    def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
+        if len(args) == 1 and not options and is_direct(a):
+            (b,) = args
             x, y = a._value, b._value if b.__class__ is ArrayVar else b
             if (
                 y.__class__ is np.ndarray and y.dtype is FLOAT and 0 < x.ndim <= 2 and 0 < y.ndim <= 2
@@ -198,19 +206,47 @@ def fast_product(rule: ArrayRule) -> tuple[Callable[..., Any], Callable[..., Any
                 and (y is b or (b._owner is a._owner and is_direct(b)))
             ):  # fmt: skip
                 return product(a._owner, a, b, x, y)
-        return rule.general((a, b), {})
+        return general(a, *args, **options)
 
-    def reflected(b: ArrayVar, a: Any) -> Any:
-        if is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
+    def reflected(b: ArrayVar, a: Any, **options: Any) -> Any:
+        if not options and is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
             y = b._value
             if 0 < a.ndim <= 2 and 0 < y.ndim <= 2 and a.shape[-1] == y.shape[0] and a.size:
                 return product(b._owner, a, b, a, y)
-        return rule.general((a, b), {})
+        return general(a, b, **options)
 
     return method, reflected
 
 
-def install_products(total: ArrayRule, product: ArrayRule) -> None:
-    """Let the rules of sums and matrix products use these on whole arrays."""
-    total.methods[ArrayVar] = fast_sum(total)
-    product.methods[ArrayVar], product.reflected[ArrayVar] = fast_product(product)
+def install_products() -> None:
+    """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
+    total, product = array_rule_of("sum"), array_rule_of("matmul")
+    total.methods[ArrayVar] = fast_sum(total, total.generally)
+    product.methods[ArrayVar], product.reflected[ArrayVar] = fast_product(product, product.generally)
+    for function, rule, make in ((np.sum, total, fast_sum), (np.dot, product, fast_product)):
+        entry = entry_of(function)
+        assert entry is not None
+        made = make(rule, entry.implementation)
+        entry.methods[ArrayVar], *reflected = made if isinstance(made, tuple) else (made,)
+        if reflected:
+            (entry.reflected[ArrayVar],) = reflected
+
+
+# ---- a number and a constant array -----------------------------------------------------------------------------------
+def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
+    """A core operation of a scalar variable of s and a plain array; NotImplemented where it takes the general way."""
+    array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
+    ufunc = rule.ufuncs[0] if rule.core and rule.ufuncs else None
+    if (
+        ufunc is None or number.__class__ is not s.var_class or number._owner is not s or array.dtype is not FLOAT
+        or not array.flags.c_contiguous or not array.size or not array.ndim or number._value.__class__ is not float
+    ):  # fmt: skip
+        return NotImplemented
+    s.check_usable(rule.name)
+    z = s.slab[s.room(array.size) : s.top + array.size].reshape(array.shape)
+    at = s.push_constant(array)
+    if array is a:
+        ufunc(array, number._value, out=z)
+        return s.pushed(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]
+    ufunc(number._value, array, out=z)
+    return s.pushed(operation_code(rule, "vc") + X_CELL, number._index, at, z)  # type: ignore[operator]

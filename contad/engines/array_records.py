@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.arguments import fail, operand
-from contad.array_base import Array, is_plain, layout_of, numbers_in, same_layout
+from contad.array_base import Array, is_plain, layout_of, numbers_in
 from contad.engines.array_var import ArrayVar, affine, is_own
 from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
@@ -162,10 +162,10 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     active = {k for k, _, _ in operands}
     views = [read_only(v) if k in active else v for k, v in enumerate(values)]
     z, saved = rule.evaluate(views, options)
-    if isinstance(z, np.ndarray) and z.ndim > 1:
-        originals = [primal(x) for x in args]
-        if not all(x.flags.c_contiguous for x in originals if isinstance(x, np.ndarray)):
-            z = same_layout(z, rule(*originals, **options))  # operands are in C order, NumPy's result may not be
+    axes = layout_of([primal(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
+    originals = [primal(x) for x in args]
+    if not all(x.flags.c_contiguous for x in originals if isinstance(x, np.ndarray)) and np.ndim(z) > 1:
+        axes = layout_of([rule(*originals, **options)])  # the operands above are in C order, NumPy's result may not be
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
     kept = [
         stack.keep(v)
@@ -173,18 +173,18 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
         else v
         for k, v in enumerate(views)
     ]
-    return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z)
+    return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
 
 
-def push_continuation(stack: Any, continuation: Any, z: Any) -> Any:
-    """A pullback with its result: an array, a number, or a tuple of them."""
+def push_continuation(stack: Any, continuation: Any, z: Any, axes: tuple[int, ...] | None = None) -> Any:
+    """A pullback with its result: an array (the axes of its memory, slowest first), a number, or a tuple of them."""
     zs = z if isinstance(z, tuple) else (z,)
     sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
     n = sum(sizes)
     cell = stack.room(n)
     results = []
     for v, size in zip(zs, sizes, strict=True):
-        result, part = _result(stack, v, cell, size)
+        result, part = _result(stack, v, cell, size, axes)
         results.append(result)
         continuation.results.append(part)
         cell += size
@@ -201,21 +201,22 @@ def push_continuation(stack: Any, continuation: Any, z: Any) -> Any:
     return tuple(results) if isinstance(z, tuple) else results[0]
 
 
-def _result(stack: Any, v: Any, cell: int, n: int) -> tuple[Any, Part]:
+def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Any, Part]:
     """One result of a pullback: the variable, and what the pullback keeps of it."""
-    if isinstance(v, np.ndarray) and v.dtype != object and v.ndim:
-        axes = layout_of([v])
-        turned = v if axes is None else v.transpose(axes)
-        slab = stack.slab[cell : cell + n].reshape(turned.shape)
-        slab[...] = turned
-        result = affine(stack, slab, cell) if n else stack.writable(v)
-        if axes is None:
-            return result, Part(cell, n, v.shape, slab)
-        back = tuple(int(k) for k in np.argsort(axes))
-        return result.transpose(back), Part(cell, n, turned.shape, slab.transpose(back), back)
     if isinstance(v, (np.ndarray, Array)) and v.shape:
-        v = stack.outer_array(cell, v)
-        return affine(stack, v, cell), Part(cell, n, v.shape, v)
+        if not n:
+            return stack.writable(v), Part(cell, n, v.shape, v)
+        turned = v if axes is None else np.transpose(v, axes)
+        if is_plain(v):
+            kept = stack.slab[cell : cell + n].reshape(turned.shape)
+            kept[...] = turned
+        else:
+            kept = stack.outer_array(cell, turned)
+        result = affine(stack, kept, cell)
+        if axes is None:
+            return result, Part(cell, n, v.shape, kept)
+        back = tuple(int(k) for k in np.argsort(axes))
+        return result.transpose(back), Part(cell, n, turned.shape, np.transpose(kept, back), back)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
         stack.outer_values[cell] = number

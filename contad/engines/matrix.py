@@ -15,7 +15,6 @@ from contad.adjoints import Adjoints
 from contad.arguments import operand
 from contad.array_base import Array, is_immutable, is_plain, layout_of, numbers_in, require_no_inner, same_layout
 from contad.array_protocols import install_arrays
-from contad.array_rule import array_rule_of
 from contad.engines import array_operators
 from contad.engines.array_records import elementwise, push_pullback
 from contad.engines.array_sweep import sweep_row
@@ -277,6 +276,9 @@ class MatrixStack(Recording):
         return at, self.buffers.constants[at:end].reshape(shape)
 
     # ---- operations --------------------------------------------------------------------------------------------------
+    def number_and_array(self, rule: ScalarRule, a: Any, b: Any) -> Any:
+        return array_operators.number_and_array(self, rule, a, b)
+
     def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
         if ArrayVar not in rule.methods:
             array_operators.implement(rule)
@@ -404,4 +406,4 @@ def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
 
 install(MatrixVar, MatrixVar.implement)
 install_arrays(ArrayVar, array_operators.implement)
-array_operators.install_products(array_rule_of("sum"), array_rule_of("matmul"))
+array_operators.install_products()

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Protocol
 
+import numpy as np
+
 from contad.number import Number
 from contad.rule import ScalarRule
 
@@ -46,7 +48,7 @@ def {name}(a, b):
             except Exception: z = evaluate(x, y)
 {record_vv}
             return c
-    elif kind is float or kind is int:
+    elif kind is float or kind is int or kind is float64:
         s = a._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
         x = a._value; y = b if kind is float else float(b)
@@ -58,7 +60,7 @@ def {name}(a, b):
 
 def r{name}(b, a):
     kind = type(a)
-    if kind is float or kind is int:
+    if kind is float or kind is int or kind is float64:
         s = b._owner
         if s.thread != get_ident(): s.check_usable({operation!r})
         x = a if kind is float else float(a); y = b._value
@@ -86,7 +88,7 @@ def generate(
 ) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """The implementation of a rule for variables of class cls, and its reflection for a plain first operand."""
     scope: dict[str, Any] = {
-        "Var": cls, "get_ident": get_ident, "pow": math.pow, "abs": abs,
+        "Var": cls, "get_ident": get_ident, "float64": np.float64, "pow": math.pow, "abs": abs,
         "function": rule.function, "evaluate": rule.evaluate,
         "general": rule.operate if rule.operator else lambda *args: rule.general(args),
     }  # fmt: skip

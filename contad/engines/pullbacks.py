@@ -104,25 +104,33 @@ class ProductPullback:
 
     def __call__(self, adj: Adjoints) -> None:
         x, y, z = self.x, self.y, self.z
-        z_bar = _block(adj.cells, self.first, z.size, z.shape)
-        plain = z_bar.__class__ is np.ndarray
-        for name, cell, v in (("a", self.x_cell, x), ("b", self.y_cell, y)):
-            if cell > 0:
-                c = None
-                if plain:
-                    if name == "a":
-                        c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
-                    else:
-                        c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(x.T, z_bar)
-                if c is None or not is_finite(c):  # zeros of z_bar may have to mask what is not
-                    c = self.rule.pull(name, z, z_bar, (x, y), {})
-                accumulate(adj, cell, v.shape, c)
+        cells = adj.cells
+        if cells.__class__ is not np.ndarray:
+            self._by_rule(adj, "a")
+            self._by_rule(adj, "b")
+            return
+        z_bar = cells[self.first : self.first + z.size]
+        if z.ndim == 2:
+            z_bar = z_bar.reshape(z.shape)
+        if self.x_cell > 0:
+            c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
+            self._accumulate(adj, "a", self.x_cell, c)
+        if self.y_cell > 0:
+            c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(z_bar, x) if z.ndim == 1 else x.T @ z_bar
+            self._accumulate(adj, "b", self.y_cell, c)
 
+    def _accumulate(self, adj: Adjoints, name: str, cell: int, c: np.ndarray) -> None:
+        flat = c.reshape(-1)
+        if math.isfinite(np.dot(flat, flat)):  # else zeros of z_bar may have to mask what is not
+            adj.cells[cell : cell + flat.size] += flat
+        else:
+            self._by_rule(adj, name)
 
-def is_finite(c: np.ndarray) -> bool:
-    """Whether a large array is finite, at the price of taking very large numbers for infinite ones."""
-    flat = c.reshape(-1)
-    return math.isfinite(np.dot(flat, flat))
+    def _by_rule(self, adj: Adjoints, name: str) -> None:
+        cell, v = (self.x_cell, self.x) if name == "a" else (self.y_cell, self.y)
+        if cell > 0:
+            z_bar = _block(adj.cells, self.first, self.z.size, self.z.shape)
+            accumulate(adj, cell, v.shape, self.rule.pull(name, self.z, z_bar, (self.x, self.y), {}))
 
 
 class ElementwisePullback(Continuation):

@@ -49,7 +49,7 @@ def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
         if rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
         z = np.take_along_axis(rows, positions[..., None], -1)
-        return z.reshape(reduced) if keepdims is True else z[..., 0]
+        return number_or_array(z.reshape(reduced) if keepdims is True else z[..., 0])
 
     implements(*functions)(implementation)
 

@@ -22,7 +22,7 @@ from contad.trees import flatten, real_leaf
 
 ON_OBJECTS = " on object arrays"
 ARRAYS = ("matrix", FORWARD)  # what has array variables, and takes object arrays apart from them
-_PACKAGES = tuple(os.path.dirname(module.__file__) + os.sep for module in (contad, np))  # type: ignore[type-var]
+_PACKAGES = tuple(f"{os.path.dirname(str(module.__file__))}{os.sep}" for module in (contad, np))
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------

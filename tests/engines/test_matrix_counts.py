@@ -201,7 +201,7 @@ def test_bytes_per_record(level):
     assert (level.shapes_top, level.constants_top) == beside  # contiguous operations keep nothing beside their records
 
 
-def test_the_stack_is_shown(level):  # BUG: TypeError, a value that is an array has no format
+def test_the_stack_is_shown(level):
     a = contad.var(POINT)
     b = a * 2.0
     b[0] = a[1]
