@@ -85,8 +85,7 @@ class Array(Carrier):
         a = self._synced()._value
         v = move(a)
         if isinstance(v, (list, tuple)):
-            pieces = [self._moved(lambda x, k=k: move(x)[k]) for k in range(len(v))]
-            return type(v)(pieces)
+            return type(v)(self._moved(_piece(move, k)) for k in range(len(v)))
         if not isinstance(v, (np.ndarray, Array)):
             return self._make_copy(lambda x: np.asarray(move(x)), np.asarray(v))[()]
         return self._make_view(move, v) if is_view(v, a) else self._make_copy(move, v)
@@ -153,11 +152,6 @@ class Array(Carrier):
         return self._moved(np.transpose)
 
     @property
-    def flat(self) -> Iterator[Any]:
-        """The elements in C order."""
-        return iter(self.ravel())
-
-    @property
     def real(self) -> "Array":
         """The array itself."""
         return self
@@ -220,49 +214,20 @@ class Array(Carrier):
         """A copy that can be assigned to without changing this array."""
         return self._make_copy(lambda x: x.copy(), self._synced()._value.copy())
 
-    def item(self, *index: Any) -> Any:
-        """The one element, or the element at that (flat or full) index."""
-        if not index and self.size != 1:
-            raise ValueError(f"item: the array must have one element, got shape {self.shape}")
-        if len(index) == 1 and not isinstance(index[0], tuple):
-            return self.ravel()[index[0]]
-        return self[index[0] if len(index) == 1 else index or (0,) * self.ndim]
-
-    def tolist(self) -> Any:
-        """The elements in nested lists."""
-        return [x.tolist() if isinstance(x, Array) else x for x in self] if self.shape else self[()]
-
     def ravel(self, order: str = "C") -> Any:
         """The elements in one dimension, a view where NumPy gives one."""
         return self._moved(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
 
-    def flatten(self, order: str = "C") -> Any:
-        """A copy of the elements in one dimension."""
-        return self.ravel(order).copy()
-
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """The elements in another shape, a view where NumPy gives one."""
-        new = shape[0] if len(shape) == 1 else shape
-        return self._moved(lambda x: np.reshape(x, new, order=order))
+        new: Any = shape[0] if len(shape) == 1 else shape
+        logical: Any = order
+        return self._moved(lambda x: np.reshape(x, new, order=logical))
 
     def transpose(self, *axes: Any) -> Any:
         """The axes permuted, a view."""
         order = axes[0] if len(axes) == 1 else axes or None
         return self._moved(lambda x: np.transpose(x, order))
-
-    def astype(self, dtype: Any, **options: Any) -> Any:
-        """A copy as float64; a plain array of the primals for an integer or boolean type, which carry no derivative."""
-        if np.dtype(dtype) == np.float64:
-            return self.copy()
-        if np.dtype(dtype).kind in "iub":
-            return primal(self).astype(dtype, **options)
-        if np.dtype(dtype) == object:
-            return elements_of(self)
-        raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
-
-    def fill(self, y: Any) -> None:
-        """Assign y to every element."""
-        self[...] = y
 
 
 def _comparison(name: str) -> Any:
@@ -279,31 +244,16 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Array, f"__{_name}__", _comparison(_name))
 
 
+def _piece(move: View, k: int) -> View:
+    return lambda x: move(x)[k]
+
+
 def is_view(v: Any, a: Any) -> bool:
     """Whether v, made from a by a NumPy operation, shares its elements."""
     if isinstance(v, Array):
         return v is a or v._parent is not None
     b = v.base
     return v is a or (b is not None and (b is a or b is a.base))
-
-
-def same_layout(a: Any, like: Any) -> Any:
-    """a with the memory layout of `like`, so that NumPy gives views of both or copies of both."""
-    if not isinstance(a, np.ndarray) or not isinstance(like, np.ndarray) or a.strides == like.strides:
-        return a
-    out = np.empty_like(like, dtype=a.dtype)
-    out[...] = a
-    return out
-
-
-def layout_of(arrays: list[np.ndarray]) -> tuple[int, ...] | None:
-    """The axes, slowest first, of the memory that NumPy gives to a result of these arrays; None for C order."""
-    if all(a.flags.c_contiguous for a in arrays):
-        return None
-    flags = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
-    out = np.nditer([*arrays, None], ["zerosize_ok"], flags, [None] * len(arrays) + [np.float64], order="K").operands[-1]
-    axes = tuple(sorted(range(out.ndim), key=lambda k: -out.strides[k]))
-    return None if axes == tuple(range(out.ndim)) or out.flags.c_contiguous else axes
 
 
 def plain_key(key: Any) -> Any:
@@ -364,11 +314,3 @@ def numbers_in(x: Any) -> list[Carrier]:
     if isinstance(x, np.ndarray) and x.dtype == object:
         return [n for n in x.flat if isinstance(n, Carrier)]
     return []
-
-
-def is_immutable(a: np.ndarray) -> bool:
-    """Whether nobody can write to an array, because its memory is a bytes object (as of `contad.constant`)."""
-    base: Any = a
-    while isinstance(base, np.ndarray):
-        base = base.base
-    return isinstance(base, bytes)

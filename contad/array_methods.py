@@ -1,11 +1,11 @@
 """The methods of array variables that NumPy also has as functions, and how array variables print."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array
+from contad.array_base import Array, elements_of, plain_key
 from contad.errors import UnsupportedError
 from contad.number import primal
 
@@ -100,6 +100,78 @@ def text(self: Array) -> str:
     return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
 
 
+def item(self: Array, *index: Any) -> Any:
+    """The one element, or the element at that (flat or full) index."""
+    if not index and self.size != 1:
+        raise ValueError(f"item: the array must have one element, got shape {self.shape}")
+    if len(index) == 1 and not isinstance(index[0], tuple):
+        return self.ravel()[index[0]]
+    return self[index[0] if len(index) == 1 else index or (0,) * self.ndim]
+
+
+def tolist(self: Array) -> Any:
+    """The elements in nested lists."""
+    return [tolist(x) if isinstance(x, Array) else x for x in self] if self.shape else self[()]
+
+
+def flatten(self: Array, order: str = "C") -> Any:
+    """A copy of the elements in one dimension."""
+    return self.ravel(order).copy()
+
+
+def astype(self: Array, dtype: Any, **options: Any) -> Any:
+    """A copy as float64; a plain array of the primals for an integer or boolean type, which carry no derivative."""
+    if np.dtype(dtype) == np.float64:
+        return self.copy()
+    if np.dtype(dtype).kind in "iub":
+        return primal(self).astype(dtype, **options)
+    if np.dtype(dtype) == object:
+        return elements_of(self)
+    raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
+
+
+def fill(self: Array, y: Any) -> None:
+    """Assign y to every element."""
+    self[...] = y
+
+
+class Flat:
+    """What `x.flat` is: the elements of an array by one index."""
+
+    __slots__ = ("_array",)
+
+    def __init__(self, x: Array) -> None:
+        self._array = x
+
+    def __len__(self) -> int:
+        return self._array.size
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._array[self._at(key)]
+
+    def __setitem__(self, key: Any, y: Any) -> None:
+        self._array[self._at(key)] = y
+
+    def _at(self, key: Any) -> Any:
+        """The indices of elements: ints for one, arrays for several, so that several are copied."""
+        positions = np.arange(len(self))[plain_key(key)]
+        indices = np.unravel_index(positions, self._array.shape)
+        return indices if np.ndim(positions) else tuple(int(k) for k in indices)
+
+
+def flat(self: Array) -> Flat:
+    """The elements in C order, to iterate over, read and assign."""
+    return Flat(self)
+
+
+def assign_flat(self: Array, y: Any) -> None:
+    """Assign to the elements in C order; y is repeated as needed."""
+    Flat(self)[:] = np.resize(y, self.size)
+
+
 def _missing(name: str) -> property:
     """An attribute of ndarrays that arrays of variables lack; no `__getattr__`, which would slow down all others."""
 
@@ -114,7 +186,8 @@ def _install() -> None:
     methods |= {name: _refused(name, remedy) for name, remedy in REFUSED.items()}
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,
-        "__repr__": text, "__str__": text,
+        "__repr__": text, "__str__": text, "item": item, "tolist": tolist, "flatten": flatten, "astype": astype,
+        "fill": fill,
     }  # fmt: skip
     for name, method in methods.items():
         if method.__name__ == "method":
@@ -122,6 +195,7 @@ def _install() -> None:
         setattr(Array, name, method)
     for name, read in (("mT", matrix_transpose), ("itemsize", itemsize), ("nbytes", nbytes)):
         setattr(Array, name, property(read))
+    Array.flat = property(flat, assign_flat)  # type: ignore[attr-defined]
     for name in dir(np.ndarray):
         if not name.startswith("_") and not hasattr(Array, name):
             setattr(Array, name, _missing(name))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import contad.array_methods  # noqa: F401  (installs the methods of ndarrays)
-from contad.array_base import Array
+from contad.array_base import Array, as_objects
 from contad.array_functions import entry_of
 from contad.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.errors import LostDerivativeError, UnsupportedError
@@ -47,7 +47,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     if options.pop("where", True) is not True:
         raise UnsupportedError(f"{name}: where= is not supported on variables; use np.where on the result")
     for option in ("dtype", "initial", "casting", "order", "subok"):
-        if options.get(option) is None or options.get(option) is np._NoValue:  # type: ignore[attr-defined]
+        if options.get(option) is None or options.get(option) is np._NoValue:
             options.pop(option, None)
     if method == "__call__" and not options:
         return _called(ufunc, inputs) if out is None else _assigned(ufunc, out, ufunc(*inputs))
@@ -56,7 +56,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     if method == "outer" and not options:
         a, b = inputs
         return ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
-    table: dict[Any, Any] = {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, {})
+    table: dict[Any, Any] = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS if method == "accumulate" else {}
     if ufunc in table and set(options) <= {"axis", "keepdims"}:
         result = table[ufunc](*inputs, **({"axis": 0} | options))
         return result if out is None else _assigned(ufunc, out, result)
@@ -87,10 +87,13 @@ def _called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
 def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
     """The result written into out=."""
     (target,) = out if isinstance(out, tuple) else (out,)
+    if isinstance(target, np.ndarray) and target.dtype == object:
+        target[...] = as_objects(result)
+        return target
     if not isinstance(target, Array):
         raise LostDerivativeError(
-            f"{exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); write "
-            "a = a + x, or create a with contad.zeros"
+            f"{exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
+            "write a = a + x, or create a with contad.zeros"
         )
     if np.shape(result) != target.shape:
         raise ValueError(f"{exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
@@ -120,7 +123,7 @@ def _in_place(operator: str) -> Callable[[Any, Any], Any]:
             return result
         if np.shape(result) != self.shape:
             raise ValueError(
-                f"{operator} in place: the result must have the shape of the array, {self.shape}, got {np.shape(result)}"
+                f"{operator} in place: the result must have shape {self.shape}, got {np.shape(result)}"
             )
         self[...] = result
         return self
@@ -139,10 +142,23 @@ def install_arrays(cls: type[Any], implement: Implement) -> None:
                 setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
 
 
+def _matmul_in_place(self: Any, other: Any) -> Any:
+    result = np.matmul(self, other)
+    if np.shape(result) != self.shape:
+        raise ValueError(f"matmul in place: the result must have shape {self.shape}, got {np.shape(result)}")
+    self[...] = result
+    return self
+
+
 install_arrays(Array, general_methods)
-Array.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
-Array.__matmul__ = lambda self, other: np.matmul(self, other)  # type: ignore[attr-defined]
-Array.__rmatmul__ = lambda self, other: np.matmul(other, self)  # type: ignore[attr-defined]
-Array.__pos__ = lambda self: self.copy()  # type: ignore[attr-defined]
-Array.__divmod__ = lambda self, other: (self // other, self % other)  # type: ignore[attr-defined]
-Array.__rdivmod__ = lambda self, other: (other // self, other % self)  # type: ignore[attr-defined]
+_operators: dict[str, Any] = {
+    "__array_ufunc__": array_ufunc,
+    "__matmul__": lambda x, y: np.matmul(x, y),  # noqa: PLW0108  (functions, to bind as methods)
+    "__rmatmul__": lambda x, y: np.matmul(y, x),
+    "__imatmul__": _matmul_in_place,
+    "__pos__": lambda x: x.copy(),
+    "__divmod__": lambda x, y: (x // y, x % y),
+    "__rdivmod__": lambda x, y: (y // x, y % x),
+}
+for _name, _method in _operators.items():
+    setattr(Array, _name, _method)

@@ -138,9 +138,7 @@ class ArrayRule:
     ) -> Any:
         """The tangent of z; None stands for the tangent of a constant."""
         if self.linear:
-            terms = [
-                self(*values[:k], t, *values[k + 1 :], **options) for k, t in enumerate(tangents) if t is not None
-            ]
+            terms = [self(*values[:k], t, *values[k + 1 :], **options) for k, t in enumerate(tangents) if t is not None]
             total = terms[0]
             for term in terms[1:]:
                 total = total + term
@@ -284,7 +282,7 @@ def _binder(rule: ArrayRule) -> Callable[..., Any]:
         for name, x in given.items():
             if name in rule.option_names:
                 options[name] = x
-            elif x is not None and x is not np._NoValue:  # type: ignore[attr-defined]
+            elif x is not None and x is not np._NoValue:
                 raise UnsupportedError(f"np.{rule.name}: {name}= is not supported on variables")
         return rule(*arguments, **options)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import is_immutable
 from contad.errors import OutputError, UnsupportedError
+from contad.layout import is_immutable
 from contad.number import Number, is_real
 
 

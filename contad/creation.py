@@ -97,7 +97,7 @@ def constant(x: Any) -> np.ndarray:
     >>> constant([1.0, 2.0])
     array([1., 2.])
     """
-    a = np.ascontiguousarray(float_array("constant", "x", x), dtype=np.float64)
+    a = np.asarray(float_array("constant", "x", x), dtype=np.float64)
     return np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, View, level_of, numbers_in, require_no_inner, same_layout
+from contad.array_base import Array, View, level_of, numbers_in, require_no_inner
+from contad.layout import same_layout
 from contad.level import Level
 from contad.number import Number, scale
 from contad.trees import assembled

@@ -5,7 +5,6 @@ single truth value for (`and`, `or`, `not`, chained comparisons), and conditions
 """
 
 import ast
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -139,8 +138,9 @@ def array_form(evaluate: Callable[..., Any], arity: int, array: ArrayFunction | 
     """
     ufunc = ufuncs[0] if ufuncs else None
     if array is None and isinstance(ufunc, str):
-        module, _, name = ufunc.rpartition(".")
-        ufunc = getattr(importlib.import_module(module), name)
+        import scipy.special
+
+        ufunc = getattr(scipy.special, ufunc.rpartition(".")[2])
     if array is None and isinstance(ufunc, np.ufunc) and f"{'d' * arity}->d" in ufunc.types:
         computed: np.ufunc = ufunc
         return lambda *args, out=None: np.asarray(computed(*args, out=out))

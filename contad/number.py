@@ -175,7 +175,7 @@ def scale(d: Any, p: Any) -> Any:
 
 
 def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:
-    """Replace every number and array of a level in x, which may nest lists, tuples, dicts and object arrays, by f of it.
+    """Replace every number and array of a level in x, which may nest lists, tuples, dicts, object arrays, by f of it.
 
     An object array becomes a float array where every element becomes a real number.
     """

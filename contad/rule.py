@@ -13,13 +13,13 @@ from typing import Any, overload
 import numpy as np
 
 from contad.arguments import operand
-from contad.array_base import Array, as_objects, numbers_in
+from contad.array_base import Array, as_objects
 from contad.body import ARITHMETIC_ERRORS, Body
+from contad.containers import CONTAINERS, listed, map_containers
 from contad.elementwise import ArrayFunction, array_form
 from contad.errors import RuleError, UnsupportedError
 from contad.number import Carrier, Number, is_real
 
-CONTAINERS = (list, tuple, dict)
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 
 _rules: dict[str, "ScalarRule"] = {}
@@ -129,7 +129,7 @@ class ScalarRule:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
         if any(isinstance(x, CONTAINERS) for x in args):
             if any(isinstance(x, Array) for x in args):
-                args = tuple(np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args)
+                args = listed(args)
             else:
                 return map_containers(self, args)
         if any(isinstance(x, (np.ndarray, Array)) for x in args):
@@ -148,7 +148,7 @@ class ScalarRule:
         return self.general(args)
 
     def operate(self, x: Any, y: Any) -> Any:
-        """The operation for operator methods of numbers: by the method of an array on the other side, if there is one."""
+        """The operation for operator methods of numbers: by the method of an array on the other side, if any."""
         if isinstance(y, Array):
             method = self.reflected.get(y.__class__)
             if method is not None:
@@ -157,10 +157,8 @@ class ScalarRule:
 
     def operate_slowly(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
-        if isinstance(x, Array) and isinstance(y, (list, tuple)):  # as ndarrays take them
-            y = np.array(y, dtype=object if numbers_in(y) else None)
-        elif isinstance(y, Array) and isinstance(x, (list, tuple)):
-            x = np.array(x, dtype=object if numbers_in(x) else None)
+        if isinstance(x, Array) or isinstance(y, Array):
+            x, y = listed((x, y))
         operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
         if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
             return self.general((x, y))
@@ -190,29 +188,6 @@ class ScalarRule:
                 f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}"
             )
         return self.array_value(*(a.astype(float, copy=False) for a in arrays))
-
-
-def map_containers(rule: ScalarRule, args: tuple[Any, ...]) -> Any:
-    """Apply a rule over nested lists, tuples and dicts; a number meets every element of a container."""
-    shapes = [x for x in args if isinstance(x, CONTAINERS)]
-    first = shapes[0]
-    keys: Any = first.keys() if isinstance(first, dict) else range(len(first))
-    for x in shapes[1:]:
-        other = x.keys() if isinstance(x, dict) else range(len(x))
-        if type(x) is not type(first) or set(other) != set(keys):
-            raise TypeError(
-                f"{rule.name}: containers must have one structure, got {_structure(first)} and {_structure(x)}"
-            )
-    items = {k: rule(*(x[k] if isinstance(x, CONTAINERS) else x for x in args)) for k in keys}
-    if isinstance(first, dict):
-        return items
-    if hasattr(first, "_fields"):
-        return type(first)(*items.values())
-    return type(first)(items.values())
-
-
-def _structure(x: Any) -> str:
-    return f"dict with keys {sorted(map(str, x))}" if isinstance(x, dict) else f"{type(x).__name__} of {len(x)}"
 
 
 def owner_of(function: str, args: Iterable[Any]) -> Any:
@@ -310,10 +285,7 @@ def scalar_rule(
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """NumPy evaluates np.exp over an object array as `element.exp()`: every rule is a method by its name.
-
-    Installed methods, because a `__getattr__` would cost every attribute of a number five times its time.
-    """
+    """NumPy evaluates np.exp over an object array as `element.exp()`; a `__getattr__` would slow down all attributes."""
 
     def method(self: Number, *args: Any) -> Any:
         return _rules[name](self, *args)

@@ -16,7 +16,6 @@ from contad import check
 from contad.adjoints import Adjoints
 from contad.arguments import operand
 from contad.array_base import Array
-from contad.array_callbacks import apply_as_callback
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError
 from contad.level import Level
 from contad.number import Carrier, Number
@@ -55,7 +54,7 @@ class ChainStack(Level):
         """Push a continuation that calls f(adj); the variable of its cell, with this value."""
         raise NotImplementedError
 
-    def sweep(self, top: int, seeds: Sequence[tuple[int, Any]]) -> Any:
+    def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
         """Propagate seeds (cell, adjoint) from cell `top` down; returns the adjoints, indexed by cell up to `top`."""
         raise NotImplementedError
 
@@ -80,10 +79,6 @@ class ChainStack(Level):
         adjoint = self.adjoints[index] if index < len(self.adjoints) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        """An array rule on object arrays of scalars: one continuation of them that calls the vjps."""
-        return apply_as_callback(self, rule, args, options)
-
     def cotangent(self, x: Any) -> Any:
         """The adjoints of an argument after the last sweep: of a variable, or of an object array of them."""
         if isinstance(x, Var):
@@ -107,7 +102,7 @@ class ChainStack(Level):
         self.run_sweep([(y._index, seed)])
         return [x.adj for x in xs]
 
-    def run_sweep(self, seeds: Sequence[tuple[int, Any]]) -> None:
+    def run_sweep(self, seeds: Sequence[tuple[Any, Any]]) -> None:
         """One sweep from the newest seeded cell, from zero adjoints; `adjoint_of` reads the result."""
         if self.thread != get_ident():
             raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
@@ -118,8 +113,8 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            cells = [cell if cell.__class__ is int else int(cell.max()) for cell, _ in seeds]
-            self.adjoints = self.sweep(max(cells), seeds) if seeds else ()
+            tops: list[int] = [cell if cell.__class__ is int else int(cell.max()) for cell, _ in seeds]
+            self.adjoints = self.sweep(max(tops), seeds) if seeds else ()
         finally:
             self.sweeping = False
 
@@ -278,7 +273,7 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
 
 
 def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
-    """A variable with this value, a number or an array, whose continuation is f(z, adj), where z is the variable itself.
+    """A variable with this value, a number or an array, whose continuation is f(z, adj), where z is the variable.
 
     >>> with nested():
     ...     x = var(3.0)

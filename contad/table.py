@@ -74,7 +74,7 @@ def ufuncs_not_on_objects() -> list[str]:
     refused = []
     with nested(), np.errstate(all="ignore"):
         x = np.array([var(0.5)], dtype=object)
-        for ufunc in (ufunc for ufunc in ufuncs | set(CONSTANTS) if getattr(np, ufunc.__name__, None) is ufunc):
+        for ufunc in (ufunc for ufunc in ufuncs | set(CONSTANTS) if vars(np).get(ufunc.__name__) == ufunc):
             try:
                 ufunc(*[x] * ufunc.nin)
             except (TypeError, AttributeError):

@@ -86,7 +86,9 @@ def plain_leaf(what: str, name: str, leaf: Any) -> Any:
 
 def elements(leaf: Any) -> list[Any]:
     """The numbers of a leaf, in C order."""
-    return list(leaf.flat) if isinstance(leaf, (np.ndarray, Array)) else [leaf]
+    if isinstance(leaf, Array):
+        return list(leaf.ravel())
+    return list(leaf.flat) if isinstance(leaf, np.ndarray) else [leaf]
 
 
 def assembled(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
@@ -110,7 +112,7 @@ def scalar_output(y: Any, what: str, level: Any = None) -> Any:
         _require_level(y, what, level)
         return y
     if isinstance(y, (np.ndarray, Array)) and y.shape == ():
-        return scalar_output(y.item(), what, level)
+        return scalar_output(y[()], what, level)
     if y is None:
         raise OutputError(f"{what} returned None; return the value to differentiate")
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
@@ -134,7 +136,7 @@ def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
     """The leaves of a result, each a number or an array of numbers."""
     if not tree.leaves:
         raise OutputError(f"{what} returned None; return the value to differentiate")
-    checked = []
+    checked: list[Any] = []
     for leaf in tree.leaves:
         if isinstance(leaf, Array) and leaf.shape:
             _require_level(leaf, what, level)
@@ -153,7 +155,7 @@ def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
 def lowered(x: Any, owner: Any) -> Any:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 
-    def lower(n: Carrier) -> Any:
+    def lower(n: Any) -> Any:
         return n.value if n._owner is owner else n
 
     return map_numbers(lower, x)

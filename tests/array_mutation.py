@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad import array_callbacks
 from contad.array_rule import ArrayRule, array_rules
-from contad.engines import pullbacks
+from contad.engines import array_callbacks, pullbacks
 from contad.number import primal
 from contad.source import definition_of
 from contad.testing import expect_ad
@@ -54,6 +53,7 @@ SAME: dict[tuple[str, str, str, str], str] = {
     ("interp", "+ and -", "interp_cotangent", "np.minimum(j + 1, n + 1)"): LAST,
     ("interp", "dropped term", "interp_cotangent", "np.minimum(j + 1, n)"): LAST,
     ("convolve", "swapped", "convolve_cotangent", "convolve(np.flip(p, 0), d"): "convolution commutes",
+    ("einsum_pair", "swapped", "einsum_cotangent", "pair[k - 1]"): "of two operands, -1 is the place of 1",
     ("logsumexp", "forgotten axis", "shares", "top = largest(v, w, None)"): SHIFT,
     ("logsumexp", "+ and -", "shares", "finite + np.where(np.isinf(top)"): SHIFT,
     ("logsumexp", "dropped term", "shares", "-np.inf, finite))"): SHIFT,
@@ -235,11 +235,11 @@ def _difference(old: ast.AST, new: ast.AST) -> str:
 
 @contextlib.contextmanager
 def _replaced_everywhere(function: Any, mutated: Any) -> Iterator[None]:
-    """A function of contad.ops replaced wherever a module names it."""
+    """A function of contad replaced wherever a module names it."""
     places = [
         (module.__dict__, name)
         for key, module in list(sys.modules.items())
-        if key.startswith("contad.ops") and module is not None
+        if key.startswith("contad.") and module is not None
         for name, x in list(module.__dict__.items())
         if x is function
     ]
@@ -315,7 +315,7 @@ def _callback(rule: ArrayRule) -> Iterator[None]:
         raise LookupError(f"nothing to mutate: {old!r} occurs {source.count(old)} times in apply_as_callback")
     scope = {**vars(array_callbacks), "MUTATED": rule}
     exec(source.replace(old, new), scope)
-    with attributes(sys.modules["contad.stack"], apply_as_callback=scope["apply_as_callback"]):
+    with _replaced_everywhere(array_callbacks.apply_as_callback, scope["apply_as_callback"]):
         yield
 
 

@@ -14,7 +14,7 @@ from contad.engines import engine_names
 from contad.rule import ScalarRule, rules
 from contad.testing.specimen import numbers_of
 from tests.array_derivatives import directional, split
-from tests.ops.test_array_expect_ad import EXAMPLES, written
+from tests.ops.test_array_expect_ad import EXAMPLES
 
 
 def names(text):
@@ -82,27 +82,14 @@ X = np.array([1.3, -0.7, 2.1, 0.4])
 M = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]])
 H = np.array([0.9, np.nan, -1.6, 2.3])
 WAYS = (*engine_names(), "forward")
-MORE = {  # examples beside those of tests/ops/test_array_expect_ad.py
-    np.fft.fftshift: [(lambda a: np.fft.fftshift(a) * a, X)],
-    np.fft.ifftshift: [(lambda a: np.fft.ifftshift(a) * a, X)],
-    np.astype: [(lambda a: np.astype(a, np.dtype(float)) * a, X)],
-    np.apply_along_axis: [(lambda a: np.apply_along_axis(np.sum, 1, a * a), M)],
-    np.cumulative_sum: [(lambda a: np.cumulative_sum(a * a), X)],
-    np.cumulative_prod: [(lambda a: np.cumulative_prod(a), X)],
-    np.put_along_axis: [written(lambda z, a: np.put_along_axis(z, np.array([[1], [0]]), a[:, 2:], 1), M)],
-    np.linalg.outer: [(lambda a: np.linalg.outer(a, a[:2]), X)],
-    np.linalg.trace: [(lambda a: np.linalg.trace(a[:, :2] * a[:, 1:]), M)],
-    np.shape: [(lambda a: a * np.shape(a)[0], M)],
-    np.ndim: [(lambda a: a * np.ndim(a), M)],
-    np.size: [(lambda a: a * np.size(a), M)],
-    np.nansum: [(lambda a: np.nansum(a * H), X)],
-    np.nanprod: [(lambda a: np.nanprod(a * H), X)],
-    np.nancumsum: [(lambda a: np.nancumsum(a * H), X)],
-    np.nancumprod: [(lambda a: np.nancumprod(a * H), X)],
-    np.nanmean: [(lambda a: np.nanmean(a * H), X)],
-    np.percentile: [(lambda a: np.percentile(a, 30.0) * a[0], X)],
-    np.histogram: [(lambda a: np.histogram(a, [-1.0, 0.5, 3.0])[0] * a[:2], X)],
-}  # fmt: skip
+MORE = {  # examples beside those of tests/ops/test_array_expect_ad.py, because object arrays need not do the same here
+    "np.nansum": [(lambda a: np.nansum(a * H), X)],
+    "np.nanprod": [(lambda a: np.nanprod(a * H), X)],
+    "np.nancumsum": [(lambda a: np.nancumsum(a * H), X)],
+    "np.nancumprod": [(lambda a: np.nancumprod(a * H), X)],
+    "np.nanmean": [(lambda a: np.nanmean(a * H), X)],
+    "np.percentile": [(lambda a: np.percentile(a, 30.0) * a[0], X)],
+}
 CONSTANT = {
     **{f: (f, X) for f in (np.argmax, np.argmin, np.argsort, np.nonzero, np.flatnonzero, np.argwhere, np.any, np.all)},
     **{f: (f, X) for f in (np.isneginf, np.isposinf, np.iscomplex, np.isreal, np.iscomplexobj, np.isrealobj)},
@@ -126,7 +113,12 @@ def examples(row):
     """The example calls for the functions of a row: (f, *arrays)."""
     if row[2] == "constant":
         return [CONSTANT[entry.function] for entry in group(row)]
-    found = [call for entry in group(row) for table in (EXAMPLES, MORE) for call in table.get(entry.function, ())]
+    found = [
+        call
+        for entry in group(row)
+        for calls in (EXAMPLES, MORE)
+        for call in calls.get(exported_name(entry.function), ())
+    ]
     if row[2] == "rule" and not found:
         (rule,) = [rule for rule in array_rules() if f"`{rule.name}`" == row[0]]
         points = [split(point) for point in rule.points]
@@ -155,6 +147,12 @@ def total(f):
     return of_numbers
 
 
+def directions_of(args):
+    """A tangent for every argument, without zeros and of one sign, so that linear functions do not cancel it."""
+    directions = [0.7 + 0.4 * np.cos(1.0 + np.asarray(x)) for x in args]
+    return [d if d.ndim else float(d) for d in directions]
+
+
 def along(f, way, directions):
     """The derivative of f, which returns one number, along directions, as a function of its arguments."""
 
@@ -169,8 +167,7 @@ def along(f, way, directions):
 
 def is_right(f, args, way):
     """Whether f is differentiated in one way, rightly; a constant result must be that of floats."""
-    directions = [np.cos(1.0 + np.asarray(x)) for x in args]
-    directions = [d if d.ndim else float(d) for d in directions]
+    directions = directions_of(args)
     expected = directional(total(f), args, directions)
     try:
         found = along(total(f), way, directions)(*args)
@@ -207,8 +204,7 @@ def test_engines_are_those_that_differentiate(row):
 def test_orders_are_those_that_differentiate(row):
     assert row[6] == ("" if row[2] == "constant" else "every")
     for f, *args in () if row[2] == "constant" else examples(row):
-        directions = [np.sin(2.0 + np.asarray(x)) for x in args]
-        directions = [d if d.ndim else float(d) for d in directions]
+        directions = directions_of(args)
 
         def third(*ways, f=f, directions=directions):
             g = total(f)
@@ -217,7 +213,7 @@ def test_orders_are_those_that_differentiate(row):
             return g
 
         expected = directional(third("matrix", "forward"), args, directions)
-        assert abs(expected) > 1e-3
+        assert abs(expected) > 1e-4
         for ways in (
             ("forward", "forward", "forward"),
             ("matrix", "matrix", "forward"),

@@ -71,7 +71,7 @@ def {name}(a, b):
         elif kind is ndarray and b.dtype is FLOAT:
             x = a._value; y = b
             if x.shape == y.shape and y.flags.c_contiguous:
-                j = s.push_constant(y)
+                j = s.buffers.push_constant(y)
 {record_vc}
     return general(a, b)
 
@@ -92,7 +92,7 @@ def r{name}(b, a):
         elif kind is ndarray and a.dtype is FLOAT:
             x = a; y = b._value
             if x.shape == y.shape and x.flags.c_contiguous:
-                i = s.push_constant(x)
+                i = s.buffers.push_constant(x)
 {record_cv}
     return general(a, b)
 """
@@ -113,19 +113,25 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
     if rule.arity > 2 or ufunc is None:
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
-        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray, "float64": np.float64,
-        "FLOAT": FLOAT, "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
+        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
+        "float64": np.float64,
+        "FLOAT": FLOAT,
+        "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
     fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
     # NumPy wants the output of these by name
     out = "out=" if ufunc in (np.maximum, np.minimum) else ""
-    for name, (active, form, sized, parents, indent) in (_UNARY_RECORDS if rule.arity == 1 else _BINARY_RECORDS).items():
+    for name, (active, form, sized, parents, indent) in (
+        _UNARY_RECORDS if rule.arity == 1 else _BINARY_RECORDS
+    ).items():
         code = operation_code(rule, active)
         assert code is not None
         values = "x" if rule.arity == 1 else "x, y"
         operands = "a" if rule.arity == 1 else "a, b"
-        lines = _RECORD.format(x=sized, values=values, general=operands, out=out, fields=parents, head=-(code + form), cells=CELLS)
+        lines = _RECORD.format(
+            x=sized, values=values, general=operands, out=out, fields=parents, head=-(code + form), cells=CELLS
+        )
         fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
     source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
     filename = f"<contad array_operators: {rule.name}>"
@@ -176,9 +182,9 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
             s.check_usable(rule.name)
         if x.ndim == 1 and y.ndim == 1:
             if a is x or b is y:  # commutative: the variable stands first
-                slot = s.push_shape((s.push_constant(x if a is x else y), x.size))
+                slot = s.buffers.push_shape((s.buffers.push_constant(x if a is x else y), x.size))
                 return s.pushed_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
-            slot = s.push_shape((b._index, x.size))
+            slot = s.buffers.push_shape((b._index, x.size))
             return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
         n = x.shape[0] if y.ndim == 1 else y.shape[1] if x.ndim == 1 else x.shape[0] * y.shape[1]
         first = s.top
@@ -191,8 +197,8 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
         x_cell = -1 if a is x else a._index
         y_cell = -1 if b is y else b._index
         # the cotangent of one factor needs the other
-        x = s.keep(x) if a is x else x
-        y = s.keep(y) if b is y else y
+        x = s.buffers.keep(x) if a is x else x
+        y = s.buffers.keep(y) if b is y else y
         s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
         return s.pushed(PULLBACK, len(s.callbacks) - 1, 0, z)
 
@@ -244,7 +250,7 @@ def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
         return NotImplemented
     s.check_usable(rule.name)
     z = s.slab[s.room(array.size) : s.top + array.size].reshape(array.shape)
-    at = s.push_constant(array)
+    at = s.buffers.push_constant(array)
     if array is a:
         ufunc(array, number._value, out=z)
         return s.pushed(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]

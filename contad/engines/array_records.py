@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from contad.arguments import fail, operand
-from contad.array_base import Array, is_plain, layout_of, numbers_in
+from contad.array_base import Array, is_plain, numbers_in
 from contad.engines.array_var import ArrayVar, affine, is_own
 from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
+from contad.layout import inverse, layout_of
 from contad.number import Number, primal
 from contad.ops import multiply
 from contad.rule import ScalarRule
@@ -34,7 +35,9 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
             values.append(x.astype(np.float64))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
             if x.dtype.kind not in "iubf":
-                fail("an operation", f"argument {k}", "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
+                fail(
+                    "an operation", f"argument {k}", "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError
+                )
             values.append(x.astype(np.float64))
         elif isinstance(x, (int, np.generic)):
             values.append(operand("an operation", f"argument {k}", x))
@@ -45,7 +48,23 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
 
 # ---- scalar rules on arrays ------------------------------------------------------------------------------------------
 def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
-    """Record a scalar rule on arrays, with NumPy's broadcasting."""
+    """Record a scalar rule on arrays, with NumPy's broadcasting and NumPy's memory layout of the result.
+
+    On the layout it depends what later views share, so the operation is one on the arrays transposed to it.
+    """
+    values = [primal(x) for x in args]
+    axes = layout_of([v for v in values if isinstance(v, np.ndarray)])
+    if axes is None:
+        return _in_c_order(stack, rule, args)
+    n = len(axes)
+    turned = [
+        np.transpose(np.reshape(x, (1,) * (n - np.ndim(x)) + np.shape(x)), axes) if np.ndim(v) else x
+        for x, v in zip(args, values, strict=True)
+    ]
+    return _in_c_order(stack, rule, turned).transpose(inverse(axes))
+
+
+def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     operands, values = taken(stack, args)
     if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
         return stack.writable(rule(*values))
@@ -82,7 +101,7 @@ def _by_kernel(
         if k in cells:
             fields.append(cells[k])
         else:
-            fields.append(stack.push_constant(np.asarray(v)))
+            fields.append(stack.buffers.push_constant(np.asarray(v)))
         contiguous = contiguous and np.shape(v) == z.shape
     if contiguous:
         return stack.pushed(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
@@ -99,7 +118,7 @@ def _by_kernel(
 def _pushed_strided(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
     """A record with two axes: outer, inner, then two strides of z, x and y."""
     outer, inner, *steps = axes
-    slot = stack.push_shape(
+    slot = stack.buffers.push_shape(
         (stack.top, outer, inner, *steps[:2], fields[0], *steps[2:4], fields[1], *steps[4:6])
     )
     return stack.pushed(code + STRIDED, slot, 0, z)
@@ -115,9 +134,7 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
     return (0,) * (len(broadcast) - len(shape)) + tuple(reversed(steps))
 
 
-def _by_stored_partials(
-    stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray
-) -> Any:
+def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
     """Partials evaluated now and kept as constants: a record for each active argument, the first with the cells."""
     axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
     if None in axes:
@@ -125,11 +142,11 @@ def _by_stored_partials(
     first = stack.top
     result = None
     for (k, cell, _), found in zip(operands, axes, strict=True):
-        at, p = stack.new_constant(z.shape)
+        at, p = stack.buffers.new_constant(z.shape)
         p[...] = rule.array_partial(k)(z, *values)
         assert found is not None
         outer, inner, *steps = found
-        slot = stack.push_shape((first, outer, inner, *steps[:2], cell, *steps[2:4], at, *steps[4:6]))
+        slot = stack.buffers.push_shape((first, outer, inner, *steps[:2], cell, *steps[2:4], at, *steps[4:6]))
         if result is None:
             result = stack.pushed(LINEAR + STRIDED, slot, 0, z)
         else:
@@ -138,7 +155,7 @@ def _by_stored_partials(
 
 
 def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: Any) -> Any:
-    kept = [stack.keep(v) if isinstance(v, np.ndarray) and not _is_slab(v, k, operands) else v
+    kept = [stack.buffers.keep(v) if isinstance(v, np.ndarray) and not _is_slab(v, k, operands) else v
             for k, v in enumerate(values)]  # fmt: skip
     return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
 
@@ -155,7 +172,8 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
         z = rule(*values, **options)
         return tuple(map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
     compiled = LOOPS.get(rule.name)
-    if compiled is not None and all(is_plain(v) for v in values):
+    in_c_order = all(v.flags.c_contiguous for v in map(primal, args) if isinstance(v, np.ndarray))
+    if compiled is not None and in_c_order and all(is_plain(v) for v in values):
         result = compiled(stack, rule, operands, values, options)
         if result is not None:
             return result
@@ -163,12 +181,11 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     views = [read_only(v) if k in active else v for k, v in enumerate(values)]
     z, saved = rule.evaluate(views, options)
     axes = layout_of([primal(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
-    originals = [primal(x) for x in args]
-    if not all(x.flags.c_contiguous for x in originals if isinstance(x, np.ndarray)) and np.ndim(z) > 1:
-        axes = layout_of([rule(*originals, **options)])  # the operands above are in C order, NumPy's result may not be
+    if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > 1:
+        axes = layout_of([rule(*map(primal, args), **options)])  # the operands above are in C order
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
     kept = [
-        stack.keep(v)
+        stack.buffers.keep(v)
         if k not in active and isinstance(v, np.ndarray) and v.dtype != object and rule.argument_names[k] in needed
         else v
         for k, v in enumerate(views)
@@ -215,7 +232,7 @@ def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None)
         result = affine(stack, kept, cell)
         if axes is None:
             return result, Part(cell, n, v.shape, kept)
-        back = tuple(int(k) for k in np.argsort(axes))
+        back = inverse(axes)
         return result.transpose(back), Part(cell, n, turned.shape, np.transpose(kept, back), back)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
@@ -251,7 +268,7 @@ def _sum(stack: Any, rule: Any, operands: list[Operand], values: list[Any], opti
     found = two_axes(a.shape, tuple(reversed(steps)), _strides(a.shape, a.shape), (0,) * a.ndim)
     if found is None:
         return None
-    coefficient = 0 if rule.name == "sum" else stack.push_constant(np.array(z.size / a.size))
+    coefficient = 0 if rule.name == "sum" else stack.buffers.push_constant(np.array(z.size / a.size))
     return _pushed_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
 
 
@@ -263,7 +280,7 @@ def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], opti
     cells = {k: cell for k, cell, _ in operands}
     code = operation_code(multiply, "".join("v" if k in cells else "c" for k in (0, 1)))
     assert code is not None
-    fields = [cells[k] if k in cells else stack.push_constant(v) for k, v in enumerate(values)]
+    fields = [cells[k] if k in cells else stack.buffers.push_constant(v) for k, v in enumerate(values)]
     return _pushed_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
 
 

@@ -1,4 +1,4 @@
-"""The sweep over records of arrays on numbers of outer levels, by the same rule bodies as the kernels."""
+"""Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
 
 from typing import Any
 
@@ -18,8 +18,10 @@ from contad.engines.sweep import (
     PULLBACK,
     STRIDED,
     SUM,
+    VARIANTS,
 )
 from contad.number import scale
+from contad.stack import Row
 
 
 def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
@@ -46,7 +48,9 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     if code == CALLBACK:
         stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
         return n
-    live = adjoints.live(_cells(z0, z_outer, z_inner, outer, inner) if code not in (PULLBACK, GATHER) else slice(z0, z0 + n))
+    live = adjoints.live(
+        _cells(z0, z_outer, z_inner, outer, inner) if code not in (PULLBACK, GATHER) else slice(z0, z0 + n)
+    )
     if not live.any():
         return n
     if code == PULLBACK:
@@ -90,5 +94,24 @@ def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any
         if step == 0 and cells.shape[axis] > 1:
             cells = cells.take([0], axis)
             c = np.sum(c, axis=axis, keepdims=True)
-            live = live.any(axis=axis, keepdims=True)
+            live = np.any(live, axis=axis, keepdims=True)
     adjoints.add_live(cells, c, live)
+
+
+def array_row(stack: Any, row: int, k: int) -> Row:
+    """One array record as `show_stack` prints it; k is its first cell."""
+    head, x, y = stack.buffers.records[row].tolist()
+    code, form, n = int(-head) % CODES, int(-head) % CELLS // CODES * CODES, int(-head) // CELLS
+    name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
+    name = {SUM: "sum", DOT: "matmul"}.get(form, name)
+    parents: tuple[Any, ...] = ()
+    if code in (PULLBACK, CALLBACK):
+        continuation = stack.callbacks[int(x)]
+        name, parents = getattr(continuation, "name", name), getattr(continuation, "parents", ())
+    elif code in OPERATIONS or code == LINEAR:
+        active = OPERATIONS[code][1] if code in OPERATIONS else "v"
+        if form == STRIDED:
+            x, y = stack.buffers.shapes[[int(x) + 5, int(x) + 8]].tolist()
+        fields = zip((x, y), active, strict=False)
+        parents = tuple(int(field) for field, kind in fields if kind == "v")
+    return Row(k, name, parents, (), stack.buffers.values[k : k + n].copy())

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, View, require_no_inner, same_layout
+from contad.array_base import Array, View, require_no_inner
 from contad.errors import StaleVariableError
+from contad.layout import same_layout
 from contad.number import Number
 from contad.var import Var
 
@@ -125,12 +126,7 @@ class ArrayVar(Array):
         # without making the array of cells: elements, rows and slices of contiguous affine arrays
         index = self._index
         s = self._owner
-        if (
-            index > 0
-            and (self._base is None or self._base._index > 0)
-            and s.ended is None
-            and s.thread == get_ident()
-        ):
+        if index > 0 and (self._base is None or self._base._index > 0) and s.ended is None and s.thread == get_ident():
             shape = self._value.shape
             kind = key.__class__
             if kind is int and shape:
@@ -197,9 +193,7 @@ class ArrayVar(Array):
         s = self._owner
         if self._cells is not None and self._base is None and s.ended is None and s.thread == get_ident():
             kind = key.__class__
-            if kind is int or (
-                kind is tuple and len(key) == 2 and key[0].__class__ is int and key[1].__class__ is int
-            ):
+            if kind is int or (kind is tuple and len(key) == 2 and key[0].__class__ is int and key[1].__class__ is int):
                 if y.__class__ is s.var_class and y._owner is s:
                     value, cell = y._value, y._index
                 else:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from contad.adjoints import Adjoints
+from contad.engines.array_callbacks import apply_as_callback
 from contad.engines.methods import generate
 from contad.number import scale
 from contad.protocols import install
@@ -98,6 +99,9 @@ class ClosureStack(ChainStack):
         chain.__name__ = f"{rule.name}_chain"
         self.push(chain)
         return c
+
+    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        return apply_as_callback(self, rule, args, options)
 
     def _result(self, value: Any) -> Var:
         c = object.__new__(ClosureVar)

@@ -52,7 +52,7 @@ _CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv":
 def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
     rule, active = OPERATIONS.get(code, (None, "vc"))
-    lines = []
+    lines: list[str] = []
     for strides in (*_CASES[active], *(("011",) if rule in (None, multiply) else ())):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
         lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
@@ -118,7 +118,7 @@ def compile_kernel(code: int) -> None:
     """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
     with _lock:
         if not KERNELS[code]:
-            name = "linear" if code == LINEAR else "{0.name}_{1}".format(*OPERATIONS[code])
+            name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
             module = cached_module(f"kernel_{name}", lambda: kernel_source(code), (__file__, *dependencies()))
             _modules.append(module)
             KERNELS[code] = module.kernel.address

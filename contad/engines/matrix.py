@@ -5,45 +5,36 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 """
 
 import bisect
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from contad.adjoints import Adjoints
-from contad.arguments import operand
-from contad.array_base import Array, is_immutable, is_plain, layout_of, numbers_in, require_no_inner, same_layout
+from contad.array_base import Array, is_plain
 from contad.array_protocols import install_arrays
 from contad.engines import array_operators
 from contad.engines.array_records import elementwise, push_pullback
-from contad.engines.array_sweep import sweep_row
-from contad.engines.array_var import FLOAT, ArrayVar, affine, is_own, scalar_parts, scattered
+from contad.engines.array_sweep import array_row, sweep_row
+from contad.engines.array_var import FLOAT, ArrayVar, affine, scattered
+from contad.engines.elements import adopted_parts, moved, parts, taken
 from contad.engines.number_cells import NumberCells
-from contad.engines.stream import Recording, implementation
+from contad.engines.record_methods import implementation
+from contad.engines.stream import Recording
 from contad.engines.sweep import (
     CALLBACK,
     CELLS,
-    CODES,
-    DOT,
-    FORMS,
     GATHER,
     INPUT,
-    LINEAR,
-    OPERATIONS,
-    PULLBACK,
-    STRIDED,
-    SUM,
-    VARIANTS,
 )
-from contad.number import Number, primal
+from contad.layout import inverse, layout_of, same_layout
+from contad.number import primal
 from contad.protocols import install
 from contad.rule import ScalarRule
 from contad.stack import Row
 from contad.var import Var
 
 new = object.__new__
-WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 
 
 class MatrixVar(Var):
@@ -60,7 +51,7 @@ class MatrixVar(Var):
 class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
-    __slots__ = ("capacity", "constants_top", "copies", "mixed_arrays", "outer_arrays", "shapes_packed", "shapes_top", "slab")
+    __slots__ = ("capacity", "mixed_arrays", "outer_arrays", "slab")
     engine = "matrix"
     has_arrays = True
     var_class = MatrixVar
@@ -69,11 +60,8 @@ class MatrixStack(Recording):
         super().__init__(level)
         self.slab = self.buffers.values
         self.capacity = len(self.slab)
-        self.constants_top = 2
-        self.shapes_top = self.shapes_packed = len(FORMS)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
         self.outer_arrays: list[tuple[int, Any]] = []  # by first cell: values that are arrays of outer levels
-        self.copies: dict[int, tuple[np.ndarray, int]] = {}
 
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Any) -> Any:
@@ -104,41 +92,12 @@ class MatrixStack(Recording):
         return z
 
     def parts(self, y: Any) -> tuple[Any, Any]:
-        """(value, cells) of what is assigned: a number, an array, or nested lists of numbers."""
-        if y.__class__ is float:
-            return y, 0
-        require_no_inner(y, self.level)
-        if isinstance(y, Array):
-            return (y._synced()._value, y.cells()) if y._owner is self else (y, 0)  # type: ignore[attr-defined]
-        if isinstance(y, Number):
-            return scalar_parts(y, self)
-        if isinstance(y, (list, tuple)) or (isinstance(y, np.ndarray) and y.dtype == object):
-            return self.adopted_parts(y)
-        a = np.asarray(y)
-        if a.dtype.kind not in "fiub":
-            operand("an assignment", "the value", y)
-        return a, 0
-
-    def adopted_parts(self, y: Any) -> tuple[Any, Any]:
-        """(values, cells) of an object array, or nested lists, of numbers and arrays."""
-        if not isinstance(y, np.ndarray):
-            if any(isinstance(n, Array) for n in numbers_in(y)):
-                return self.parts(np.stack([np.stack(x) if isinstance(x, (list, tuple)) else x for x in y]))
-            y = np.array(y, dtype=object) if numbers_in(y) else np.asarray(y, dtype=float)
-        if y.dtype != object:
-            return y, 0
-        values, cells = np.empty(y.shape, object), np.zeros(y.shape, np.int64)
-        for k in np.ndindex(y.shape):
-            require_no_inner(y[k], self.level)
-            values[k], cells[k] = scalar_parts(y[k], self)
-        if not numbers_in(values):
-            return values.astype(np.float64), cells
-        top = max(numbers_in(values), key=lambda n: n._owner.level)._owner
-        return top.adopted(values), cells
+        """(value, cells) of what is assigned."""
+        return parts(self, y)
 
     def adopted(self, y: Any) -> Any:
         """An object array with numbers of this level as an array variable (a varmat); nothing is recorded."""
-        return scattered(self, *self.adopted_parts(y))
+        return scattered(self, *adopted_parts(self, y))
 
     def constant_result(self, z: Any) -> Any:
         """The result of an operation on arrays of this level that are all constants."""
@@ -217,63 +176,7 @@ class MatrixStack(Recording):
 
     def gather(self, value: Any, cells: np.ndarray) -> ArrayVar:
         """The elements of those cells in fresh ones."""
-        return self.push_array(GATHER, self.push_cells(cells), 0, value)
-
-    def push_shape(self, shape: Sequence[int]) -> int:
-        """Keep integers beside the records; returns where."""
-        at = self.shapes_top
-        self.shapes_top = at + len(shape)
-        self.buffers.shapes_stream.extend(shape)
-        return at
-
-    def push_cells(self, cells: np.ndarray) -> int:
-        """The same for an array of cells."""
-        self._flush_shapes()
-        at = self.shapes_top
-        end = self.shapes_top = self.shapes_packed = at + cells.size
-        self.buffers.grow("shapes", end)
-        self.buffers.shapes[at:end] = cells.reshape(-1)
-        return at
-
-    def _flush_shapes(self) -> None:
-        buffers = self.buffers
-        if buffers.shapes_stream:
-            buffers.grow("shapes", self.shapes_top)
-            buffers.shapes[self.shapes_packed : self.shapes_top] = buffers.shapes_stream
-            buffers.shapes_stream.clear()
-            self.shapes_packed = self.shapes_top
-
-    def keep(self, a: Any) -> np.ndarray:
-        """A copy of a constant array that nobody writes, as pullbacks keep it; an immutable one is kept as it is."""
-        if not a.flags.writeable and is_immutable(a):
-            return a
-        at = self.push_constant(a)
-        kept = self.buffers.constants[at : at + a.size].reshape(a.shape)
-        kept.flags.writeable = False
-        return kept
-
-    def push_constant(self, a: np.ndarray) -> int:
-        """The place of a copy of a constant among those that kernels read; equal contents share it."""
-        n = a.size
-        if n >= WORTH_SHARING:
-            known = self.copies.get(id(a))
-            if known is not None and _has_same_bits(self.buffers.constants[known[1] : known[1] + n], a):
-                return known[1]
-        at = self.constants_top
-        end = self.constants_top = at + n
-        if end > len(self.buffers.constants):
-            self.buffers.grow("constants", end)
-        self.buffers.constants[at:end] = a if a.ndim == 1 else a.reshape(-1)
-        if n >= WORTH_SHARING:
-            self.copies[id(a)] = a, at  # with the array, whose id it stays
-        return at
-
-    def new_constant(self, shape: tuple[int, ...]) -> tuple[int, np.ndarray]:
-        """Room for a constant array: its place and the array."""
-        at = self.constants_top
-        end = self.constants_top = at + math.prod(shape)
-        self.buffers.grow("constants", end)
-        return at, self.buffers.constants[at:end].reshape(shape)
+        return self.push_array(GATHER, self.buffers.push_cells(cells), 0, value)
 
     # ---- operations --------------------------------------------------------------------------------------------------
     def number_and_array(self, rule: ScalarRule, a: Any, b: Any) -> Any:
@@ -282,47 +185,13 @@ class MatrixStack(Recording):
     def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
         if ArrayVar not in rule.methods:
             array_operators.implement(rule)
-        taken = [self._taken(x) for x in args]
-        values = [primal(x) for x in taken]
-        axes = layout_of([v for v in values if isinstance(v, np.ndarray)])
-        if axes is None:
-            return elementwise(self, rule, taken)
-        # NumPy's memory layout, on which it depends what later views share: the operation on the transposed arrays
-        n = len(axes)
-        turned = [np.transpose(np.reshape(x, (1,) * (n - np.ndim(x)) + np.shape(x)), axes) if np.ndim(v) else x
-                  for x, v in zip(taken, values, strict=True)]  # fmt: skip
-        return elementwise(self, rule, turned).transpose(inverse(axes))
+        return elementwise(self, rule, [taken(self, x) for x in args])
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        return push_pullback(self, rule, [self._taken(x) for x in args], options)
-
-    def _taken(self, x: Any) -> Any:
-        """An argument with object arrays that hold variables of this stack as array variables."""
-        if isinstance(x, np.ndarray) and x.dtype == object and any(is_own(n, self) for n in x.flat):
-            return self.adopted(x)
-        return x
+        return push_pullback(self, rule, [taken(self, x) for x in args], options)
 
     def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
-        def part(x: Any, k: int) -> Any:
-            if isinstance(x, (list, tuple)):
-                return type(x)(part(item, k) for item in x)
-            x = self._taken(x)
-            if is_own(x, self):
-                return (x._synced()._value, x.cells() if isinstance(x, Array) else x._index)[k]
-            return x if k == 0 else np.zeros(np.shape(x), np.int64)
-
-        values = move({key: part(x, 0) for key, x in sources.items()})
-        cells = move({key: part(x, 1) for key, x in sources.items()})
-        return self._wrapped(values, cells)
-
-    def _wrapped(self, values: Any, cells: Any) -> Any:
-        if isinstance(values, (list, tuple)):
-            return type(values)(self._wrapped(v, c) for v, c in zip(values, cells, strict=True))
-        if not isinstance(values, (np.ndarray, Array)):
-            return self.element(values, int(cells))
-        if isinstance(values, np.ndarray):
-            values = np.array(values)
-        return scattered(self, values, same_layout(np.array(cells), values))
+        return moved(self, move, sources)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def is_mixed(self) -> bool:
@@ -370,38 +239,11 @@ class MatrixStack(Recording):
         return super().cotangent(x)
 
     def _array_row(self, row: int, k: int) -> Row:
-        head, x, y = self.buffers.records[row].tolist()
-        code, form, n = int(-head) % CODES, int(-head) % CELLS // CODES * CODES, int(-head) // CELLS
-        name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
-        name = {SUM: "sum", DOT: "matmul"}.get(form, name)
-        parents: tuple[Any, ...] = ()
-        if code in (PULLBACK, CALLBACK):
-            continuation = self.callbacks[int(x)]
-            name, parents = getattr(continuation, "name", name), getattr(continuation, "parents", ())
-        elif code in OPERATIONS or code == LINEAR:
-            active = OPERATIONS[code][1] if code in OPERATIONS else "v"
-            if form == STRIDED:
-                x, y = self.buffers.shapes[[int(x) + 5, int(x) + 8]].tolist()
-            fields = zip((x, y), active, strict=False)
-            parents = tuple(int(field) for field, kind in fields if kind == "v")
-        return Row(k, name, parents, (), self.buffers.values[k : k + n].copy())
+        return array_row(self, row, k)
 
     def release(self) -> None:
         super().release()
-        self.copies.clear()
         self.outer_arrays.clear()
-
-
-def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
-    """The permutation that undoes one."""
-    return tuple(int(k) for k in np.argsort(axes))
-
-
-def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two arrays are the same, nan and the signs of zeros included."""
-    if a.size != b.size or b.dtype != np.float64 or not b.flags.c_contiguous:
-        return False
-    return bool((a.view(np.int64) == b.reshape(-1).view(np.int64)).all())
 
 
 install(MatrixVar, MatrixVar.implement)

@@ -73,7 +73,9 @@ class Pullback(Continuation):
             name = self.rule.argument_names[k]
             c = self.rule.pull(name, z, z_bar, self.values, self.options, self.saved)
             if np.shape(c) != shape:
-                fail(f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c))
+                fail(
+                    f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
+                )
             accumulate(adj, cell, shape, c)
 
 

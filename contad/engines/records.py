@@ -3,10 +3,12 @@
 It works on scalars: an array is an object array of scalar variables, and an array rule one continuation of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from contad.engines.stream import Recording, implementation
+from contad.engines.array_callbacks import apply_as_callback
+from contad.engines.record_methods import implementation
+from contad.engines.stream import Recording
 from contad.protocols import install
 from contad.rule import ScalarRule
 from contad.var import Var
@@ -29,6 +31,9 @@ class RecordStack(Recording):
     __slots__ = ()
     engine = "records"
     var_class = RecordVar
+
+    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        return apply_as_callback(self, rule, args, options)
 
 
 install(RecordVar, RecordVar.implement)

@@ -5,15 +5,19 @@ never move in ordinary recordings; beyond it they grow by doubling. A cell's val
 old buffer stays right.
 """
 
+import math
 import mmap
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from contad.engines.sweep import FORMS
+from contad.layout import is_immutable
 
 ROWS = 4096
+WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
 
 
@@ -34,18 +38,31 @@ def reserved(size: int = RESERVED) -> np.ndarray:
 class Buffers:
     """The storage of one recording, reused from one gradient to the next."""
 
-    __slots__ = ("adjoints", "constants", "records", "shapes", "shapes_stream", "staging", "stream", "values")
+    __slots__ = (
+        "adjoints", "constants", "constants_top", "copies", "records", "shapes", "shapes_packed", "shapes_stream",
+        "shapes_top", "staging", "stream", "values",
+    )  # fmt: skip
 
     def __init__(self) -> None:
-        self.stream: list[Any] = []
-        self.shapes_stream: list[int] = []
+        self.stream: list[Any] = []  # records not packed yet
         self.staging: Any = np.empty((ROWS, 4))
         self.records = np.zeros((ROWS, 3))
         self.values = reserved()
         self.adjoints = reserved()
         self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
-        self.shapes = np.zeros(ROWS, np.int64)
+        self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
+        self.shapes = np.zeros(ROWS, np.int64)  # what records of arrays need beside their fields
         self.shapes[: len(FORMS)] = FORMS
+        self.shapes_stream: list[int] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Make ready for the next recording."""
+        self.stream.clear()
+        self.shapes_stream.clear()
+        self.copies.clear()
+        self.constants_top = 2
+        self.shapes_top = self.shapes_packed = len(FORMS)
 
     def grow(self, name: str, n: int) -> None:
         """Make the buffer of that name hold n entries, doubling it."""
@@ -62,3 +79,68 @@ class Buffers:
         adjoints = self.adjoints[:n]
         adjoints[:] = 0.0
         return adjoints
+
+    # ---- beside the records: shapes and cells ------------------------------------------------------------------------
+    def push_shape(self, shape: Sequence[int]) -> int:
+        """Keep integers; returns where."""
+        at = self.shapes_top
+        self.shapes_top = at + len(shape)
+        self.shapes_stream.extend(shape)
+        return at
+
+    def push_cells(self, cells: np.ndarray) -> int:
+        """Keep an array of cells; returns where."""
+        self.pack_shapes()
+        at = self.shapes_top
+        end = self.shapes_top = self.shapes_packed = at + cells.size
+        self.grow("shapes", end)
+        self.shapes[at:end] = cells.reshape(-1)
+        return at
+
+    def pack_shapes(self) -> None:
+        """Move the integers kept so far into their array."""
+        if self.shapes_stream:
+            self.grow("shapes", self.shapes_top)
+            self.shapes[self.shapes_packed : self.shapes_top] = self.shapes_stream
+            self.shapes_stream.clear()
+            self.shapes_packed = self.shapes_top
+
+    # ---- beside the records: constants -------------------------------------------------------------------------------
+    def keep(self, a: np.ndarray) -> np.ndarray:
+        """A copy of a constant array that nobody writes, as pullbacks keep it; an immutable one is kept as it is."""
+        if not a.flags.writeable and is_immutable(a):
+            return a
+        at = self.push_constant(a)
+        kept = self.constants[at : at + a.size].reshape(a.shape)
+        kept.flags.writeable = False
+        return kept
+
+    def push_constant(self, a: np.ndarray) -> int:
+        """The place of a copy of a constant among those that kernels read; equal contents share it."""
+        n = a.size
+        if n >= WORTH_SHARING:
+            known = self.copies.get(id(a))
+            if known is not None and _has_same_bits(self.constants[known[1] : known[1] + n], a):
+                return known[1]
+        at = self.constants_top
+        end = self.constants_top = at + n
+        if end > len(self.constants):
+            self.grow("constants", end)
+        self.constants[at:end] = a if a.ndim == 1 else a.reshape(-1)
+        if n >= WORTH_SHARING:
+            self.copies[id(a)] = a, at  # with the array, whose id it stays
+        return at
+
+    def new_constant(self, shape: tuple[int, ...]) -> tuple[int, np.ndarray]:
+        """Room for a constant array: its place and the array."""
+        at = self.constants_top
+        end = self.constants_top = at + math.prod(shape)
+        self.grow("constants", end)
+        return at, self.constants[at:end].reshape(shape)
+
+
+def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one size are the same, nan and the signs of zeros included."""
+    if a.size != b.size or b.dtype != np.float64 or not b.flags.c_contiguous:
+        return False
+    return bool((a.view(np.int64) == b.reshape(-1).view(np.int64)).all())

@@ -18,7 +18,6 @@ import numpy as np
 from contad.adjoints import Adjoints
 from contad.array_base import is_plain
 from contad.engines.kernels import KERNELS, compile_kernel
-from contad.engines.methods import generate
 from contad.engines.storage import Buffers
 from contad.engines.sweep import (
     CALLBACK,
@@ -39,50 +38,6 @@ from contad.stack import THREAD, ChainStack, Row
 from contad.var import Var
 
 CHUNK = 4096  # cells recorded as Python numbers before they are packed; longer runs pay for keeping them alive
-
-_RECORD = """\
-c = Var(); c._value = z; c._owner = s
-push = s.push
-c._index = k = s.top; s.top = k + 1
-push(({code:.1f}, {x}, {y}, z))
-if k >= s.limit: s.flush()"""
-
-
-_STORED = """\
-c = Var(); c._value = z; c._owner = s
-push = s.push
-c._index = k = s.top{more}; s.top = k + 1
-push(({fields}))
-if k >= s.limit: s.flush()"""
-
-
-def implementation(cls: type[Var], rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-    """Generated methods of a variable class that pushes records; the general way beyond two arguments."""
-    if rule.arity > 2:
-        return lambda *args: rule.general(args), None
-    compiled = operation_code(rule, "v" * rule.arity) is not None
-    return generate(cls, rule, _record if compiled else _record_partials)
-
-
-def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-    x = "a._index" if active[0] == "v" else "x"
-    y = "0" if rule.arity == 1 else "b._index" if active[1] == "v" else "y"
-    return _RECORD.format(code=operation_code(rule, active), x=x, y=y), {}
-
-
-def _record_partials(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-    """Store the partials: one record per active argument, the last one the result's."""
-    values = "z, x" if rule.arity == 1 else "z, x, y"
-    names: dict[str, Any] = {}
-    partials: list[str] = []
-    fields: list[str] = []
-    for k, kind in enumerate(active):
-        if kind == "v":
-            names[f"p{k}"] = rule.partial(k)
-            partials.append(f"{'pq'[k]} = p{k}({values})")
-            fields.append(f"{JOIN if fields else LINEAR:.1f}, {'ab'[k]}._index, {'pq'[k]}, z")
-    record = _STORED.format(fields=", ".join(fields), more=" + 1" if len(fields) > 1 else "")
-    return "\n".join([*partials, record]), names
 
 
 class Recording(ChainStack):
@@ -160,7 +115,7 @@ class Recording(ChainStack):
         if n == 0 and self.packed == self.top:
             return
         buffers = self.buffers
-        self._flush_shapes()
+        buffers.pack_shapes()
         lo, hi = self.rows_packed, self.rows_packed + n
         if hi > len(buffers.records):
             buffers.grow("records", hi)
@@ -179,9 +134,6 @@ class Recording(ChainStack):
         self.rows_packed = hi
         self.packed = self.top
         self.limit = self.top + CHUNK - 1
-
-    def _flush_shapes(self) -> None:
-        """Pack what array records say of their shapes."""
 
     def _set_aside(self, stream: list[Any], row: int) -> list[Any]:
         """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
@@ -332,8 +284,7 @@ class Recording(ChainStack):
         raise NotImplementedError
 
     def release(self) -> None:
-        self.buffers.stream.clear()
-        self.buffers.shapes_stream.clear()
+        self.buffers.clear()
         self.callbacks.clear()
         self.outer.clear()
         self.outer_values.clear()

@@ -57,16 +57,6 @@ def imag(val: Any) -> Any:
 
 
 # ---- histograms ------------------------------------------------------------------------------------------------------
-@implements(np.bincount)
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """Counts of integers; weights must be constants."""
-    if weights is not None:
-        raise UnsupportedError(
-            "np.bincount: weights= is not supported on variables; assign sums: z[k] = np.sum(weights[x == k])"
-        )
-    return np.bincount(primal(x), None, minlength)
-
-
 @implements(np.histogram)
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Counts in given bins. The bins must be constants: edges that are found from the elements depend on them."""

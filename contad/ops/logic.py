@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from contad.array_base import as_objects
+from contad.containers import CONTAINERS, map_containers
 from contad.number import Number, map_numbers, primal
-from contad.rule import CONTAINERS, map_containers
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -33,7 +33,7 @@ select.name = "select"  # type: ignore[attr-defined]
 def _select(condition: Any, x: Any, y: Any) -> Any:
     args = (condition, x, y)
     if any(isinstance(a, CONTAINERS) for a in args):
-        return map_containers(select, args)  # type: ignore[arg-type]
+        return map_containers(select, args)
     if any(isinstance(a, np.ndarray) for a in args):
         return np.where(*(as_objects(a) if isinstance(a, Number) else a for a in args))
     return x if condition else y

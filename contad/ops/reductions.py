@@ -83,7 +83,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             w = _placed(w, np.shape(a), axis)
         w = w + np.zeros(np.shape(a))
         total = np.sum(w, axis=axis, keepdims=keepdims)
-        if (plain(total) == 0.0).any():
+        if np.any(plain(total) == 0.0):
             raise ZeroDivisionError("np.average: weights must not sum to zero, got a sum of 0.0")
         z = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (z, total) if returned else z

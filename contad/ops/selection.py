@@ -12,6 +12,7 @@ import numpy as np
 from contad.array_base import Array
 from contad.array_functions import implements, refuse, refuse_out
 from contad.errors import UnsupportedError
+from contad.layout import inverse, layout_of
 from contad.number import Carrier, map_numbers, primal
 from contad.ops.shape import refuse_given
 
@@ -32,6 +33,15 @@ def number_or_array(z: Any) -> Any:
     return z[()] if z.ndim == 0 else z
 
 
+def laid_out(z: Any, a: Any, function: Callable[[Any], Any]) -> Any:
+    """z in the memory layout that NumPy gives to function(a), on which it depends what later views of it share."""
+    p = primal(a)
+    if not isinstance(p, np.ndarray) or p.flags.c_contiguous or z.ndim < 2:
+        return z
+    axes = layout_of([function(p)])
+    return z if axes is None else z.transpose(axes).copy().transpose(inverse(axes))
+
+
 # ---- extremes --------------------------------------------------------------------------------------------------------
 def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
     """Declare a reduction that picks one element of each row: the one at the position `argument(primals)`."""
@@ -49,7 +59,8 @@ def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
         if rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
         z = np.take_along_axis(rows, positions[..., None], -1)
-        return number_or_array(z.reshape(reduced) if keepdims is True else z[..., 0])
+        z = z.reshape(reduced) if keepdims is True else z[..., 0]
+        return number_or_array(laid_out(z, a, lambda p: function(p, axis, keepdims=keepdims is True)))
 
     implements(*functions)(implementation)
 
@@ -113,7 +124,8 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     refuse_given(np.sort, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return np.take_along_axis(a, np.argsort(primal(a), axis, kind="stable"), axis)
+    z = np.take_along_axis(a, np.argsort(primal(a), axis, kind="stable"), axis)
+    return laid_out(z, a, lambda p: np.sort(p, axis))
 
 
 @implements(np.partition)
@@ -122,7 +134,8 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
     refuse_given(np.partition, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
+    z = np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
+    return laid_out(z, a, lambda p: np.partition(p, kth, axis))
 
 
 def interpolated(function: Any, a: Any, virtual: Callable[[int], np.ndarray], axis: Any, keepdims: bool) -> Any:

@@ -6,13 +6,14 @@ object array of scalars stands for each array. The engines `closures` and `recor
 
 import dis
 import os
+import pathlib
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-import contad
+from contad import array_base
 from contad.array_base import Array, as_objects
 from contad.engines.forward import forward_level
 from contad.errors import LostDerivativeError
@@ -22,7 +23,7 @@ from contad.trees import flatten, real_leaf
 
 ON_OBJECTS = " on object arrays"
 ARRAYS = ("matrix", FORWARD)  # what has array variables, and takes object arrays apart from them
-_PACKAGES = tuple(f"{os.path.dirname(str(module.__file__))}{os.sep}" for module in (contad, np))
+_OWN, _NUMPY = (str(pathlib.Path(file).parent) + os.sep for file in (array_base.__file__, np.__file__))
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -175,6 +176,6 @@ def is_of_numpy(error: Exception, *kinds: type[Exception]) -> bool:
     if last is None or not isinstance(error, kinds):
         return False
     code = last.tb_frame.f_code
-    if code.co_filename.startswith(_PACKAGES):
-        return code.co_filename.startswith(_PACKAGES[1])
+    if code.co_filename.startswith((_OWN, _NUMPY)):
+        return code.co_filename.startswith(_NUMPY)
     return isinstance(error, TypeError) and dis.opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS"

@@ -24,7 +24,10 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
     results: list[list[Var]] = []
 
     def array_chain(adj: Adjoints) -> None:
-        bars = [_array([adj[v] for v in variables], np.shape(part)) for variables, part in zip(results, _parts(z))]
+        bars = [
+            _array([adj[v] for v in variables], np.shape(part))
+            for variables, part in zip(results, _parts(z), strict=True)
+        ]
         if all(isinstance(b, (float, np.ndarray)) and not np.any(primal(b)) for b in bars):
             return
         z_bar = tuple(bars) if isinstance(z, tuple) else bars[0]
@@ -35,8 +38,7 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
                     adj.add(v, d)
 
     stack.push_callback(array_chain, 0.0)
-    for part in _parts(z):
-        results.append([stack.variable(v) for v in as_objects(part).flat])
+    results += [[stack.variable(v) for v in as_objects(part).flat] for part in _parts(z)]
     shaped = [_shaped(variables, np.shape(part)) for variables, part in zip(results, _parts(z), strict=True)]
     return tuple(shaped) if isinstance(z, tuple) else shaped[0]
 
@@ -46,7 +48,9 @@ def _parts(z: Any) -> tuple[Any, ...]:
 
 
 def _values(variables: np.ndarray, stack: Any) -> Any:
-    return _array([v._value if isinstance(v, Var) and v._owner is stack else v for v in variables.flat], variables.shape)
+    return _array(
+        [v._value if isinstance(v, Var) and v._owner is stack else v for v in variables.flat], variables.shape
+    )
 
 
 def _array(numbers: list[Any], shape: tuple[int, ...]) -> Any:

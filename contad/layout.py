@@ -1,0 +1,39 @@
+"""The memory layout of plain arrays: on it depends what NumPy's views share."""
+
+from typing import Any
+
+import numpy as np
+
+
+def same_layout(a: Any, like: Any) -> Any:
+    """a with the memory layout of `like`, so that NumPy gives views of both or copies of both."""
+    if not isinstance(a, np.ndarray) or not isinstance(like, np.ndarray) or a.strides == like.strides:
+        return a
+    out = np.empty_like(like, dtype=a.dtype)
+    out[...] = a
+    return out
+
+
+def layout_of(arrays: list[np.ndarray]) -> tuple[int, ...] | None:
+    """The axes, slowest first, of the memory that NumPy gives to a result of these arrays; None for C order."""
+    if all(a.flags.c_contiguous for a in arrays):
+        return None
+    operands: Any = [*arrays, None]
+    flags: Any = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
+    dtypes: Any = [None] * len(arrays) + [np.float64]
+    out = np.nditer(operands, ["zerosize_ok"], flags, dtypes, order="K").operands[-1]
+    axes = tuple(sorted(range(out.ndim), key=lambda k: -out.strides[k]))
+    return None if axes == tuple(range(out.ndim)) or out.flags.c_contiguous else axes
+
+
+def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes one."""
+    return tuple(int(k) for k in np.argsort(axes))
+
+
+def is_immutable(a: np.ndarray) -> bool:
+    """Whether nobody can write to an array, because its memory is a bytes object (as of `contad.constant`)."""
+    base: Any = a
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, bytes)
