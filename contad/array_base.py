@@ -176,8 +176,8 @@ class Array(Carrier):
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise LostDerivativeError(
             f"np.asarray: an {self.kind} cannot become an array of floats, because its derivative would be lost; use "
-            "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, "
-            "contad.value_of(x) for a constant"
+            "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, a @ x for "
+            "a.dot(x), contad.logsumexp and softmax for SciPy's, contad.value_of(x) for a constant"
         )
 
     def __float__(self) -> float:

@@ -52,8 +52,8 @@ class Number(Carrier):
     def __float__(self) -> float:
         raise LostDerivativeError(
             f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use "
-            "contad.exp or np.exp for math.exp (and so on), a list or dtype=object for an array of floats, "
-            "contad.value_of(v) for a constant"
+            "contad.exp or np.exp for math.exp (and so on), contad.zeros for np.zeros where variables are assigned, "
+            "contad.array for np.array, contad.value_of(v) for a constant"
         )
 
     def __complex__(self) -> complex:

@@ -285,7 +285,7 @@ def scalar_rule(
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """NumPy evaluates np.exp over an object array as `element.exp()`; a `__getattr__` would slow down all attributes."""
+    """NumPy evaluates np.exp over an object array as `element.exp()`; a `__getattr__` would slow down everything."""
 
     def method(self: Number, *args: Any) -> Any:
         return _rules[name](self, *args)

@@ -245,6 +245,17 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return np.where(np.isfinite(p), x, np.nan_to_num(p, nan=nan, posinf=posinf, neginf=neginf))
 
 
+@implements(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0.0) -> Any:
+    """The element of the first choice whose condition holds there, else of the default."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"np.select: expected as many choices as conditions, {len(condlist)}, got {len(choicelist)}")
+    z = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        z = np.where(map_numbers(primal, condition), choice, z)
+    return z
+
+
 @implements(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     """Functions, or constants, of the elements where conditions hold; of two conditions the later one counts."""

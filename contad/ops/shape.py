@@ -52,7 +52,6 @@ moves(np.extract, "arr", parameters="condition arr")
 moves(np.choose, "choices", parameters="a choices out mode")
 moves(np.append, "arr", "values", parameters="arr values axis")
 moves(np.where, 1, 2)
-moves(np.select, "choicelist", "default", parameters="condlist choicelist default")
 
 
 # ---- options that variables do not have ------------------------------------------------------------------------------
