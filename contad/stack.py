@@ -182,8 +182,8 @@ class opened:
         if not THREAD.open:
             stack()  # the base stack stays below
         s = self._stack = self._cls()
-        THREAD.open.append(s)
-        return s
+        # one step: an interrupt between the two would leave the level open
+        return THREAD.open.append(s) or s  # type: ignore[func-returns-value]
 
     def __exit__(self, *exception: Any) -> None:
         s = self._stack

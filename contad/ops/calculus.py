@@ -72,9 +72,11 @@ def _along(f, spacing, axis, edge_order):
     if uniform:
         inner = (cut(f, axis, 2) - cut(f, axis, 0, -2)) / (2.0 * h[0])
     else:
+        # from the elements, as NumPy: of the two slopes at an infinite element one would be inf, one -inf
         left, right = h[:-1], h[1:]
-        inner = _times(cut(slopes, axis, 0, -1), right / (left + right), axis)
-        inner = inner + _times(cut(slopes, axis, 1), left / (left + right), axis)
+        inner = _times(cut(f, axis, 0, -2), -right / (left * (left + right)), axis)
+        inner = inner + _times(cut(f, axis, 1, -1), (right - left) / (left * right), axis)
+        inner = inner + _times(cut(f, axis, 2), left / (right * (left + right)), axis)
     if edge_order == 2:
         bend = _spaced(cut(slopes, axis, 1) - cut(slopes, axis, 0, -1), h[:-1] + h[1:], axis)
         first = first - cut(bend, axis, 0, 1) * h[0]

@@ -52,7 +52,7 @@ def einsum_cotangent(z_bar, p, subscripts, k):
     pair = terms.split(",")
     over = f"{result},{pair[1 - k]}->{pair[k]}"
     found = einsum_pair(as_array(z_bar), p, subscripts=over, optimize=True)
-    if all_finite(found) or np.isfinite(plain(p)).all() or (plain(z_bar) != 0.0).all():
+    if all_finite(found) or np.isfinite(plain(p)).all() or np.all(plain(z_bar) != 0.0):
         return found
     labels = pair[k] + "".join(label for label in result + pair[1 - k] if label not in pair[k])
     labels = "".join(dict.fromkeys(labels))

@@ -4,6 +4,7 @@ import numpy as np
 
 from contad.array_rule import array_rule
 from contad.ops.cotangents import all_finite, plain, scaled, spread
+from contad.ops.exponential import exp
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1, "keepdims": True})]
@@ -75,7 +76,7 @@ def shares(z, a, b, axis):
     finite = np.where(endless, np.where(v == top, 0.0, -np.inf), a) if endless.any() else a
     if b is None:
         return softmax(finite, axis=axis)
-    terms = w * np.exp(np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top)))
+    terms = w * exp(np.where(w == 0.0, -np.inf, finite - np.where(np.isinf(top), 0.0, top)))
     return terms / np.sum(terms, axis=axis, keepdims=True)
 
 

@@ -157,6 +157,7 @@ def interpolated(function: Any, a: Any, virtual: Callable[[int], np.ndarray], ax
         y = np.take_along_axis(rows, high, -1)
         d = y - x
         z = np.where(t < 0.5, x + d * t, y - d * (1.0 - t))  # from the nearer end, as NumPy does
+        z = np.where(np.isinf(primal(x)) & (primal(x) == primal(y)), x, z)
     shape = reduced if keepdims else rows.shape[:-1]
     return number_or_array(np.moveaxis(z, -1, 0).reshape(position.shape + shape))
 
