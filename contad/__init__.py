@@ -26,7 +26,7 @@ from contad.errors import (
     UnsupportedError,
 )
 from contad.explain import show_stack
-from contad.functional import derivative, engine_name, grad, jacobian, jvp, value_and_grad, vjp
+from contad.functional import derivative, elementwise_grad, engine_name, grad, jacobian, jvp, value_and_grad, vjp
 from contad.number import primal
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rule import scalar_rule
@@ -60,6 +60,7 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "array_rule",
     "constant",
     "derivative",
+    "elementwise_grad",
     "empty",
     "engine_name",
     "full",

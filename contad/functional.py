@@ -9,13 +9,15 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
+import numpy as np
+
 from contad import check
 from contad.activation import activate, block, pull, seeds
 from contad.calls import name_of, positional, positions, require_number, runnable, split_aux
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
 from contad.stack import opened
-from contad.trees import flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output
+from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output
 
 Function = Callable[..., Any]
 
@@ -98,6 +100,27 @@ def value_and_grad(
     return _memoised(f, True, argnums, has_aux, engine)
 
 
+def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None) -> Function:
+    """The derivative of every element of f(x) with respect to the same element of x, for an f that works by elements.
+
+    It is the gradient of the sum of the elements of f(x), and that is the elementwise derivative only where no element
+    of the result depends on another element of x.
+
+    Cost:    one evaluation of f on variables and one sweep.
+
+    >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
+    array([ 1., -1.])
+    """
+    check.callable_("elementwise_grad", "f", f)
+    run = runnable(f)
+
+    @functools.wraps(f, updated=())
+    def total(*args: Any, **kwargs: Any) -> Any:
+        return np.sum(run(*args, **kwargs))
+
+    return grad(total, argnum, engine=engine)
+
+
 def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = None) -> tuple[Any, ...]:
     """The value of f at primals, and its pullback: cotangent of the result -> tuple of cotangents of the primals.
 
@@ -165,11 +188,19 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     return jacobian_of_f
 
 
-def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False) -> tuple[Any, ...]:
+def jvp(
+    f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False, several: bool = False
+) -> tuple[Any, ...]:
     """The value of f at primals, and its directional derivative along tangents: z_dot = J x_dot, by forward mode.
+
+    With `several` every tangent has a leading axis, one entry for each direction, and so has z_dot; the value is
+    computed once for all of them.
 
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
     (6.0, 4.0)
+    >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.eye(2),), several=True)[1]
+    array([[2., 0.],
+           [0., 4.]])
     """
     check.callable_("jvp", "f", f)
     what = f"jvp: {name_of(f)}"
@@ -180,27 +211,36 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux
         or len(primals) != len(tangents)
     ):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
-    with forward_level() as level:
+    pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
+    lead: tuple[int, ...] = ()
+    if several:
+        lead = next((getattr(x_dot, "shape", ())[:1] for tree in pairs for _, x_dot in tree.leaves), ())
+        if not lead:
+            raise TypeError(f"{what}: with several=True every tangent must be an array with a leading axis")
+    with forward_level(lead[0] if lead else None) as level:
         active = []
-        for primal, tangent in zip(primals, tangents, strict=True):
-            x, x_dot = flatten(primal), flatten(tangent)
-            if x.spec != x_dot.spec:
-                raise TypeError(
-                    f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}"
-                )
+        for tree in pairs:
             leaves = []
-            for leaf, leaf_dot in zip(x.leaves, x_dot.leaves, strict=True):
-                if getattr(leaf, "shape", ()) != getattr(leaf_dot, "shape", ()):
-                    raise TypeError(f"{what}: a tangent must have its primal's shape, {getattr(leaf, 'shape', ())}")
+            for leaf, leaf_dot in tree.leaves:
+                shape = lead + getattr(leaf, "shape", ())
+                if getattr(leaf_dot, "shape", ()) != shape:
+                    raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}")
                 leaves.append(level.activated(real_leaf(leaf, what), plain_leaf(what, "a tangent", leaf_dot)))
-            active.append(x.unflatten(leaves))
+            active.append(tree.unflatten(leaves))
         y, aux = split_aux(f(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, level)
         value = result.unflatten([lowered(leaf, level) for leaf in leaves])
-
         z_dot = result.unflatten([level.tangent_of(leaf) for leaf in leaves])
         return (value, z_dot, lowered(aux, level)) if has_aux else (value, z_dot)
+
+
+def _tangent_pairs(primal: Any, tangent: Any, what: str) -> Tree:
+    """The leaves of a primal with those of its tangent."""
+    x, x_dot = flatten(primal), flatten(tangent)
+    if x.spec != x_dot.spec:
+        raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
+    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec)
 
 
 def derivative(f: Function, argnum: int = 0) -> Function:

@@ -55,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME,NAME",
         help="the parameters to differentiate; may be repeated",
     )
-    p.add_argument("--engine", metavar="NAME", help="closures or records")
+    p.add_argument("--engine", metavar="NAME", help="matrix (the default), records or closures")
     p.add_argument("--json", action="store_true", help="print one JSON object")
     p.add_argument("--check", action="store_true", help="exit 1 if gradient and differences disagree")
     p.add_argument("--tolerance", type=float, default=1e-6, metavar="T", help="largest relative disagreement, 1e-6")

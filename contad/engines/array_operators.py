@@ -242,17 +242,15 @@ def install_products() -> None:
 def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
     """A core operation of a scalar variable of s and a plain array; NotImplemented where it takes the general way."""
     array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
-    ufunc = rule.ufuncs[0] if rule.core and rule.ufuncs else None
-    if (
-        ufunc is None or number.__class__ is not s.var_class or number._owner is not s or array.dtype is not FLOAT
-        or not array.flags.c_contiguous or not array.size or not array.ndim or number._value.__class__ is not float
-    ):  # fmt: skip
+    own = number.__class__ is s.var_class and number._owner is s and number._value.__class__ is float
+    fits = array.dtype is FLOAT and array.flags.c_contiguous and array.size and array.ndim
+    if not (rule.core and rule.ufuncs and own and fits):
         return NotImplemented
     s.check_usable(rule.name)
     z = s.slab[s.room(array.size) : s.top + array.size].reshape(array.shape)
     at = s.buffers.push_constant(array)
     if array is a:
-        ufunc(array, number._value, out=z)
+        rule.array_value(array, number._value, out=z)
         return s.pushed(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]
-    ufunc(number._value, array, out=z)
+    rule.array_value(number._value, array, out=z)
     return s.pushed(operation_code(rule, "vc") + X_CELL, number._index, at, z)  # type: ignore[operator]

@@ -67,7 +67,7 @@ def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
 def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     operands, values = taken(stack, args)
     if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
-        return stack.writable(rule(*values))
+        return stack.constant_result(rule(*values))
     if not all(is_plain(v) for v in values):
         return _by_pullback(stack, rule, operands, values, rule(*values))
     shape = np.broadcast_shapes(*(np.shape(v) for v in values))

@@ -4,6 +4,8 @@ A kernel runs over two nested axes with a stride per operand: contiguous arrays,
 are all cases of it; so are sums (the result has stride 0) and dot products (a multiplication whose result has).
 """
 
+import functools
+import math
 import re
 import threading
 from collections.abc import Sequence
@@ -20,13 +22,54 @@ KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not comp
 _lock = threading.Lock()
 _modules: list[Any] = []  # a C function lives as long as its module
 
+# e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts
+_PARTS = {
+    "log2_e": repr(1.0 / math.log(2.0)),
+    "ln2_high": "6.93147180369123816490e-01", "ln2_low": "1.90821492927058770002e-10",
+    "magic": repr(1.5 * 2.0**52),
+    "taylor": functools.reduce(lambda p, n: f"{1.0 / math.factorial(n)!r} + r * ({p})", range(12, -1, -1),
+                               repr(1.0 / math.factorial(13))),
+}  # fmt: skip
+
+_EXPONENTIAL = '''
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+
+@intrinsic
+def of_bits(typingctx, bits):
+    """The float64 with these bits."""
+    return types.float64(types.int64), lambda context, builder, _, args: builder.bitcast(args[0], ir.DoubleType())
+
+
+@intrinsic
+def bits_of(typingctx, x):
+    """The bits of a float64."""
+    return types.int64(types.float64), lambda context, builder, _, args: builder.bitcast(args[0], ir.IntType(64))
+
+
+@njit(inline="always")
+def exponential(x):
+    """e^x without branches and calls, which a loop over arrays can be vectorised with."""
+    y = -750.0 if x < -750.0 else 710.0 if x > 710.0 else x
+    t = {log2_e} * y + {magic}  # to the nearest integer, which its last bits hold
+    k = t - {magic}
+    r = (y - k * {ln2_high}) - k * {ln2_low}
+    p = {taylor}
+    half = bits_of(0.5 * k + {magic}) - bits_of({magic})  # in two steps, for results that are subnormal
+    rest = bits_of(t) - bits_of({magic}) - half
+    z = p * of_bits((half + 1023) << 52) * of_bits((rest + 1023) << 52)
+    return math.inf if x > 709.79 else z
+'''
+
 _SOURCE = '''\
 """The adjoint of {name} on arrays; generated from its rule, do not edit."""
 
 import math
 
 from numba import carray, cfunc
-
+{exponential}
 ENDLESS = 1 << 60
 
 
@@ -58,7 +101,9 @@ def kernel_source(code: int) -> str:
         lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
     lines += ["else:", *_indented(_loops(rule, active, ""))]
     name = f"{rule.name} ({active})" if rule else "a linear operation"
-    return _SOURCE.format(name=name, cases="\n".join(_indented(lines, 2)))
+    cases = "\n".join(_indented(lines, 2)).replace("math.exp(", "exponential(")
+    exponential = _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
+    return _SOURCE.format(name=name, cases=cases, exponential=exponential)
 
 
 def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
@@ -88,7 +133,7 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
         reads = [f"{name} = {element(_source(name, active), name)}" for name in operands]
         if not operands:  # a number: nothing that a zero d would have to mask
             inner = [f"{target} += d * ({expression})"]
-        elif "(" in source:  # costly, or a choice
+        elif "math." in source.replace("math.exp(", ""):  # a call, which a zero d saves
             inner = ["if d != 0.0:", *_indented([*reads, *body, f"{target} += d * ({expression})"])]
         else:
             inner = [*reads, *body, f"{target} += d * ({expression}) if d != 0.0 else 0.0"]

@@ -101,7 +101,7 @@ class MatrixStack(Recording):
 
     def constant_result(self, z: Any) -> Any:
         """The result of an operation on arrays of this level that are all constants."""
-        return self.writable(z) if np.ndim(z) else z
+        return self.writable(z) if np.ndim(z) else z[()] if isinstance(z, (np.ndarray, Array)) else z
 
     def writable(self, value: Any) -> ArrayVar:
         a = value.copy() if isinstance(value, Array) else np.array(value)

@@ -59,12 +59,13 @@ def _along(f, spacing, axis, edge_order):
         raise ValueError(f"np.gradient: axis {axis} must have {edge_order + 1} or more elements, got shape {f.shape}")
     if np.ndim(spacing) == 0:
         h = as_array(np.broadcast_to(spacing, (n - 1,)))
-        uniform = True
+        even = uniform = True
     else:
         if np.shape(spacing) != (n,):
             raise ValueError(f"np.gradient: coordinates must have shape ({n},), got {np.shape(spacing)}")
         h = spacing[1:] - spacing[:-1]
-        uniform = not isinstance(h, Carrier) and bool((plain(h) == plain(h)[0]).all())
+        even = bool((plain(h) == plain(h)[0]).all())
+        uniform = even and not isinstance(h, Carrier)
     slopes = _spaced(cut(f, axis, 1) - cut(f, axis, 0, -1), h, axis)
     first, last = cut(slopes, axis, 0, 1), cut(slopes, axis, n - 2)
     if n == 2:
@@ -75,7 +76,8 @@ def _along(f, spacing, axis, edge_order):
         # from the elements, as NumPy: of the two slopes at an infinite element one would be inf, one -inf
         left, right = h[:-1], h[1:]
         inner = _times(cut(f, axis, 0, -2), -right / (left * (left + right)), axis)
-        inner = inner + _times(cut(f, axis, 1, -1), (right - left) / (left * right), axis)
+        middle, weight = cut(f, axis, 1, -1), _column((right - left) / (left * right), f, axis)
+        inner = inner + (scaled(weight, middle) if even else weight * middle)
         inner = inner + _times(cut(f, axis, 2), left / (right * (left + right)), axis)
     if edge_order == 2:
         bend = _spaced(cut(slopes, axis, 1) - cut(slopes, axis, 0, -1), h[:-1] + h[1:], axis)

@@ -4,6 +4,7 @@ The positions are found on the primals and the elements are moved from there, wi
 derivative is that of one of them.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,14 +18,16 @@ from contad.number import Carrier, map_numbers, primal
 from contad.ops.shape import refuse_given
 
 
-def rows_of(x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+def rows_of(function: Any, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """x with the axes of a reduction merged into one, the last; and the shape of the result with keepdims=True."""
-    if axis is None:
-        return x.reshape(-1), (1,) * x.ndim
-    axes = np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
+    axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     others = tuple(k for k in range(x.ndim) if k not in axes)
     reduced = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-    merged = int(np.prod([x.shape[k] for k in axes], dtype=int))
+    merged = math.prod(x.shape[k] for k in axes)
+    if merged == 0:
+        raise ValueError(f"np.{function.__name__}: a must have elements along the axis, got shape {x.shape}")
+    if axis is None:
+        return x.reshape(-1), reduced
     return x.transpose(*others, *axes).reshape((*(x.shape[k] for k in others), merged)), reduced
 
 
@@ -52,9 +55,7 @@ def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
     ) -> Any:
         refuse_out(function, {"out": out})
         refuse_given(function, initial=initial, where=None if where is True else where)
-        rows, reduced = rows_of(a, axis)
-        if rows.shape[-1] == 0:
-            raise ValueError(f"np.{function.__name__}: a must have elements along the axis, got shape {a.shape}")
+        rows, reduced = rows_of(function, a, axis)
         positions = np.asarray(argument(primal(rows)))
         if rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
@@ -138,35 +139,37 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
     return laid_out(z, a, lambda p: np.partition(p, kth, axis))
 
 
-def interpolated(function: Any, a: Any, virtual: Callable[[int], np.ndarray], axis: Any, keepdims: bool) -> Any:
-    """Each row's sorted elements, interpolated at positions virtual(length) that may lie between two of them."""
-    rows, reduced = rows_of(a, axis)
-    p, n = primal(rows), rows.shape[-1]
-    if n == 0:
-        raise ValueError(f"np.{function.__name__}: a must have elements along the axis, got shape {a.shape}")
-    position = virtual(n)
-    below = np.clip(np.floor(position).astype(int), 0, n - 1)
-    t = (position - below).ravel()
-    order = np.argsort(p, -1, kind="stable")
-    has_nan = np.isnan(p).any(-1, keepdims=True)  # then the last of the sorted elements is nan, and so is the result
-    low, high = (
-        np.where(has_nan, order[..., -1:], order[..., k.ravel()]) for k in (below, np.minimum(below + 1, n - 1))
-    )
-    z = x = np.take_along_axis(rows, low, -1)
-    if t.any():
-        y = np.take_along_axis(rows, high, -1)
-        d = y - x
-        z = np.where(t < 0.5, x + d * t, y - d * (1.0 - t))  # from the nearer end, as NumPy does
-        z = np.where(np.isinf(primal(x)) & (primal(x) == primal(y)), x, z)
-    shape = reduced if keepdims else rows.shape[:-1]
-    return number_or_array(np.moveaxis(z, -1, 0).reshape(position.shape + shape))
+def ranked(rows: Any, rank: np.ndarray) -> Any:
+    """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
+    p = primal(rows)
+    order = np.argsort(p, -1, kind="stable")  # nan is last
+    positions = np.where(np.isnan(p).any(-1, keepdims=True), order[..., -1:], order[..., rank])
+    return np.take_along_axis(rows, positions, -1)
 
 
 @implements(np.median)
 def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
     """The middle element of the sorted ones, or the mean of the two middle ones."""
     refuse_out(np.median, {"out": out})
-    return interpolated(np.median, a, lambda n: np.asarray(0.5 * (n - 1)), axis, keepdims)
+    rows, reduced = rows_of(np.median, a, axis)
+    n = rows.shape[-1]
+    z = ranked(rows, np.array([n // 2]))
+    if n % 2 == 0:
+        z = (ranked(rows, np.array([n // 2 - 1])) + z) / 2.0
+    return number_or_array(z.reshape(reduced if keepdims else rows.shape[:-1]))
+
+
+def interpolated(rows: Any, position: np.ndarray) -> Any:
+    """The sorted elements of each row, interpolated at positions (m,) that may lie between two of them."""
+    n = rows.shape[-1]
+    below = np.clip(np.floor(position).astype(int), 0, n - 1)
+    t = position - below
+    x = ranked(rows, below)
+    if not t.any() and not np.isinf(primal(rows)).any():
+        return x  # a read
+    y = ranked(rows, np.minimum(below + 1, n - 1))
+    near = t < 0.5  # from the nearer end, as NumPy does, with its nan at infinite elements
+    return np.where(near, x, y) + (y - x) * np.where(near, t, t - 1.0)
 
 
 def quantiles(function: Any, scale: float) -> None:
@@ -186,7 +189,9 @@ def quantiles(function: Any, scale: float) -> None:
         fraction = np.asarray(q, np.float64) / scale
         if not np.all((fraction >= 0.0) & (fraction <= 1.0)):
             raise ValueError(f"{name}: q must be in [0, {scale:g}], got {q}")
-        return interpolated(function, a, lambda n: fraction * (n - 1), axis, keepdims)
+        rows, reduced = rows_of(function, a, axis)
+        z = interpolated(rows, fraction.ravel() * (rows.shape[-1] - 1))
+        return number_or_array(np.moveaxis(z, -1, 0).reshape(fraction.shape + (reduced if keepdims else z.shape[:-1])))
 
     implements(function)(implementation)
 
