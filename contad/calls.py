@@ -31,10 +31,11 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
-    return tuple(
-        x.copy("K") if isinstance(x, np.ndarray) and n not in argnums and not is_immutable(x) else x
-        for n, x in enumerate(args)
-    )
+    own = list(args)
+    for n, x in enumerate(args):
+        if isinstance(x, np.ndarray) and n not in argnums and (x.flags.writeable or not is_immutable(x)):
+            own[n] = x.copy("K")
+    return tuple(own)
 
 
 def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:

@@ -164,8 +164,10 @@ def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
             s.check_usable(rule.name)
         x = a._value
         n = x.size
-        # as NumPy adds up fewer than eight numbers
-        value = float(sum(x.tolist())) if n < 8 and x.ndim == 1 else float(np.add.reduce(x, None))
+        if x.ndim != 1:
+            value = float(np.add.reduce(x, None))
+        else:  # NumPy adds up fewer than eight numbers in their order
+            value = float(np.add.reduce(x)) if n >= 8 else float(sum(x.tolist()))
         return s.pushed_number(LINEAR + SUM, a._index, n, value)
 
     return method

@@ -20,11 +20,11 @@ from contad.rule import ScalarRule
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 
 
-def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
+def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
     """The variables of a stack among arguments, as operands, and the values of all arguments."""
     operands: list[Operand] = []
     values: list[Any] = []
-    for k, x in enumerate(args):
+    for k, (name, x) in enumerate(zip(rule.argument_names, args, strict=True)):
         if is_own(x, stack):
             y = x.operand() if isinstance(x, ArrayVar) else x
             if is_own(y, stack):  # not a plain array, or one of an outer level: its elements are all constants
@@ -35,12 +35,10 @@ def taken(stack: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
             values.append(x.astype(np.float64))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
             if x.dtype.kind not in "iubf":
-                fail(
-                    "an operation", f"argument {k}", "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError
-                )
+                fail(rule.name, name, "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
             values.append(x.astype(np.float64))
         elif isinstance(x, (int, np.generic)):
-            values.append(operand("an operation", f"argument {k}", x))
+            values.append(operand(rule.name, name, x))
         else:
             values.append(x)
     return operands, values
@@ -65,7 +63,7 @@ def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
 
 
 def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
-    operands, values = taken(stack, args)
+    operands, values = operands_of(stack, rule, args)
     if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
         return stack.constant_result(rule(*values))
     if not all(is_plain(v) for v in values):
@@ -167,7 +165,7 @@ def _is_slab(v: Any, k: int, operands: list[Operand]) -> bool:
 # ---- array rules -----------------------------------------------------------------------------------------------------
 def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
     """Record an array rule."""
-    operands, values = taken(stack, args)
+    operands, values = operands_of(stack, rule, args)
     if not operands:
         z = rule(*values, **options)
         return tuple(map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
@@ -292,4 +290,4 @@ def _pushed_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequenc
     return result if z.ndim else stack.element(float(z), first)
 
 
-LOOPS: dict[str, Callable[..., Any]] = {"sum": _sum, "mean": _sum, "dot": _dot, "matmul": _dot}
+LOOPS: dict[str, Callable[..., Any]] = {"sum": _sum, "mean": _sum, "matmul": _dot}
