@@ -318,7 +318,7 @@ def test_fill_and_in_place_operators(make):
         x += np.ones((4, 2, 3))
 
 
-def test_products_in_place_are_in_place(make):  # BUG: the name is bound to a new array
+def test_products_in_place_are_in_place(make):
     a, x = MATRIX[:, :2].copy(), make(MATRIX[:, :2].copy())
     alias = x
     a @= np.array([[1.0, 2.0], [3.0, 4.0]])
@@ -327,7 +327,7 @@ def test_products_in_place_are_in_place(make):  # BUG: the name is bound to a ne
     assert np.array_equal(value(alias), value(x))
 
 
-def test_flat_is_indexed_and_assigned_to(make):  # BUG: an iterator only
+def test_flat_is_indexed_and_assigned_to(make):
     a, x = MATRIX.copy(), make(MATRIX)
     for array in (a, x):
         assert value(array.T.flat[1]) == MATRIX[1, 0]

@@ -353,7 +353,7 @@ def test_constant_is_an_owned_copy_that_nobody_can_write_to():
         c[0, 0] = 1.0
     with pytest.raises(ValueError, match="WRITEABLE"):
         c.flags.writeable = True
-    assert contad.constant(2.0).shape == ()  # BUG: (1,)
+    assert contad.constant(2.0).shape == ()
     assert contad.constant([[]]).shape == (1, 0)
     assert contad.constant(np.array([1, 2], np.int8)).dtype == np.float64
     with pytest.raises((ValueError, TypeError), match="constant: x must"):

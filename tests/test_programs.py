@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import contad
+from contad.array_base import Array
 from contad.engines import engine_names, records
 from contad.engines.sweep import sweep_source
 from contad.rule import rules, scalar_rule
@@ -332,7 +333,7 @@ def total(tree):
         return sum(map(total, tree.values()))
     if isinstance(tree, (list, tuple)):
         return sum(map(total, tree))
-    return sum(tree.flat) if isinstance(tree, np.ndarray) else tree
+    return sum(tree.flat) if isinstance(tree, (np.ndarray, Array)) else tree
 
 
 @settings(max_examples=150)

@@ -171,6 +171,22 @@ def test_several_results():
     check_orders(lambda x: np.gradient(x, 0.3, np.cumsum(weights))[1], [x])
 
 
+@pytest.mark.parametrize("edge_order", [1, 2])
+@pytest.mark.parametrize("x", [np.arange(6) * 0.7, np.cumsum(w(6)), np.array([0.0, 0.5, 1.0, 1.5, 2.0, 4.0])])
+@pytest.mark.parametrize("places", [(), (2,), (0,), (5,), (1, 2), (0, 2), (2, 4), (3, 5)])
+def test_gradient_of_infinite_elements_is_that_of_numpy(places, x, edge_order):
+    """Also with variable coordinates, even ones and others; the other elements within 1e-13."""
+    y = a(6)
+    y[list(places)] = np.inf
+    with np.errstate(invalid="ignore"):
+        expected = np.gradient(y, x, edge_order=edge_order)
+        for call, args in (
+            (lambda y: np.gradient(y, x, edge_order=edge_order), (y,)),
+            (lambda y, x: np.gradient(y, x, edge_order=edge_order), (y, x)),
+        ):
+            np.testing.assert_allclose(contad.vjp(call, *args, engine="matrix")[0], expected, rtol=1e-13)
+
+
 def test_the_weights_of_an_average_have_derivatives_too():
     check_orders(lambda x, v: np.average(x, 1, v * v), [a(3, 4), b(3, 4)])
     check_orders(lambda v: np.average(a(3, 4), 1, v * v), [b(4)])
