@@ -21,10 +21,14 @@ WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare the
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
 
 
-def reserved(size: int = RESERVED) -> np.ndarray:
-    """An array whose memory is taken from the system as it is used; smaller where the system refuses."""
+def reserved() -> np.ndarray:
+    """An array whose memory is taken from the system as it is used; smaller where address space is limited."""
     if sys.platform == "win32":  # which charges memory when it is reserved
         return np.empty(ROWS)
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    size = RESERVED if limit == resource.RLIM_INFINITY else max(ROWS, min(RESERVED, limit // 512))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     while True:
         try:
