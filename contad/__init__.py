@@ -11,6 +11,7 @@ array([8., 6.])
 
 from contad import ops
 from contad.array_rule import array_rule
+from contad.continuations import gradient, make_callback_var, reverse_pass_callback, var
 from contad.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.dual import Dual
 from contad.errors import (
@@ -30,16 +31,7 @@ from contad.functional import derivative, elementwise_grad, engine_name, grad, j
 from contad.number import primal
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rule import scalar_rule
-from contad.stack import (
-    gradient,
-    make_callback_var,
-    nested,
-    recover_memory,
-    reverse_pass_callback,
-    set_zero_adjoints,
-    stack,
-    var,
-)
+from contad.stack import nested, recover_memory, set_zero_adjoints, stack
 from contad.var import Var, value_of, value_of_rec
 
 __all__ = [  # noqa: PLE0604  (the rules' names are added)

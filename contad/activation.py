@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.array_base import Array
+from contad.errors import UnsupportedError
 from contad.number import Number
 from contad.stack import ChainStack
 from contad.trees import Tree, assembled, flatten, real_leaf
@@ -28,6 +29,10 @@ def activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[An
             trees.append(Tree([x], None))
             continue
         tree = flatten(args[n])
+        if not tree.leaves:
+            raise UnsupportedError(
+                f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"
+            )
         leaves = [activated(s, real_leaf(leaf, f"{what}, argument {n}")) for leaf in tree.leaves]
         trees.append(Tree(leaves, tree.spec))
         # f may write into its arguments; the derivative is with respect to what it was given

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from contad.arguments import fail, operand
-from contad.array_base import Array, is_plain
-from contad.errors import ForeignVariableError, LostDerivativeError
+from contad.array_base import Array, is_plain, numbers_in
+from contad.errors import ForeignVariableError, LostDerivativeError, StaleVariableError
 from contad.var import Var
 
 
@@ -21,6 +21,8 @@ class Adjoints:
         self._stack = stack
 
     def _cell(self, x: Any, what: str) -> Any:
+        if not self._stack.sweeping or self._stack.running != self._own:
+            raise StaleVariableError(f"{what}: adj is valid only while the callback it was given to runs")
         if not isinstance(x, (Var, Array)) or x._owner is not self._stack:
             raise ForeignVariableError(f"{what}: expected a variable of the stack being swept, got {x!r}")
         return x._index if isinstance(x, Var) else x.cells_before(self._own, what)  # type: ignore[attr-defined]
@@ -28,16 +30,22 @@ class Adjoints:
     def __getitem__(self, x: Any) -> Any:
         cell = self._cell(x, "adj[x]")
         if isinstance(x, Array):
-            return self.cells[cell]
-        adjoint = self.cells[cell] if cell < len(self.cells) else 0.0  # newer than what is being swept
+            none = (cell >= len(self.cells)) | (cell == 0)  # newer than what is being swept, and constants
+            found = self.cells[np.where(none, 0, cell)]
+            return np.where(none, 0.0, found) if none.any() else found
+        adjoint = self.cells[cell] if cell < len(self.cells) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
     def add(self, x: Any, v: Any) -> None:
         """x_bar += v; v is a number or an array, of an outer level when gradients are nested."""
         cell = self._cell(x, "adj.add")
+        if any(n._owner is self._stack for n in numbers_in(v)):
+            fail("adj.add", "v", "be a number", "a variable of the stack being swept; use x.value", TypeError)
         if isinstance(x, Array):
             if not isinstance(v, Array):
                 v = np.asarray(v)
+                if v.dtype.kind not in "fiubO":
+                    fail("adj.add", "v", "be an array of real numbers", f"dtype {v.dtype}", TypeError)
                 v = v if v.dtype == object else v.astype(float)
             if v.shape != x.shape:
                 fail("adj.add", "v", f"have the shape of x, {x.shape}", v.shape)

@@ -212,7 +212,7 @@ class Array(Carrier):
     # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
     def copy(self, order: str = "C") -> Any:
         """A copy that can be assigned to without changing this array."""
-        return self._make_copy(lambda x: x.copy(), self._synced()._value.copy())
+        return self._make_copy(lambda x: x.copy(order), self._synced()._value.copy(order))
 
     def ravel(self, order: str = "C") -> Any:
         """The elements in one dimension, a view where NumPy gives one."""
@@ -220,28 +220,14 @@ class Array(Carrier):
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """The elements in another shape, a view where NumPy gives one."""
-        new: Any = shape[0] if len(shape) == 1 else shape
+        new: Any = copied(shape[0]) if len(shape) == 1 else shape
         logical: Any = order
         return self._moved(lambda x: np.reshape(x, new, order=logical))
 
     def transpose(self, *axes: Any) -> Any:
         """The axes permuted, a view."""
-        order = axes[0] if len(axes) == 1 else axes or None
+        order = copied(axes[0]) if len(axes) == 1 else axes or None
         return self._moved(lambda x: np.transpose(x, order))
-
-
-def _comparison(name: str) -> Any:
-    compare = getattr(operator, name)
-
-    def method(x: Array, y: Any) -> Any:
-        return compare(primal(x), primal(y))
-
-    method.__name__ = f"__{name}__"
-    return method
-
-
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    setattr(Array, f"__{_name}__", _comparison(_name))
 
 
 def _piece(move: View, k: int) -> View:
@@ -260,6 +246,8 @@ def plain_key(key: Any) -> Any:
     """An index with primals in place of variables, in which plain arrays are copies: a view may use it later again."""
     if isinstance(key, tuple):
         return tuple(plain_key(k) for k in key)
+    if isinstance(key, slice):
+        return slice(*(None if k is None else operator.index(k) for k in (key.start, key.stop, key.step)))
     if isinstance(key, (np.ndarray, list)):
         return np.array(key) if isinstance(key, np.ndarray) or key else np.empty(0, np.intp)
     if isinstance(key, Carrier):
@@ -303,6 +291,13 @@ def as_objects(x: Any) -> np.ndarray:
         box[()] = x
         return box
     return np.asarray(x).astype(object)
+
+
+def copied(x: Any) -> Any:
+    """x with copies of the arrays and lists in it, whose owner may write to them."""
+    if isinstance(x, (np.ndarray, Array)):
+        return x.copy()
+    return type(x)(map(copied, x)) if x.__class__ in (list, tuple) else x
 
 
 def numbers_in(x: Any) -> list[Carrier]:

@@ -9,7 +9,7 @@ composite  written with other entries
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from contad.array_base import Array, numbers_in
+from contad.array_base import Array, copied, numbers_in
 from contad.errors import UnsupportedError
 from contad.number import map_numbers, primal
 from contad.rule import owner_of
@@ -63,6 +63,8 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
         refuse_out(function, kwargs)
+        # a view does it again later, when the caller may have changed the lists and arrays among the arguments
+        args, kwargs = copied_options(args, keys, names), {k: x if k in keys else copied(x) for k, x in kwargs.items()}
         given: dict[Any, Any] = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
         given |= kwargs
         sources = {key: given[key] for key in keys if key in given}
@@ -79,6 +81,12 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
         return moved(exported_name(function), move, sources)
 
     register(Entry(function, "movement", implementation, function.__name__, {}, {}))
+
+
+def copied_options(args: tuple[Any, ...], keys: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Positional arguments with copies of all but the arrays whose elements are moved."""
+    labels: Sequence[Any] = names or range(len(args))
+    return tuple(x if label in keys else copied(x) for label, x in zip(labels, args, strict=False))
 
 
 def moved(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:

@@ -1,5 +1,6 @@
 """The methods of array variables that NumPy also has as functions, and how array variables print."""
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -95,6 +96,8 @@ def nbytes(self: Array) -> int:
 def text(self: Array) -> str:
     """ArrayVar([1. 2.], index=3): the kind, the values as NumPy abbreviates them, and the first cell."""
     name = type(self).__name__
+    if self._owner.ended is not None:
+        return f"{name}(stale, shape={self.shape})"
     values = np.array2string(np.asarray(primal(self)), prefix=f"{name}(")
     index = getattr(self, "index", None)
     return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
@@ -122,7 +125,7 @@ def flatten(self: Array, order: str = "C") -> Any:
 def astype(self: Array, dtype: Any, **options: Any) -> Any:
     """A copy as float64; a plain array of the primals for an integer or boolean type, which carry no derivative."""
     if np.dtype(dtype) == np.float64:
-        return self.copy()
+        return self.copy(options.get("order", "K")) if options.get("copy", True) else self
     if np.dtype(dtype).kind in "iub":
         return primal(self).astype(dtype, **options)
     if np.dtype(dtype) == object:
@@ -133,6 +136,20 @@ def astype(self: Array, dtype: Any, **options: Any) -> Any:
 def fill(self: Array, y: Any) -> None:
     """Assign y to every element."""
     self[...] = y
+
+
+def _comparison(name: str) -> Any:
+    compare = getattr(operator, name)
+
+    def method(x: Array, y: Any) -> Any:
+        return compare(primal(x), primal(y))
+
+    method.__name__ = f"__{name}__"
+    return method
+
+
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Array, f"__{_name}__", _comparison(_name))
 
 
 class Flat:

@@ -11,6 +11,7 @@ from contad.array_functions import entry_of
 from contad.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.number import map_numbers, primal
+from contad.ops import reciprocal, sqrt, square
 from contad.protocols import CONSTANTS, exported_name, general_methods
 from contad.rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 
@@ -131,11 +132,26 @@ def _in_place(operator: str) -> Callable[[Any, Any], Any]:
     return method
 
 
+_POWERS = {2.0: square, -1.0: reciprocal, 0.5: sqrt}
+
+
+def _power(general: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """x ** y, which NumPy computes as a square, a reciprocal or a root where y is such a number."""
+
+    def method(x: Any, y: Any) -> Any:
+        special = _POWERS.get(y) if y.__class__ is int or y.__class__ is float else None
+        return general(x, y) if special is None else special(x)
+
+    return method
+
+
 def install_arrays(cls: type[Any], implement: Implement) -> None:
     """Give a class of arrays the operator methods of every rule that has an operator, and those in place."""
     for rule in rules():
         if rule.operator is not None:
             method, reflected = implement(rule)
+            if rule.operator == "pow":
+                method = _power(method)
             setattr(cls, f"__{rule.operator}__", method)
             if reflected is not None:
                 setattr(cls, f"__r{rule.operator}__", reflected)

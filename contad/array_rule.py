@@ -15,6 +15,7 @@ from contad.array_base import Array
 from contad.array_body import check_body
 from contad.array_functions import Entry, register
 from contad.errors import RuleError, UnsupportedError
+from contad.layout import subclass_of_arrays
 from contad.number import Carrier, Number
 from contad.rule import owner_of
 
@@ -48,6 +49,8 @@ class ArrayRule:
         self.reflected: dict[type, Callable[..., Any]] = {}
         self._checked: set[Callable[..., Any]] = set()
         self._needs: dict[str, frozenset[str]] = {}
+        if function.__defaults__:
+            raise RuleError(f"array_rule: {self.name}: options are keyword-only; write a * before those with a default")
         for name in self.linear:
             if name not in self.argument_names:
                 raise RuleError(f"array_rule: {self.name}: linear={name!r} is no argument of it")
@@ -67,7 +70,11 @@ class ArrayRule:
     def vjp(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Declare the cotangent of one argument: `body(z, z_bar, *arguments, [saved], **options)`."""
         if name not in self.argument_names:
-            raise RuleError(f"{self.name}: vjp({name!r}): the arguments are {', '.join(self.argument_names)}")
+            first = self.argument_names[0] if self.argument_names else "a"
+            raise RuleError(
+                f'{self.name}: write @{self.name}.vjp("{first}"), with an argument\'s name, one of '
+                f"{', '.join(self.argument_names)}; got {name!r}"
+            )
 
         def declare(body: Callable[..., Any]) -> Callable[..., Any]:
             self._check_parameters(body, ("z", "z_bar"))
@@ -182,7 +189,10 @@ class ArrayRule:
             if name not in self.option_names:
                 raise TypeError(f"{self.name}: unexpected argument {name}")
             if isinstance(x, Carrier):
-                raise UnsupportedError(f"{self.name}: {name} must be a constant, got a {x.kind}")
+                raise UnsupportedError(
+                    f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
+                    "contad.value_of gives its value"
+                )
         numbers: list[Any] = []
         for k, (name, x) in enumerate(zip(self.argument_names, args, strict=True)):
             if not isinstance(x, Carrier):
@@ -203,6 +213,8 @@ def _array(function: str, name: str, x: Any) -> np.ndarray:
         x = np.stack(x)
         if isinstance(x, Array):
             fail(function, name, "be one array; stack them with np.stack", "a list of array variables", TypeError)
+    if subclass_of_arrays(x):
+        fail(function, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
     a = np.asarray(x)
     if a.dtype.kind in "fiub":
         return a.astype(np.float64, copy=False)
@@ -282,6 +294,8 @@ def _binder(rule: ArrayRule) -> Callable[..., Any]:
         for name, x in given.items():
             if name in rule.option_names:
                 options[name] = x
+            elif name == "dtype" and x is not None and np.dtype(x) == np.float64:
+                continue
             elif x is not None and x is not np._NoValue:
                 raise UnsupportedError(f"np.{rule.name}: {name}= is not supported on variables")
         return rule(*arguments, **options)

@@ -1,5 +1,6 @@
 """Operations over nested lists, tuples and dicts, and beside arrays."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -37,3 +38,8 @@ def listed(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(
         np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args
     )
+
+
+def like_tuple(z: tuple[Any, ...], items: Iterable[Any]) -> tuple[Any, ...]:
+    """Items in a tuple of the class of z, which may be a named one: the results of a rule with several."""
+    return type(z)(*items) if hasattr(z, "_fields") else tuple(items)

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from contad.arguments import operand
 from contad.array_base import Array, View, level_of, numbers_in, require_no_inner
+from contad.containers import like_tuple
 from contad.layout import same_layout
 from contad.level import Level
 from contad.number import Number, scale
@@ -172,8 +174,10 @@ class ForwardLevel(Level):
             value = _array([v for v, _ in own], y.shape)
             return value, [_array([t[j] for _, t in own], y.shape) for j in range(count)]
         if not isinstance(y, (Number, Array)):
-            a = np.asarray(y, dtype=np.float64)
-            y = float(a) if a.ndim == 0 else a
+            a = np.asarray(y)
+            if a.dtype.kind not in "fiub":
+                operand("an assignment", "the value", y)
+            y = float(a) if a.ndim == 0 else a.astype(np.float64)
         return y, [0.0 if isinstance(y, (float, Number)) else np.zeros(y.shape)] * count
 
     def adopted(self, y: Any) -> ArrayDual:
@@ -234,7 +238,7 @@ class ForwardLevel(Level):
             for j in range(self.several or 1)
         ]
         if isinstance(z, tuple):
-            return tuple(self._wrapped(v, [d[n] for d in directions]) for n, v in enumerate(z))
+            return like_tuple(z, (self._wrapped(v, [d[n] for d in directions]) for n, v in enumerate(z)))
         return self._wrapped(z, directions)
 
     def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:

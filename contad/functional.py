@@ -5,6 +5,7 @@ arrays, and nested lists, tuples and dicts of them; every transform nests in eve
 """
 
 import functools
+import weakref
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
@@ -153,11 +154,15 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
         found = []
         for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
             if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
-                raise TypeError(f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}")
+                raise TypeError(
+                    f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}, "
+                    f"got {getattr(z_bar, 'shape', ())}"
+                )
             found += seeds(s, leaf, plain_leaf(what, "a cotangent", z_bar))
         return tuple(pull(s, trees, found))
 
     pullback.__qualname__ = f"pullback of {name_of(f)}"
+    weakref.finalize(pullback, s.release)  # the buffers serve again
     return (value, pullback, aux) if has_aux else (value, pullback)
 
 
@@ -215,7 +220,7 @@ def jvp(
     lead: tuple[int, ...] = ()
     if several:
         lead = next((getattr(x_dot, "shape", ())[:1] for tree in pairs for _, x_dot in tree.leaves), ())
-        if not lead:
+        if not lead or not lead[0]:
             raise TypeError(f"{what}: with several=True every tangent must be an array with a leading axis")
     with forward_level(lead[0] if lead else None) as level:
         active = []
@@ -224,7 +229,8 @@ def jvp(
             for leaf, leaf_dot in tree.leaves:
                 shape = lead + getattr(leaf, "shape", ())
                 if getattr(leaf_dot, "shape", ()) != shape:
-                    raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}")
+                    got = getattr(leaf_dot, "shape", ())
+                    raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
                 leaves.append(level.activated(real_leaf(leaf, what), plain_leaf(what, "a tangent", leaf_dot)))
             active.append(tree.unflatten(leaves))
         y, aux = split_aux(f(*active), has_aux, what)

@@ -37,3 +37,9 @@ def is_immutable(a: np.ndarray) -> bool:
     while isinstance(base, np.ndarray):
         base = base.base
     return isinstance(base, bytes)
+
+
+def subclass_of_arrays(x: Any) -> str:
+    """The name of the class of x if that is a kind of array with semantics of its own: masked, matrix, units."""
+    plain = not isinstance(x, np.ndarray) or x.__class__ is np.ndarray or isinstance(x, np.memmap)
+    return "" if plain else type(x).__name__

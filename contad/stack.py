@@ -10,16 +10,11 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
-from contad import check
 from contad.adjoints import Adjoints
-from contad.arguments import operand
 from contad.array_base import Array
 from contad.errors import ForeignVariableError, NestingError, OtherThreadError
 from contad.level import Level
-from contad.number import Carrier, Number
-from contad.trees import assembled, real_leaf
+from contad.trees import assembled
 from contad.var import Var
 
 
@@ -118,6 +113,11 @@ class ChainStack(Level):
         finally:
             self.sweeping = False
 
+    def check_swept(self, what: str) -> None:
+        """Refuse to read adjoints while a sweep runs: its callbacks are given them."""
+        if self.sweeping:
+            raise NestingError(f"{what}: a sweep is running; in a callback, use adj[x]")
+
     def set_zero_adjoints(self) -> None:
         """Adjoints read 0.0 until the next sweep."""
         self.adjoints = ()
@@ -131,7 +131,8 @@ class ChainStack(Level):
         """End and release this stack, unless its recording has been ended: a pullback has it, or it is recovered."""
         if self.ended is None:
             self.end(reason)
-            self.release()
+            if not self.sweeping:  # a sweep that closes its own stack goes on with its buffers
+                self.release()
 
     def _refuse(self, record: Any) -> NoReturn:
         self.check_usable("an operation")
@@ -201,9 +202,10 @@ def nested() -> Iterator[ChainStack]:
 
     Inside, variables of outer levels are constants (Stan's `nested_rev_autodiff`).
 
-    >>> with nested():
-    ...     x = var(3.0)
-    ...     gradient(x * x, [x])
+    >>> import contad
+    >>> with contad.nested():
+    ...     x = contad.var(3.0)
+    ...     contad.gradient(x * x, [x])
     [6.0]
     """
     with opened(type(stack()), "its nested level has been recovered") as s:
@@ -213,11 +215,13 @@ def nested() -> Iterator[ChainStack]:
 class recover_memory:
     """Recover all memory of this thread's base stack, now and, as a context manager, again on the way out.
 
-    Every variable on it becomes stale. Raises NestingError where a level is open, as Stan's `recover_memory` does.
+    The buffers that gradients keep for the next ones are given back too. Every variable on the stack becomes stale.
+    Raises NestingError where a level is open, as Stan's `recover_memory` does.
 
-    >>> with recover_memory():
-    ...     x = var(3.0)
-    ...     gradient(x * x, [x])
+    >>> import contad
+    >>> with contad.recover_memory():
+    ...     x = contad.var(3.0)
+    ...     contad.gradient(x * x, [x])
     [6.0]
     """
 
@@ -226,6 +230,8 @@ class recover_memory:
     def __init__(self) -> None:
         if stack() is not THREAD.open[0]:
             raise NestingError("recover_memory: a nested level or gradient call is open; recover outside of it")
+        if stack().sweeping:
+            raise NestingError("recover_memory: a sweep of this stack is running; recover after it")
         _recover_base()
 
     def __enter__(self) -> ChainStack:
@@ -238,74 +244,9 @@ class recover_memory:
 def _recover_base() -> None:
     if THREAD.open and THREAD.open[0].level == 0:
         THREAD.open.pop(0).close("its memory has been recovered")
+    THREAD.pools.clear()
 
 
 def set_zero_adjoints() -> None:
     """Set all adjoints on this thread's stack to zero. A sweep starts from zero adjoints in any case."""
     stack().set_zero_adjoints()
-
-
-def var(value: Any) -> Any:
-    """A new independent variable on this thread's stack, or an array of them.
-
-    >>> var(10.3).value
-    10.3
-    """
-    if isinstance(value, (np.ndarray, Array)):
-        return stack().array_variable(real_leaf(value, "var"))
-    return stack().variable(operand("var", "value", value))
-
-
-def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
-    """Push a continuation of your own: f(adj) runs when a sweep reaches it.
-
-    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates.
-
-    >>> with nested():
-    ...     x = var(3.0)
-    ...     z = var(9.0)
-    ...     reverse_pass_callback(lambda adj: adj.add(x, adj[z] * 6.0))
-    ...     gradient(z * 1.0, [x])
-    [6.0]
-    """
-    check.callable_("reverse_pass_callback", "f", f)
-    stack().push_callback(f, 0.0)
-
-
-def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
-    """A variable with this value, a number or an array, whose continuation is f(z, adj), where z is the variable.
-
-    >>> with nested():
-    ...     x = var(3.0)
-    ...     z = make_callback_var(9.0, lambda z, adj: adj.add(x, adj[z] * 6.0))
-    ...     gradient(z, [x])
-    [6.0]
-    """
-    check.callable_("make_callback_var", "f", f)
-    plain = real_leaf(value, "make_callback_var: value")
-    z = stack().push_callback(lambda adj: f(z, adj), plain)
-    return z
-
-
-def gradient(y: Any, xs: Sequence[Any]) -> list[Any]:
-    """The gradient of a variable y with respect to variables xs of its stack, by one sweep from y.
-
-    A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.
-
-    Raises:  StaleVariableError, OtherThreadError, ForeignVariableError where y or xs may not be used here.
-    Cost:    one pass over the records up to y.
-
-    >>> x1, x2 = var(10.3), var(1.1)
-    >>> y = x1 * x2 * 2.0 + 7.0
-    >>> round(y.value, 2), gradient(y, [x1, x2])
-    (29.66, [2.2, 20.6])
-    """
-    if isinstance(xs, Carrier):
-        raise TypeError("gradient: xs must be a sequence of variables, got one; write [x]")
-    if not isinstance(y, Var):
-        operand("gradient", "y", y)
-        if isinstance(y, Number) and any(isinstance(x, Carrier) and x._owner.level < y._owner.level for x in xs):
-            raise ForeignVariableError("gradient: y is a dual of a jvp call inside, no variable; use the parts of y")
-        return [0.0 for _ in xs]
-    y._owner.check_usable("gradient")
-    return y._owner.gradient(y, xs)

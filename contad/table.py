@@ -10,11 +10,12 @@ import numpy as np
 
 from contad.array_functions import Entry, entries, exported_name
 from contad.array_rule import ArrayRule, array_rules
+from contad.continuations import var
 from contad.engines import engine_names
 from contad.errors import UnsupportedError
 from contad.protocols import CONSTANTS
 from contad.rule import ScalarRule, rules
-from contad.stack import nested, var
+from contad.stack import nested
 
 HEADER = ("name", "arguments", "description", "formula", "NumPy, SciPy", "operator", "reverse sweep", "accuracy")
 ARRAY_HEADER = ("name", "NumPy", "kind", "description", "formula", "engines", "orders")

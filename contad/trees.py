@@ -11,6 +11,7 @@ import numpy as np
 from contad.arguments import operand
 from contad.array_base import Array
 from contad.errors import NestingError, OutputError, UnsupportedError
+from contad.layout import subclass_of_arrays
 from contad.number import Carrier, Number, is_real, map_numbers
 
 
@@ -55,6 +56,11 @@ def real_leaf(leaf: Any, what: str) -> Any:
         return leaf
     if is_real(leaf) and not isinstance(leaf, (bool, np.bool_)):
         return float(leaf)
+    if subclass_of_arrays(leaf):
+        raise UnsupportedError(
+            f"{what}: expected plain arrays, got {subclass_of_arrays(leaf)}, whose semantics would be lost; pass "
+            "np.asarray(x)"
+        )
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiu":
         return leaf.astype(np.float64, copy=False)
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:

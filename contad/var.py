@@ -26,6 +26,7 @@ class Var(Number):
     def adj(self) -> Any:
         """The adjoint after the last sweep of this variable's stack."""
         self._owner.check_usable("adj")
+        self._owner.check_swept("x.adj")
         return self._owner.adjoint_of(self._index)
 
     def __repr__(self) -> str:

@@ -8,6 +8,7 @@ with one-ulp noise on every operation), component by component. Complex steps sh
 import argparse
 import contextlib
 import functools
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -509,10 +510,12 @@ def kind_of(message: str) -> str:
     return message.partition("\n")[0].partition(": " if " raises " in message else ",")[0]
 
 
-def noticing(oracles: Sequence[Oracle], label: str) -> list[int]:
-    """Which of these programs disagree with their oracle, or raise."""
-    numbers = []
+def noticing(oracles: Sequence[Oracle], label: str, enough: float = math.inf) -> list[int]:
+    """Which of these programs disagree with their oracle, or raise: all, or the first that are enough."""
+    numbers: list[int] = []
     for k, oracle in enumerate(oracles):
+        if len(numbers) >= enough:
+            break
         try:
             oracle.compare(label, Statistics())
         except Disagreement:

@@ -33,17 +33,6 @@ APART = (
     "from_lanes", "folded",
 )  # fmt: skip
 
-A = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
-Z = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]
-# points beside those that the rules declare
-MORE_POINTS: dict[str, list[Any]] = {
-    "linear_recurrence": [(A, [[0.6, 1.7, -0.2], [2.3, 0.9, -1.6]], {"axis": 0})],
-    "cumprod": [(Z, {"axis": 0}), (Z, {"axis": 1})],
-    "prod": [(Z, {"axis": 0}), ([Z, [*A, [0.6, 1.7, -0.2]]], {"axis": (0, 2)})],
-    "matmul": [([0.6, 1.7, -0.2], [[[1.3, -0.7], [2.1, 0.4], [1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [0.9, -1.6]]])],
-    "logsumexp": [(A, {"b": [[0.4, 0.0, 1.7], [1.2, 0.2, 0.0]], "axis": 0}), (A, {"b": [0.4, 1.7, 0.0], "axis": -1})],
-}
-
 PIECEWISE, LAST = "the slope is piecewise constant in x", "the last piece ends at n - 1"
 SHIFT, ENDLESS = "the shift cancels", "for infinite elements, which tests/ops/test_array_rules.py has"
 # mutants that are the same function at every point here: rule, kind, function, a part of the line; the reason
@@ -88,11 +77,6 @@ class ArrayMutant(NamedTuple):
         return (rule, kind) == (self.rule.name, self.kind) and (
             self.place.startswith(f"{function}: ") and part in self.place
         )
-
-
-def points_of(rule: ArrayRule) -> list[Any]:
-    """The points at which mutants of a rule are to be killed."""
-    return [*rule.points, *MORE_POINTS.get(rule.name, ())]
 
 
 def own_rules() -> list[ArrayRule]:
@@ -145,7 +129,7 @@ def reached(rule: ArrayRule) -> dict[Any, set[int]]:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        for point in points_of(rule):
+        for point in rule.points:
             report(rule, *split(point))
     finally:
         sys.settrace(before)
@@ -337,14 +321,14 @@ def leg_that_kills(rule: ArrayRule, order: int = 2) -> str | None:
     """The first check that fails at the rule's points, of its bodies on plain arrays, then by expect_ad."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for point in points_of(rule):
+        for point in rule.points:
             try:
                 wrong = report(rule, *split(point))
             except Exception:  # the bodies do not even run
                 return "bodies"
             if wrong:
                 return "bodies"
-        for point in points_of(rule):
+        for point in rule.points:
             args, options = split(point)
 
             def f(*arrays: Any, options: dict[str, Any] = options) -> Any:

@@ -201,9 +201,9 @@ PLANTED = (
 def test_a_planted_bug_is_noticed(plant, oracles, monkeypatch, report):
     with monkeypatch.context() as patch:
         plant(patch)
-        found = noticing(oracles, "matrix")
-    report(f"planted: {plant.__name__}", f"{len(found)} of {len(oracles)} programs notice")
+        found = noticing(oracles, "matrix", enough=20)
     assert found
+    report(f"planted: {plant.__name__}", f"{len(found)} of the first {found[-1] + 1} programs notice")
 
 
 def test_without_planted_bugs_nothing_is_noticed(oracles):

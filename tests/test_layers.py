@@ -23,7 +23,7 @@ LAYERS = (
     ("array_rule",),
     ("ops",),
     ("activation", "array_methods", "protocols"),
-    ("array_protocols", "creation", "dispatcher", "callees", "calls"),
+    ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
     ("engines",),
     ("functional", "explain", "testing", "table", "array_table"),
     ("command", "__main__", "example", "__init__"),

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from contad.adjoints import Adjoints
-from contad.array_base import as_objects, level_of, numbers_in
+from contad.array_base import as_objects, copied, level_of, numbers_in
+from contad.containers import like_tuple
 from contad.number import primal
 from contad.var import Var
 
@@ -17,9 +18,10 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
     for k, x in enumerate(args):
         variables = as_objects(x)
         own = [v if isinstance(v, Var) and v._owner is stack else None for v in variables.flat]
-        values.append(_values(variables, stack) if any(v is not None for v in own) else x)
+        values.append(_values(variables, stack) if any(v is not None for v in own) else copied(x))
         if any(v is not None for v in own):
             active.append((rule.argument_names[k], own))
+    options = {name: copied(option) for name, option in options.items()}
     z, saved = rule.evaluate(values, options)
     results: list[list[Var]] = []
 
@@ -40,7 +42,7 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
     stack.push_callback(array_chain, 0.0)
     results += [[stack.variable(v) for v in as_objects(part).flat] for part in _parts(z)]
     shaped = [_shaped(variables, np.shape(part)) for variables, part in zip(results, _parts(z), strict=True)]
-    return tuple(shaped) if isinstance(z, tuple) else shaped[0]
+    return like_tuple(z, shaped) if isinstance(z, tuple) else shaped[0]
 
 
 def _parts(z: Any) -> tuple[Any, ...]:

@@ -68,7 +68,7 @@ def {name}(a, b):
             if b._owner is s and type(y) is float:
                 x = a._value; j = b._index
 {record_vs}
-        elif kind is ndarray and b.dtype is FLOAT:
+        elif kind is ndarray and b.dtype is FLOAT and s.ended is None:
             x = a._value; y = b
             if x.shape == y.shape and y.flags.c_contiguous:
                 j = s.buffers.push_constant(y)
@@ -89,7 +89,7 @@ def r{name}(b, a):
             if a._owner is s and type(x) is float:
                 y = b._value; i = a._index
 {record_sv}
-        elif kind is ndarray and a.dtype is FLOAT:
+        elif kind is ndarray and a.dtype is FLOAT and s.ended is None:
             x = a; y = b._value
             if x.shape == y.shape and x.flags.c_contiguous:
                 i = s.buffers.push_constant(x)
@@ -164,10 +164,7 @@ def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
             s.check_usable(rule.name)
         x = a._value
         n = x.size
-        if x.ndim != 1:
-            value = float(np.add.reduce(x, None))
-        else:  # NumPy adds up fewer than eight numbers in their order
-            value = float(np.add.reduce(x)) if n >= 8 else float(sum(x.tolist()))
+        value = float(np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, None))
         return s.pushed_number(LINEAR + SUM, a._index, n, value)
 
     return method
@@ -249,7 +246,8 @@ def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
     if not (rule.core and rule.ufuncs and own and fits):
         return NotImplemented
     s.check_usable(rule.name)
-    z = s.slab[s.room(array.size) : s.top + array.size].reshape(array.shape)
+    first = s.room(array.size)
+    z = s.slab[first : first + array.size].reshape(array.shape)
     at = s.buffers.push_constant(array)
     if array is a:
         rule.array_value(array, number._value, out=z)

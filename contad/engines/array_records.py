@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from contad.arguments import fail, operand
-from contad.array_base import Array, is_plain, numbers_in
+from contad.array_base import Array, copied, is_plain, numbers_in
+from contad.containers import like_tuple
 from contad.engines.array_var import ArrayVar, affine, is_own
 from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
-from contad.layout import inverse, layout_of
+from contad.layout import inverse, layout_of, subclass_of_arrays
 from contad.number import Number, primal
 from contad.ops import multiply
 from contad.rule import ScalarRule
@@ -31,6 +32,8 @@ def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operan
                 operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
+        elif subclass_of_arrays(x):
+            fail(rule.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
         elif isinstance(x, np.ndarray) and x.dtype == object and not numbers_in(x):
             values.append(x.astype(np.float64))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
@@ -153,13 +156,16 @@ def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], v
 
 
 def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: Any) -> Any:
-    kept = [stack.buffers.keep(v) if isinstance(v, np.ndarray) and not _is_slab(v, k, operands) else v
-            for k, v in enumerate(values)]  # fmt: skip
+    active = {k for k, _, _ in operands}
+    kept = [v if k in active else kept_constant(stack, v) for k, v in enumerate(values)]
     return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
 
 
-def _is_slab(v: Any, k: int, operands: list[Operand]) -> bool:
-    return any(k == position for position, _, _ in operands) or v.dtype == object
+def kept_constant(stack: Any, v: Any) -> Any:
+    """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
+    if isinstance(v, np.ndarray) and v.dtype == np.float64:
+        return stack.buffers.keep(v)
+    return copied(v)
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------
@@ -168,7 +174,7 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     operands, values = operands_of(stack, rule, args)
     if not operands:
         z = rule(*values, **options)
-        return tuple(map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
+        return like_tuple(z, map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
     compiled = LOOPS.get(rule.name)
     in_c_order = all(v.flags.c_contiguous for v in map(primal, args) if isinstance(v, np.ndarray))
     if compiled is not None and in_c_order and all(is_plain(v) for v in values):
@@ -179,15 +185,14 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     views = [read_only(v) if k in active else v for k, v in enumerate(values)]
     z, saved = rule.evaluate(views, options)
     axes = layout_of([primal(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
-    if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > 1:
+    if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > (2 if rule.name == "matmul" else 1):
         axes = layout_of([rule(*map(primal, args), **options)])  # the operands above are in C order
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
     kept = [
-        stack.buffers.keep(v)
-        if k not in active and isinstance(v, np.ndarray) and v.dtype != object and rule.argument_names[k] in needed
-        else v
+        kept_constant(stack, v) if k not in active and rule.argument_names[k] in needed else v
         for k, v in enumerate(views)
     ]
+    options = {name: copied(option) for name, option in options.items()}
     return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
 
 
@@ -213,7 +218,7 @@ def push_continuation(stack: Any, continuation: Any, z: Any, axes: tuple[int, ..
     stack.limit += n - 1
     if stack.top > stack.limit:
         stack.flush()
-    return tuple(results) if isinstance(z, tuple) else results[0]
+    return like_tuple(z, results) if isinstance(z, tuple) else results[0]
 
 
 def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Any, Part]:

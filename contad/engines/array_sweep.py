@@ -46,6 +46,7 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     if code == INPUT or z0 > top:
         return n
     if code == CALLBACK:
+        stack.running = first
         stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
         return n
     live = adjoints.live(

@@ -89,6 +89,7 @@ class ArrayVar(Array):
     def adj(self) -> Any:
         """The adjoints of the elements after the last sweep of this variable's stack."""
         self._owner.check_usable("adj")
+        self._owner.check_swept("x.adj")
         return self._owner.adjoints_at(self.cells())
 
     # ---- aliasing: the same operation on values and on cells ---------------------------------------------------------
@@ -142,13 +143,12 @@ class ArrayVar(Array):
                 if value.size:
                     return self._view_at(lambda x: x[key], value, index + key * value.size)
             elif kind is slice and shape:
-                value = self._value[key]
-                if value.__class__ is np.ndarray and value.size:
-                    start, _, step = key.indices(shape[0])
-                    if step == 1:
-                        start *= value.size // value.shape[0]
-                        return self._view_at(lambda x: x[key], value, index + start)
-                    return self._view_at(lambda x: x[key], value, -1)
+                start, stop, step = key.indices(shape[0])
+                if step == 1 and start < stop:
+                    part = slice(start, stop)
+                    value = self._value[part]
+                    start *= value.size // value.shape[0]
+                    return self._view_at(lambda x: x[part], value, index + start)
             elif kind is tuple and len(key) == len(shape):
                 offset = 0
                 for k, n in zip(key, shape, strict=True):

@@ -115,6 +115,7 @@ class ClosureStack(ChainStack):
         own = self.top
 
         def callback_chain(adj: list[Any]) -> Any:
+            self.running = own
             f(Adjoints(self, adj, own))
             return value
 

@@ -110,6 +110,9 @@ class MatrixStack(Recording):
     def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Any:
         if not isinstance(value, (np.ndarray, Array)):
             return super().push_callback(f, value)
+        if not value.size:
+            super().push_callback(f, 0.0)
+            return self.writable(value)
         self.callbacks.append(f)
         return self.push_array(CALLBACK, len(self.callbacks) - 1, 0, value)
 

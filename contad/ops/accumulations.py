@@ -7,6 +7,8 @@ from contad.array_rule import array_rule
 from contad.ops.cotangents import in_range, previous, scaled
 from contad.ops.shape import refuse_given
 
+_ZEROS = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]  # one and several along either axis
+
 
 def along(a, axis):
     """(a, axis) as NumPy accumulates it: flattened where no axis is given, and scalars with one axis.
@@ -59,7 +61,13 @@ def reverse_cumsum(x, axis):
 
 
 # ---- recurrences -----------------------------------------------------------------------------------------------------
-@array_rule(points=[([0.3, -0.7, 2.1], [1.3, 0.8, -0.4]), ([[0.3, -0.7], [1.2, 0.5]], [[1.3, 0.8], [-0.4, 0.9]])])
+@array_rule(
+    points=[
+        ([0.3, -0.7, 2.1], [1.3, 0.8, -0.4]),
+        ([[0.3, -0.7], [1.2, 0.5]], [[1.3, 0.8], [-0.4, 0.9]]),
+        ([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7, -0.2], [2.3, 0.9, -1.6]], {"axis": 0}),
+    ]
+)
 def linear_recurrence(a, b, *, axis=-1):
     """Linear recurrence of first order along an axis.
 
@@ -119,6 +127,8 @@ def reverse_recurrence(a, b, axis):
         ([1.3, 0.0, 2.1, 0.0, 0.6],),
         ([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], {"axis": 1}),
         ([[1.3, -0.7], [0.4, 1.9]],),
+        (_ZEROS, {"axis": 0}),
+        (_ZEROS, {"axis": 1}),
     ],
 )
 def cumprod(a, *, axis=None):

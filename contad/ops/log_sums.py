@@ -10,7 +10,14 @@ _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1, "keepdims": True})]
 
 
-@array_rule(points=[*_POINTS, (_VECTOR, {"b": [0.4, 1.7, -0.2]})])
+@array_rule(
+    points=[
+        *_POINTS,
+        (_VECTOR, {"b": [0.4, 1.7, -0.2]}),
+        (_MATRIX, {"b": [[0.4, 0.0, 1.7], [1.2, 0.2, 0.0]], "axis": 0}),
+        (_MATRIX, {"b": [0.4, 1.7, 0.0], "axis": -1}),
+    ]
+)
 def logsumexp(a, *, axis=None, b=None, keepdims=False):
     """log(sum(exp(a))) over some axes, or all, without overflow; as scipy.special.logsumexp.
 

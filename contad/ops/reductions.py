@@ -16,6 +16,7 @@ _POINTS = [
     (_MATRIX, {"axis": -1, "keepdims": True}),
     ([_MATRIX, [[0.6, 1.7, -0.2], [2.3, -1.4, 0.9]]], {"axis": (0, -1)}),
 ]
+_ZEROS = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]  # one and several along either axis
 
 
 # ---- sum and mean ----------------------------------------------------------------------------------------------------
@@ -197,7 +198,13 @@ def direction(z, a, axis, ddof):
 @array_rule(
     numpy=np.prod,
     parameters="a axis dtype out keepdims initial where",
-    points=[*_POINTS, ([1.3, 0.0, 2.1],), ([[1.3, 0.0, 2.1], [0.0, 1.9, 0.0]], {"axis": 1})],
+    points=[
+        *_POINTS,
+        ([1.3, 0.0, 2.1],),
+        ([[1.3, 0.0, 2.1], [0.0, 1.9, 0.0]], {"axis": 1}),
+        (_ZEROS, {"axis": 0}),
+        ([_ZEROS, [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1], [0.6, 1.7, -0.2]]], {"axis": (0, 2)}),
+    ],
 )
 def prod(a, *, axis=None, keepdims=False):
     """Product over some axes, or all.

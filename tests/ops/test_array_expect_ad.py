@@ -8,9 +8,9 @@ from contad.array_functions import entries, exported_name
 from contad.rule import rules
 from contad.testing import expect_ad
 from tests.array_derivatives import split
-from tests.array_mutation import own_rules, points_of
+from tests.array_mutation import own_rules
 
-RULES = [(rule, k, point) for rule in own_rules() for k, point in enumerate(points_of(rule))]
+RULES = [(rule, k, point) for rule in own_rules() for k, point in enumerate(rule.points)]
 
 # ---- example calls ---------------------------------------------------------------------------------------------------
 # numbers of both signs, none equal, none symmetric

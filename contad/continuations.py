@@ -1,0 +1,94 @@
+"""The stack by hand: variables, continuations of your own, and one sweep from a result."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad import check
+from contad.adjoints import Adjoints
+from contad.arguments import operand
+from contad.array_base import Array, numbers_in
+from contad.errors import ForeignVariableError, NestingError
+from contad.number import Carrier, Number
+from contad.stack import stack
+from contad.trees import real_leaf
+from contad.var import Var
+
+
+def var(value: Any) -> Any:
+    """A new independent variable on this thread's stack, or an array of them.
+
+    >>> import contad
+    >>> contad.var(10.3).value
+    10.3
+    """
+    _require_outer("var", value)
+    if isinstance(value, (np.ndarray, Array)):
+        return stack().array_variable(real_leaf(value, "var"))
+    return stack().variable(operand("var", "value", value))
+
+
+def _require_outer(function: str, value: Any) -> None:
+    level = max([n._owner.level for n in numbers_in(value)], default=-1)
+    if level >= stack().level:
+        raise NestingError(f"{function}: value must be a constant of this stack, got a variable of it; use x.value")
+
+
+def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
+    """Push a continuation of your own: f(adj) runs when a sweep reaches it.
+
+    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates.
+
+    >>> import contad
+    >>> with contad.nested():
+    ...     x = contad.var(3.0)
+    ...     z = contad.var(9.0)
+    ...     contad.reverse_pass_callback(lambda adj: adj.add(x, adj[z] * 6.0))
+    ...     contad.gradient(z * 1.0, [x])
+    [6.0]
+    """
+    check.callable_("reverse_pass_callback", "f", f)
+    stack().push_callback(f, 0.0)
+
+
+def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
+    """A variable with this value, a number or an array, whose continuation is f(z, adj), where z is the variable.
+
+    >>> import contad
+    >>> with contad.nested():
+    ...     x = contad.var(3.0)
+    ...     z = contad.make_callback_var(9.0, lambda z, adj: adj.add(x, adj[z] * 6.0))
+    ...     contad.gradient(z, [x])
+    [6.0]
+    """
+    check.callable_("make_callback_var", "f", f)
+    _require_outer("make_callback_var", value)
+    plain = real_leaf(value, "make_callback_var: value")
+    z = stack().push_callback(lambda adj: f(z, adj), plain)
+    return z
+
+
+def gradient(y: Any, xs: Sequence[Any]) -> list[Any]:
+    """The gradient of a variable y with respect to variables xs of its stack, by one sweep from y.
+
+    A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.
+
+    Raises:  StaleVariableError, OtherThreadError, ForeignVariableError where y or xs may not be used here.
+    Cost:    one pass over the records up to y.
+
+    >>> import contad
+    >>> x1, x2 = contad.var(10.3), contad.var(1.1)
+    >>> y = x1 * x2 * 2.0 + 7.0
+    >>> round(y.value, 2), contad.gradient(y, [x1, x2])
+    (29.66, [2.2, 20.6])
+    """
+    if isinstance(xs, Carrier):
+        raise TypeError("gradient: xs must be a sequence of variables, got one; write [x]")
+    if not isinstance(y, Var):
+        operand("gradient", "y", y)
+        if isinstance(y, Number) and any(isinstance(x, Carrier) and x._owner.level < y._owner.level for x in xs):
+            raise ForeignVariableError("gradient: y is a dual of a jvp call inside, no variable; use the parts of y")
+        return [0.0 for _ in xs]
+    y._owner.check_usable("gradient")
+    return y._owner.gradient(y, xs)
