@@ -296,7 +296,7 @@ def as_objects(x: Any) -> np.ndarray:
 def copied(x: Any) -> Any:
     """x with copies of the arrays and lists in it, whose owner may write to them."""
     if isinstance(x, (np.ndarray, Array)):
-        return x.copy()
+        return x.copy("K")  # in its layout, on which that of results depends
     return type(x)(map(copied, x)) if x.__class__ in (list, tuple) else x
 
 

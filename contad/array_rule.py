@@ -157,6 +157,8 @@ class ArrayRule:
         return self._passed(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
+        if any(isinstance(x, Carrier) for x in options.values()):
+            return self.general(args, options)  # which refuses it
         if self.methods and len(args) == len(self.argument_names):
             method = self.methods.get(args[0].__class__)
             if method is not None:

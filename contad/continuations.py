@@ -20,7 +20,8 @@ def var(value: Any) -> Any:
     """A new independent variable on this thread's stack, or an array of them.
 
     >>> import contad
-    >>> contad.var(10.3).value
+    >>> with contad.nested():
+    ...     contad.var(10.3).value
     10.3
     """
     _require_outer("var", value)
@@ -78,9 +79,10 @@ def gradient(y: Any, xs: Sequence[Any]) -> list[Any]:
     Cost:    one pass over the records up to y.
 
     >>> import contad
-    >>> x1, x2 = contad.var(10.3), contad.var(1.1)
-    >>> y = x1 * x2 * 2.0 + 7.0
-    >>> round(y.value, 2), contad.gradient(y, [x1, x2])
+    >>> with contad.nested():
+    ...     x1, x2 = contad.var(10.3), contad.var(1.1)
+    ...     y = x1 * x2 * 2.0 + 7.0
+    ...     round(y.value, 2), contad.gradient(y, [x1, x2])
     (29.66, [2.2, 20.6])
     """
     if isinstance(xs, Carrier):

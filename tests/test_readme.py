@@ -123,7 +123,7 @@ def element(make):
         ("`a.dot(x)`", lambda x: np.eye(3)[0].dot(x), lambda x: np.eye(3)[0] @ x),
         ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
         ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
-        ("`dtype=`", lambda x: np.sum(x, dtype=float), np.sum),
+        ("`dtype=`", lambda x: np.sum(x, dtype=np.float32), np.sum),
         ("`np.polyval`", lambda x: np.polyval(x, 2.0), lambda x: np.polyval(contad.to_matvar(x), 2.0)),
         ("`scipy.special.logsumexp`", scipy.special.logsumexp, contad.logsumexp),
     ],
