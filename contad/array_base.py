@@ -26,9 +26,11 @@ class Array(Carrier):
     kind: ClassVar[str]
     _value: Any  # an ndarray, or an array of an outer level
     # of views and of arrays that have been written to; the others, most, store none of these
+    _base: "Array | None" = None  # of a view: its root
     _parent: "Array | None" = None
     _view: View | None = None  # what makes the view's parts from the parent's
     _seen: Any = None  # the parent's value when the view was made; another one replaces it at the first assignment
+    _root_seen: Any = None  # the same of the root
     _version: int = 0  # of a root: counts assignments
 
     # ---- what the two kinds provide ----------------------------------------------------------------------------------
@@ -62,6 +64,9 @@ class Array(Carrier):
 
     def _sync(self) -> "Array":
         """Itself, with present parts."""
+        base = self._base
+        if base is None or base._value is self._root_seen:
+            return self
         views = []
         x = self
         while x._parent is not None:  # no recursion: views of views may be thousands deep
@@ -72,13 +77,11 @@ class Array(Carrier):
             if parent._value is not view._seen:
                 view._refresh(parent)
                 view._seen = parent._value
+            view._root_seen = base._value
         return self
 
     def _root(self) -> "Array":
-        x = self
-        while x._parent is not None:
-            x = x._parent
-        return x
+        return self if self._base is None else self._base
 
     def _moved(self, move: View) -> Any:
         """A NumPy function that moves elements: a view where NumPy gives one, else a copy of both parts."""

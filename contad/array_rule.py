@@ -226,7 +226,7 @@ def _array(function: str, name: str, x: Any) -> np.ndarray:
 
 
 def _loaded(code: Any) -> set[str]:
-    """The local names that a function reads, but for their shape alone."""
+    """The local names that a function reads."""
     names: set[str] = set()
     for instruction in dis.get_instructions(code):
         if "LOAD_FAST" in instruction.opname:

@@ -9,9 +9,9 @@ from contad import check
 from contad.adjoints import Adjoints
 from contad.arguments import operand
 from contad.array_base import Array, numbers_in
-from contad.errors import ForeignVariableError, NestingError
+from contad.errors import ForeignVariableError, NestingError, UnsupportedError
 from contad.number import Carrier, Number
-from contad.stack import stack
+from contad.stack import THREAD, stack
 from contad.trees import real_leaf
 from contad.var import Var
 
@@ -36,6 +36,15 @@ def _require_outer(function: str, value: Any) -> None:
         raise NestingError(f"{function}: value must be a constant of this stack, got a variable of it; use x.value")
 
 
+def _require_reverse(function: str) -> None:
+    """Refuse continuations in forward mode, where the tangent would be lost."""
+    if THREAD.forward and THREAD.forward[-1].level > stack().level:
+        raise UnsupportedError(
+            f"{function}: forward mode has no continuations, and the tangent would be lost; write a rule with "
+            "contad.scalar_rule or contad.array_rule"
+        )
+
+
 def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     """Push a continuation of your own: f(adj) runs when a sweep reaches it.
 
@@ -50,6 +59,7 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     [6.0]
     """
     check.callable_("reverse_pass_callback", "f", f)
+    _require_reverse("reverse_pass_callback")
     stack().push_callback(f, 0.0)
 
 
@@ -64,6 +74,7 @@ def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
     [6.0]
     """
     check.callable_("make_callback_var", "f", f)
+    _require_reverse("make_callback_var")
     _require_outer("make_callback_var", value)
     plain = real_leaf(value, "make_callback_var: value")
     z = stack().push_callback(lambda adj: f(z, adj), plain)
@@ -91,6 +102,6 @@ def gradient(y: Any, xs: Sequence[Any]) -> list[Any]:
         operand("gradient", "y", y)
         if isinstance(y, Number) and any(isinstance(x, Carrier) and x._owner.level < y._owner.level for x in xs):
             raise ForeignVariableError("gradient: y is a dual of a jvp call inside, no variable; use the parts of y")
-        return [0.0 for _ in xs]
+        return [np.zeros(x.shape) if isinstance(x, Array) else 0.0 for x in xs]
     y._owner.check_usable("gradient")
     return y._owner.gradient(y, xs)

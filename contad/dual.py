@@ -55,9 +55,11 @@ class ArrayDual(Array):
         z._owner = self._owner
         z._value = value
         z._tangents = [view(t) for t in self._tangents]
+        z._base = self if self._base is None else self._base
         z._parent = self
         z._view = view
         z._seen = self._value
+        z._root_seen = z._base._value
         return z
 
     def _make_copy(self, move: View, value: Any) -> "ArrayDual":
@@ -183,9 +185,6 @@ class ForwardLevel(Level):
     def adopted(self, y: Any) -> ArrayDual:
         """An object array with duals of this level as an array dual."""
         return array_dual(self, *self.parts(y))
-
-    def array_variable(self, value: Any) -> Any:
-        return self.writable(value)
 
     def writable(self, value: Any) -> ArrayDual:
         a = value.copy() if isinstance(value, Array) else np.array(value)

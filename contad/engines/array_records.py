@@ -35,7 +35,7 @@ def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operan
         elif subclass_of_arrays(x):
             fail(rule.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
         elif isinstance(x, np.ndarray) and x.dtype == object and not numbers_in(x):
-            values.append(x.astype(np.float64))
+            values.append(np.array([operand(rule.name, name, v) for v in x.flat]).reshape(x.shape))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
             if x.dtype.kind not in "iubf":
                 fail(rule.name, name, "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
@@ -182,15 +182,15 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
         if result is not None:
             return result
     active = {k for k, _, _ in operands}
-    views = [read_only(v) if k in active else v for k, v in enumerate(values)]
+    views = [read_only(v) for v in values]
     z, saved = rule.evaluate(views, options)
     axes = layout_of([primal(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
     if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > (2 if rule.name == "matmul" else 1):
         axes = layout_of([rule(*map(primal, args), **options)])  # the operands above are in C order
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
     kept = [
-        kept_constant(stack, v) if k not in active and rule.argument_names[k] in needed else v
-        for k, v in enumerate(views)
+        views[k] if k in active else kept_constant(stack, v) if rule.argument_names[k] in needed else v
+        for k, v in enumerate(values)
     ]
     options = {name: copied(option) for name, option in options.items()}
     return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)

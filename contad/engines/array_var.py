@@ -28,7 +28,7 @@ class ArrayVar(Array):
     # the first cell of a contiguous affine array with plain values, which operations take as it is while its root is
     # affine; else -1
     _index: int
-    _base: "ArrayVar | None"  # of a view: its root
+    _base: Any
     _cells: Any = None  # an int64 array once scattered
     _start: int = -1  # of any other root: the first cell it has, or had when it was affine
     _operand: Any = None  # (version of the root, operand) of the last use in an operation
@@ -112,6 +112,7 @@ class ArrayVar(Array):
         z._parent = self
         z._view = view
         z._seen = self._value
+        z._root_seen = z._base._value
         if self._cells is not None:
             z._cells = view(self._cells)
         return z
