@@ -182,17 +182,18 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
         if result is not None:
             return result
     active = {k for k, _, _ in operands}
-    views = [read_only(v) for v in values]
-    z, saved = rule.evaluate(views, options)
+    needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
+    # what a forward body saves may be an argument itself
+    needed |= frozenset() if rule.forward_body is None else frozenset(rule.argument_names)
+    options = {name: copied(option) for name, option in options.items()}
+    kept = [
+        read_only(v if k in active or rule.argument_names[k] not in needed else kept_constant(stack, v))
+        for k, v in enumerate(values)
+    ]
+    z, saved = rule.evaluate(kept, options)
     axes = layout_of([primal(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
     if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > (2 if rule.name == "matmul" else 1):
         axes = layout_of([rule(*map(primal, args), **options)])  # the operands above are in C order
-    needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
-    kept = [
-        views[k] if k in active else kept_constant(stack, v) if rule.argument_names[k] in needed else v
-        for k, v in enumerate(values)
-    ]
-    options = {name: copied(option) for name, option in options.items()}
     return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
 
 

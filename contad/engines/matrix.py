@@ -120,7 +120,7 @@ class MatrixStack(Recording):
     def room(self, n: int) -> int:
         """The first of n free cells, whose values the slab has room for."""
         if self.top + n > self.capacity:
-            self.check_usable("an operation")
+            self.check_usable("an operation on arrays")
             self.buffers.grow("values", self.top + n)
             self.slab = self.buffers.values
             self.capacity = len(self.slab)

@@ -124,7 +124,7 @@ class Buffers:
         n = a.size
         if n >= WORTH_SHARING:
             known = self.copies.get(id(a))
-            if known is not None and _has_same_bits(self.constants[known[1] : known[1] + n], a):
+            if known is not None and (is_immutable(a) or _has_same_bits(self.constants[known[1] : known[1] + n], a)):
                 return known[1]
         at = self.constants_top
         end = self.constants_top = at + n
