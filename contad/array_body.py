@@ -6,9 +6,7 @@ rule of its own. A branch, or a function without a rule, would freeze what it co
 
 import ast
 import builtins
-import inspect
 from collections.abc import Callable, Hashable, Iterator
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ import numpy as np
 from contad.array_functions import entry_of
 from contad.errors import RuleError
 from contad.rule import ScalarRule, rule_of_ufunc
-from contad.source import definition_of
+from contad.source import definition_of, named
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.keyword, ast.Attribute, ast.Subscript,
@@ -150,24 +148,11 @@ class _Lint:
 
     def _resolve(self, node: ast.expr) -> Any:
         """The object that a global name, a captured name or a module attribute stands for."""
-        if isinstance(node, ast.Attribute):
-            base = self._resolve(node.value)
-            if not isinstance(base, ModuleType):
-                raise self._error(node, f"{ast.unparse(node.value)} is not a module")
-            if not hasattr(base, node.attr):
-                raise self._error(node, f"{ast.unparse(node)} is not defined")
-            return getattr(base, node.attr)
-        if not isinstance(node, ast.Name):
-            raise self._error(node, f"{ast.unparse(node)} is not a name")
-        if node.id in self.local:
+        if isinstance(node, ast.Name) and node.id in self.local:
             raise self._error(node, f"{node.id} is a value, not a rule")
-        for names in (inspect.getclosurevars(self.function).nonlocals, self.function.__globals__):
-            if node.id in names:
-                return names[node.id]
-        if node.id in ("None", "Ellipsis"):
+        if isinstance(node, ast.Name) and node.id in ("None", "Ellipsis"):
             return getattr(builtins, node.id, None)
-        hint = "; use the function of contad.ops or of NumPy" if hasattr(builtins, node.id) else ""
-        raise self._error(node, f"the name {node.id} is not defined{hint}")
+        return named(self.function, node, self._error, "; use the function of contad.ops or of NumPy")
 
     # ---- what the forward saved --------------------------------------------------------------------------------------
     def _follow(self, name: str, value: ast.expr) -> None:

@@ -5,19 +5,18 @@ cut down to what one partial needs, run on any kind of number, and pasted into g
 """
 
 import ast
-import builtins
 import inspect
 import math
 import textwrap
 from collections.abc import Callable
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from contad.elementwise import REWRITTEN, Vectoriser, by_element
 from contad.errors import RuleError
-from contad.source import definition_of
+from contad.source import definition_of, named
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,
@@ -114,23 +113,7 @@ class Body:
 
     def resolve(self, node: ast.expr) -> Any:
         """The object that a global name, a captured name or a module attribute in the body stands for."""
-        if isinstance(node, ast.Attribute):
-            base = self.resolve(node.value)
-            if not isinstance(base, ModuleType):
-                raise self._error(node, f"{ast.unparse(node)} is not a constant of a module")
-            if not hasattr(base, node.attr):
-                raise self._error(node, f"{ast.unparse(node)} is not defined")
-            return getattr(base, node.attr)
-        if not isinstance(node, ast.Name):
-            raise self._error(node, f"{ast.unparse(node)} is not a name")
-        captured = inspect.getclosurevars(self.function).nonlocals
-        if node.id in captured:
-            return captured[node.id]
-        try:
-            return self.function.__globals__[node.id]
-        except KeyError:
-            hint = "; use the rules of contad.ops, absolute for abs" if hasattr(builtins, node.id) else ""
-            raise self._error(node, f"the name {node.id} is not defined{hint}") from None
+        return named(self.function, node, self._error, "; use the rules of contad.ops, absolute for abs")
 
     # ---- slicing -----------------------------------------------------------------------------------------------------
     def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:

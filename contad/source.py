@@ -1,12 +1,13 @@
 """The definition of a function as a syntax tree, read from its file and held against the code that was imported."""
 
 import ast
+import builtins
 import functools
 import inspect
 import textwrap
 import tokenize
-from collections.abc import Iterator
-from types import CodeType
+from collections.abc import Callable, Iterator
+from types import CodeType, ModuleType
 from typing import Any
 
 from contad.errors import StaleSourceError
@@ -60,3 +61,23 @@ def _same(a: CodeType, b: CodeType) -> bool:
 def _essence(code: CodeType) -> tuple[Any, ...]:
     constants = tuple(_essence(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts)
     return code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
+
+
+def named(function: Callable[..., Any], node: ast.expr, refuse: Callable[[ast.expr, str], Exception], hint: str) -> Any:
+    """The object that a global name, a captured name or a module attribute in a function stands for.
+
+    `refuse(node, message)` makes the error where there is none; the hint says what to use for a builtin.
+    """
+    if isinstance(node, ast.Attribute):
+        base = named(function, node.value, refuse, hint)
+        if not isinstance(base, ModuleType):
+            raise refuse(node, f"{ast.unparse(node)} is not a constant of a module")
+        if not hasattr(base, node.attr):
+            raise refuse(node, f"{ast.unparse(node)} is not defined")
+        return getattr(base, node.attr)
+    if not isinstance(node, ast.Name):
+        raise refuse(node, f"{ast.unparse(node)} is not a name")
+    for names in (inspect.getclosurevars(function).nonlocals, function.__globals__):
+        if node.id in names:
+            return names[node.id]
+    raise refuse(node, f"the name {node.id} is not defined" + (hint if hasattr(builtins, node.id) else ""))

@@ -22,10 +22,22 @@ class Part(NamedTuple):
     axes: tuple[int, ...] | None = None  # turns an array of that shape into the rule's
 
 
-class Continuation:
+class Named:
+    """A continuation that has the name of its rule where the stack is shown."""
+
+    __slots__ = ("rule",)
+
+    @property
+    def name(self) -> str:
+        """The rule's."""
+        name: str = self.rule.name  # type: ignore[attr-defined]
+        return name
+
+
+class Continuation(Named):
     """What a result needs to pass its adjoint on: `operands` are (position, first cell, shape)."""
 
-    __slots__ = ("is_tuple", "operands", "results", "rule", "values")
+    __slots__ = ("is_tuple", "operands", "results", "values")
 
     def __init__(self, rule: Any, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Any]) -> None:
         self.rule = rule
@@ -33,12 +45,6 @@ class Continuation:
         self.values = values
         self.results: list[Part] = []
         self.is_tuple = False
-
-    @property
-    def name(self) -> str:
-        """The rule's."""
-        name: str = self.rule.name
-        return name
 
     @property
     def parents(self) -> tuple[int, ...]:
@@ -79,10 +85,10 @@ class Pullback(Continuation):
             accumulate(adj, cell, shape, c)
 
 
-class ProductPullback:
+class ProductPullback(Named):
     """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary."""
 
-    __slots__ = ("first", "rule", "x", "x_cell", "y", "y_cell", "z")
+    __slots__ = ("first", "x", "x_cell", "y", "y_cell", "z")
 
     def __init__(
         self, rule: Any, x_cell: int, x: np.ndarray, y_cell: int, y: np.ndarray, first: int, z: np.ndarray
@@ -92,12 +98,6 @@ class ProductPullback:
         self.y_cell, self.y = y_cell, y
         self.first = first
         self.z = z
-
-    @property
-    def name(self) -> str:
-        """The rule's."""
-        name: str = self.rule.name
-        return name
 
     @property
     def parents(self) -> tuple[int, ...]:
