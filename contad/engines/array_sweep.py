@@ -7,7 +7,6 @@ import numpy as np
 from contad.adjoints import Adjoints
 from contad.engines.sweep import (
     CALLBACK,
-    CELLS,
     CODES,
     DOT,
     FORMS,
@@ -19,6 +18,9 @@ from contad.engines.sweep import (
     STRIDED,
     SUM,
     VARIANTS,
+    X_NUMBER,
+    Y_NUMBER,
+    decoded,
 )
 from contad.number import scale
 from contad.stack import Row
@@ -28,20 +30,9 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     """Propagate the adjoints of one array record, whose last cell is k; returns the number of its own cells."""
     buffers = stack.buffers
     head, x, y = buffers.records[row].tolist()
-    code, form, n = int(-head) % CODES, int(-head) % CELLS // CODES, int(-head) // CELLS
+    code, form, n = decoded(head)
     first = k - n + 1
-    if form == STRIDED // CODES:
-        shape = buffers.shapes[int(x) : int(x) + 11].tolist()
-    else:
-        shape = list(FORMS[11 * form : 11 * form + 11])
-        shape[0], shape[2] = first, n
-        shape[5] = shape[5] if form == 1 else int(x)
-        if form == SUM // CODES:
-            shape[2] = int(y)
-        elif form == DOT // CODES:
-            shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
-        else:
-            shape[8] = shape[8] if form == 2 else int(y)
+    shape = _strides(buffers, form, first, n, x, y)
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     if code == INPUT or z0 > top:
         return n
@@ -70,9 +61,11 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
         _accumulate(adjoints, cells[1], (x_outer, x_inner), scale(z_bar, buffers.constants[cells[2]]), live)
         return n
     rule, active = OPERATIONS[code]
-    numbers = {1: x, 2: y}
+    numbers = {(X_NUMBER, 0): x, (Y_NUMBER, 1): y}  # that stand in the record
     values = [
-        numbers[form] if form == at + 1 else (buffers.values if kind == "v" else buffers.constants)[cells[at + 1]]
+        numbers[form, at]
+        if (form, at) in numbers
+        else (buffers.values if kind == "v" else buffers.constants)[cells[at + 1]]
         for at, kind in enumerate(active)
     ]
     z = buffers.values[cells[0]]
@@ -81,6 +74,22 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
             c = scale(z_bar, rule.array_partial(at)(z, *values))
             _accumulate(adjoints, cells[at + 1], ((x_outer, x_inner), (y_outer, y_inner))[at], c, live)
     return n
+
+
+def _strides(buffers: Any, form: int, first: int, n: int, x: float, y: float) -> Any:
+    """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
+    if form == STRIDED:
+        return buffers.shapes[int(x) : int(x) + 11].tolist()
+    shape = list(FORMS[11 * (form // CODES) :][:11])
+    shape[0], shape[2] = first, n
+    shape[5] = shape[5] if form == X_NUMBER else int(x)
+    if form == SUM:
+        shape[2] = int(y)
+    elif form == DOT:
+        shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
+    else:
+        shape[8] = shape[8] if form == Y_NUMBER else int(y)
+    return shape
 
 
 def _cells(start: int, outer_step: int, inner_step: int, outer: int, inner: int) -> np.ndarray:
@@ -102,7 +111,7 @@ def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any
 def array_row(stack: Any, row: int, k: int) -> Row:
     """One array record as `show_stack` prints it; k is its first cell."""
     head, x, y = stack.buffers.records[row].tolist()
-    code, form, n = int(-head) % CODES, int(-head) % CELLS // CODES * CODES, int(-head) // CELLS
+    code, form, n = decoded(head)
     name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
     name = {SUM: "sum", DOT: "matmul"}.get(form, name)
     parents: tuple[Any, ...] = ()

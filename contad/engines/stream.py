@@ -22,7 +22,6 @@ from contad.engines.storage import Buffers
 from contad.engines.sweep import (
     CALLBACK,
     CELLS,
-    CODES,
     INPUT,
     JOIN,
     LINEAR,
@@ -30,6 +29,7 @@ from contad.engines.sweep import (
     VARIANTS,
     compiled,
     compiled_sweep,
+    decoded,
     operation_code,
 )
 from contad.number import Number, primal, scale
@@ -172,7 +172,7 @@ class Recording(ChainStack):
             if row == 0:
                 return adjoints
             head = int(b.records[row, 0])
-            code, n = (head, 1) if head >= 0 else (-head % CODES, -head // CELLS)
+            code, _, n = decoded(head) if head < 0 else (head, 0, 1)
             if head < 0 and (code in OPERATIONS or code == LINEAR):
                 compile_kernel(code)
                 continue

@@ -104,7 +104,7 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
             z = first
             size = n
             slot = 11 * form
-            if form == 7:
+            if form == {strided}:
                 slot = int(records[row, 1])
                 z = shapes[slot]
                 size = 1 + (shapes[slot + 1] - 1) * shapes[slot + 3] + (shapes[slot + 2] - 1) * shapes[slot + 4]
@@ -123,18 +123,18 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
                     elif code == {pullback} or code == {callback} or kernels[code] == 0:
                         return row, k
                     else:
-                        if form < 7:
+                        if form < {strided}:
                             shapes[slot] = first
                             shapes[slot + 2] = n
-                            if form == 1:
+                            if form == {x_number}:
                                 constants[1] = records[row, 1]
                             else:
                                 shapes[slot + 5] = int(records[row, 1])
-                            if form == 2:
+                            if form == {y_number}:
                                 constants[1] = records[row, 2]
-                            elif form == 3:
+                            elif form == {sum}:
                                 shapes[slot + 2] = int(records[row, 2])
-                            elif form == 4:
+                            elif form == {dot}:
                                 shapes[slot + 8] = shapes[int(records[row, 2])]
                                 shapes[slot + 2] = shapes[int(records[row, 2]) + 1]
                             else:
@@ -172,10 +172,17 @@ FORMS = (
 )
 
 
+def decoded(head: float) -> tuple[int, int, int]:
+    """(operation code, form, number of own cells) of the head of an array's record."""
+    number = int(-head)
+    return number % CODES, number % CELLS // CODES * CODES, number // CELLS
+
+
 def sweep_source() -> str:
     """The source of the sweep."""
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     names = {name.lower(): globals()[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
+    names |= {name.lower(): globals()[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
     parts = [_HEAD.format(options=options, codes=CODES, cells=CELLS, **names)]
     parts += [_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
     return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
