@@ -46,6 +46,8 @@ class Adjoints:
                 v = np.asarray(v)
                 if v.dtype.kind not in "fiubO":
                     fail("adj.add", "v", "be an array of real numbers", f"dtype {v.dtype}", TypeError)
+                if v.dtype == object and not numbers_in(v):
+                    v = np.array([operand("adj.add", "v", n) for n in v.flat]).reshape(v.shape)
                 v = v if v.dtype == object else v.astype(float)
             if v.shape != x.shape:
                 fail("adj.add", "v", f"have the shape of x, {x.shape}", v.shape)

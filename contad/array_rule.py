@@ -190,6 +190,8 @@ class ArrayRule:
         for name, x in options.items():
             if name not in self.option_names:
                 raise TypeError(f"{self.name}: unexpected argument {name}")
+            if subclass_of_arrays(x):
+                fail(self.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
             if isinstance(x, Carrier):
                 raise UnsupportedError(
                     f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.arguments import operand
+from contad.arguments import array as float_array, operand
 from contad.array_base import Array, View, level_of, numbers_in, require_no_inner
 from contad.containers import like_tuple
-from contad.layout import same_layout
+from contad.layout import read_only, same_layout
 from contad.level import Level
 from contad.number import Number, scale
 from contad.trees import assembled
@@ -168,7 +168,7 @@ class ForwardLevel(Level):
         if isinstance(y, (list, tuple)):
             if any(isinstance(n, Array) for n in numbers_in(y)):
                 return self.parts(np.stack(y))
-            y = np.array(y, dtype=object) if numbers_in(y) else np.asarray(y, dtype=float)
+            y = np.array(y, dtype=object) if numbers_in(y) else float_array("an assignment", "the value", y)
         if isinstance(y, np.ndarray) and y.dtype == object:
             own = [self.parts(n) for n in y.flat]
             for n in y.flat:
@@ -208,7 +208,7 @@ class ForwardLevel(Level):
         for x in args:
             own = [n for n in numbers_in(x) if n._owner is self]
             value, x_dot = self.parts(x) if own else (x, None)
-            values.append(value)
+            values.append(read_only(value))
             tangents.append(x_dot)
         return values, tangents
 

@@ -43,3 +43,11 @@ def subclass_of_arrays(x: Any) -> str:
     """The name of the class of x if that is a kind of array with semantics of its own: masked, matrix, units."""
     plain = not isinstance(x, np.ndarray) or x.__class__ is np.ndarray or isinstance(x, np.memmap)
     return "" if plain else type(x).__name__
+
+
+def read_only(v: Any) -> Any:
+    """A view that nobody can write through."""
+    if isinstance(v, np.ndarray):
+        v = v.view()
+        v.flags.writeable = False
+    return v

@@ -176,7 +176,7 @@ class ScalarRule:
 
     def _elementwise(self, args: tuple[Any, ...]) -> Any:
         for name, x in zip(self.argument_names, args, strict=True):
-            if subclass_of_arrays(x) and any(isinstance(y, Carrier) for y in args):
+            if subclass_of_arrays(x) and numbers_in(args):
                 fail(self.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
         # object arrays among arrays of variables are taken over by the level of the latter
         owner = owner_of(self.name, [n for x in args for n in numbers_in(x)])

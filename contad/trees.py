@@ -78,6 +78,8 @@ def plain_leaf(what: str, name: str, leaf: Any) -> Any:
     """A leaf of cotangents or tangents: a float, a float array, or numbers of outer levels."""
     if isinstance(leaf, Array):
         return leaf
+    if subclass_of_arrays(leaf):
+        raise UnsupportedError(f"{what}: {name} must be a plain array, np.asarray(x), got {subclass_of_arrays(leaf)}")
     if isinstance(leaf, np.ndarray) and leaf.dtype != object:
         if leaf.dtype.kind not in "fiu":
             operand(what, name, leaf)

@@ -13,7 +13,7 @@ from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
-from contad.layout import inverse, layout_of, subclass_of_arrays
+from contad.layout import inverse, layout_of, read_only, subclass_of_arrays
 from contad.number import Number, primal
 from contad.ops import multiply
 from contad.rule import ScalarRule
@@ -245,14 +245,6 @@ def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None)
     else:
         stack.slab[cell] = number = float(number)
     return stack.element(number, cell), Part(cell, n, (), number)
-
-
-def read_only(v: Any) -> Any:
-    """A view that nobody can write through."""
-    if isinstance(v, np.ndarray):
-        v = v.view()
-        v.flags.writeable = False
-    return v
 
 
 # ---- array rules that are loops: sums and dot products are kernels with a stride of 0 for the result -----------------

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.arguments import operand
+from contad.arguments import array as float_array, operand
 from contad.array_base import Array, numbers_in, require_no_inner
 from contad.engines.array_var import ArrayVar, is_own, scalar_parts, scattered
 from contad.layout import same_layout
@@ -34,13 +34,13 @@ def adopted_parts(stack: Any, y: Any) -> tuple[Any, Any]:
     if not isinstance(y, np.ndarray):
         if any(isinstance(n, Array) for n in numbers_in(y)):
             return parts(stack, np.stack([np.stack(x) if isinstance(x, (list, tuple)) else x for x in y]))
-        y = np.array(y, dtype=object) if numbers_in(y) else np.asarray(y, dtype=float)
+        y = np.array(y, dtype=object) if numbers_in(y) else float_array("an assignment", "the value", y)
     if y.dtype != object:
         return y, 0
     values, cells = np.empty(y.shape, object), np.zeros(y.shape, np.int64)
     for k in np.ndindex(y.shape):
         require_no_inner(y[k], stack.level)
-        values[k], cells[k] = scalar_parts(y[k], stack)
+        values[k], cells[k] = scalar_parts(operand("an assignment", "the value", y[k]), stack)
     if not numbers_in(values):
         return values.astype(np.float64), cells
     top = max(numbers_in(values), key=lambda n: n._owner.level)._owner

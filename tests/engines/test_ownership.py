@@ -299,7 +299,7 @@ def test_arrays_in_options_of_numpy_may_be_written_after_use(f):
 
 # ---- rules get nothing that they could write to ----------------------------------------------------------------------
 def writing(body):
-    """A rule whose value (or forward) body writes to its constant argument."""
+    """A rule that writes to its constant argument, in its value or in its forward body."""
 
     @array_rule
     def writes_to_its_argument(a, b):
@@ -325,10 +325,38 @@ def writing(body):
     return writes_to_its_argument
 
 
+def writing_to_what_no_vjp_needs(body):
+    """The same, of a sum."""
+
+    @array_rule
+    def writes_to_its_addend(a, b):
+        if body == "value":
+            b[0] = -1.0
+        return a + b
+
+    if body == "forward":
+
+        @writes_to_its_addend.forward
+        def writes_to_its_addend_forward(a, b):
+            b[0] = -1.0
+            return a + b, None
+
+    @writes_to_its_addend.vjp("a")
+    def writes_to_its_addend_vjp_a(z, z_bar, a, b, saved=None):
+        return 1.0 * z_bar
+
+    @writes_to_its_addend.jvp
+    def writes_to_its_addend_jvp(z, a_dot, b_dot, a, b, saved=None):
+        return 1.0 * a_dot
+
+    return writes_to_its_addend
+
+
+@pytest.mark.parametrize("make", [writing, writing_to_what_no_vjp_needs])
 @pytest.mark.parametrize("body", ["value", "forward"])
 @pytest.mark.parametrize("engine", [*ENGINES, "jvp"])
-def test_a_rule_cannot_write_to_the_callers_constants(engine, body):
-    rule = writing(body)
+def test_a_rule_cannot_write_to_the_callers_constants(engine, body, make):
+    rule = make(body)
     c = CONSTANTS.copy()
 
     def f(x):
