@@ -19,7 +19,8 @@ EULER_MACLAURIN = (
 
 # ---- values on arrays: SciPy's, and the scalar functions where these do not take them --------------------------------
 def _gamma(x):
-    return mended(special().gamma(x), (x > -200.0) & (x < -170.0), gamma.function, x)
+    poles = (x <= 0.0) & (x == np.floor(x))
+    return mended(special().gamma(x), poles | ((x > -200.0) & (x < -170.0)), gamma.function, x)
 
 
 def _gammaln(x):
@@ -47,7 +48,7 @@ def gamma(x):
 
         z = Gamma(x),     dz/dx = z digamma(x)
 
-    Domain:  x other than 0, -1, ...; z = inf at 0, -inf at -0.0, nan at the other poles; inf above 171.6.
+    Domain:  x other than 0, -1, ...; z = inf at 0, -inf at -0.0, nan at the other poles and -inf; inf above 171.6.
     Ref:     DLMF 5.2.1.
 
     >>> gamma(5.0)
@@ -55,7 +56,9 @@ def gamma(x):
     """
     if x == 0.0:
         return math.copysign(math.inf, x)
-    if -200.0 < x < -170.0 and x != math.floor(x):
+    if x <= -1.0 and (math.isinf(x) or x == math.floor(x)):
+        return math.nan  # inf, and -inf at -inf, in SciPy before 1.15
+    if -200.0 < x < -170.0:
         return math.gamma(x)  # SciPy flushes subnormal results to zero
     return float(special().gamma(x))
 

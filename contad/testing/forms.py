@@ -7,6 +7,7 @@ object array of scalars stands for each array. The engines `closures` and `recor
 import dis
 import os
 import pathlib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any
@@ -16,8 +17,9 @@ import numpy as np
 from contad import array_base
 from contad.array_base import Array, as_objects
 from contad.engines.forward import forward_level
-from contad.errors import LostDerivativeError
+from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functional import grad, jvp, vjp
+from contad.protocols import array_ufunc
 from contad.testing.specimen import FORWARD, MANY, Function, Specimen, filled, inner, numbers_of, weights
 from contad.trees import flatten, real_leaf
 
@@ -146,11 +148,14 @@ def _refusal(s: Specimen, way: str) -> str | None:
 def refusal(error: Exception, f: Function, args: Sequence[Any], active: Sequence[int] | None = None) -> str | None:
     """NumPy's reason for an exception that f raised on object arrays of variables, if it is NumPy's own.
 
-    It is if NumPy raised a TypeError, or asked a variable for what numbers of NumPy have; or if, on plain object arrays
-    of floats in the places of `active`, it raises the same, or makes float arrays of them.
+    It is if NumPy raised a TypeError, asked a variable for what numbers of NumPy have, or gave a ufunc options such as
+    out= beside one; or if, on plain object arrays of floats in the places of `active`, it raises the same, or makes
+    float arrays of them.
     """
     if is_of_numpy(error, TypeError, AttributeError):
         return f"NumPy on object arrays: {type(error).__name__}: {error}"
+    if isinstance(error, UnsupportedError) and _gave_options(error):
+        return f"NumPy on object arrays: {error}"
     places = range(len(args)) if active is None else active
     objects = [formed(ON_OBJECTS, [x])[0] if k in places else x for k, x in enumerate(args)]
     try:
@@ -179,3 +184,11 @@ def is_of_numpy(error: Exception, *kinds: type[Exception]) -> bool:
     if code.co_filename.startswith((_OWN, _NUMPY)):
         return code.co_filename.startswith(_NUMPY)
     return isinstance(error, TypeError) and dis.opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS"
+
+
+def _gave_options(error: Exception) -> bool:
+    """Whether NumPy's Python code called a ufunc with options on a variable, which raised the exception."""
+    caller, last = [None, None, *(frame for frame, _ in traceback.walk_tb(error.__traceback__))][-2:]
+    if caller is None or last is None or last.f_code is not array_ufunc.__code__:
+        return False
+    return bool(last.f_locals["options"]) and caller.f_code.co_filename.startswith(_NUMPY)

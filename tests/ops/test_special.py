@@ -42,7 +42,8 @@ def partials(name, *args):
 def scipy_is_wrong(name, args):
     """Where SciPy overflows, flushes or loses digits, and the rules do not (the accuracy tests say which is right)."""
     if name == "gamma":
-        return -200.0 < args[0] < -170.0 or args[0] == 0.0  # before 1.15 it had no signed poles
+        pole = args[0] <= 0.0 and (math.isinf(args[0]) or args[0].is_integer())  # all were inf before 1.15
+        return -200.0 < args[0] < -170.0 or pole
     if name == "gammaln":
         return 0.0 < abs(args[0]) < 1e-300
     if name == "log_ndtr":
@@ -64,7 +65,7 @@ def test_values_are_those_of_scipy(name):
         if not scipy_is_wrong(name, args):
             assert close(at(*args), expected, 1e-11), (args, at(*args), expected)
             compared += 1
-    assert compared >= 30
+    assert compared >= 25
 
 
 @pytest.mark.parametrize("name", SPECIAL)
@@ -164,6 +165,10 @@ EDGES = [
     ("log_ndtr", (40.0,), 0.0, (0.0,)),
     ("gamma", (0.0,), INF, None),
     ("gamma", (-0.0,), -INF, None),
+    ("gamma", (-1.0,), NAN, None),
+    ("gamma", (-171.0,), NAN, None),
+    ("gamma", (-1e300,), NAN, None),
+    ("gamma", (-INF,), NAN, None),
     ("gamma", (180.0,), INF, (INF,)),
     ("gammaln", (0.0,), INF, (-INF,)),
     ("gammaln", (-3.0,), INF, None),
