@@ -123,9 +123,7 @@ def _in_place(operator: str) -> Callable[[Any, Any], Any]:
         if result is NotImplemented:
             return result
         if np.shape(result) != self.shape:
-            raise ValueError(
-                f"{operator} in place: the result must have shape {self.shape}, got {np.shape(result)}"
-            )
+            raise ValueError(f"{operator} in place: the result must have shape {self.shape}, got {np.shape(result)}")
         self[...] = result
         return self
 
