@@ -21,12 +21,7 @@ from contad.engines.elements import adopted_parts, moved, parts, taken
 from contad.engines.number_cells import NumberCells
 from contad.engines.record_methods import implementation
 from contad.engines.stream import Recording
-from contad.engines.sweep import (
-    CALLBACK,
-    CELLS,
-    GATHER,
-    INPUT,
-)
+from contad.engines.sweep import CALLBACK, CELLS, GATHER, INPUT
 from contad.layout import inverse, layout_of, same_layout
 from contad.number import primal
 from contad.protocols import install
