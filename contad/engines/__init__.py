@@ -1,7 +1,6 @@
 """The engines by name. They are siblings behind one protocol, `contad.stack.ChainStack`; none imports another."""
 
 from contad.engines.matrix import MatrixStack
-from contad.engines.records import RecordStack
 from contad.errors import UnsupportedError
 from contad.stack import ChainStack, set_base_engine
 
@@ -15,10 +14,12 @@ def engine(name: str | None = None) -> type[ChainStack]:
     """
     if name is None or name == "matrix":
         return MatrixStack
-    if name == "records":
+    if name == "records":  # made on demand, as the next one: most sessions never use them
+        from contad.engines.records import RecordStack
+
         return RecordStack
     if name == "closures":
-        from contad.engines.closures import ClosureStack  # made on demand: most sessions never use it
+        from contad.engines.closures import ClosureStack
 
         return ClosureStack
     raise UnsupportedError(f"engine: expected one of {', '.join(engine_names())}; got {name!r}")
