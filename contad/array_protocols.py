@@ -12,7 +12,7 @@ from contad.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.number import map_numbers, primal
 from contad.ops import reciprocal, sqrt, square
-from contad.protocols import CONSTANTS, exported_name, general_methods
+from contad.protocols import CONSTANTS, exported_name, general_methods, install
 from contad.rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 
 # ufunc.reduce and ufunc.accumulate of these are functions of their own
@@ -145,15 +145,15 @@ def _power(general: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 def install_arrays(cls: type[Any], implement: Implement) -> None:
     """Give a class of arrays the operator methods of every rule that has an operator, and those in place."""
+
+    def with_powers(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        method, reflected = implement(rule)
+        return (_power(method) if rule.operator == "pow" else method), reflected
+
+    install(cls, with_powers)
     for rule in rules():
-        if rule.operator is not None:
-            method, reflected = implement(rule)
-            if rule.operator == "pow":
-                method = _power(method)
-            setattr(cls, f"__{rule.operator}__", method)
-            if reflected is not None:
-                setattr(cls, f"__r{rule.operator}__", reflected)
-                setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
+        if rule.operator is not None and rule.arity == 2:
+            setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
 
 
 def _matmul_in_place(self: Any, other: Any) -> Any:

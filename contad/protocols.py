@@ -88,10 +88,22 @@ def install(
     """Give cls the operator methods of every rule that has an operator."""
     for found in rules():
         if found.operator is not None:
-            method, reflected = implement(found)
-            setattr(cls, f"__{found.operator}__", method)
-            if reflected is not None:
-                setattr(cls, f"__r{found.operator}__", reflected)
+            setattr(cls, f"__{found.operator}__", on_first_use(cls, found, implement, 0))
+            if found.arity == 2:
+                setattr(cls, f"__r{found.operator}__", on_first_use(cls, found, implement, 1))
+
+
+def on_first_use(cls: type[Any], found: ScalarRule, implement: Callable[..., Any], which: int) -> Callable[..., Any]:
+    """An operator method that makes itself: to compile those of all operators would take most of the import."""
+
+    def method(*args: Any) -> Any:
+        made = implement(found)
+        for name, one in zip((f"__{found.operator}__", f"__r{found.operator}__"), made, strict=True):
+            if one is not None:
+                setattr(cls, name, one)
+        return made[which](*args)
+
+    return method
 
 
 install(Number, general_methods)
