@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from contad.errors import UnsupportedError
+from contad.layout import subclass_of_arrays
 from contad.number import Number, is_real, map_numbers, primal
 
 SCALAR = (float, int, Number)
@@ -15,6 +16,12 @@ INTEGER = (int, np.integer, np.bool_)
 def fail(function: str, name: str, expected: str, got: Any, error: type[Exception] = ValueError) -> NoReturn:
     """Raise in the form of every message: function, argument, expected, got."""
     raise error(f"{function}: {name} must {expected}, got {got}")
+
+
+def require_plain(function: str, name: str, x: Any) -> None:
+    """Refuse arrays of a class with semantics of its own, which would be lost."""
+    if subclass_of_arrays(x):
+        fail(function, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
 
 
 def operand(function: str, name: str, value: Any) -> Any:

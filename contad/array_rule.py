@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from contad.arguments import fail
+from contad.arguments import fail, require_plain
 from contad.array_base import Array
 from contad.array_body import check_body
 from contad.array_functions import Entry, register
 from contad.errors import RuleError, UnsupportedError
-from contad.layout import subclass_of_arrays
 from contad.number import Carrier, Number
 from contad.rule import owner_of
 
@@ -157,7 +156,7 @@ class ArrayRule:
         return self._passed(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        if any(isinstance(x, Carrier) for x in options.values()):
+        if options and any(isinstance(x, Carrier) for x in options.values()):
             return self.general(args, options)  # which refuses it
         if self.methods and len(args) == len(self.argument_names):
             method = self.methods.get(args[0].__class__)
@@ -190,8 +189,7 @@ class ArrayRule:
         for name, x in options.items():
             if name not in self.option_names:
                 raise TypeError(f"{self.name}: unexpected argument {name}")
-            if subclass_of_arrays(x):
-                fail(self.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
+            require_plain(self.name, name, x)
             if isinstance(x, Carrier):
                 raise UnsupportedError(
                     f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
@@ -217,8 +215,7 @@ def _array(function: str, name: str, x: Any) -> np.ndarray:
         x = np.stack(x)
         if isinstance(x, Array):
             fail(function, name, "be one array; stack them with np.stack", "a list of array variables", TypeError)
-    if subclass_of_arrays(x):
-        fail(function, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
+    require_plain(function, name, x)
     a = np.asarray(x)
     if a.dtype.kind in "fiub":
         return a.astype(np.float64, copy=False)

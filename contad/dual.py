@@ -9,7 +9,7 @@ from contad.arguments import array as float_array, operand
 from contad.array_base import Array, View, level_of, numbers_in, require_no_inner
 from contad.containers import like_tuple
 from contad.layout import read_only, same_layout
-from contad.level import Level
+from contad.level import Level, array_of
 from contad.number import Number, scale
 from contad.trees import assembled
 
@@ -173,8 +173,8 @@ class ForwardLevel(Level):
             own = [self.parts(n) for n in y.flat]
             for n in y.flat:
                 require_no_inner(n, self.level)
-            value = _array([v for v, _ in own], y.shape)
-            return value, [_array([t[j] for _, t in own], y.shape) for j in range(count)]
+            value = array_of([v for v, _ in own], y.shape)
+            return value, [array_of([t[j] for _, t in own], y.shape) for j in range(count)]
         if not isinstance(y, (Number, Array)):
             a = np.asarray(y)
             if a.dtype.kind not in "fiub":
@@ -259,13 +259,3 @@ class ForwardLevel(Level):
             return self.dual(value, self.joined([plain_float(d) for d in directions]))
         value, *tangents = (x if isinstance(x, Array) else np.array(x) for x in (value, *directions))
         return array_dual(self, value, tangents)
-
-
-def _array(numbers: list[Any], shape: tuple[int, ...]) -> Any:
-    """Numbers as a float array, an array of the highest level among them, or an object array of its scalars."""
-    top = max(numbers_in(numbers), key=level_of, default=None)
-    if top is None:
-        return np.array(numbers, dtype=float).reshape(shape)
-    a = np.empty(shape, object)
-    a.reshape(-1)[:] = numbers
-    return top._owner.adopted(a)

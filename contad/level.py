@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import as_objects
+from contad.array_base import as_objects, level_of, numbers_in
 from contad.errors import OtherThreadError, StaleVariableError
 
 _next_level = itertools.count(1).__next__
@@ -85,3 +85,13 @@ class Level:
 
 def _objects_in(x: Any) -> Any:
     return type(x)(map(_objects_in, x)) if isinstance(x, (list, tuple)) else as_objects(x)
+
+
+def array_of(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+    """Numbers in C order as a float array, or as an array of the highest level among them."""
+    top = max(numbers_in(numbers), key=level_of, default=None)
+    if top is None:
+        return np.array(numbers, dtype=float).reshape(shape)
+    a = np.empty(shape, object)
+    a.reshape(-1)[:] = numbers
+    return top._owner.adopted(a)

@@ -12,13 +12,12 @@ from typing import Any, overload
 
 import numpy as np
 
-from contad.arguments import fail, operand
+from contad.arguments import operand, require_plain
 from contad.array_base import Array, as_objects, numbers_in
 from contad.body import ARITHMETIC_ERRORS, Body
 from contad.containers import CONTAINERS, listed, map_containers
 from contad.elementwise import ArrayFunction, array_form
 from contad.errors import RuleError, UnsupportedError
-from contad.layout import subclass_of_arrays
 from contad.number import Carrier, Number, is_real
 
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
@@ -175,11 +174,11 @@ class ScalarRule:
                     self.reflected[cls] = reflected
 
     def _elementwise(self, args: tuple[Any, ...]) -> Any:
-        for name, x in zip(self.argument_names, args, strict=True):
-            if subclass_of_arrays(x) and numbers_in(args):
-                fail(self.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
         # object arrays among arrays of variables are taken over by the level of the latter
-        owner = owner_of(self.name, [n for x in args for n in numbers_in(x)])
+        owner = owner_of(self.name, numbers_in(args))
+        if owner is not None:
+            for name, x in zip(self.argument_names, args, strict=True):
+                require_plain(self.name, name, x)
         matvar = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
         if owner is not None and (any(isinstance(x, Array) for x in args) or not matvar):
             return owner.apply_elementwise(self, args)

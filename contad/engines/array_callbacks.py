@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from contad.adjoints import Adjoints
-from contad.array_base import as_objects, copied, level_of, numbers_in
+from contad.array_base import as_objects, copied
 from contad.containers import like_tuple
+from contad.level import array_of
 from contad.number import primal
 from contad.var import Var
 
@@ -56,13 +57,8 @@ def _values(variables: np.ndarray, stack: Any) -> Any:
 
 
 def _array(numbers: list[Any], shape: tuple[int, ...]) -> Any:
-    """Numbers as a float, a float array, or an array of the outer level that owns some of them."""
-    if not shape:
-        return numbers[0]
-    top = max(numbers_in(numbers), key=level_of, default=None)
-    if top is None:
-        return np.array(numbers, dtype=float).reshape(shape)
-    return top._owner.adopted(_shaped(numbers, shape))
+    """One number as it is, several as an array of the level that owns the highest."""
+    return array_of(numbers, shape) if shape else numbers[0]
 
 
 def _shaped(numbers: list[Any], shape: tuple[int, ...]) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.arguments import fail, operand
+from contad.arguments import fail, operand, require_plain
 from contad.array_base import Array, copied, is_plain, numbers_in
 from contad.containers import like_tuple
 from contad.engines.array_var import ArrayVar, affine, is_own
@@ -13,7 +13,7 @@ from contad.engines.kernels import two_axes
 from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
-from contad.layout import inverse, layout_of, read_only, subclass_of_arrays
+from contad.layout import inverse, layout_of, read_only
 from contad.number import Number, primal
 from contad.ops import multiply
 from contad.rule import ScalarRule
@@ -32,9 +32,9 @@ def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operan
                 operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
                 y = y._value
             values.append(y)
-        elif subclass_of_arrays(x):
-            fail(rule.name, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
-        elif isinstance(x, np.ndarray) and x.dtype == object and not numbers_in(x):
+            continue
+        require_plain(rule.name, name, x)
+        if isinstance(x, np.ndarray) and x.dtype == object and not numbers_in(x):
             values.append(np.array([operand(rule.name, name, v) for v in x.flat]).reshape(x.shape))
         elif isinstance(x, np.ndarray) and x.dtype not in (np.float64, object):
             if x.dtype.kind not in "iubf":
