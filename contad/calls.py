@@ -33,7 +33,7 @@ def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = list(args)
     for n, x in enumerate(args):
-        if isinstance(x, np.ndarray) and n not in argnums and (x.flags.writeable or not is_immutable(x)):
+        if isinstance(x, np.ndarray) and n not in argnums and not is_immutable(x):
             own[n] = x.copy("K")
     return tuple(own)
 

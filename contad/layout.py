@@ -1,5 +1,6 @@
 """The memory layout of plain arrays: on it depends what NumPy's views share."""
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,29 @@ def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(k) for k in np.argsort(axes))
 
 
-def is_immutable(a: np.ndarray) -> bool:
-    """Whether nobody can write to an array, because its memory is a bytes object (as of `contad.constant`)."""
+# by id: immutable arrays met before, and their addresses, which NumPy takes most of a microsecond to tell
+_immutable: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
+
+
+def immutable_address(a: np.ndarray) -> int:
+    """The address of an array that nobody can write to, as its memory is a bytes object (`contad.constant`); else 0."""
+    known = _immutable.get(id(a))
+    if known is not None and known[0]() is a:
+        return known[1]
     base: Any = a
     while isinstance(base, np.ndarray):
         base = base.base
-    return isinstance(base, bytes)
+    if not isinstance(base, bytes) or a.flags.writeable:
+        return 0
+    address: int = a.__array_interface__["data"][0]
+    key = id(a)
+    _immutable[key] = weakref.ref(a, lambda _: _immutable.pop(key, None)), address
+    return address
+
+
+def is_immutable(a: np.ndarray) -> bool:
+    """Whether nobody can write to an array."""
+    return immutable_address(a) != 0
 
 
 def subclass_of_arrays(x: Any) -> str:

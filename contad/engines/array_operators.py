@@ -13,10 +13,9 @@ import numpy as np
 
 from contad.array_functions import entry_of
 from contad.array_rule import ArrayRule, array_rule_of
-from contad.engines.array_var import FLOAT, ArrayVar
-from contad.engines.pullbacks import ProductPullback
-from contad.engines.sweep import CELLS, DOT, LINEAR, PULLBACK, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
-from contad.ops import multiply
+from contad.engines.array_var import FLOAT, ArrayVar, is_direct
+from contad.engines.matrix_products import fast_product
+from contad.engines.sweep import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
 from contad.rule import ScalarRule
 
 # A view is contiguous and affine only while its root is.
@@ -145,11 +144,6 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
 
 
 # ---- sums and dot products of whole arrays ---------------------------------------------------------------------------
-def is_direct(a: ArrayVar) -> bool:
-    """Whether operations take the array as it is."""
-    return a._index > 0 and (a._base is None or a._base._index > 0)
-
-
 General = Callable[..., Any]
 
 
@@ -168,59 +162,6 @@ def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
         return s.pushed_number(LINEAR + SUM, a._index, n, value)
 
     return method
-
-
-def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The product of vectors (a kernel) and of matrices (a pullback), whose result goes into the slab at once."""
-    both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
-    assert both is not None and left is not None
-
-    def product(s: Any, a: Any, b: Any, x: np.ndarray, y: np.ndarray) -> Any:
-        """a @ b, of which at least one is a variable of s; x and y are their values."""
-        if s.thread != get_ident() or s.ended is not None:
-            s.check_usable(rule.name)
-        if x.ndim == 1 and y.ndim == 1:
-            if a is x or b is y:  # commutative: the variable stands first
-                slot = s.buffers.push_shape((s.buffers.push_constant(x if a is x else y), x.size))
-                return s.pushed_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
-            slot = s.buffers.push_shape((b._index, x.size))
-            return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
-        n = x.shape[0] if y.ndim == 1 else y.shape[1] if x.ndim == 1 else x.shape[0] * y.shape[1]
-        first = s.top
-        if first + n > s.capacity:
-            s.room(n)
-        z = s.slab[first : first + n]
-        if x.ndim == 2 and y.ndim == 2:
-            z = z.reshape(x.shape[0], y.shape[1])
-        np.matmul(x, y, z)
-        x_cell = -1 if a is x else a._index
-        y_cell = -1 if b is y else b._index
-        # the cotangent of one factor needs the other
-        x = s.buffers.keep(x) if a is x else x
-        y = s.buffers.keep(y) if b is y else y
-        s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
-        return s.pushed(PULLBACK, len(s.callbacks) - 1, 0, z)
-
-    def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
-        if len(args) == 1 and not options and is_direct(a):
-            (b,) = args
-            x, y = a._value, b._value if b.__class__ is ArrayVar else b
-            if (
-                y.__class__ is np.ndarray and y.dtype is FLOAT and 0 < x.ndim <= 2 and 0 < y.ndim <= 2
-                and x.shape[-1] == y.shape[0] and y.size
-                and (y is b or (b._owner is a._owner and is_direct(b)))
-            ):  # fmt: skip
-                return product(a._owner, a, b, x, y)
-        return general(a, *args, **options)
-
-    def reflected(b: ArrayVar, a: Any, **options: Any) -> Any:
-        if not options and is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
-            y = b._value
-            if 0 < a.ndim <= 2 and 0 < y.ndim <= 2 and a.shape[-1] == y.shape[0] and a.size:
-                return product(b._owner, a, b, a, y)
-        return general(a, b, **options)
-
-    return method, reflected
 
 
 def install_products() -> None:

@@ -164,7 +164,7 @@ def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: 
 def kept_constant(stack: Any, v: Any) -> Any:
     """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
     if isinstance(v, np.ndarray) and v.dtype == np.float64:
-        return stack.buffers.keep(v)
+        return stack.buffers.keep(v)[0]
     return copied(v)
 
 

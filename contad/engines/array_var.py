@@ -243,6 +243,11 @@ class ArrayVar(Array):
         return found
 
 
+def is_direct(a: ArrayVar) -> bool:
+    """Whether operations take the array as it is."""
+    return a._index > 0 and (a._base is None or a._base._index > 0)
+
+
 def affine(owner: Any, value: Any, index: int) -> ArrayVar:
     """An array whose cells follow one another from `index`."""
     z = new(ArrayVar)

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from contad.compiled import cached_module
-from contad.engines.sweep import CODES, LINEAR, OPERATIONS, dependencies, partial_of
+from contad.engines.sweep import CODES, LINEAR, OPERATIONS, VARIANTS, dependencies, partial_of
 from contad.ops import multiply
 from contad.rule import ScalarRule
 
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
+WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
 _lock = threading.Lock()
 _modules: list[Any] = []  # a C function lives as long as its module
 
@@ -94,9 +95,12 @@ _CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv":
 
 def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
+    if code in WRITTEN:
+        return WRITTEN[code]
     rule, active = OPERATIONS.get(code, (None, "vc"))
     lines: list[str] = []
-    for strides in (*_CASES[active], *(("011",) if rule in (None, multiply) else ())):
+    sums = ("011", "010") if rule is None else ("011",) if rule is multiply else ()
+    for strides in (*_CASES[active], *sums):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
         lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
     lines += ["else:", *_indented(_loops(rule, active, ""))]
@@ -130,7 +134,8 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
         operands = [name for name in names if name in set(re.findall(r"\b[xyz]\b", source))]
         sliced |= {(_source(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
         target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
-        reads = [f"{name} = {element(_source(name, active), name)}" for name in operands]
+        reads = [f"{name} = {element(_source(name, active), name)}" for name in operands if name not in fixed]
+        once = [f"{name} = {element(_source(name, active), name)}" for name in operands if name in fixed]
         if not operands:  # a number: nothing that a zero d would have to mask
             inner = [f"{target} += d * ({expression})"]
         elif "math." in source.replace("math.exp(", ""):  # a call, which a zero d saves
@@ -139,7 +144,7 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
             inner = [*reads, *body, f"{target} += d * ({expression}) if d != 0.0 else 0.0"]
         d = [f"d = {element('adjoints', 'z')}"]
         loop = ["for i in range(inner):", *_indented(inner if "z" in fixed else d + inner)]
-        lines += d + loop if "z" in fixed else loop
+        lines += once + d + loop if "z" in fixed else once + loop
         if target == "total":
             lines[-len(loop) : -len(loop)] = ["total = 0.0"]
             lines.append(f"{element('adjoints', 'xy'[k])} += total")
@@ -159,12 +164,24 @@ def _source(name: str, active: str) -> str:
     return "values" if name == "z" or active["xy".index(name)] == "v" else "constants"
 
 
+def has_kernel(code: int) -> bool:
+    """Whether records of an operation are swept by a kernel."""
+    return code in OPERATIONS or code == LINEAR or code in WRITTEN
+
+
+def _name(code: int) -> str:
+    if code in OPERATIONS:
+        rule, active = OPERATIONS[code]
+        return f"{rule.name}_{active}"
+    return VARIANTS[code]
+
+
 def compile_kernel(code: int) -> None:
     """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
     with _lock:
         if not KERNELS[code]:
-            name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
-            module = cached_module(f"kernel_{name}", lambda: kernel_source(code), (__file__, *dependencies()))
+            depends = (__file__, *dependencies()) if code not in WRITTEN else (WRITTEN[code],)
+            module = cached_module(f"kernel_{_name(code)}", lambda: kernel_source(code), depends)
             _modules.append(module)
             KERNELS[code] = module.kernel.address
 

@@ -224,10 +224,10 @@ class MatrixStack(Recording):
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
         if isinstance(x, ArrayVar):
             root = x if x._base is None else x._base
-            if root is x and self.adjoints.__class__ is np.ndarray and root.first > 0:
-                d = np.empty(x._value.shape)
-                d.reshape(-1)[:] = self.adjoints[root.first : root.first + d.size]
-                return d
+            if root is x and x._index > 0 and self.adjoints.__class__ is np.ndarray:
+                value = x._value
+                d = self.adjoints[x._index : x._index + value.size].copy()
+                return d if value.ndim == 1 else d.reshape(value.shape)
             if root.first < 0 or not len(self.adjoints):
                 return np.zeros(x.shape)
             found = np.reshape(self.adjoints[root.first : root.first + x.size], root.shape)

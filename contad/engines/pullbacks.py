@@ -53,7 +53,7 @@ class Continuation(Named):
 
     def adjoints_of_results(self, cells: Any) -> Any:
         """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
-        found = tuple(_block(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
+        found = tuple(block_of(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
         return found if self.is_tuple else found[0]
 
     def values_of_results(self) -> Any:
@@ -83,56 +83,6 @@ class Pullback(Continuation):
                     f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
                 )
             accumulate(adj, cell, shape, c)
-
-
-class ProductPullback(Named):
-    """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary."""
-
-    __slots__ = ("first", "x", "x_cell", "y", "y_cell", "z")
-
-    def __init__(
-        self, rule: Any, x_cell: int, x: np.ndarray, y_cell: int, y: np.ndarray, first: int, z: np.ndarray
-    ) -> None:
-        self.rule = rule
-        self.x_cell, self.x = x_cell, x  # cell -1: a constant
-        self.y_cell, self.y = y_cell, y
-        self.first = first
-        self.z = z
-
-    @property
-    def parents(self) -> tuple[int, ...]:
-        """The first cells of the factors that are variables."""
-        return tuple(cell for cell in (self.x_cell, self.y_cell) if cell > 0)
-
-    def __call__(self, adj: Adjoints) -> None:
-        x, y, z = self.x, self.y, self.z
-        cells = adj.cells
-        if cells.__class__ is not np.ndarray:
-            self._by_rule(adj, "a")
-            self._by_rule(adj, "b")
-            return
-        z_bar = cells[self.first : self.first + z.size]
-        if z.ndim == 2:
-            z_bar = z_bar.reshape(z.shape)
-        if self.x_cell > 0:
-            c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
-            self._accumulate(adj, "a", self.x_cell, c)
-        if self.y_cell > 0:
-            c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(z_bar, x) if z.ndim == 1 else x.T @ z_bar
-            self._accumulate(adj, "b", self.y_cell, c)
-
-    def _accumulate(self, adj: Adjoints, name: str, cell: int, c: np.ndarray) -> None:
-        flat = c.reshape(-1)
-        if math.isfinite(np.dot(flat, flat)):  # else zeros of z_bar may have to mask what is not
-            adj.cells[cell : cell + flat.size] += flat
-        else:
-            self._by_rule(adj, name)
-
-    def _by_rule(self, adj: Adjoints, name: str) -> None:
-        cell, v = (self.x_cell, self.x) if name == "a" else (self.y_cell, self.y)
-        if cell > 0:
-            z_bar = _block(adj.cells, self.first, self.z.size, self.z.shape)
-            accumulate(adj, cell, v.shape, self.rule.pull(name, self.z, z_bar, (self.x, self.y), {}))
 
 
 class ElementwisePullback(Continuation):
@@ -182,7 +132,8 @@ def unbroadcast(c: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(np.sum(c, axis=axes), shape) if shape else np.sum(c)
 
 
-def _block(cells: Any, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
+def block_of(cells: Any, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
+    """The adjoints of a block of cells, in that shape and with axes permuted; arrays are read-only."""
     if not shape:
         d = cells[first]
         return d if isinstance(d, Number) else float(d)

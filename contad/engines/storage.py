@@ -7,6 +7,7 @@ old buffer stays right.
 
 import math
 import mmap
+import struct
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from contad.engines.sweep import FORMS
-from contad.layout import is_immutable
+from contad.layout import immutable_address, is_immutable
 
 ROWS = 4096
+_PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 7, 11)}  # dot, matrix times vector, strided
 WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
 
@@ -43,8 +45,8 @@ class Buffers:
     """The storage of one recording, reused from one gradient to the next."""
 
     __slots__ = (
-        "adjoints", "constants", "constants_top", "copies", "records", "shapes", "shapes_packed", "shapes_stream",
-        "shapes_top", "staging", "stream", "values",
+        "adjoints", "constants", "constants_top", "copies", "records", "shapes", "shapes_top",
+        "staging", "stream", "values",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -55,18 +57,16 @@ class Buffers:
         self.adjoints = reserved()
         self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
         self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
-        self.shapes = np.zeros(ROWS, np.int64)  # what records of arrays need beside their fields
+        self.shapes: Any = np.zeros(ROWS, np.int64)  # what records of arrays need beside their fields
         self.shapes[: len(FORMS)] = FORMS
-        self.shapes_stream: list[int] = []
         self.clear()
 
     def clear(self) -> None:
         """Make ready for the next recording."""
         self.stream.clear()
-        self.shapes_stream.clear()
         self.copies.clear()
         self.constants_top = 2
-        self.shapes_top = self.shapes_packed = len(FORMS)
+        self.shapes_top = len(FORMS)
 
     def grow(self, name: str, n: int) -> None:
         """Make the buffer of that name hold n entries, doubling it."""
@@ -88,36 +88,33 @@ class Buffers:
     def push_shape(self, shape: Sequence[int]) -> int:
         """Keep integers; returns where."""
         at = self.shapes_top
-        self.shapes_top = at + len(shape)
-        self.shapes_stream.extend(shape)
+        end = self.shapes_top = at + len(shape)
+        if end > len(self.shapes):
+            self.grow("shapes", end)
+        _PACK[len(shape)](self.shapes, 8 * at, *shape)
         return at
 
     def push_cells(self, cells: np.ndarray) -> int:
         """Keep an array of cells; returns where."""
-        self.pack_shapes()
         at = self.shapes_top
-        end = self.shapes_top = self.shapes_packed = at + cells.size
+        end = self.shapes_top = at + cells.size
         self.grow("shapes", end)
         self.shapes[at:end] = cells.reshape(-1)
         return at
 
-    def pack_shapes(self) -> None:
-        """Move the integers kept so far into their array."""
-        if self.shapes_stream:
-            self.grow("shapes", self.shapes_top)
-            self.shapes[self.shapes_packed : self.shapes_top] = self.shapes_stream
-            self.shapes_stream.clear()
-            self.shapes_packed = self.shapes_top
-
     # ---- beside the records: constants -------------------------------------------------------------------------------
-    def keep(self, a: np.ndarray) -> np.ndarray:
-        """A copy of a constant array that nobody writes, as pullbacks keep it; an immutable one is kept as it is."""
-        if not a.flags.writeable and is_immutable(a):
-            return a
+    def keep(self, a: np.ndarray) -> tuple[np.ndarray, int]:
+        """A copy of a constant array that nobody writes, as pullbacks keep it, and minus its place.
+
+        An immutable array is kept as it is, with its address.
+        """
+        address = immutable_address(a)
+        if address:
+            return a, address
         at = self.push_constant(a)
         kept = self.constants[at : at + a.size].reshape(a.shape)
         kept.flags.writeable = False
-        return kept
+        return kept, -at
 
     def push_constant(self, a: np.ndarray) -> int:
         """The place of a copy of a constant among those that kernels read; equal contents share it."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from contad.adjoints import Adjoints
 from contad.array_base import is_plain
-from contad.engines.kernels import KERNELS, compile_kernel
+from contad.engines.kernels import KERNELS, compile_kernel, has_kernel
 from contad.engines.storage import Buffers
 from contad.engines.sweep import (
     CALLBACK,
@@ -115,7 +115,6 @@ class Recording(ChainStack):
         if n == 0 and self.packed == self.top:
             return
         buffers = self.buffers
-        buffers.pack_shapes()
         lo, hi = self.rows_packed, self.rows_packed + n
         if hi > len(buffers.records):
             buffers.grow("records", hi)
@@ -173,7 +172,7 @@ class Recording(ChainStack):
                 return adjoints
             head = int(b.records[row, 0])
             code, _, n = decoded(head) if head < 0 else (head, 0, 1)
-            if head < 0 and (code in OPERATIONS or code == LINEAR):
+            if head < 0 and not KERNELS[code] and has_kernel(code):
                 compile_kernel(code)
                 continue
             self.running = k - n + 1

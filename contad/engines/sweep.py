@@ -120,8 +120,11 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
                         slot = int(records[row, 1])
                         for i in range(n):
                             adjoints[shapes[slot + i]] += adjoints[first + i]
-                    elif code == {pullback} or code == {callback} or kernels[code] == 0:
+                    elif code == {callback} or kernels[code] == 0 or (code == {pullback} and records[row, 2] == 0.0):
                         return row, k
+                    elif code == {pullback}:
+                        call_kernel(kernels[code], shapes[int(records[row, 2]):].ctypes.data, values.ctypes.data,
+                                    constants.ctypes.data, adjoints.ctypes.data)
                     else:
                         if form < {strided}:
                             shapes[slot] = first

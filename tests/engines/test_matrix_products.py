@@ -1,0 +1,118 @@
+"""Products of matrices and vectors on the matrix engine: every activity and layout, against the formulas by hand."""
+
+import numpy as np
+import pytest
+
+import contad
+
+ROWS = (1, 3, 4, 5, 11)  # fewer than, as many as and more than the rows that the kernel takes together
+A = np.random.default_rng(8).normal(size=(11, 3))
+B = np.array([0.7, -1.2, 0.4])
+W = np.linspace(-0.8, 1.3, 11)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("wrap", [np.array, contad.constant], ids=["copied", "kept"])
+def test_matrix_times_vector(rows, wrap):
+    a, w = A[:rows], W[:rows]
+    by_b = contad.grad(lambda b, a: w @ (a @ b) + b @ b)(B, wrap(a))
+    np.testing.assert_allclose(by_b, a.T @ w + 2.0 * B, rtol=1e-14)
+    by_a = contad.grad(lambda a, b: np.sum(w * (a @ b)) + np.sum(a))(a, wrap(B))
+    np.testing.assert_allclose(by_a, np.outer(w, B) + 1.0, rtol=1e-14)
+    a_bar, b_bar = contad.grad(lambda a, b: w @ (a @ b), (0, 1))(a, B)
+    np.testing.assert_allclose(a_bar, np.outer(w, B), rtol=1e-14)
+    np.testing.assert_allclose(b_bar, a.T @ w, rtol=1e-14)
+
+
+@pytest.mark.parametrize("a", [np.asfortranarray(A), A[::-1], np.vstack([A, A])[::2]], ids=["F", "reversed", "strided"])
+def test_matrix_that_is_not_in_c_order(a):
+    for matrix in (a, contad.constant(a.T).T, contad.constant(np.vstack([a, a]))[:11]):
+        np.testing.assert_allclose(contad.grad(lambda b, m: W @ (m @ b))(B, matrix), matrix.T @ W, rtol=1e-13)
+
+
+def test_matrix_times_its_own_row():
+    def f(a):
+        return W[:3] @ (a @ a[1])
+
+    a = A[:3]
+    expected = np.outer(W[:3], a[1])
+    expected[1] += a.T @ W[:3]
+    np.testing.assert_allclose(contad.grad(f)(a), expected, rtol=1e-14)
+
+
+def test_one_constant_in_products_before_and_after_the_constants_have_grown():
+    a = A.copy()
+
+    def f(b):
+        s = W @ (a @ b)
+        for k in range(3):
+            s = s + np.sum(b * np.full((4_000, 3), 0.1 * k))
+        return s + W @ (a @ b)
+
+    np.testing.assert_allclose(contad.grad(f)(B), 2.0 * (A.T @ W) + 4_000 * 0.3, rtol=1e-12)
+
+
+def test_a_constant_is_read_as_it_was():
+    a = A.copy()
+
+    def f(b):
+        z = a @ b
+        a[:] = np.nan
+        return W @ z
+
+    np.testing.assert_allclose(contad.grad(f)(B), A.T @ W, rtol=1e-14)
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+@pytest.mark.parametrize("row", [0, 2, 10])
+def test_a_row_without_adjoint_adds_nothing_whatever_stands_in_it(bad, row):
+    a, w = A.copy(), W.copy()
+    a[row, 1] = bad
+    w[row] = 0.0
+
+    def f(b, a):
+        z = a @ b
+        return sum(w[k] * z[k] for k in range(11) if w[k] != 0.0)
+
+    clean = A.copy()
+    clean[row] = 0.0
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(contad.grad(f)(B, a), clean.T @ w, rtol=1e-13)
+        np.testing.assert_allclose(contad.grad(f)(B, contad.constant(a)), clean.T @ w, rtol=1e-13)
+
+
+def test_matrix_times_vector_is_swept_without_python(monkeypatch):
+    from contad.engines.matrix_products import ProductPullback
+
+    contad.grad(lambda b: W @ (A @ b))(B)  # compiles the kernel
+    monkeypatch.setattr(ProductPullback, "__call__", None)
+    np.testing.assert_allclose(contad.grad(lambda b: W @ (A @ b))(B), A.T @ W, rtol=1e-14)
+
+
+def test_hessian_of_a_matrix_times_a_vector():
+    hessian = contad.jacobian(contad.grad(lambda b: np.sum(np.exp(A @ b))))(B)
+    np.testing.assert_allclose(hessian, A.T @ (np.exp(A @ B)[:, None] * A), rtol=1e-13)
+
+
+def test_an_immutable_array_is_told_from_its_writable_copy():
+    from contad.layout import immutable_address, is_immutable
+
+    kept = contad.constant(A)
+    assert immutable_address(kept) == kept.__array_interface__["data"][0] != 0
+    assert immutable_address(kept) == immutable_address(kept)  # the second time from the table
+    assert immutable_address(kept[3:]) == kept[3:].__array_interface__["data"][0]
+    own = kept.copy()
+    assert not is_immutable(own)
+    own.flags.writeable = False  # its owner can take that back
+    assert not is_immutable(own)
+
+
+def test_addresses_of_immutable_arrays_are_forgotten_with_them():
+    from contad.layout import _immutable, immutable_address
+
+    kept = contad.constant(A)
+    immutable_address(kept)
+    key = id(kept)
+    assert key in _immutable
+    del kept
+    assert key not in _immutable
