@@ -155,7 +155,7 @@ def test_ci_runs_both_setup_commands():
     assert taken == [[command] for command in offered]
     assert len(offered) == 2
     assert offered[0].endswith("python -m contad")
-    assert offered[1].endswith("python -m pytest")
+    assert offered[1].endswith("python -m pytest -n auto")
 
 
 def test_a_setup_command_that_ci_does_not_run_is_found():
