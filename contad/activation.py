@@ -20,15 +20,16 @@ def activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[An
     active = list(args)
     trees = []
     for n in argnums:
-        if args[n].__class__ is float:  # a lone number, the common case: its variable stands for its tree
-            x = active[n] = s.variable(args[n])
+        arg = args[n]
+        if arg.__class__ is np.ndarray and arg.dtype is FLOAT and s.has_arrays:
+            x = active[n] = s.array_variable(arg)
             trees.append(Tree([x], None))
             continue
-        if args[n].__class__ is np.ndarray and args[n].dtype is FLOAT and s.has_arrays:
-            x = active[n] = s.array_variable(args[n])
+        if arg.__class__ is float:  # a lone number, the common case: its variable stands for its tree
+            x = active[n] = s.variable(arg)
             trees.append(Tree([x], None))
             continue
-        tree = flatten(args[n])
+        tree = flatten(arg)
         if not tree.leaves:
             raise UnsupportedError(
                 f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import OutputError, UnsupportedError
-from contad.layout import is_immutable
+from contad.layout import immutable_address
 from contad.number import Number, is_real
 
 
@@ -31,11 +31,12 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
 
 def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
-    own = list(args)
+    own = None
     for n, x in enumerate(args):
-        if isinstance(x, np.ndarray) and n not in argnums and not is_immutable(x):
+        if isinstance(x, np.ndarray) and n not in argnums and not immutable_address(x):
+            own = own or list(args)
             own[n] = x.copy("K")
-    return tuple(own)
+    return args if own is None else tuple(own)
 
 
 def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:

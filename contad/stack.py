@@ -108,8 +108,8 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            tops: list[int] = [cell if cell.__class__ is int else int(cell.max()) for cell, _ in seeds]
-            self.adjoints = self.sweep(max(tops), seeds) if seeds else ()
+            tops = [cell if cell.__class__ is int else int(cell.max()) for cell, _ in seeds]
+            self.adjoints = self.sweep(max(tops), seeds) if tops else ()
         finally:
             self.sweeping = False
 

@@ -62,10 +62,12 @@ class MatrixStack(Recording):
     def array_variable(self, value: Any) -> Any:
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
         if value.__class__ is np.ndarray and value.flags.c_contiguous and value.dtype is FLOAT:
-            first, n = self.room(value.size), value.size
-            slab = self.slab[first : first + n]
-            slab[:] = value if value.ndim == 1 else value.reshape(-1)
-            return self.pushed(INPUT, 0, 0, slab if value.ndim == 1 else slab.reshape(value.shape))
+            first = self.room(value.size)
+            slab = self.slab[first : first + value.size]
+            if value.ndim != 1:
+                slab = slab.reshape(value.shape)
+            slab[...] = value
+            return self.pushed(INPUT, 0, 0, slab)
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
         plain = primal(value)

@@ -158,14 +158,14 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
                 return s.pushed_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
             slot = buffers.push_shape((b._index, x.size))
             return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
-        rows = x.shape[0] if x.ndim == 2 else 1
-        n = rows if y.ndim == 1 else rows * y.shape[1]
+        shape = (*x.shape[:-1], *y.shape[1:])
+        n = math.prod(shape)
         first = s.top
         if first + n > s.capacity:
             s.room(n)
         z = s.slab[first : first + n]
-        if x.ndim == 2 and y.ndim == 2:
-            z = z.reshape(rows, y.shape[1])
+        if len(shape) == 2:
+            z = z.reshape(shape)
         np.matmul(x, y, z)
         # the cotangent of one factor needs the other
         x_at = y_at = x_cell = y_cell = 0
@@ -178,8 +178,8 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
         else:
             y_cell = b._index
         slot = 0
-        if y.ndim == 1 and x.flags.c_contiguous and y.flags.c_contiguous:
-            slot = buffers.push_shape((first, rows, y.size, x_at, x_cell, y_at, y_cell))
+        if y.ndim == 1 and (x_at <= 0 or x.flags.c_contiguous) and (y_at <= 0 or y.flags.c_contiguous):
+            slot = buffers.push_shape((first, n, y.size, x_at, x_cell, y_at, y_cell))
         s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
         return s.pushed(PULLBACK, len(s.callbacks) - 1, slot, z)
 
