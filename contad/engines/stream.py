@@ -48,7 +48,7 @@ class Recording(ChainStack):
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
-        pool = THREAD.pools.get(self.engine)
+        pool = THREAD.pools.setdefault(self.engine, [])
         self.buffers = pool.pop() if pool else Buffers()
         self.push = self.buffers.stream.extend
         self.callbacks: list[Any] = []
