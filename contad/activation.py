@@ -60,7 +60,13 @@ def seeds(s: ChainStack, y: Any, z_bar: Any) -> Seeds:
 def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Any]:
     """One sweep, and the adjoints of the variables in the structures of the trees."""
     s.run_sweep(found)
-    return [tree.unflatten([s.cotangent(leaf) for leaf in tree.leaves]) for tree in trees]
+    cotangents = []
+    for leaves, spec in trees:
+        if spec is None:
+            cotangents.append(s.cotangent(leaves[0]))
+        else:
+            cotangents.append(Tree(leaves, spec).unflatten([s.cotangent(leaf) for leaf in leaves]))
+    return cotangents
 
 
 def block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:

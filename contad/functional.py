@@ -64,11 +64,10 @@ class _Gradient:
             y = scalar_output(y, self.what, s)
             cotangents = pull(s, trees, seeds(s, y, 1.0))
             gradient = cotangents[0] if self.single else tuple(cotangents)
-            value = lowered(y, s)
             if self.has_aux:
                 aux = lowered(aux, s)
-                return ((value, aux), gradient) if self.value else (gradient, aux)
-            return (value, gradient) if self.value else gradient
+                return ((lowered(y, s), aux), gradient) if self.value else (gradient, aux)
+            return (lowered(y, s), gradient) if self.value else gradient
 
 
 def grad(

@@ -108,8 +108,10 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            tops = [cell if cell.__class__ is int else int(cell.max()) for cell, _ in seeds]
-            self.adjoints = self.sweep(max(tops), seeds) if tops else ()
+            top = 0
+            for cell, _ in seeds:
+                top = max(top, cell if cell.__class__ is int else int(cell.max()))
+            self.adjoints = self.sweep(top, seeds) if seeds else ()
         finally:
             self.sweeping = False
 

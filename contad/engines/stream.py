@@ -155,15 +155,17 @@ class Recording(ChainStack):
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
         self.flush()
-        if self.is_mixed() or not all(is_plain(seed) for _, seed in seeds):
+        if self.is_mixed():
             return self._sweep_numbers(top, seeds)
         b = self.buffers
         adjoints = b.zero_adjoints(self.top)
         for cell, seed in seeds:
             if seed.__class__ is float:
                 adjoints[cell] += seed
-            else:
+            elif is_plain(seed):
                 np.add.at(adjoints, cell, seed)
+            else:
+                return self._sweep_numbers(top, seeds)
         sweep = compiled_sweep()
         row, k = self.rows_packed - 1, self.top - 1
         while True:
