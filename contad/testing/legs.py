@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from contad.differences import gradient_by_differences
-from contad.functional import grad, jacobian, jvp, vjp
+from contad.functional import grad, jvp, vjp
+from contad.jacobians import jacrev
 from contad.testing.forms import engine_of, formed, is_forward, is_on_arrays, like, refusal
 from contad.testing.specimen import (
     FEW,
@@ -136,7 +137,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
     widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
     for way in ways:
         if not is_forward(way):
-            derivative = jacobian(s.f, tuple(range(len(s.args))), engine=engine_of(way))
+            derivative = jacrev(s.f, tuple(range(len(s.args))), engine=engine_of(way))
             made = s.run("jacobian", way, derivative, *formed(way, s.args))
             blocks = iter(flatten(made).leaves)
             matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])
