@@ -21,6 +21,7 @@ from contad.errors import (
     ForeignVariableError,
     LostDerivativeError,
     NestingError,
+    NonFiniteError,
     OtherThreadError,
     OutputError,
     RuleError,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 # what `contad.transforms` has, imported on first use
 _TRANSFORMS = (
-    "checkpoint", "custom_jvp", "custom_vjp", "function_gradients", "grad_tr_mat_times_hessian",
+    "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "function_gradients", "grad_tr_mat_times_hessian",
     "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian", "jacrev", "laplacian",
     "linearize", "make_jvp", "make_vjp",
 )  # fmt: skip
@@ -54,6 +55,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "ForeignVariableError",
     "LostDerivativeError",
     "NestingError",
+    "NonFiniteError",
     "OtherThreadError",
     "OutputError",
     "RuleError",

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 import contad.functional
+import contad.jacobians
 from contad import rule as registry
 from contad.engines import engine, records, stream
 

@@ -28,7 +28,7 @@ LAYERS = (
     ("functional", "explain"),
     ("jacobians",),
     ("hessians", "operation"),
-    ("linearized", "custom", "checkpoints", "testing", "table", "array_table"),
+    ("linearized", "custom", "checkpoints", "debugging", "testing", "table", "array_table"),
     ("transforms",),
     ("command", "__main__", "example", "__init__"),
 )
