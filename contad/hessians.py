@@ -10,17 +10,27 @@ from typing import Any
 import numpy as np
 
 from contad import check
+from contad.activation import activate, seeds
 from contad.arguments import fail
+from contad.array_base import is_plain
 from contad.calls import name_of, positional, positions
 from contad.dual import plain_float
+from contad.engines import DEFAULT
 from contad.engines.forward import forward_level
+from contad.engines.second_order import SecondOrder
+from contad.engines.second_order_steps import Unsuited
 from contad.functional import Function, grad, jvp
 from contad.jacobians import BLOCK, activated, is_array, real_trees, size_of, split_last
-from contad.trees import Tree, flatten, plain_leaf
+from contad.stack import THREAD, opened
+from contad.trees import Tree, flatten, plain_leaf, scalar_output
 
 
 class _Curvature:
-    """The Hessian of f at one point as a linear map on blocks of directions, the rows of a matrix."""
+    """The Hessian of f at one point as a linear map on blocks of directions, the rows of a matrix.
+
+    Where the point is plain, f is recorded once by the engine `matrix`, and differentiated in forward mode on its
+    records; else, and where these do not do, its gradient is evaluated on duals.
+    """
 
     def __init__(
         self, transform: str, f: Function, argnums: int | tuple[int, ...], engine: str | None, args: Any, kwargs: Any
@@ -28,12 +38,33 @@ class _Curvature:
         self.gradient = grad(f, argnums, engine=engine)
         self.what = f"{transform}: {name_of(f)}"
         self.argnums = positions(transform, argnums)
-        self.args, self.kwargs = positional(self.gradient.run, self.what, self.argnums, args, kwargs)
+        if max(self.argnums) >= len(args):  # the gradient copies constants itself, in case f writes to them
+            args, kwargs = positional(self.gradient.run, self.what, self.argnums, args, kwargs)
+        self.args, self.kwargs = args, kwargs
         self.trees = real_trees(self.what, self.argnums, self.args)
         self.size = sum(size_of(x) for tree in self.trees for x in tree.leaves)
+        self.recorded: Any = None
+        plain = all(is_plain(x) for tree in self.trees for x in tree.leaves)
+        self.may_record = (
+            plain and self.size > 0 and THREAD.watch is None and self.gradient.stack_class.engine == DEFAULT
+        )
+
+    def __enter__(self) -> "_Curvature":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.recorded is not None:
+            self.recorded.stack.release()
 
     def __call__(self, directions: Any) -> Any:
         """The products with the rows of `directions`, as rows."""
+        if self.may_record and is_plain(directions):
+            try:
+                if self.recorded is None:
+                    self._record()
+                return self.recorded(directions)
+            except Unsuited:
+                self.may_record = False
         with forward_level(len(directions)) as level:
             active = list(self.args)
             for k, x in zip(self.argnums, activated(level, self.trees, directions), strict=True):
@@ -41,6 +72,15 @@ class _Curvature:
             gradient = flatten(self.gradient(*active, **self.kwargs)).leaves
             rows = [np.reshape(level.tangent_of(x), (len(directions), size_of(x))) for x in gradient]
             return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+
+    def _record(self) -> None:
+        with opened(self.gradient.stack_class) as s:
+            args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
+            active, trees = activate(s, self.what, self.argnums, args)
+            cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
+            y = scalar_output(self.gradient.run(*active, **kwargs), self.gradient.what, s)
+            self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
+            s.end("its Hessian call has ended")  # the recording stays for further directions
 
     def blocks(self) -> Any:
         """(first row, rows) of the Hessian, a block of rows at a time."""
@@ -65,8 +105,8 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     positions("hessian", argnums)
 
     def hessian_of_f(*args: Any, **kwargs: Any) -> Any:
-        curvature = _Curvature("hessian", f, argnums, engine, args, kwargs)
-        rows = [block for _, block in curvature.blocks()]
+        with _Curvature("hessian", f, argnums, engine, args, kwargs) as curvature:
+            rows = [block for _, block in curvature.blocks()]
         matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
         by_gradient = split_last(matrix, curvature.trees, True)  # the matrix is symmetric: its columns count as well
         made = []
@@ -100,10 +140,11 @@ def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None =
         if len(args) < 2:
             raise TypeError(f"hvp: {name_of(f)}: expected the arguments of the function, then the vector")
         *primals, v = args
-        curvature = _Curvature("hvp", f, argnums, engine, tuple(primals), kwargs)
         vectors = (v,) if isinstance(argnums, int) else v
-        row = direction(curvature.what, "the vector", curvature.trees, vectors)
-        found = split_last(np.reshape(curvature(np.reshape(row, (1, -1))), (-1,)), curvature.trees, False)
+        with _Curvature("hvp", f, argnums, engine, tuple(primals), kwargs) as curvature:
+            row = direction(curvature.what, "the vector", curvature.trees, vectors)
+            rows = curvature(np.reshape(row, (1, -1)))
+        found = split_last(np.reshape(rows, (-1,)), curvature.trees, False)
         return found[0] if isinstance(argnums, int) else tuple(found)
 
     return product
@@ -130,11 +171,11 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
     check.positive_size("hessian_block_diag", "size", size)
 
     def blocks(x: Any) -> Any:
-        curvature = _Curvature("hessian_block_diag", f, 0, engine, (x,), {})
         _require_vector("hessian_block_diag", x)
-        if curvature.size % size:
-            fail("hessian_block_diag", "size", f"divide the length of x, {curvature.size}", size)
-        rows = curvature(np.tile(np.eye(size), curvature.size // size))
+        if np.size(x) % size:
+            fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
+        with _Curvature("hessian_block_diag", f, 0, engine, (x,), {}) as curvature:
+            rows = curvature(np.tile(np.eye(size), np.size(x) // size))
         return np.transpose(np.reshape(rows, (size, -1, size)), (1, 2, 0))
 
     return blocks
@@ -153,9 +194,10 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
 
     def laplacian_of_f(*args: Any, **kwargs: Any) -> Any:
         total: Any = 0.0
-        for start, rows in _Curvature("laplacian", f, argnums, engine, args, kwargs).blocks():
-            places = np.arange(len(rows))
-            total = total + np.sum(rows[places, start + places])
+        with _Curvature("laplacian", f, argnums, engine, args, kwargs) as curvature:
+            for start, rows in curvature.blocks():
+                places = np.arange(len(rows))
+                total = total + np.sum(rows[places, start + places])
         return plain_float(total)
 
     return laplacian_of_f

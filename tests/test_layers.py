@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "layout"),
     ("number", "arguments", "array_base", "containers", "check", "compiled", "differences", "source", "trees"),
     ("body", "elementwise", "var", "adjoints", "level", "dual", "stack"),
-    ("rule",),
+    ("rule", "body_derivatives"),
     ("array_functions",),
     ("array_body",),
     ("array_rule",),

@@ -236,6 +236,15 @@ class MatrixStack(Recording):
             return np.array(found, order="C") if isinstance(found, np.ndarray) else found
         return super().cotangent(x)
 
+    def cells_of(self, x: Any) -> np.ndarray:
+        """The cells of an argument, a variable or an array of them, in C order, as `cotangent` reads them."""
+        if isinstance(x, Var):
+            return np.array([x._index])
+        if not isinstance(x, ArrayVar):
+            return np.array([v._index for v in x.flat], np.int64)
+        cells: np.ndarray = x.cells().reshape(-1)
+        return cells
+
     def _array_row(self, row: int, k: int) -> Row:
         return array_row(self, row, k)
 
