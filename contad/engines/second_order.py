@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from contad.engines.array_sweep import strides_of
+from contad.engines.cells import Cells
 from contad.engines.forward import forward_level
 from contad.engines.second_order_steps import (
-    Cells,
     Gather,
     Linear,
     Operation,

@@ -63,13 +63,25 @@ def value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
 def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
     """Every derivative up to `order`, against differences of the one below; returns the gradient."""
-    return _derivatives(s, ways, s.flat, (), order, zero_gradient)
+    level: list[tuple[Function, tuple[str, ...]]] = [(s.flat, ())]
+    gradient = None
+    for _ in range(order):
+        above: list[tuple[Function, tuple[str, ...]]] = []
+        for g, inner in level:
+            found = _derivatives(s, ways, g, inner, zero_gradient if gradient is None else None)
+            gradient = found if gradient is None else gradient
+            for way in ways:
+                d = s.gradient(g, way)
+                above.append((lambda *v, d=d: combined(d(*v)), (*inner, way)))
+        level = above
+    assert gradient is not None
+    return gradient
 
 
 def _derivatives(
-    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], order: int, zero_gradient: bool | None
+    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], zero_gradient: bool | None
 ) -> np.ndarray:
-    """The derivatives of g, which is f differentiated in the inner ways; then those of each of them."""
+    """The derivatives of g, which is f differentiated in the inner ways."""
     t, x = s.tolerances, np.array(s.numbers)
     found = gradient_by_differences(lambda v: s.plainly(g, v), s.numbers)
     size = _size(s, g, found.value)
@@ -93,10 +105,6 @@ def _derivatives(
         first = np.array(results[0])
         if len(results) > 1 and len(first) == len(x):
             s.equal_along("agreement", label, results[-1], first, t.agreement * np.abs(first) + t.rounding * size)
-    if len(inner) + 1 < order:
-        for way in ways:
-            d = s.gradient(g, way)
-            _derivatives(s, ways, lambda *v, d=d: combined(d(*v)), (*inner, way), order, None)
     return np.array(results[0])
 
 
