@@ -10,13 +10,13 @@ FLOAT = np.dtype(np.float64)
 class Cells:
     """The cells of an operand along two axes; a step of 0 repeats one."""
 
-    __slots__ = ("_inner", "_lines", "_offset", "_outer", "_shape", "start")
+    __slots__ = ("_inner", "_offset", "_outer", "_repeats", "_shape", "start")
 
     def __init__(self, start: int, outer: int, inner: int, outer_step: int, inner_step: int) -> None:
         self.start, self._offset = start, 8 * start
         self._outer, self._inner = 8 * outer_step, 8 * inner_step
         self._shape = outer, inner
-        self._lines = (outer_step == 0 and outer > 1, inner_step == 0 and inner > 1)
+        self._repeats = (outer_step == 0 and outer > 1, inner_step == 0 and inner > 1)
 
     @property
     def span(self) -> slice:
@@ -31,8 +31,8 @@ class Cells:
 
     def put(self, a: np.ndarray, c: Any) -> None:
         """Write the sums along the axes on which a cell repeats."""
-        view = self._summed(a, c)
-        view[0][...] = view[1]
+        view, c = self._summed(a, c)
+        view[...] = c
 
     def add(self, a: np.ndarray, c: Any) -> None:
         """Accumulate them."""
@@ -41,7 +41,7 @@ class Cells:
 
     def _summed(self, a: np.ndarray, c: Any) -> tuple[np.ndarray, Any]:
         view = self.of(a)
-        outer_repeats, inner_repeats = self._lines
+        outer_repeats, inner_repeats = self._repeats
         if outer_repeats:
             view, c = view[:, :1], c.sum(axis=1, keepdims=True)
         if inner_repeats:
