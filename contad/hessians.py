@@ -17,6 +17,7 @@ from contad.calls import name_of, positional, positions
 from contad.dual import plain_float
 from contad.engines import DEFAULT
 from contad.engines.forward import forward_level
+from contad.engines.matrix import WholeRules
 from contad.engines.second_order import SecondOrder
 from contad.engines.second_order_steps import Unsuited
 from contad.functional import Function, grad, jvp
@@ -45,9 +46,7 @@ class _Curvature:
         self.size = sum(size_of(x) for tree in self.trees for x in tree.leaves)
         self.recorded: Any = None
         plain = all(is_plain(x) for tree in self.trees for x in tree.leaves)
-        self.may_record = (
-            plain and self.size > 0 and THREAD.watch is None and self.gradient.stack_class.engine == DEFAULT
-        )
+        self.may_record = plain and self.size > 0 and THREAD.watch is None and self.gradient.engine in (None, DEFAULT)
 
     def __enter__(self) -> "_Curvature":
         return self
@@ -74,7 +73,7 @@ class _Curvature:
             return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
 
     def _record(self) -> None:
-        with opened(self.gradient.stack_class) as s:
+        with opened(WholeRules) as s:
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
             active, trees = activate(s, self.what, self.argnums, args)
             cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]

@@ -24,7 +24,16 @@ from contad.engines.second_order_steps import (
     Variable,
     step_of,
 )
-from contad.engines.sweep import GATHER, INPUT, LINEAR, OPERATIONS, PULLBACK, SUM, X_NUMBER, Y_NUMBER, decoded
+from contad.engines.sweep import (
+    GATHER,
+    INPUT,
+    LINEAR,
+    OPERATIONS,
+    PULLBACK,
+    X_NUMBER,
+    Y_NUMBER,
+    decoded,
+)
 from contad.stack import THREAD
 
 FEW = 64  # scalar records: more of them take less time one by one, by generated methods, than by NumPy
@@ -87,7 +96,7 @@ class SecondOrder:
         k = 1
         for head, x, y in stack.buffers.records[1 : stack.rows_packed].tolist():
             code, form, n = decoded(head) if head < 0 else (int(head), 0, 1)
-            scalars += head >= 0 and code != INPUT
+            scalars += code != INPUT and n == 1
             if scalars > FEW:
                 raise Unsuited
             if code == PULLBACK:
@@ -95,22 +104,20 @@ class SecondOrder:
             elif code == GATHER:
                 steps.append(Gather(stack.buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n)))
             elif code == LINEAR and head < 0:
-                steps.append(self._linear(form, strides_of(stack.buffers, form, k, n, x, y)))
+                steps.append(self._linear(strides_of(stack.buffers, form, k, n, x, y)))
             elif code in OPERATIONS:
                 steps.append(self._operation(code, form, k, n, x, y, head < 0))
             elif code == INPUT:
                 if k >= self.free:
                     steps.append(Variable(slice(k, k + n)))
-            else:  # a callback, or partials of numbers that are stored without their rule
+            else:  # a callback
                 raise Unsuited
             k += n
         return steps
 
-    def _linear(self, form: int, shape: Sequence[int]) -> Step:
-        """A sum or a mean; the partials of arrays that are stored without their rule look like it but for the steps."""
-        z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, *y_steps = shape
-        if form != SUM and (tuple(y_steps) != (0, 0) or outer * inner == 1):
-            raise Unsuited
+    def _linear(self, shape: Sequence[int]) -> Step:
+        """A sum or a mean."""
+        z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, *_ = shape
         coefficient = float(self.stack.buffers.constants[y0])
         return Linear(Cells(x0, outer, inner, x_outer, x_inner), Cells(z0, outer, inner, z_outer, z_inner), coefficient)
 

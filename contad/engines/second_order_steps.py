@@ -238,14 +238,18 @@ class ByDuals(Step):
         c = self.c
         if isinstance(c, Pullback):
             return c.rule.push(z, tangents, c.values, c.options, c.saved)
-        terms = [t * c.rule.array_partial(k)(z, *c.values) for k, t in enumerate(tangents) if t is not None]
+        terms = [t * self._partial(k)(z, *c.values) for k, t in enumerate(tangents) if t is not None]
         return np.broadcast_to(sum(terms), np.shape(z))
 
     def _pulled(self, k: int, results: tuple[Any, Any], values: list[Any], shape: tuple[int, ...]) -> Any:
         c, (z, z_bar) = self.c, results
         if isinstance(c, Pullback):
             return c.rule.pull(c.rule.argument_names[k], z, z_bar, values, c.options, c.saved)
-        return unbroadcast(scale(z_bar, c.rule.array_partial(k)(z, *values)), shape)
+        return unbroadcast(scale(z_bar, self._partial(k)(z, *values)), shape)
+
+    def _partial(self, k: int) -> Any:
+        rule = self.c.rule
+        return rule.array_partial(k) if self.c.results[0].shape else rule.partial(k)
 
 
 def step_of(c: Any) -> Step:

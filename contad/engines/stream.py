@@ -45,6 +45,7 @@ class Recording(ChainStack):
 
     __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed")
     var_class: ClassVar[type[Var]]
+    keeps_rules: ClassVar[bool] = False  # whether operations without a code are recorded with their rules
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
