@@ -57,11 +57,11 @@ class _Curvature:
 
     def __call__(self, directions: Any) -> Any:
         """The products with the rows of `directions`, as rows."""
-        if self.may_record and is_plain(directions):
+        if is_plain(directions) and self._is_recorded():
             try:
-                if self.recorded is None:
-                    self._record()
-                return self.recorded(directions)
+                most = self.recorded.most
+                rows = [self.recorded(directions[k : k + most]) for k in range(0, len(directions), most)]
+                return rows[0] if len(rows) == 1 else np.concatenate(rows)
             except Unsuited:
                 self.may_record = False
         with forward_level(len(directions)) as level:
@@ -71,6 +71,15 @@ class _Curvature:
             gradient = flatten(self.gradient(*active, **self.kwargs)).leaves
             rows = [np.reshape(level.tangent_of(x), (len(directions), size_of(x))) for x in gradient]
             return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+
+    def _is_recorded(self) -> bool:
+        """Whether there is a recording that does, made on first use."""
+        if self.may_record and self.recorded is None:
+            try:
+                self._record()
+            except Unsuited:
+                self.may_record = False
+        return self.may_record
 
     def _record(self) -> None:
         with opened(WholeRules) as s:

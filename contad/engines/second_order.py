@@ -36,6 +36,7 @@ from contad.engines.sweep import (
 )
 from contad.stack import THREAD
 
+ROOM = 4_000_000  # numbers: the tangents of all cells for one block of directions
 FEW = 64  # scalar records: more of them take less time one by one, by generated methods, than by NumPy
 
 
@@ -56,10 +57,16 @@ class SecondOrder:
             self.steps = self._steps()
         self.upward = self._needed()
 
+    @property
+    def most(self) -> int:
+        """How many directions may go in one block."""
+        return max(1, ROOM // self.top)
+
     def __call__(self, directions: np.ndarray) -> np.ndarray:
         """The products of the Hessian with the rows of `directions`, as rows."""
         with forward_level(len(directions)) as level, np.errstate(all="ignore"):
-            p = Pass(len(directions), self.top, self.free, level, THREAD.pools.setdefault("second order", []))
+            room = THREAD.pools.pop("second order", [])
+            p = Pass(len(directions), self.top, self.free, level, room)
             p.dots[:, self.inputs] = directions
             for step in self.upward:
                 step.up(p)
@@ -68,6 +75,7 @@ class SecondOrder:
             for step in reversed(self.steps):
                 step.down(p)
         rows = p.bar_dots[:, self.inputs]
+        THREAD.pools["second order"] = room
         if not np.isfinite(rows).all():
             raise Unsuited
         return rows
