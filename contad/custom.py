@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from contad import check
+from contad.array_base import numbers_in
 from contad.calls import name_of
 from contad.errors import RuleError, UnsupportedError
 from contad.number import map_numbers
@@ -39,6 +40,11 @@ class _Custom:
         if bound.kwargs:
             raise TypeError(f"{self.name}: keyword-only arguments are not supported; got {', '.join(bound.kwargs)}")
         options = [x for n, x in enumerate(given) if n in self.nondiff_argnums]
+        if numbers_in(flatten(options).leaves):
+            raise RuleError(
+                f"{self.name}: the arguments nondiff_argnums={self.nondiff_argnums} must be constants, got a variable; "
+                "contad.value_of gives its value"
+            )
         differentiable = [x for n, x in enumerate(given) if n not in self.nondiff_argnums]
 
         def merged(args: Sequence[Any]) -> list[Any]:

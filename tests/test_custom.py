@@ -134,6 +134,14 @@ def test_pytrees_options_and_constants():
     np.testing.assert_array_equal(grad(lambda x: g(x=x, kind="square"))(X), 2.0 * X)
 
 
+def test_an_option_that_is_a_variable_is_named():
+    f = custom_vjp(lambda n, x: x * n, nondiff_argnums=(0,))
+    f.defvjp(lambda n, x: (x * n, None), lambda n, saved, d: (d * n,))
+    assert grad(lambda x: f(3.0, x))(2.0) == 3.0
+    with pytest.raises(RuleError, match=r"nondiff_argnums=\(0,\) must be constants, got a variable"):
+        grad(lambda x: f(x, 2.0))(3.0)
+
+
 def test_several_results():
     @custom_jvp
     def f(x, y):

@@ -137,6 +137,28 @@ def test_a_model(outcomes):
     assert all(outcomes)
 
 
+def numbers(x, s):
+    """Runs of numbers between arrays: some read elements, some go into arrays, some are used twice."""
+    total = s
+    for k in range(9):
+        total = total + x[k % 3] * x[(k + 1) % 3] / (1.5 + np.sin(total)) - 2.0 / x[k % 3]
+    y = contad.zeros(3)
+    y[1] = total * total
+    y[2] = x[0]
+    z = np.cumsum(y * x)
+    last = np.exp(-z[1] * 0.1) * contad.erf(z[2] * 0.01) * s
+    return last * last * z[0] + last + abs(x[1]) + max(x[1], total) + 3.0 ** x[2] + np.floor(x[0]) * x[0]
+
+
+def test_runs_of_numbers(outcomes):
+    compare(numbers, X, 1.3)
+    compare(lambda v: numbers(v[0] * X, v[0]), np.array([1.1]))
+    found = hessian(lambda v: sum(v[k] * v[k] * v[k + 1] for k in range(59)))(np.linspace(0.5, 1.5, 60).tolist())
+    assert found[1][2] == pytest.approx(2.0 * (0.5 + 1.0 / 59.0))
+    assert found[7][20] == 0.0
+    assert all(outcomes)
+
+
 def test_matrix_arguments_in_any_layout(outcomes):
     compare(lambda a, b: np.sum((a @ b) ** 3) + np.sum((a @ b[:, 0]) * a[:, 0]), M.copy(order="F"), M.T)
     compare(lambda a: np.sum((X @ a) ** 3) * np.sum(a * a.T[0]), np.outer(X, X + 1.0).T)
@@ -153,7 +175,6 @@ def test_random_programs(outcomes):
 @pytest.mark.parametrize(
     ("f", "x"),
     [
-        (lambda x: sum(x[k % 3] * x[(k + 1) % 3] for k in range(100)), X),  # many numbers
         (lambda x: np.sum(contad.checkpoint(np.tanh)(x) * x), X),  # somebody's own continuation
         (lambda x: np.sum(np.sqrt(x - X) * (x - X)) + np.sum(x**3), X),  # 0 times inf, which duals mask
     ],
@@ -178,6 +199,31 @@ def test_f_is_recorded_once_for_all_directions():
 
     hessian(f)(np.linspace(1.0, 2.0, 100))
     assert len(calls) == 1
+
+
+def test_functions_that_do_not_bend(outcomes):
+    np.testing.assert_array_equal(hessian(lambda x: 1.0)(X), np.zeros((3, 3)))
+    np.testing.assert_array_equal(hessian(lambda x: x[1])(X), np.zeros((3, 3)))
+    np.testing.assert_array_equal(hvp(lambda x: np.mean(x * 2.0))(X, X), np.zeros(3))
+    assert all(outcomes)
+
+
+def test_blocks_of_directions_are_bounded(monkeypatch):
+    sizes = []
+    make = second_order.Pass.__init__
+
+    def watched(self, count, *rest):
+        sizes.append(count)
+        make(self, count, *rest)
+
+    monkeypatch.setattr(second_order.Pass, "__init__", watched)
+    monkeypatch.setattr(second_order, "ROOM", 1000)
+    x = np.linspace(1.0, 2.0, 40)
+    found = hessian(lambda x: np.sum(x**3 * np.sum(x)))(x)
+    expected = np.diag(6.0 * x * np.sum(x)) + 3.0 * (x[:, None] ** 2 + x**2)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert sum(sizes) == 40
+    assert max(sizes) < 13
 
 
 def test_constants_that_f_writes_to():

@@ -1,11 +1,12 @@
 """Forward over reverse on one recording: tangents of its cells up, then adjoints and their tangents down.
 
 The function is recorded once, on plain numbers; then each block of directions costs two passes over the records, with
-NumPy on whole blocks. Duals inside variables are right for everything, and `tests/test_second_order.py` holds this way
-against them; recordings of anything but core operations and array rules go there, and so do results that are not
-finite, because nothing is masked here.
+NumPy on whole blocks and compiled loops on runs of numbers. Duals inside variables are right for everything, and
+`tests/test_second_order.py` holds this way against them; recordings with somebody's own continuations go there, and so
+do results that are not finite, because nothing is masked here.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from contad.engines.array_sweep import strides_of
 from contad.engines.cells import Cells
 from contad.engines.forward import forward_level
+from contad.engines.second_order_numbers import Numbers
 from contad.engines.second_order_steps import (
     Gather,
     Linear,
@@ -25,11 +27,14 @@ from contad.engines.second_order_steps import (
     step_of,
 )
 from contad.engines.sweep import (
+    CALLBACK,
+    CELLS,
     GATHER,
     INPUT,
     LINEAR,
     OPERATIONS,
     PULLBACK,
+    VARIANTS,
     X_NUMBER,
     Y_NUMBER,
     decoded,
@@ -37,7 +42,6 @@ from contad.engines.sweep import (
 from contad.stack import THREAD
 
 ROOM = 4_000_000  # numbers: the tangents of all cells for one block of directions
-FEW = 64  # scalar records: more of them take less time one by one, by generated methods, than by NumPy
 
 
 class SecondOrder:
@@ -99,50 +103,43 @@ class SecondOrder:
         stack = self.stack
         if stack.is_mixed():
             raise Unsuited
+        b = stack.buffers
+        records = b.records[1 : stack.rows_packed]
+        heads = records[:, 0].astype(np.int64)
+        own = np.where(heads < 0, -heads // CELLS, 1)
+        starts = 1 + np.cumsum(own) - own
+        numbers = heads >= len(VARIANTS)  # operations on numbers
+        ends = np.flatnonzero(np.diff(numbers, append=not numbers[-1:].any())) + 1
         steps: list[Step] = []
-        scalars = 0
-        k = 1
-        for head, x, y in stack.buffers.records[1 : stack.rows_packed].tolist():
-            code, form, n = decoded(head) if head < 0 else (int(head), 0, 1)
-            scalars += code != INPUT and n == 1
-            if scalars > FEW:
-                raise Unsuited
-            if code == PULLBACK:
-                steps.append(step_of(stack.callbacks[int(x)]))
-            elif code == GATHER:
-                steps.append(Gather(stack.buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n)))
-            elif code == LINEAR and head < 0:
-                steps.append(self._linear(strides_of(stack.buffers, form, k, n, x, y)))
-            elif code in OPERATIONS:
-                steps.append(self._operation(code, form, k, n, x, y, head < 0))
-            elif code == INPUT:
-                if k >= self.free:
-                    steps.append(Variable(slice(k, k + n)))
-            else:  # a callback
-                raise Unsuited
-            k += n
+        for begin, end in itertools.pairwise([0, *ends.tolist()]):
+            if numbers[begin]:
+                steps.append(Numbers(records[begin:end], int(starts[begin]), b.values))
+                continue
+            for record, k, n in zip(records[begin:end].tolist(), starts[begin:end], own[begin:end], strict=True):
+                if k >= self.free:  # below are the arguments
+                    steps.append(self._of_array(record, int(k), int(n)))
         return steps
 
-    def _linear(self, shape: Sequence[int]) -> Step:
-        """A sum or a mean."""
-        z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, *_ = shape
-        coefficient = float(self.stack.buffers.constants[y0])
-        return Linear(Cells(x0, outer, inner, x_outer, x_inner), Cells(z0, outer, inner, z_outer, z_inner), coefficient)
-
-    def _operation(self, code: int, form: int, k: int, n: int, x: float, y: float, is_array: bool) -> Step:
-        """A core rule on arrays, element by element, or on numbers; its result repeats where products are summed."""
+    def _of_array(self, record: Sequence[float], k: int, n: int) -> Step:
+        """The step of one record of an array, whose n cells begin with k."""
+        head, x, y = record
+        code, form, _ = decoded(head) if head < 0 else (int(head), 0, 1)
         buffers = self.stack.buffers
-        rule, active = OPERATIONS[code]
-        numbers: dict[int, float] = {}  # the constants that stand in the record
-        if is_array:
-            shape = strides_of(buffers, form, k, n, x, y)
-            numbers = {X_NUMBER: {0: x}, Y_NUMBER: {1: y}}.get(form, {})
-        else:
-            numbers = {a: (x, y)[a] for a, kind in enumerate(active) if kind == "c"}
-            shape = [k, 1, 1, 0, 0, 0 if 0 in numbers else int(x), 0, 0, 0 if 1 in numbers else int(y), 0, 0]
-        z0, outer, inner, *rest = shape
+        if code == PULLBACK:
+            return step_of(self.stack.callbacks[int(x)])
+        if code == GATHER:
+            return Gather(buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n))
+        if code == INPUT:
+            return Variable(slice(k, k + n))
+        if code == CALLBACK:  # somebody's own
+            raise Unsuited
+        z0, outer, inner, *rest = strides_of(buffers, form, k, n, x, y)
         z = Cells(z0, outer, inner, *rest[:2])
-        places = [Cells(rest[2 + 3 * a], outer, inner, *rest[3 + 3 * a : 5 + 3 * a]) for a in range(rule.arity)]
+        places = [Cells(rest[at], outer, inner, *rest[at + 1 : at + 3]) for at in (2, 5)]
+        if code == LINEAR:  # a sum or a mean
+            return Linear(places[0], z, float(buffers.constants[places[1].start]))
+        rule, active = OPERATIONS[code]
+        numbers = {X_NUMBER: {0: x}, Y_NUMBER: {1: y}}.get(form, {})  # constants that stand in the record
         values = [
             numbers[a] if a in numbers else places[a].of(buffers.values if kind == "v" else buffers.constants)[0]
             for a, kind in enumerate(active)

@@ -44,8 +44,8 @@ class Step:
     """
 
     z: slice
-    operands: Sequence[slice] = ()
-    bending: Sequence[slice] = ()
+    operands: Sequence[slice | np.ndarray] = ()
+    bending: Sequence[slice | np.ndarray] = ()
 
     def up(self, p: Pass) -> None:
         """The tangents of the result."""
@@ -170,8 +170,8 @@ class Product(Step):
         self.z = slice(c.first, c.first + c.z.size)
         self.x_cells = slice(c.x_cell, c.x_cell + c.x.size) if c.x_cell > 0 else None
         self.y_cells = slice(c.y_cell, c.y_cell + c.y.size) if c.y_cell > 0 else None
-        self.operands = [cells for cells in (self.x_cells, self.y_cells) if cells is not None]
-        self.bending = self.operands if len(self.operands) == 2 else ()
+        cells = [cells for cells in (self.x_cells, self.y_cells) if cells is not None]
+        self.operands, self.bending = cells, cells if len(cells) == 2 else ()
 
     def up(self, p: Pass) -> None:
         total: Any = 0.0
