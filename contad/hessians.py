@@ -102,8 +102,8 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     For an array argument of shape T an array of shape T + T; for other structures the structure of the gradient, with
     that of the argument in place of each number. For a tuple of argnums a tuple of tuples, mixed partials included.
 
-    Cost:    f is recorded once, then up to 32 rows at a time take two passes over the records. Inside other derivatives,
-             and where f has rules of its own (custom_vjp, checkpoint), a gradient on duals for every 32 rows.
+    Cost:    f is recorded once, then up to 32 rows at a time take two passes over the records. Inside derivatives, and
+             where f has rules of its own (custom_vjp, checkpoint), a gradient on duals for every 32 rows.
     Ref:     Griewank & Walther (2008), section 5.3.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
