@@ -107,7 +107,8 @@ def __getattr__(name: str) -> object:
     if name in _TRANSFORMS:
         import contad.transforms
 
-        return getattr(contad.transforms, name)
+        found = globals()[name] = getattr(contad.transforms, name)
+        return found
     if name == "testing":
         import contad.testing
 
