@@ -34,7 +34,7 @@ def check(rule, point, ways, order):
 @pytest.mark.parametrize("ways", MODES, ids="-".join)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_numbers_to_third_order(rule, ways):
-    for point in rule.points:
+    for point in rule.points if FORWARD in ways else rule.points[:1]:
         passed = check(rule, point, ways, 3)
         assert passed["order 3"] > 0
 
