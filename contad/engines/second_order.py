@@ -109,9 +109,9 @@ class SecondOrder:
         own = np.where(heads < 0, -heads // CELLS, 1)
         starts = 1 + np.cumsum(own) - own
         numbers = heads >= len(VARIANTS)  # operations on numbers
-        ends = np.flatnonzero(np.diff(numbers, append=not numbers[-1:].any())) + 1
+        changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         steps: list[Step] = []
-        for begin, end in itertools.pairwise([0, *ends.tolist()]):
+        for begin, end in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
             if numbers[begin]:
                 steps.append(Numbers(records[begin:end], int(starts[begin]), b.values))
                 continue
