@@ -64,7 +64,7 @@ class _Curvature:
                 return rows[0] if len(rows) == 1 else np.concatenate(rows)
             except Unsuited:
                 self.may_record = False
-        with forward_level(len(directions)) as level:
+        with forward_level(len(directions) if len(directions) > 1 else None) as level:
             active = list(self.args)
             for k, x in zip(self.argnums, activated(level, self.trees, directions), strict=True):
                 active[k] = x

@@ -152,13 +152,16 @@ def real_trees(what: str, argnums: Sequence[int], args: Sequence[Any]) -> list[T
 
 
 def activated(level: Any, trees: Sequence[Tree], directions: Any) -> list[Any]:
-    """The arguments on a level of several tangents: the rows of `directions`, over all numbers of the trees."""
+    """The arguments with the rows of `directions`, over all numbers of the trees, as tangents; or with the one row."""
     made, k = [], 0
     for tree in trees:
         leaves = []
         for x in tree.leaves:
             shape = x.shape if is_array(x) else ()
-            own = np.reshape(directions[:, k : k + size_of(x)], (len(directions), *shape))
+            if level.several is not None:
+                own = np.reshape(directions[:, k : k + size_of(x)], (len(directions), *shape))
+            else:
+                own = np.reshape(directions[0, k : k + size_of(x)], shape) if shape else plain_float(directions[0, k])
             leaves.append(level.activated(x, own))
             k += size_of(x)
         made.append(tree.unflatten(leaves))
