@@ -159,6 +159,21 @@ def test_runs_of_numbers(outcomes):
     assert all(outcomes)
 
 
+def test_tangents_that_are_not_computed_are_not_read(outcomes, monkeypatch):
+    """The room for them is used again, and may hold anything."""
+    make = second_order.Pass.__init__
+
+    def spoilt(self, *args):
+        make(self, *args)
+        self.dots[:, self.free :] = np.nan
+
+    monkeypatch.setattr(second_order.Pass, "__init__", spoilt)
+    compare(numbers, X, 1.3)
+    compare(model, X, 1.3)
+    compare(lambda x, y: x * y + 2.0 * (x - y) + x, 1.1, 0.7)
+    assert all(outcomes)
+
+
 def test_matrix_arguments_in_any_layout(outcomes):
     compare(lambda a, b: np.sum((a @ b) ** 3) + np.sum((a @ b[:, 0]) * a[:, 0]), M.copy(order="F"), M.T)
     compare(lambda a: np.sum((X @ a) ** 3) * np.sum(a * a.T[0]), np.outer(X, X + 1.0).T)

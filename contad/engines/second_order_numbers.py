@@ -35,7 +35,10 @@ def down(dots, bars, bar_dots, start, cells, first, second):
         row, bar = dots[j], bar_dots[j]
         for i in range(len(cells) - 1, -1, -1):
             x, y = cells[i, 0], cells[i, 1]
-            d, d_dot, x_dot, y_dot = bars[start + i], bar[start + i], row[x], row[y]
+            d, d_dot = bars[start + i], bar[start + i]
+            # tangents that nobody needs have not been computed
+            x_dot = row[x] if second[i, 0] != 0.0 or second[i, 2] != 0.0 else 0.0
+            y_dot = row[y] if second[i, 1] != 0.0 or second[i, 3] != 0.0 else 0.0
             bar[x] += d_dot * first[i, 0] + d * (second[i, 0] * x_dot + second[i, 1] * y_dot)
             bar[y] += d_dot * first[i, 1] + d * (second[i, 2] * x_dot + second[i, 3] * y_dot)
 '''
