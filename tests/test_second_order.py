@@ -12,7 +12,7 @@ from contad.rule import rules
 from contad.trees import flatten
 from tests.array_derivatives import split
 from tests.array_statements import generate
-from tests.ops.test_array_expect_ad import EXAMPLES
+from tests.ops.test_array_expect_ad import CALLS, EXAMPLES
 
 X = np.array([0.7, 1.2, 0.4])
 M = np.array([[0.5, 1.1, 0.3], [0.9, 0.2, 1.4]])
@@ -94,7 +94,7 @@ def test_every_core_rule(rule, outcomes):
     assert all(outcomes)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", dict.fromkeys(name for name, _ in CALLS))  # those that this NumPy has
 def test_numpy_functions(name):
     for f, *args in EXAMPLES[name]:
         compare(total(f), *args, rtol=1e-9)
