@@ -53,7 +53,7 @@ def _measured(way: Way, size: int, small: int, repeats: int) -> dict[str, Any]:
         repeated = way.prepare(matrix_products(small, PRODUCTS))
         repeated()
         large = way.prepare(matrix_products(size, PRODUCTS))
-        peak = _peak(large)
+        peak = peak_of(large)
     except Exception as error:
         return {"refused": reason(error)}
     large()  # pools reach their size before the repeats
@@ -66,7 +66,7 @@ def _measured(way: Way, size: int, small: int, repeats: int) -> dict[str, Any]:
     return {"peak": peak, "traced": traced, "growth": _resident("VmRSS") - before}
 
 
-def _peak(run: Run) -> int:
+def peak_of(run: Run) -> int:
     """Bytes of resident memory at the peak of run(), over those before."""
     gc.collect()
     before = _resident("VmRSS")

@@ -9,6 +9,8 @@
 array([8., 6.])
 """
 
+from typing import TYPE_CHECKING
+
 from contad import ops
 from contad.array_rule import array_rule
 from contad.continuations import gradient, make_callback_var, reverse_pass_callback, var
@@ -19,6 +21,7 @@ from contad.errors import (
     ForeignVariableError,
     LostDerivativeError,
     NestingError,
+    NonFiniteError,
     OtherThreadError,
     OutputError,
     RuleError,
@@ -27,20 +30,32 @@ from contad.errors import (
     UnsupportedError,
 )
 from contad.explain import show_stack
-from contad.functional import derivative, elementwise_grad, engine_name, grad, jacobian, jvp, value_and_grad, vjp
+from contad.functional import derivative, elementwise_grad, engine_name, grad, jvp, value_and_grad, vjp
 from contad.number import primal
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rule import scalar_rule
 from contad.stack import nested, recover_memory, set_zero_adjoints, stack
 from contad.var import Var, value_of, value_of_rec
 
-__all__ = [  # noqa: PLE0604  (the rules' names are added)
+if TYPE_CHECKING:
+    from contad.transforms import *  # noqa: F403
+
+# what `contad.transforms` has, imported on first use
+_TRANSFORMS = (
+    "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "function_gradients", "grad_tr_mat_times_hessian",
+    "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian", "jacrev", "laplacian",
+    "linearize", "make_jvp", "make_vjp",
+)  # fmt: skip
+
+__all__ = [  # noqa: PLE0604  (names are added)
     *ops.__all__,
+    *_TRANSFORMS,
     "ContadError",
     "Dual",
     "ForeignVariableError",
     "LostDerivativeError",
     "NestingError",
+    "NonFiniteError",
     "OtherThreadError",
     "OutputError",
     "RuleError",
@@ -58,7 +73,6 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "full",
     "grad",
     "gradient",
-    "jacobian",
     "jvp",
     "make_callback_var",
     "nested",
@@ -80,9 +94,7 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
 ]
 
 _ELSEWHERE = {
-    "hessian": "contad.jacobian(contad.grad(f))", "hvp": "contad.jvp(contad.grad(f), (x,), (v,))[1]",
-    "jacfwd": "contad.jvp along each direction, or contad.jacobian", "jacrev": "contad.jacobian",
-    "custom_vjp": "contad.array_rule or contad.scalar_rule", "custom_jvp": "contad.array_rule or contad.scalar_rule",
+    "remat": "contad.checkpoint", "hessian_vector_product": "contad.hvp",
     "numpy": "NumPy itself: its functions differentiate", "zeros_like": "np.zeros_like", "asarray": "contad.array",
     "ones": "contad.full(shape, 1.0)", "sum": "np.sum", "where": "np.where", "sigmoid": "contad.expit",
     "softplus": "contad.log1p_exp", "abs": "contad.absolute or abs()", "pow": "contad.power or **",
@@ -92,6 +104,11 @@ _ELSEWHERE = {
 
 def __getattr__(name: str) -> object:
     """What is imported on first use, and where to look for names of other libraries."""
+    if name in _TRANSFORMS:
+        import contad.transforms
+
+        found = globals()[name] = getattr(contad.transforms, name)
+        return found
     if name == "testing":
         import contad.testing
 

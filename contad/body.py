@@ -5,6 +5,7 @@ cut down to what one partial needs, run on any kind of number, and pasted into g
 """
 
 import ast
+import functools
 import inspect
 import math
 import textwrap
@@ -187,11 +188,15 @@ class Body:
 
     def literal(self, k: int) -> float | None:
         """The value of partial k if it is a number written in the body (zero or one, say), else None."""
-        try:
-            value = ast.literal_eval(self.returned[k])
-        except ValueError:
-            return None
-        return float(value)
+        return _literal(self.returned[k])
+
+
+@functools.cache
+def _literal(expression: ast.expr) -> float | None:
+    try:
+        return float(ast.literal_eval(expression))
+    except ValueError:
+        return None
 
 
 def _names(expression: ast.expr) -> set[str]:

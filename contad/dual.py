@@ -127,7 +127,9 @@ class ForwardLevel(Level):
             return duals
         if isinstance(leaf, (np.ndarray, Array)):
             copy = leaf.copy() if isinstance(leaf, Array) else np.array(leaf)
-            return array_dual(self, copy, [t.copy() for t in self.split(tangent)])
+            return array_dual(
+                self, copy, [np.array(t) if isinstance(t, float) else t.copy() for t in self.split(tangent)]
+            )
         return self.dual(leaf, tangent)
 
     def split(self, tangent: Any) -> list[Any]:

@@ -45,6 +45,10 @@ class UnsupportedError(ContadError, TypeError):
     """A construct or argument that contad does not differentiate; the message says what to do instead."""
 
 
+class NonFiniteError(ContadError, FloatingPointError):
+    """Under `contad.debug_nans()`: the first operation that made a nan or an infinity, with its source line."""
+
+
 class OutputError(ContadError, TypeError):
     """The differentiated function returned something other than what the transform needs."""
 

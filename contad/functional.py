@@ -1,6 +1,6 @@
 """The transforms: functions in, derivatives out.
 
-Reverse mode: grad, value_and_grad, vjp, jacobian. Forward mode: jvp, derivative. Arguments and results are numbers,
+Reverse mode: grad, value_and_grad, vjp. Forward mode: jvp, derivative. Arguments and results are numbers,
 arrays, and nested lists, tuples and dicts of them; every transform nests in every other.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from contad import check
-from contad.activation import activate, block, pull, seeds
+from contad.activation import activate, pull, seeds
 from contad.calls import name_of, positional, positions, require_number, runnable, split_aux
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
@@ -77,7 +77,7 @@ def grad(
 
     grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux f
     returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or "closures".
-    The same f gives the same object. The Hessian is jacobian(grad(f)).
+    The same f gives the same object.
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
@@ -163,33 +163,6 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     pullback.__qualname__ = f"pullback of {name_of(f)}"
     weakref.finalize(pullback, s.release)  # the buffers serve again
     return (value, pullback, aux) if has_aux else (value, pullback)
-
-
-def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
-    """The Jacobian of a function: for every number of the result, the gradient, in the structures of result and
-    argument.
-
-    An array result of shape S and an array argument of shape T give an array of shape S + T.
-
-    Cost:    one evaluation of f on variables, and one sweep per number of the result.
-
-    >>> jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
-    [[3.0, 2.0], [1.0, 1.0]]
-    """
-    check.callable_("jacobian", "f", f)
-    numbers = positions("jacobian", argnums)
-    what = f"jacobian: {name_of(f)}"
-    f = runnable(f)
-
-    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = positional(f, what, numbers, args, kwargs)
-        with opened(engine_class(engine)) as s:
-            active, trees = activate(s, what, numbers, args)
-            result = flatten(f(*active, **kwargs))
-            blocks = [block(s, trees, leaf) for leaf in output_leaves(result, what, s)]
-            return result.unflatten([b[0] if isinstance(argnums, int) else tuple(b) for b in blocks])
-
-    return jacobian_of_f
 
 
 def jvp(

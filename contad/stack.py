@@ -148,6 +148,7 @@ class _Thread(threading.local):
         self.open: list[ChainStack] = []
         self.forward: list[Level] = []
         self.pools: dict[str, list[Any]] = {}
+        self.watch: Any = None  # of `contad.debug_nans`: makes levels that look for what is not finite
 
 
 THREAD = _Thread()
@@ -184,7 +185,7 @@ class opened:
     def __enter__(self) -> ChainStack:
         if not THREAD.open:
             stack()  # the base stack stays below
-        s = self._stack = self._cls()
+        s = self._stack = (self._cls if THREAD.watch is None else THREAD.watch.stack_class(self._cls))()
         # one step: an interrupt between the two would leave the level open
         return THREAD.open.append(s) or s  # type: ignore[func-returns-value]
 

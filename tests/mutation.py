@@ -4,8 +4,10 @@
 
 A mutant of a rule has one partial negated, multiplied by 1.001, dropped or evaluated on primals (detached: outer
 levels of differentiation lose it), or two partials swapped, in the body that every engine reads; or one engine assigns
-where it should accumulate. Mutants that are the same formula cannot be killed: they are printed by name, and
-`tests/test_mutation.py` fixes their list. The sweep of records runs as plain Python here, from its generated source.
+where it should accumulate. At second order the derivative of one partial by one argument is also dropped, negated or
+multiplied by 1.001, where the partial itself stays right. Mutants that are the same formula cannot be killed: they are
+printed by name, and `tests/test_mutation.py` fixes their list. The sweep of records runs as plain Python here, from its
+generated source.
 Mutants of array rules are those of `tests/array_mutation.py`.
 """
 
@@ -23,6 +25,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from contad.array_base import numbers_in
+from contad.body_derivatives import derivatives_of_partial
 from contad.dual import Dual
 from contad.engines import closures, forward, matrix, records, stream, sweep
 from contad.number import primal
@@ -32,6 +36,8 @@ from tests import array_mutation
 from tests.planted import compiled
 
 ZERO, EQUAL, CONSTANT = "a partial that is zero", "equal partials", "a partial that is constant"
+FLAT = "a second partial that is zero"
+SECOND = {"second dropped": -1.0, "second sign": -2.0, "second 1.001 times": 0.001}  # by the change of the derivative
 
 
 SOURCES = {
@@ -77,6 +83,10 @@ def mutants(rule: ScalarRule, order: int = 2) -> list[Mutant]:
         if order > 1:
             same = zero or (CONSTANT if _is_constant(rule, p) else None)
             made.append(Mutant(rule, "detached", names[k], _detached(rule, k), same))
+            for j, kind in itertools.product(range(rule.arity), SECOND):
+                same = zero or (FLAT if _is_flat(rule, k, j) else None)
+                planted = partial(_second_changed, rule, k, j, SECOND[kind])
+                made.append(Mutant(rule, kind, f"{names[k]} by {names[j]}", planted, same))
     for i, k in itertools.combinations(range(rule.arity), 2):
         swapped = list(returned)
         swapped[i], swapped[k] = returned[k], returned[i]
@@ -120,6 +130,39 @@ def _detached(rule: ScalarRule, k: int) -> Callable[[], Any]:
             yield
 
     return planted
+
+
+@contextlib.contextmanager
+def _second_changed(rule: ScalarRule, k: int, j: int, weight: float):
+    """Partial k, but for its derivative by argument j, to which `weight` times itself is added."""
+    attached, on_arrays = rule.partial(k), rule.array_partial(k)
+
+    def changed(real: Callable[..., Any]) -> Callable[..., Any]:
+        def mutated(*args: Any) -> Any:
+            p = real(*args)
+            if not numbers_in(list(args)):
+                return p
+            others = [primal(x) if n == j else x for n, x in enumerate(args[1:])]
+            return p + weight * (p - real(rule(*others), *others))
+
+        return mutated
+
+    scalar = changed(attached)
+    partials = list(rule.body._partials)
+    partials[k] = scalar
+    of_arrays = rule.body._on_arrays | {scalar: changed(on_arrays)}
+    with _attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
+        yield
+
+
+def _is_flat(rule: ScalarRule, k: int, j: int) -> bool:
+    """Whether the derivative of partial k by argument j is zero as it is written, through z as well."""
+    point = rule.points[0]
+    try:
+        _, by_z, *by_arguments = derivatives_of_partial(rule, k, "v" * rule.arity)(rule(*point), *point)
+    except LookupError:
+        return False
+    return by_arguments[j] is None and (by_z is None or rule.body.literal(j) == 0.0)
 
 
 def _is_constant(rule: ScalarRule, expression: ast.expr) -> bool:

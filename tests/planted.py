@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 import contad.functional
+import contad.jacobians
 from contad import rule as registry
 from contad.engines import engine, records, stream
 
@@ -26,12 +27,14 @@ def registered():
 @contextlib.contextmanager
 def engines(**classes):
     """Engines by name, beside the real ones, for the transforms."""
-    real = contad.functional.engine_class
-    contad.functional.engine_class = lambda name=None: classes[name] if name in classes else engine(name)
+    modules = contad.functional, contad.jacobians
+    for module in modules:
+        module.engine_class = lambda name=None: classes[name] if name in classes else engine(name)
     try:
         yield
     finally:
-        contad.functional.engine_class = real
+        for module in modules:
+            module.engine_class = engine
 
 
 class NumpyMath:

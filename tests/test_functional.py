@@ -3,6 +3,8 @@
 import functools
 import gc
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -292,13 +294,26 @@ def test_names_of_other_libraries_are_answered():
     import contad.testing
 
     assert contad.testing.expect_ad is not None
-    with pytest.raises(AttributeError, match=r"no attribute 'hessian'; use contad.jacobian\(contad.grad\(f\)\)"):
-        _ = contad.hessian
+    with pytest.raises(AttributeError, match=r"no attribute 'remat'; use contad.checkpoint"):
+        _ = contad.remat
     with pytest.raises(AttributeError, match="no attribute 'foo'$"):
         _ = contad.foo
     assert set(contad.__all__) < set(dir(contad)) and "rule" not in dir(contad)
     for name in contad._ELSEWHERE:
         assert name not in contad.__all__
+
+
+def test_transforms_are_imported_on_first_use():
+    """Which keeps the import short; then they are found without a look-up."""
+    code = """
+import sys, contad
+late = ["contad.transforms", "contad.hessians", "contad.custom", "contad.debugging", "contad.engines.second_order"]
+assert [name for name in late if name in sys.modules] == []
+assert contad.hessian(lambda x: x ** 3)(2.0) == 12.0
+assert "hessian" in vars(contad) and "contad.transforms" in sys.modules
+assert set(contad._TRANSFORMS) == set(contad.transforms.__all__)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_hessian_is_the_jacobian_of_the_gradient():

@@ -17,7 +17,7 @@ LAYERS = (
     ("errors", "layout"),
     ("number", "arguments", "array_base", "containers", "check", "compiled", "differences", "source", "trees"),
     ("body", "elementwise", "var", "adjoints", "level", "dual", "stack"),
-    ("rule",),
+    ("rule", "body_derivatives"),
     ("array_functions",),
     ("array_body",),
     ("array_rule",),
@@ -25,7 +25,11 @@ LAYERS = (
     ("activation", "array_methods", "protocols"),
     ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
     ("engines",),
-    ("functional", "explain", "testing", "table", "array_table"),
+    ("functional", "explain"),
+    ("jacobians",),
+    ("hessians", "operation"),
+    ("linearized", "custom", "checkpoints", "debugging", "testing", "table", "array_table"),
+    ("transforms",),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

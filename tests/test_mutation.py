@@ -26,10 +26,23 @@ CONSTANT_PARTIALS = """
     absolute x, add x, add y, copysign x, deg2rad x, maximum x, maximum y, minimum x, minimum y, negative x, rad2deg x,
     remainder x, remainder y, subtract x, subtract y
 """
+# Second partials that are zero as they are written, where the partial itself is not: (partial) by (argument).
+FLAT_PARTIALS = """
+    absolute x by x, add x by x, add x by y, add y by x, add y by y, copysign x by x, copysign x by y, deg2rad x by x,
+    divide x by x, erfcx_integral x by n, maximum x by x, maximum x by y, maximum y by x, maximum y by y,
+    minimum x by x, minimum x by y, minimum y by x, minimum y by y, multiply x by x, multiply y by y, negative x by x,
+    polygamma x by n, polygamma_difference x by n, polygamma_difference y by n, rad2deg x by x, remainder x by x,
+    remainder x by y, remainder y by x, remainder y by y, subtract x by x, subtract x by y, subtract y by x,
+    subtract y by y
+"""
 
 
 def names(text):
     return sorted(" ".join(name.split()) for name in text.split(","))
+
+
+def rule_of(name):
+    return contad.rule.rule(name.split()[0])
 
 
 def test_mutants_that_are_the_same_formula():
@@ -43,7 +56,13 @@ def test_mutants_that_are_the_same_formula():
     assert [of(kind, mutation.ZERO) for kind in zero] == [names(ZERO_PARTIALS)] * 4
     assert of("swapped", mutation.EQUAL) == names(EQUAL_PARTIALS)
     assert of("detached", mutation.CONSTANT) == names(CONSTANT_PARTIALS)
-    assert len(same) == 4 * len(names(ZERO_PARTIALS)) + len(names(EQUAL_PARTIALS)) + len(names(CONSTANT_PARTIALS))
+    assert [of(kind, mutation.FLAT) for kind in mutation.SECOND] == [names(FLAT_PARTIALS)] * 3
+    of_zeros = sorted(
+        f"{name} by {argument}" for name in names(ZERO_PARTIALS) for argument in rule_of(name).argument_names
+    )
+    assert [of(kind, mutation.ZERO) for kind in mutation.SECOND] == [of_zeros] * 3
+    first = 4 * len(names(ZERO_PARTIALS)) + len(names(EQUAL_PARTIALS)) + len(names(CONSTANT_PARTIALS))
+    assert len(same) == first + 3 * (len(names(FLAT_PARTIALS)) + len(of_zeros))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -61,11 +80,24 @@ def test_all_are_killed(capsys):
 
 def test_every_rule_has_every_kind_of_mutant():
     kinds = {m.kind for m in mutation.all_mutants()}
-    assert kinds == {"sign of", "1.001 times", "dropped", "detached", "swapped", "= for +="}
+    assert kinds == {"sign of", "1.001 times", "dropped", "detached", "swapped", "= for +=", *mutation.SECOND}
     for rule in RULES:
         found = {m.kind for m in mutation.mutants(rule)}
         assert found == kinds - (set() if rule.arity > 1 else {"swapped"})
-    assert {m.kind for m in mutation.all_mutants(order=1)} == kinds - {"detached"}
+    assert {m.kind for m in mutation.all_mutants(order=1)} == kinds - {"detached", *mutation.SECOND}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_wrong_second_derivative_is_killed(rule):
+    """By the leg of second derivatives, for the first ones are right."""
+    legs = {m.name: mutation.killed(m) for m in mutation.mutants(rule) if m.kind in mutation.SECOND and not m.same}
+    assert set(legs.values()) <= {"hessian"}, legs
+
+
+def test_a_second_derivative_that_is_not_changed_survives(monkeypatch):
+    monkeypatch.setitem(mutation.SECOND, "second sign", 0.0)
+    found = [m for m in mutation.mutants(contad.rule.rule("hypot")) if m.kind == "second sign"]
+    assert [mutation.killed(m) for m in found] == [None] * 4
 
 
 @pytest.mark.parametrize("name", ["exp", "multiply", "erf", "polygamma_difference"])
@@ -115,8 +147,10 @@ def test_points_that_prove_too_little_are_found(capsys):
         assert mutation.main(["--rule", "planted_product"]) == 1
     lines = capsys.readouterr().out.splitlines()
     survivors = [line.removeprefix("survived: planted_product: ") for line in lines if line.startswith("survived")]
-    assert survivors == ["detached x", "sign of y", "1.001 times y", "dropped y"]
-    assert lines[-1].startswith("killed 12/16 in ")
+    of_second = [[f"{kind} {place}" for kind in mutation.SECOND] for place in ("x by x", "x by y", "y by x")]
+    first = ["sign of y", "1.001 times y", "dropped y"]
+    assert survivors == ["detached x", *of_second[0], *of_second[1], *first, *of_second[2]]
+    assert lines[-1].startswith("killed 15/28 in ")
 
 
 def test_rule_that_fails_unmutated_is_reported(capsys):
@@ -138,7 +172,7 @@ def test_script(capsys):
     assert mutation.main(["--rule", "copysign"]) == 0
     out = capsys.readouterr().out
     assert "the same formula: copysign: dropped y, a partial that is zero\n" in out
-    assert "15 mutants, 5 of them the same formula\nkilled 10/10 in " in out
+    assert "27 mutants, 17 of them the same formula\nkilled 10/10 in " in out
     assert mutation.main(["--rule", "copysign", "--sample", "3", "--order", "1"]) == 0
     assert "\nkilled 3/3 in " in capsys.readouterr().out
 

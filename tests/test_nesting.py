@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import contad
@@ -113,3 +114,98 @@ def test_descent_inside_descent():
 
     for d in MODES.values():
         assert d(inner_minimum)(1.2) == pytest.approx(2.0 * 1.2 / 3.0, rel=1e-10)
+
+
+def test_descent_inside_ascent(modes):
+    """argmin inside argmax, by gradient descent inside gradient ascent: a saddle at (3/2, 1)."""
+    d, e = modes
+
+    def payoff(x, y):
+        return (y - x) ** 2 + 0.5 * y * y - (x - 1.0) ** 2
+
+    def best_reply(x):
+        y = 0.0
+        for _ in range(15):
+            y = y - 0.3 * e(lambda y: payoff(x, y))(y)
+        return y
+
+    x = 0.4
+    for _ in range(20):
+        x = x + 0.6 * d(lambda x: payoff(x, best_reply(x)))(x)
+    assert x == pytest.approx(1.5, abs=1e-8)
+    assert best_reply(x) == pytest.approx(1.0, abs=1e-8)
+
+
+def test_a_derivative_inside_a_rule(modes):
+    """Newton's root of a function, whose rule differentiates that function."""
+    d, e = modes
+
+    def residual(z, a):
+        return z**3 + a * z - 2.0 * a
+
+    def root(a):
+        def solved(a):
+            z = 1.0
+            for _ in range(30):
+                z -= residual(z, a) / (3.0 * z * z + a)
+            return z
+
+        def gradient(z, seed, a):
+            return -seed * e(lambda a: residual(z, a))(a) / e(lambda z: residual(z, a))(z)
+
+        return contad.function_gradients((a,), solved, (gradient,))
+
+    z = root(1.3)
+    slope = (2.0 - z) / (3.0 * z * z + 1.3)
+    assert d(root)(1.3) == pytest.approx(slope, rel=1e-14)
+    h = 1e-4
+    second = (root(1.3 + h) - 2.0 * z + root(1.3 - h)) / h**2
+    assert d(d(root))(1.3) == pytest.approx(second, rel=1e-5)
+    assert d(lambda a: a * e(lambda b: root(a * b))(1.0))(1.3) == pytest.approx(
+        2.0 * 1.3 * slope + 1.3**2 * second, rel=1e-5
+    )
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+X, V = np.array([0.7, -1.2, 0.4]), np.array([1.0, -2.0, 0.5])
+
+
+def along(f, engine):
+    """The derivative of f, which returns one number, along V."""
+    if engine == "forward":
+        return lambda x: jvp(f, (x,), (V,))[1]
+    return lambda x: np.sum(grad(f, engine=engine)(x) * V)
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def array_modes(request):
+    """Derivatives along V by every mode over every mode."""
+    return [lambda f, e=name: along(f, e) for name in request.param]
+
+
+def test_perturbation_confusion_of_arrays(array_modes):
+    d, e = array_modes
+    one = np.ones(3)
+    assert d(lambda x: np.sum(x) * e(lambda y: np.sum(x + y))(one))(X) == pytest.approx(np.sum(V) ** 2)
+    expected = (X @ V) * np.sum(V) + (V @ V) * np.sum(X)
+    assert d(lambda x: np.sum(x * e(lambda y: np.sum(x * y))(one)))(X) == pytest.approx(expected)
+    assert d(lambda x: e(lambda y: np.sum(x))(one) * x[0] + x[1])(X) == V[1]
+    assert d(lambda x: e(lambda y: d(lambda z: np.sum(x * z))(y) * y[0])(X))(X) == pytest.approx(V[0] * (V @ V))
+
+
+def test_second_order_of_arrays(array_modes):
+    d, e = array_modes
+    a = np.array([[1.0, 2.0, 0.3], [0.5, -1.0, 1.7]])
+
+    def f(x):
+        y = contad.zeros(3)
+        y[:2] = np.tanh(a @ x)
+        y[2] = x[0]
+        return np.sum(y**3) * x[1] + np.sum(np.cumsum(x) ** 3)
+
+    hessian = contad.jacfwd(grad(f))(X)
+    assert d(e(f))(X) == pytest.approx(V @ hessian @ V, rel=1e-12)
+    b = a @ X
+    with np.errstate(invalid="ignore"):  # NumPy warns of what was computed, and masked, inside its loop over objects
+        residuals = d(e(lambda x: np.sum((a @ x - b) ** 2)))(X)
+    assert residuals == pytest.approx(2.0 * V @ a.T @ a @ V, rel=1e-12)

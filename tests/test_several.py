@@ -48,6 +48,10 @@ def test_the_value_is_computed_once():
     assert len(calls) == 1
 
 
+def test_a_number_as_the_tangent_of_an_array_without_axes():
+    assert contad.jvp(lambda x: x * x, (np.array(3.0),), (2.0,))[1] == 12.0
+
+
 def test_a_hessian_by_blocks_of_tangents():
     def f(x):
         return np.sum(np.exp(0.3 * x) * x[0]) + x[1] * x[2]

@@ -89,6 +89,8 @@ def _recorded(stack: Any, rule: ScalarRule, operands: list[Operand], values: lis
     code = operation_code(rule, "".join(active))
     if code is not None:
         return _by_kernel(stack, rule, code, operands, values, z)
+    if stack.keeps_rules:
+        return _by_pullback(stack, rule, operands, values, z)
     return _by_stored_partials(stack, rule, operands, values, z)
 
 

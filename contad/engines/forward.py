@@ -48,7 +48,7 @@ def _install() -> None:
 def forward_level(several: int | None = None) -> Iterator[ForwardLevel]:
     """A forward level, whose duals are stale after it."""
     _install()
-    level = ForwardLevel(several)
+    level = (ForwardLevel if THREAD.watch is None else THREAD.watch.level_class())(several)
     THREAD.forward.append(level)
     try:
         yield level

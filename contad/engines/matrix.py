@@ -14,14 +14,15 @@ from contad.adjoints import Adjoints
 from contad.array_base import Array, is_plain
 from contad.array_protocols import install_arrays
 from contad.engines import array_operators
-from contad.engines.array_records import elementwise, push_pullback
+from contad.engines.array_records import elementwise, push_continuation, push_pullback
 from contad.engines.array_sweep import array_row, sweep_row
-from contad.engines.array_var import FLOAT, ArrayVar, affine, scattered
+from contad.engines.array_var import FLOAT, ArrayVar, affine, is_own, scattered
 from contad.engines.elements import adopted_parts, moved, parts, taken
 from contad.engines.number_cells import NumberCells
+from contad.engines.pullbacks import ElementwisePullback
 from contad.engines.record_methods import implementation
 from contad.engines.stream import Recording
-from contad.engines.sweep import CALLBACK, CELLS, GATHER, INPUT
+from contad.engines.sweep import CALLBACK, CELLS, GATHER, INPUT, operation_code
 from contad.layout import inverse, layout_of, same_layout
 from contad.number import primal
 from contad.protocols import install
@@ -238,12 +239,36 @@ class MatrixStack(Recording):
             return np.array(found, order="C") if isinstance(found, np.ndarray) else found
         return super().cotangent(x)
 
+    def cells_of(self, x: Any) -> np.ndarray:
+        """The cells of an argument, a variable or an array of them, in C order, as `cotangent` reads them."""
+        if isinstance(x, Var):
+            return np.array([x._index])
+        if not isinstance(x, ArrayVar):
+            return np.array([v._index for v in x.flat], np.int64)
+        cells: np.ndarray = x.cells().reshape(-1)
+        return cells
+
     def _array_row(self, row: int, k: int) -> Row:
         return array_row(self, row, k)
 
     def release(self) -> None:
         super().release()
         self.outer_arrays.clear()
+
+
+class WholeRules(MatrixStack):
+    """A recording for second derivatives: special functions keep their rules, where others store partials."""
+
+    __slots__ = ()
+    keeps_rules = True
+
+    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+        mine = [is_own(x, self) for x in args]
+        if operation_code(rule, "".join("v" if own else "c" for own in mine)) is not None:
+            return super().apply(rule, args)
+        values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
+        operands = [(k, x._index, ()) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own]
+        return push_continuation(self, ElementwisePullback(rule, operands, values), rule(*values))
 
 
 install(MatrixVar, MatrixVar.implement)

@@ -50,4 +50,5 @@ def _record_partials(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]
             partials.append(f"{'pq'[k]} = p{k}({values})")
             fields.append(f"{JOIN if fields else LINEAR:.1f}, {'ab'[k]}._index, {'pq'[k]}, z")
     record = _STORED.format(fields=", ".join(fields), more=" + 1" if len(fields) > 1 else "")
-    return "\n".join([*partials, record]), names
+    whole = f"if s.keeps_rules: return general({'a' if rule.arity == 1 else 'a, b'})"
+    return "\n".join([whole, *partials, record]), names

@@ -45,6 +45,7 @@ class Recording(ChainStack):
 
     __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed")
     var_class: ClassVar[type[Var]]
+    keeps_rules: ClassVar[bool] = False  # whether operations without a code are recorded with their rules
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
@@ -196,16 +197,18 @@ class Recording(ChainStack):
     def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> Any:
         """The sweep on numbers of outer levels, by the same rule bodies; `k` is the last cell of the row."""
         while row > 0:
-            code, x, y = self.buffers.records[row].tolist()
-            if code < 0:
-                k -= self._sweep_array_on_numbers(row, k, top, adjoints)
-            elif k > top:
-                k -= 1
-            else:
-                self._sweep_scalar_on_numbers(row, k, int(code), adjoints, x, y)
-                k -= 1
+            k -= self._sweep_row_on_numbers(row, k, top, adjoints)
             row -= 1
         return adjoints
+
+    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+        """One record of it; returns the number of its own cells."""
+        code, x, y = self.buffers.records[row].tolist()
+        if code < 0:
+            return self._sweep_array_on_numbers(row, k, top, adjoints)
+        if k <= top:
+            self._sweep_scalar_on_numbers(row, k, int(code), adjoints, x, y)
+        return 1
 
     def _sweep_scalar_on_numbers(self, row: int, k: int, code: int, adjoints: Any, x: float, y: float) -> None:
         d = adjoints[k]

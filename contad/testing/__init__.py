@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from contad.engines import engine_names
-from contad.testing import array_legs, legs
+from contad.testing import array_legs, hessian_legs, legs
 from contad.testing.forms import usable
 from contad.testing.specimen import FORWARD, TOLERANCES, Function, Report, Specimen, Tolerances
 
@@ -18,7 +18,7 @@ __all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
 def expect_ad(
     f: Function,
     *args: Any,
-    order: int = 2,
+    order: int | None = None,
     zero_gradient: bool = False,
     nan: bool = False,
     engines: Sequence[str] | None = None,
@@ -34,7 +34,8 @@ def expect_ad(
     - vacuity: the gradient is not zero, which would prove little; `zero_gradient=True` declares that it is
     - gradient, jvp: reverse and forward mode against differences
     - agreement: engines and modes give the same to rounding, at every order
-    - hessian: every mode and engine over every other, against differences of the inner one; so on for higher `order`
+    - hessian, order 3: every mode and engine over every other, against differences of the inner one; so on for higher
+      `order`, which is 3 for functions of one or two numbers, else 2
     - jacobian: of several results, against differences
     - product: <z_bar, J x_dot> = <J^T z_bar, x_dot>
     - mixes: every subset of the arguments active, the others constant, as float, NumPy number and int
@@ -44,8 +45,9 @@ def expect_ad(
 
     Where there are arrays among the arguments, every leg runs on the engine `matrix` and in forward mode with arrays as
     they are, and in all ways on object arrays of scalars; `skipped` names the ways that NumPy refuses, with its reason.
-    Second derivatives are then taken along one direction, and there are two legs more:
+    Second derivatives are then taken along one direction, and there are three legs more:
 
+    - whole hessian: `contad.hessian` of up to 16 numbers on every engine, against differences of the gradient
     - elements: every other element of the arrays a constant
     - several: forward mode with several tangents at once
 
@@ -71,7 +73,11 @@ def expect_ad(
         if specimen.has_arrays:
             ways = usable(specimen, ways)
         legs.check_value(specimen, ways)
+        if order is None:
+            order = 3 if not specimen.has_arrays and len(specimen.numbers) <= 2 else 2
         gradient = of_kind.check_derivatives(specimen, ways, order, zero_gradient)
+        if specimen.has_arrays and order > 1:
+            hessian_legs.check_whole_hessian(specimen, ways)
         legs.check_jacobian(specimen, ways)
         legs.check_product(specimen, ways)
         legs.check_mixes(specimen, ways, gradient)

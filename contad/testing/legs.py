@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from contad.differences import gradient_by_differences
-from contad.functional import grad, jacobian, jvp, vjp
+from contad.functional import grad, jvp, vjp
+from contad.jacobians import jacrev
 from contad.testing.forms import engine_of, formed, is_forward, is_on_arrays, like, refusal
 from contad.testing.specimen import (
     FEW,
@@ -62,13 +63,25 @@ def value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
 def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool | None = None) -> np.ndarray:
     """Every derivative up to `order`, against differences of the one below; returns the gradient."""
-    return _derivatives(s, ways, s.flat, (), order, zero_gradient)
+    level: list[tuple[Function, tuple[str, ...]]] = [(s.flat, ())]
+    gradient = None
+    for _ in range(order):
+        above: list[tuple[Function, tuple[str, ...]]] = []
+        for g, inner in level:
+            found = _derivatives(s, ways, g, inner, zero_gradient if gradient is None else None)
+            gradient = found if gradient is None else gradient
+            for way in ways:
+                d = s.gradient(g, way)
+                above.append((lambda *v, d=d: combined(d(*v)), (*inner, way)))
+        level = above
+    assert gradient is not None
+    return gradient
 
 
 def _derivatives(
-    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], order: int, zero_gradient: bool | None
+    s: Specimen, ways: Ways, g: Function, inner: tuple[str, ...], zero_gradient: bool | None
 ) -> np.ndarray:
-    """The derivatives of g, which is f differentiated in the inner ways; then those of each of them."""
+    """The derivatives of g, which is f differentiated in the inner ways."""
     t, x = s.tolerances, np.array(s.numbers)
     found = gradient_by_differences(lambda v: s.plainly(g, v), s.numbers)
     size = _size(s, g, found.value)
@@ -92,10 +105,6 @@ def _derivatives(
         first = np.array(results[0])
         if len(results) > 1 and len(first) == len(x):
             s.equal_along("agreement", label, results[-1], first, t.agreement * np.abs(first) + t.rounding * size)
-    if len(inner) + 1 < order:
-        for way in ways:
-            d = s.gradient(g, way)
-            _derivatives(s, ways, lambda *v, d=d: combined(d(*v)), (*inner, way), order, None)
     return np.array(results[0])
 
 
@@ -136,7 +145,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
     widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
     for way in ways:
         if not is_forward(way):
-            derivative = jacobian(s.f, tuple(range(len(s.args))), engine=engine_of(way))
+            derivative = jacrev(s.f, tuple(range(len(s.args))), engine=engine_of(way))
             made = s.run("jacobian", way, derivative, *formed(way, s.args))
             blocks = iter(flatten(made).leaves)
             matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])

@@ -1,0 +1,49 @@
+"""The cells of operands as compiled records have them, as views in arrays of cells."""
+
+from typing import Any
+
+import numpy as np
+
+FLOAT = np.dtype(np.float64)
+
+
+class Cells:
+    """The cells of an operand along two axes; a step of 0 repeats one."""
+
+    __slots__ = ("_inner", "_offset", "_outer", "_repeats", "_shape", "start")
+
+    def __init__(self, start: int, outer: int, inner: int, outer_step: int, inner_step: int) -> None:
+        self.start, self._offset = start, 8 * start
+        self._outer, self._inner = 8 * outer_step, 8 * inner_step
+        self._shape = outer, inner
+        self._repeats = (outer_step == 0 and outer > 1, inner_step == 0 and inner > 1)
+
+    @property
+    def span(self) -> slice:
+        """From the first to the last of them."""
+        outer, inner = self._shape
+        return slice(self.start, self.start + ((outer - 1) * self._outer + (inner - 1) * self._inner) // 8 + 1)
+
+    def of(self, a: np.ndarray) -> np.ndarray:
+        """A view of them in an array of cells, with a leading axis for directions."""
+        lead, stride = (len(a), a.strides[0]) if a.ndim == 2 else (1, 0)
+        return np.ndarray((lead, *self._shape), FLOAT, a, self._offset, (stride, self._outer, self._inner))
+
+    def put(self, a: np.ndarray, c: Any) -> None:
+        """Write the sums along the axes on which a cell repeats."""
+        view, c = self._summed(a, c)
+        view[...] = c
+
+    def add(self, a: np.ndarray, c: Any) -> None:
+        """Accumulate them."""
+        view, c = self._summed(a, c)
+        view += c
+
+    def _summed(self, a: np.ndarray, c: Any) -> tuple[np.ndarray, Any]:
+        view = self.of(a)
+        outer_repeats, inner_repeats = self._repeats
+        if outer_repeats:
+            view, c = view[:, :1], c.sum(axis=1, keepdims=True)
+        if inner_repeats:
+            view, c = view[:, :, :1], c.sum(axis=2, keepdims=True)
+        return view, c
