@@ -8,7 +8,7 @@ import ast
 import inspect
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
@@ -266,10 +266,10 @@ class _Inliner(ast.NodeTransformer):
         arguments = [self.visit(argument) for argument in node.args]
         if getattr(target, "is_select", False):
             return ast.IfExp(*arguments)
-        return _value_expression(target, arguments)
+        return value_expression(target, arguments)
 
 
-def _value_expression(rule: Any, arguments: list[ast.expr]) -> ast.expr:
+def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
     """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
     definition, _ = definition_of(rule.function)
     assert isinstance(definition, ast.FunctionDef)

@@ -23,7 +23,7 @@ from contad.engines.record_methods import implementation
 from contad.engines.stream import Recording
 from contad.engines.sweep import CALLBACK, CELLS, GATHER, INPUT
 from contad.layout import inverse, layout_of, same_layout
-from contad.number import primal
+from contad.number import peek
 from contad.protocols import install
 from contad.rule import ScalarRule
 from contad.stack import Row
@@ -68,7 +68,7 @@ class MatrixStack(Recording):
             return self.pushed(INPUT, 0, 0, slab if value.ndim == 1 else slab.reshape(value.shape))
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
-        plain = primal(value)
+        plain = peek(value)
         axes = None if plain.flags.c_contiguous else layout_of([plain])
         if axes is None:
             return self.push_array(INPUT, 0, 0, value)
@@ -80,7 +80,7 @@ class MatrixStack(Recording):
             value = float(value)
         if cell == 0:
             return value
-        z = new(MatrixVar)
+        z = new(self.var_class)
         z._value = value
         z._owner = self
         z._index = cell
@@ -162,7 +162,7 @@ class MatrixStack(Recording):
         if k >= self.capacity:
             self.room(1)
         self.slab[k] = value
-        z = new(MatrixVar)
+        z = new(self.var_class)
         z._value = value
         z._owner = self
         z._index = k

@@ -1,0 +1,32 @@
+"""The records of a program, which are not those of a stream: what the interpreter knows, by number.
+
+A record is (code, x, y), three unsigned integers. The records of scalars have the operation codes of the sweep; x and y
+are cells, or places among the constants. Each owns the next free cell, a guard too, which leaves it empty. A record of
+an array has ARRAY added to its code, x is the place of its shape among the integers beside the records, y the number
+of its cells.
+"""
+
+import operator
+
+from contad.engines.sweep import CODES, OPERATIONS
+
+ARRAY = CODES
+# CONSTANT: x is its place. CALL: x is the number of the call to Python, y the number of its cells. GATHER: the shape is
+# the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays.
+CONSTANT, CALL, PRODUCT, GATHER, COMPARE = 0, 1, ARRAY + 3, ARRAY + 4, ARRAY + 5
+
+COMPARISONS = {
+    "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
+    "eq": ("==", operator.eq), "ne": ("!=", operator.ne),
+}  # fmt: skip
+ORDER = tuple(COMPARISONS)
+
+# guards of scalars: (comparison, whether it held when it was recorded, whether y is a cell (v) or a constant (c))
+GUARDS = {
+    max(OPERATIONS) + 1 + k: (name, held, active)
+    for k, (name, held, active) in enumerate(
+        (name, held, active) for name in ORDER for held in (False, True) for active in ("vv", "vc")
+    )
+}
+GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
+assert max(GUARDS) < CODES
