@@ -32,7 +32,7 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     head, x, y = buffers.records[row].tolist()
     code, form, n = decoded(head)
     first = k - n + 1
-    shape = _strides(buffers, form, first, n, x, y)
+    shape = strides_of_record(buffers, form, first, n, x, y)
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
     if code == INPUT or z0 > top:
         return n
@@ -76,7 +76,7 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     return n
 
 
-def _strides(buffers: Any, form: int, first: int, n: int, x: float, y: float) -> Any:
+def strides_of_record(buffers: Any, form: int, first: int, n: int, x: float, y: float) -> Any:
     """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
     if form == STRIDED:
         return buffers.shapes[int(x) : int(x) + 11].tolist()
