@@ -43,6 +43,10 @@ class Level:
         """function(*args), which looks at values of this level, where a program is recorded."""
         raise NotImplementedError
 
+    def stopped(self, x: Any) -> Any:
+        """A number or array of this level without its derivative, where a program is recorded."""
+        raise NotImplementedError
+
     def refuse_reading(self) -> None:
         """Refuse to give the values of this level's numbers away, where a program is recorded."""
         raise NotImplementedError

@@ -164,14 +164,14 @@ def observed(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 
     Where a program is recorded, it becomes a guard of the program.
     """
-    args = tuple(map(_traced, args))
+    args = tuple(map(traced, args))
     for x in args:
         if isinstance(x, Carrier):
             return x._owner.decide(function, args, options)
     return function(*map_numbers(primal, args), **(map_numbers(primal, options) if options else options))
 
 
-def _traced(x: Any) -> Any:
+def traced(x: Any) -> Any:
     """x lowered to the level on which a program is recorded, if there is one, else to the primal."""
     while isinstance(x, Carrier) and not x._owner.is_traced:
         x = x._synced()._value
@@ -190,14 +190,13 @@ def scale(d: Any, p: Any) -> Any:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
-    a, b = primal(d), primal(p)
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+    if getattr(d, "shape", ()) or getattr(p, "shape", ()):
         with np.errstate(all="ignore"):
-            masked = ~np.isfinite(b)
+            masked = ~observed(np.isfinite, p)
             if masked.any():
-                p = np.where(masked & (a == 0.0), 0.0, p)
+                p = np.where(masked & observed(operator.eq, d, 0.0), 0.0, p)
             return d * p
-    return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
+    return d * p if observed(math.isfinite, p) or observed(operator.ne, d, 0.0) else d * 0.0
 
 
 def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:

@@ -14,7 +14,7 @@ from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
 from contad.layout import inverse, layout_of, read_only
-from contad.number import Number, peek, primal
+from contad.number import Number, peek
 from contad.ops import multiply
 from contad.rule import ScalarRule
 
@@ -243,7 +243,7 @@ def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
         stack.outer_values[cell] = number
-        stack.slab[cell] = primal(number)
+        stack.slab[cell] = peek(number)
     else:
         stack.slab[cell] = number = float(number)
     return stack.element(number, cell), Part(cell, n, (), number)

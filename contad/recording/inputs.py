@@ -29,12 +29,17 @@ class Inputs:
             self.size += sum(leaf.size if isinstance(leaf, np.ndarray) else 1 for leaf in leaves)
 
     @property
-    def dimensions(self) -> tuple[tuple[int, ...] | None, ...]:
-        """For each argument its shape, () for a number; None for a structure of them."""
+    def dimensions(self) -> tuple[int | None, ...]:
+        """For each argument the number of its axes, -1 for a number; None for a structure of them."""
         return tuple(
-            None if spec is not None else (shapes[0] or ())
+            None if spec is not None else -1 if shapes[0] is None else len(shapes[0])
             for spec, shapes in zip(self.specs, self.shapes, strict=True)
         )
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths of all axes of all arguments, in order."""
+        return [n for shapes in self.shapes for shape in shapes for n in shape or ()]
 
     def _leaf(self, n: int, leaf: Any) -> Any:
         leaf = real_leaf(leaf, f"{self.what}, argument {n}")

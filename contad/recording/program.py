@@ -18,12 +18,15 @@ from contad.engines.replay.interpreter import (
     FIRST_TRACE,
     INPUTS,
     KERNELS_AT,
+    LENGTHS_AT,
     NEEDS_PYTHON,
     PYTHON,
     RESULT,
     ROWS,
+    RUN_AT,
     SHAPES_AT,
     SHAPES_SIZE,
+    SIZE,
     TRACE,
     interpreter,
 )
@@ -70,7 +73,13 @@ class Program:
         self._tangents = False
         self._interpreter = interpreter()
         self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
-        self._header[KERNELS_AT] = ADDRESSES.ctypes.data
+        self._lengths = np.array(self.inputs.lengths, np.int64)
+        at_start = {
+            KERNELS_AT: ADDRESSES.ctypes.data, RUN_AT: self._interpreter.run_at.address, SIZE: self.inputs.size,
+            LENGTHS_AT: self._lengths.ctypes.data,
+        }  # fmt: skip
+        for field, value in at_start.items():
+            self._header[field] = value
         self._at = self._header.ctypes.data
 
     # ---- recording ---------------------------------------------------------------------------------------------------
@@ -218,9 +227,11 @@ class Program:
 
     @property
     def _numba_type_(self) -> Any:
-        from contad.recording.inside_njit import ProgramType
+        from contad.recording.inside_njit import type_of_programs
 
-        return ProgramType(self.inputs.dimensions, self.single)
+        if not self._tangents:
+            self.compile_tangents()  # compiled code cannot
+        return type_of_programs(self.inputs.dimensions, self.single)
 
 
 def record(

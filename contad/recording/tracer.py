@@ -16,10 +16,10 @@ import contad
 from contad.engines.matrix import MatrixStack
 from contad.engines.record_methods import implementation
 from contad.engines.replay.calls import ScalarCall
-from contad.engines.replay.codes import CALL, COMPARISONS, GUARD_CODES
+from contad.engines.replay.codes import CALL, COMPARISONS, GUARD_CODES, STOP
 from contad.engines.sweep import operation_code
 from contad.errors import NestingError, UnsupportedError
-from contad.number import Carrier, Number, observed
+from contad.number import Carrier, Number, observed, peek
 from contad.protocols import install
 from contad.recording.decisions import DECISIONS
 from contad.rule import ScalarRule
@@ -86,7 +86,7 @@ for _name in COMPARISONS:
 class Tracer(MatrixStack):
     """The stack of a recorded function."""
 
-    __slots__ = ("calls", "name", "places")
+    __slots__ = ("calls", "name", "places", "stopped_arrays")
     is_traced = True
     var_class = TracedVar
 
@@ -94,6 +94,7 @@ class Tracer(MatrixStack):
         super().__init__(level)
         self.name = "f"
         self.calls: list[Any] = []  # what Python runs in the program, in order
+        self.stopped_arrays: set[int] = set()  # first cells of what `stop_gradient` has gathered
         self.places: dict[int, tuple[str, int]] = {}  # of guards, by the cell of their record
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
@@ -122,10 +123,17 @@ class Tracer(MatrixStack):
             )
         return found(self, *args, **options)
 
+    def stopped(self, x: Any) -> Any:
+        self.check_usable("stop_gradient")
+        if isinstance(x, Var):
+            return self._push(STOP, x._index, 0, x._value)
+        self.stopped_arrays.add(self.room(x.size))
+        return self.gather(peek(x), np.ascontiguousarray(x.cells()))
+
     def refuse_reading(self) -> NoReturn:
         raise UnsupportedError(
-            f"contad.record: {self.name}: {self._where()} reads the value of a variable (value_of, stop_gradient, "
-            "x.value, a check), which the program would freeze; compare the variable itself, or pass what is "
+            f"contad.record: {self.name}: {self._where()} reads the value of a variable (value_of, x.value, a "
+            "check), which the program would freeze; compare the variable itself, or pass what is "
             "constant as an argument that is not recorded (argnums=)"
         )
 

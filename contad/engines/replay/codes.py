@@ -12,8 +12,9 @@ from contad.engines.sweep import CODES, OPERATIONS
 
 ARRAY = CODES
 # CONSTANT: x is its place. CALL: x is the number of the call to Python, y the number of its cells. GATHER: the shape is
-# the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays.
-CONSTANT, CALL, PRODUCT, GATHER, COMPARE = 0, 1, ARRAY + 3, ARRAY + 4, ARRAY + 5
+# the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays. STOP and
+# STOPPED: a number, and a GATHER, that pass no derivative on.
+CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
 
 COMPARISONS = {
     "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),

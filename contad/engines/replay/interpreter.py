@@ -10,15 +10,15 @@ import ast
 import functools
 from typing import Any
 
-import contad.engines.replay.codes
 from contad.body import value_expression
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.replay.codes import ARRAY, CALL, COMPARE, COMPARISONS, CONSTANT, GATHER, GUARDS
+from contad.engines.replay import codes
+from contad.engines.replay.codes import COMPARISONS, GUARDS
 from contad.engines.sweep import OPERATIONS, dependencies, partial_of
 from contad.rule import ScalarRule
 
 # What a program is to compiled code: an array of integers, of which each trace of the program has TRACE.
-COUNT, PREFERRED, RUN, KERNELS_AT, FIRST_TRACE, TRACE = 0, 1, 2, 3, 8, 12
+COUNT, PREFERRED, RUN_AT, KERNELS_AT, SIZE, LENGTHS_AT, FIRST_TRACE, TRACE = 0, 1, 2, 3, 4, 5, 8, 12
 ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS_SIZE, SHAPES_SIZE = range(10)
 NO_TRACE, NEEDS_PYTHON = -1, -2
 
@@ -29,7 +29,7 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba import carray, njit, types
+from numba import carray, cfunc, njit, types
 from numba.extending import intrinsic
 
 
@@ -107,7 +107,7 @@ def forward(code, constants, shapes, kernels, values, row, cell):
         if c >= {array}:
             s = np.int64(code[r, 1])
             n = np.int64(code[r, 2])
-            if c == {gather}:
+            if c == {gather} or c == {stopped}:
                 for i in range(n):
                     source = shapes[s + i]
                     values[cell + i] = values[source] if source >= 0 else constants[-1 - source]
@@ -125,6 +125,8 @@ def forward(code, constants, shapes, kernels, values, row, cell):
             values[z] = constants[code[r, 1]]
         elif c == {call}:
             return k, cell - 1
+        elif c == {stop}:
+            values[z] = values[code[r, 1]]
 '''
 
 _BACKWARD = '''
@@ -140,7 +142,7 @@ def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
             n = np.int64(code[r, 2])
             cell -= n
             first = cell + 1
-            if c != {compare} and live(adjoints, first, n):
+            if c != {compare} and c != {stopped} and live(adjoints, first, n):
                 if c == {gather}:
                     for i in range(n):
                         if shapes[s + i] > 0:
@@ -174,7 +176,7 @@ def tangents(code, constants, shapes, kernels, values, dots, row, cell):
                 for i in range(n):
                     if shapes[s + i] > 0:
                         dots[cell + i] = dots[shapes[s + i]]
-            elif c != {compare}:
+            elif c != {compare} and c != {stopped}:
                 call_kernel(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
                             constants.ctypes.data, dots.ctypes.data)
             cell += n
@@ -235,16 +237,23 @@ def run(header_at, inputs, direction, gradient, out):
                     gradient[i] = other[1 + i]
         return number
     return {no_trace}
+
+
+@cfunc("int64(int64, CPointer(float64), CPointer(float64), int64, CPointer(float64), int64, CPointer(float64))",
+       cache=True)
+def run_at(header_at, inputs, direction, directions, gradient, gradients, out):
+    """`run` by its address; 0 where it fails, a number of a trace one more."""
+    header = carray(pointer_to(header_at), (1 << 30,), np.int64)
+    number = run(header_at, carray(inputs, (header[{size}],)), carray(direction, (directions,)),
+                 carray(gradient, (gradients,)), carray(out, (4,)))
+    return number + 1 if number >= 0 else number
 '''
 
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    names: dict[str, Any] = {
-        name.lower(): value
-        for name, value in globals().items()
-        if name.isupper() and isinstance(value, int)
-    }  # fmt: skip
+    numbers = vars(codes) | globals()
+    names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     parts = [_HEAD.format(**names), _FORWARD.format(**names)]
     parts += [_value_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
@@ -321,5 +330,5 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
 @functools.cache
 def interpreter() -> Any:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
-    files = (__file__, contad.engines.replay.codes.__file__)
+    files = (__file__, codes.__file__)
     return cached_module("interpreter", interpreter_source, (*files, *dependencies()))

@@ -8,7 +8,7 @@ import numpy as np
 from contad.engines.array_sweep import strides_of_record
 from contad.engines.pullbacks import Continuation, ProductPullback
 from contad.engines.replay.calls import ArrayCall
-from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT
+from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, STOPPED
 from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, compile_kernels
 from contad.engines.sweep import (
@@ -52,7 +52,7 @@ class Trace:
         self.calls = calls
         self.places = places  # file and line of guards, by row
         arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
-        own = (GATHER - ARRAY, COMPARE - ARRAY)
+        own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY)
         self.kernels = tuple(int(k) for k in np.unique(arrays) if k not in own)
         self.compile(VALUES, ADJOINTS)
 
@@ -242,7 +242,10 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
     code[heads == COMPARE, 2] = 1
     for k in np.flatnonzero(heads < 0).tolist():
         code[k] = t.array(*rows[k].tolist(), int(firsts[k]))
-    row_of = {int(cell): k for k, cell in enumerate(firsts.tolist()) if cell in recording.places}
+    named = recording.places.keys() | recording.stopped_arrays
+    row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
+    for cell in recording.stopped_arrays:
+        code[row_of[cell], 0] = STOPPED
     where = {row_of[cell]: place for cell, place in recording.places.items()}
     end = result if result.__class__ is int else -1 - t.constant(result)
     return Trace(
