@@ -256,8 +256,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         raise UnsupportedError(
             "np.nan_to_num: copy must be True on variables, got False; write x[...] = np.nan_to_num(x)"
         )
-    p = primal(x)
-    return np.where(np.isfinite(p), x, np.nan_to_num(p, nan=nan, posinf=posinf, neginf=neginf))
+    constants = np.nan_to_num(np.array([np.nan, np.inf, -np.inf]), nan=nan, posinf=posinf, neginf=neginf)
+    masks = observed(np.isnan, x), observed(np.equal, x, np.inf), observed(np.equal, x, -np.inf)
+    for mask, y in zip(masks, constants, strict=True):
+        x = np.where(mask, y, x)
+    return x
 
 
 @implements(np.select)

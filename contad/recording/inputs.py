@@ -83,15 +83,15 @@ class Inputs:
                 )
             for leaf, shape in zip(tree.leaves, shapes, strict=True):
                 v = self._leaf(n, leaf)
-                if (v.shape if isinstance(v, np.ndarray) else None) != shape:
+                if np.shape(v) != (shape or ()):
                     expected = "a number" if shape is None else f"an array of shape {shape}"
                     got = f"an array of shape {v.shape}" if isinstance(v, np.ndarray) else "a number"
                     raise ValueError(
                         f"{self.what}, argument {n}: expected {expected}, as recorded, got {got}; record another "
                         "program for other shapes"
                     )
-                size = 1 if shape is None else v.size
-                inputs[at : at + size] = v if shape is None else v.reshape(-1)
+                size = np.size(v)
+                inputs[at : at + size] = np.reshape(v, -1)
                 at += size
         return inputs
 

@@ -233,7 +233,10 @@ def _filled(program: Any, name: str, arguments: Sequence[str]) -> str:
 
 def _made(parameters: str, *lines: str) -> Any:
     """A function of these lines, for Numba to compile."""
-    scope = dict(globals())
+    scope = {
+        "np": np, "SIZE": SIZE, "_header_field": _header_field, "_put": _put, "_taken": _taken, "_count": _count,
+        "_execute": _execute,
+    }  # fmt: skip
     exec(f"def implementation(program, {parameters}):\n    " + "\n    ".join(lines), scope)
     return scope["implementation"]
 

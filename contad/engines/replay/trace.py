@@ -10,7 +10,7 @@ from contad.engines.pullbacks import Continuation, ProductPullback
 from contad.engines.replay.calls import ArrayCall
 from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, STOPPED
 from contad.engines.replay.interpreter import interpreter
-from contad.engines.replay.kernels import ADDRESSES, ADJOINTS, TANGENTS, VALUES, compile_kernels
+from contad.engines.replay.kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
 from contad.engines.sweep import (
     GATHER as GATHERED,
     CELLS,
@@ -156,6 +156,13 @@ class _Translation:
         self.shapes.extend(int(k) for k in integers)
         return place
 
+    def product(self, first: int, n: int, *factors: tuple[int, np.ndarray]) -> tuple[int, int, int]:
+        """The record of a product of factors (first cell, or less where it is a constant; value)."""
+        (_, a), (_, b) = factors
+        p = a.shape[-1]
+        x, y = (self.factor(cell, v) for cell, v in factors)
+        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p)), n
+
     def factor(self, cell: int, a: np.ndarray) -> tuple[int, int]:
         """The place of a factor of a product, and whether it is in cells."""
         if cell > 0:
@@ -196,13 +203,18 @@ class _Translation:
     def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
         """The record of a rule that the recording has left to Python: a product, or a call."""
         if isinstance(c, ProductPullback):
-            p = c.x.shape[-1]
-            x, x_in_cells = self.factor(c.x_cell, c.x)
-            y, y_in_cells = self.factor(c.y_cell, c.y)
-            return PRODUCT, self.shape((first, x, x_in_cells, c.x.size // p, p, y, y_in_cells, c.y.size // p)), n
+            return self.product(first, n, (c.x_cell, c.x), (c.y_cell, c.y))
         assert isinstance(c, Continuation)
+        if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
+            cells = {k: cell for k, cell, _ in c.operands}
+            return self.product(first, n, *((cells.get(k, 0), v) for k, v in enumerate(c.values)))
         self.calls.append(ArrayCall(c))
         return CALL, len(self.calls) - 1, n
+
+
+def _are_matrices(values: Any) -> bool:
+    """Whether these are vectors and matrices, none of them empty."""
+    return all(isinstance(v, np.ndarray) and 0 < v.ndim <= 2 and v.size for v in values)
 
 
 def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
