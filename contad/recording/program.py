@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from contad.engines.replay.interpreter import (
     interpreter,
 )
 from contad.engines.replay.kernels import ADDRESSES, TANGENTS
-from contad.engines.replay.trace import Outcome, Trace, trace_of
+from contad.engines.replay.trace import Trace, trace_of
 from contad.engines.sweep import dependencies
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.number import Carrier
@@ -42,6 +42,16 @@ from contad.trees import scalar_output
 
 MAX_TRACES = 64
 NONE = np.empty(0)
+Run = tuple[np.ndarray, ...]  # inputs, direction and gradient, of which the last two may be empty
+
+
+class Outcome(NamedTuple):
+    """What a run gave; `row` is that of the guard of `trace` that did not hold, or -1."""
+
+    value: float
+    slope: float
+    row: int
+    trace: int
 
 
 class Program:
@@ -69,7 +79,7 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._tangents = False
         self._interpreter = interpreter()
         self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
@@ -114,52 +124,58 @@ class Program:
         self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
     # ---- running -----------------------------------------------------------------------------------------------------
-    def _outcome(self, args: Sequence[Any], inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> Outcome:
+    def _tried(self, run: Run) -> Outcome:
+        """The outcome of the trace that goes, or of the last one that was tried."""
         out = np.empty(4)
-        number = self._interpreter.run(self._at, inputs, direction, gradient, out)
+        number = self._interpreter.run(self._at, *run, out)
         if number >= 0:
-            return Outcome(out[0].item(), out[1].item(), -1)
+            return Outcome(out[0].item(), out[1].item(), -1, number)
+        found = Outcome(0.0, 0.0, int(out[2]), int(out[3]))
         if number == NEEDS_PYTHON:
-            for trace in list(self.traces):
-                found = trace.run(inputs, direction, gradient)
+            for k, trace in enumerate(list(self.traces)):
+                found = Outcome(*trace.run(*run), k)
                 if found.row < 0:
-                    return found
-                out[2], out[3] = found.row, self.traces.index(trace)
-        return self._elsewhere(args, inputs, direction, gradient, out)
+                    break
+        return found
 
-    def _elsewhere(
-        self, args: Sequence[Any], inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray, out: np.ndarray
-    ) -> Outcome:
-        """The outcome where no trace goes: of a new one, or GuardError."""
-        guard = self.traces[int(out[3])].describe_guard(int(out[2]))
+    def _outcome(self, args: Sequence[Any], *run: np.ndarray) -> Outcome:
+        found = self._tried(run)
+        if found.row < 0:
+            return found
         if not self.retrace:
             raise GuardError(
-                f"{self.what} takes another way than the recorded one at these inputs: {guard}; record it with "
-                "retrace=True, or another program there"
+                f"{self.what} takes another way than the recorded one at these inputs: {self._guard(found)}; record it "
+                "with retrace=True, or another program there"
             )
         with self._lock:
+            found = self._tried(run)  # another thread may have been here
+            if found.row < 0:
+                return found
             if len(self.traces) == MAX_TRACES:
                 raise GuardError(
-                    f"{self.what} takes more than {MAX_TRACES} ways: {guard}; use contad.grad, or write the branches "
-                    "with np.where or contad.select"
+                    f"{self.what} takes more than {MAX_TRACES} ways: {self._guard(found)}; use contad.grad, or write "
+                    "the branches with np.where or contad.select"
                 )
-            whole = list(self._args)
-            for n, x in zip(self.argnums, args, strict=True):
-                whole[n] = x
-            trace = self._recorded(tuple(whole))
-            self._add(trace)
-        found = trace.run(inputs, direction, gradient)
+            self._add(self._recorded(self._whole(args)))
+            found = self._tried(run)
         if found.row >= 0:
-            raise GuardError(f"{self.what} does not decide the same twice: {trace.describe_guard(found.row)}")
+            raise GuardError(f"{self.what} does not decide the same twice: {self._guard(found)}")
         return found
+
+    def _guard(self, found: Outcome) -> str:
+        return self.traces[found.trace].describe_guard(found.row)
+
+    def _whole(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """All arguments of the function: these, and the frozen ones."""
+        whole = list(self._args)
+        for n, x in zip(self.argnums, args, strict=True):
+            whole[n] = x
+        return tuple(whole)
 
     def __call__(self, *args: Any) -> Any:
         """The value of the function at new inputs."""
         if self.inputs.are_carriers(args):  # a gradient or jvp call around: the function itself has the derivatives
-            whole = list(self._args)
-            for n, x in zip(self.argnums, args, strict=True):
-                whole[n] = x
-            return self._run(*positional(self._run, self.what, self.argnums, tuple(whole), {})[0])
+            return self._run(*positional(self._run, self.what, self.argnums, self._whole(args), {})[0])
         return self._outcome(args, self.inputs.flat(args), NONE, NONE).value
 
     def gradient(self, *args: Any) -> Any:

@@ -23,6 +23,7 @@ from contad.number import Carrier, Number, observed, peek
 from contad.protocols import install
 from contad.recording.decisions import DECISIONS
 from contad.rule import ScalarRule
+from contad.stack import THREAD
 from contad.var import Var
 
 PACKAGES = (os.path.dirname(contad.__file__), os.path.dirname(np.__file__))
@@ -91,6 +92,11 @@ class Tracer(MatrixStack):
     var_class = TracedVar
 
     def __init__(self, level: int | None = None) -> None:
+        if any(isinstance(s, Tracer) for s in THREAD.open):
+            raise NestingError(
+                "contad.record: the recorded function opens a level of its own (contad.nested, contad.record), which "
+                "a program does not have; take gradients in it with contad.grad"
+            )
         super().__init__(level)
         self.name = "f"
         self.calls: list[Any] = []  # what Python runs in the program, in order
@@ -152,6 +158,9 @@ class Tracer(MatrixStack):
             f"contad.record: {self.name}: {self._where()} asks for adjoints of the recording itself; record the "
             "function, and ask the program for its gradient"
         )
+
+    def rows(self) -> NoReturn:
+        raise UnsupportedError(f"contad.record: {self.name}: show_stack does not show what is being recorded")
 
     def check_plain(self) -> None:
         """Refuse numbers of outer levels, which a program could only freeze."""

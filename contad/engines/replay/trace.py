@@ -1,7 +1,7 @@
 """One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +24,6 @@ from contad.engines.sweep import (
     operation_code,
 )
 from contad.ops import power, square
-
-
-class Outcome(NamedTuple):
-    """What one run of a trace gave; `row` is that of the guard that did not hold, or -1."""
-
-    value: float
-    slope: float
-    row: int
 
 
 class Trace:
@@ -78,8 +70,8 @@ class Trace:
         return f"the comparison at {place} was {guard[1]} when it was recorded and is {not guard[1]} now"
 
     # ---- with calls to Python ----------------------------------------------------------------------------------------
-    def run(self, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> Outcome:
-        """As the compiled `run`, for a trace that calls Python."""
+    def run(self, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> tuple[float, float, int]:
+        """(value, slope, row of a guard that does not hold or -1), for a trace that calls Python."""
         compiled = interpreter()
         arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
@@ -89,7 +81,7 @@ class Trace:
 
         row = self._driven(lambda *at: forward(*arrays, values, *at), lambda call, at: call.evaluate(values, at))
         if row < len(self.code):
-            return Outcome(np.nan, 0.0, row)
+            return np.nan, 0.0, row
         result = self.result
         value = float(values[result] if result > 0 else self.constants[-1 - result])
         slope = 0.0
@@ -114,7 +106,7 @@ class Trace:
                     self.calls[self.code[row, 1]].pull(values, adjoints, cell - size + 1)
                     row, cell = row - 1, cell - size
             gradient[:] = adjoints[1 : n + 1]
-        return Outcome(value, slope, -1)
+        return value, slope, -1
 
     def _driven(self, compiled: Callable[..., Any], call: Callable[..., None]) -> int:
         """Run forward through the records, with the calls to Python; the row of a guard that fails, or their number."""
