@@ -25,7 +25,7 @@ LAYERS = (
     ("activation", "array_methods", "protocols"),
     ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
     ("engines",),
-    ("functional", "explain", "testing", "table", "array_table"),
+    ("functional", "recording", "explain", "testing", "table", "array_table"),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

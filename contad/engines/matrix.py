@@ -6,7 +6,7 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 
 import bisect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class MatrixStack(Recording):
     __slots__ = ("capacity", "mixed_arrays", "outer_arrays", "slab")
     engine = "matrix"
     has_arrays = True
-    var_class = MatrixVar
+    var_class: ClassVar[type[Var]] = MatrixVar
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)

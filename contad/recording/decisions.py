@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.array_base import Array
-from contad.engines.array_var import is_own
+from contad.engines.array_var import ArrayVar, is_own
 from contad.engines.elements import taken
 from contad.engines.kernels import two_axes
 from contad.engines.replay.codes import COMPARE, ORDER
@@ -58,10 +58,10 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
 
 def _side(tracer: Any, v: Any) -> tuple[int, int]:
     """The place of an operand, and whether that is a cell or one among the constants."""
-    if is_own(v, tracer) and isinstance(v, Array):
+    if isinstance(v, ArrayVar) and v._owner is tracer:
         v = v.operand()
     if is_own(v, tracer):
-        return (v._index if isinstance(v, Number) else v.first), 1
+        return (v.first if isinstance(v, ArrayVar) else v._index), 1
     return tracer.buffers.push_constant(np.ascontiguousarray(peek(v), dtype=np.float64)), 0
 
 
@@ -191,7 +191,7 @@ def searchsorted(tracer: Any, a: Any, v: Any, side: str = "left", sorter: Any = 
     """np.searchsorted(a, v): each number is between the two elements where it is put."""
     if sorter is not None:
         raise UnsupportedError("np.searchsorted: sorter= is not supported in a recorded program")
-    found = np.searchsorted(peek(a), peek(v), side)
+    found = np.searchsorted(peek(a), peek(v), side)  # type: ignore[call-overload]
     points, n = np.reshape(v, -1), np.size(a)
     places = np.reshape(found, -1)
     below, above = places > 0, places < n

@@ -53,7 +53,7 @@ class Inputs:
     def are_carriers(self, args: Sequence[Any]) -> bool:
         """Whether variables or duals are among the arguments."""
         for x in args:
-            if x.__class__ is float or x.__class__ is np.ndarray and x.dtype is FLOAT:
+            if x.__class__ is float or (x.__class__ is np.ndarray and x.dtype is FLOAT):
                 continue
             for leaf in flatten(x).leaves:
                 if isinstance(leaf, Carrier) or (isinstance(leaf, np.ndarray) and leaf.dtype == object):

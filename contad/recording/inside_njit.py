@@ -27,7 +27,7 @@ from numba.extending import (
     unbox,
 )
 
-from contad.engines.replay.interpreter import LENGTHS_AT, NEEDS_PYTHON, NO_TRACE, RUN_AT, SIZE
+from contad.engines.replay.header import LENGTHS_AT, NEEDS_PYTHON, NO_TRACE, RUN_AT, SIZE
 from contad.errors import GuardError, UnsupportedError
 
 _kept: list[Any] = []  # programs whose addresses are in compiled code
@@ -60,7 +60,7 @@ def type_of_programs(dimensions: tuple[int | None, ...], single: bool) -> Progra
 
 
 @register_model(ProgramType)
-class _ProgramModel(models.StructModel):  # type: ignore[misc]
+class _ProgramModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, [("header", types.int64)])
 
@@ -84,8 +84,7 @@ def _constant_program(context: Any, builder: Any, typ: Any, program: Any) -> Any
     return constant._getvalue()
 
 
-@intrinsic
-def _header_field(typingctx: Any, program: Any, field: Any) -> Any:
+def _field(typingctx: Any, program: Any, field: Any) -> Any:
     """An integer of the header."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -96,8 +95,7 @@ def _header_field(typingctx: Any, program: Any, field: Any) -> Any:
     return types.int64(program, types.int64), codegen
 
 
-@intrinsic
-def _integer_at(typingctx: Any, address: Any, k: Any) -> Any:
+def _integer(typingctx: Any, address: Any, k: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
         return builder.load(builder.gep(pointer, [args[1]]))
@@ -105,8 +103,7 @@ def _integer_at(typingctx: Any, address: Any, k: Any) -> Any:
     return types.int64(types.int64, types.int64), codegen
 
 
-@intrinsic
-def _called(
+def _call(
     typingctx: Any, program: Any, inputs: Any, direction: Any, directions: Any, gradient: Any, gradients: Any, out: Any
 ) -> Any:
     """The interpreter's answer; arrays are given by their addresses."""
@@ -121,6 +118,11 @@ def _called(
 
     integers = (types.intp,) * 6
     return types.int64(program, *integers), codegen
+
+
+_header_field: Any = intrinsic(_field)
+_integer_at: Any = intrinsic(_integer)
+_called: Any = intrinsic(_call)
 
 
 @register_jitable

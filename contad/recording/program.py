@@ -9,7 +9,7 @@ import numpy as np
 from contad import check
 from contad.activation import activate
 from contad.calls import name_of, positional, positions, runnable
-from contad.engines.replay.interpreter import (
+from contad.engines.replay.header import (
     CELLS,
     CODE_AT,
     CONSTANTS_AT,
@@ -28,8 +28,8 @@ from contad.engines.replay.interpreter import (
     SHAPES_SIZE,
     SIZE,
     TRACE,
-    interpreter,
 )
+from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, TANGENTS
 from contad.engines.replay.trace import Trace, trace_of
 from contad.engines.sweep import dependencies

@@ -8,11 +8,10 @@ import sys
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-import contad
 from contad.engines.matrix import MatrixStack
 from contad.engines.record_methods import implementation
 from contad.engines.replay.calls import ScalarCall
@@ -26,7 +25,7 @@ from contad.rule import ScalarRule
 from contad.stack import THREAD
 from contad.var import Var
 
-PACKAGES = (os.path.dirname(contad.__file__), os.path.dirname(np.__file__))
+PACKAGES = tuple(os.path.join(os.path.dirname(path), "") for path in (os.path.dirname(__file__), np.__file__))
 
 
 def place_in_user_code() -> tuple[str, int]:
@@ -89,7 +88,7 @@ class Tracer(MatrixStack):
 
     __slots__ = ("calls", "name", "places", "stopped_arrays")
     is_traced = True
-    var_class = TracedVar
+    var_class: ClassVar[type[Var]] = TracedVar
 
     def __init__(self, level: int | None = None) -> None:
         if any(isinstance(s, Tracer) for s in THREAD.open):

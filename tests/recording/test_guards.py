@@ -35,7 +35,7 @@ NUMBERS = {
     "eq": (lambda x: x == 1.0, 1.0, 1.0, 1.1),
     "ne": (lambda x: x != 1.0, 0.5, 7.0, 1.0),
     "of two": (lambda x: x < x * x, 1.5, 2.0, 0.5),
-    "a number first": (lambda x: 1 < x, 1.5, 2.0, 0.5),
+    "a number first": (lambda x: x > 1, 1.5, 2.0, 0.5),
     "NumPy's number first": (lambda x: np.float64(1.0) < x, 1.5, 2.0, 0.5),
     "NumPy's function": (lambda x: np.greater(1.0, x), 0.5, 0.9, 1.0),
     "chained": (lambda x: 0.0 < x < 1.0, 0.5, 0.9, 1.5),
@@ -123,7 +123,7 @@ def test_arrays(name):
 
 def total(x, decided):
     """A number of an array and of what was decided by it."""
-    if isinstance(decided, (list, tuple)) or getattr(decided, "dtype", None) == object:
+    if isinstance(decided, (list, tuple)) or str(getattr(decided, "dtype", "")) == "object":
         decided = sum((k + 1.0) * v for k, v in enumerate(decided))
     elif np.ndim(decided):
         decided = np.sum(decided * np.arange(1.0, 1.0 + np.size(decided)))
@@ -180,7 +180,7 @@ def test_what_a_program_cannot_check_is_refused(name):
     [
         (lambda x: contad.make_callback_var(2.0, lambda adj: adj.add(x, 1.0)), "pushes a callback of its own"),
         (lambda x: contad.gradient(x * x, [x])[0], "asks for adjoints of the recording"),
-        (lambda x: x if contad.show_stack() else x, "show_stack"),
+        (lambda x: x * len(contad.show_stack()), "show_stack"),
     ],
 )
 def test_the_recording_itself_is_out_of_reach(f, message):

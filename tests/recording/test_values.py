@@ -11,7 +11,24 @@ from contad.engines.sweep import OPERATIONS
 from contad.rule import rules
 
 CORE = [rule for rule in rules() if rule.core]
-SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 2.0, 1e-310, -1e300, 1e300, 700.5, -745.2, math.inf, -math.inf, math.nan]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    3.0,
+    2.0,
+    1e-310,
+    -1e300,
+    1e300,
+    700.5,
+    -745.2,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
 
 
 def test_every_core_rule_is_an_operation():
@@ -19,7 +36,9 @@ def test_every_core_rule_is_an_operation():
 
 
 def agree(got, expected, rule, args):
-    same = (got == expected) | (np.isnan(got) & np.isnan(expected)) | np.isclose(got, expected, rtol=4e-16 * 8, atol=0.0)
+    same = (
+        (got == expected) | (np.isnan(got) & np.isnan(expected)) | np.isclose(got, expected, rtol=4e-16 * 8, atol=0.0)
+    )
     assert same.all(), f"{rule.name}: at {[np.asarray(a)[~same] for a in args]}: {got[~same]}, not {expected[~same]}"
 
 
@@ -37,9 +56,12 @@ def test_scalars(rule):
 
 
 @pytest.mark.parametrize("rule", CORE, ids=lambda rule: rule.name)
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 def test_arrays(rule):
     args = [np.array(x) for x in zip(*itertools.product(SPECIAL, repeat=rule.arity), strict=True)]
-    program = contad.record(lambda k, *xs: np.sum(np.where(np.arange(args[0].size) == 0, rule(*xs), 0.0)) + k, 0.0, *args)
+    program = contad.record(
+        lambda k, *xs: np.sum(np.where(np.arange(args[0].size) == 0, rule(*xs), 0.0)) + k, 0.0, *args
+    )
     for n in range(len(args[0])):  # the first element is the result; the others are computed beside it
         turned = [np.roll(x, -n) for x in args]
         agree(np.array([program(0.0, *turned)]), rule.array_value(*turned)[:1], rule, [x[:1] for x in turned])

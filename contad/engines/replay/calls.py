@@ -27,9 +27,7 @@ class ScalarCall:
         self.values = tuple(values)
 
     def _arguments(self, values: np.ndarray) -> list[float]:
-        return [
-            v if cell is None else float(values[cell]) for cell, v in zip(self.cells, self.values, strict=True)
-        ]
+        return [v if cell is None else float(values[cell]) for cell, v in zip(self.cells, self.values, strict=True)]
 
     def evaluate(self, values: np.ndarray, first: int) -> None:
         """The value of the rule, into its cell."""
@@ -73,11 +71,11 @@ class ArrayCall:
     @property
     def rule(self) -> Any:
         """The rule."""
-        return self.recorded.rule  # type: ignore[attr-defined]
+        return self.recorded.rule
 
     def _arguments(self, cells: np.ndarray) -> dict[int, Any]:
         """What cells hold for each operand, by its position."""
-        found = {}
+        found: dict[int, Any] = {}
         for position, cell, shape in self.recorded.operands:
             if shape:
                 a = cells[cell : cell + math.prod(shape)].reshape(shape)

@@ -12,15 +12,10 @@ from typing import Any
 
 from contad.body import value_expression
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.replay import codes
+from contad.engines.replay import codes, header
 from contad.engines.replay.codes import COMPARISONS, GUARDS
 from contad.engines.sweep import OPERATIONS, dependencies, partial_of
 from contad.rule import ScalarRule
-
-# What a program is to compiled code: an array of integers, of which each trace of the program has TRACE.
-COUNT, PREFERRED, RUN_AT, KERNELS_AT, SIZE, LENGTHS_AT, FIRST_TRACE, TRACE = 0, 1, 2, 3, 4, 5, 8, 12
-ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS_SIZE, SHAPES_SIZE = range(10)
-NO_TRACE, NEEDS_PYTHON = -1, -2
 
 _HEAD = '''\
 """The interpreter of recorded programs; generated from the rules, do not edit."""
@@ -187,72 +182,10 @@ def tangents(code, constants, shapes, kernels, values, dots, row, cell):
             return k, cell - 1
 '''
 
-_RUN = '''
-@njit("int64(int64, float64[::1], float64[::1], float64[::1], float64[::1])", {options})
-def run(header_at, inputs, direction, gradient, out):
-    """Run the trace of a program whose guards hold: out is (value, slope, a row that stopped a trace, the trace).
-
-    The slope is along `direction` where that has elements, the gradient is filled in where it has. Returns the number
-    of the trace, NO_TRACE or NEEDS_PYTHON.
-    """
-    header = carray(pointer_to(header_at), (1 << 30,), np.int64)
-    count = header[{count}]
-    kernels = carray(pointer_to(header[{kernels_at}]), (3, {array}), np.uintp)
-    for attempt in range(count):
-        number = (header[{preferred}] + attempt) % count
-        trace = header[{first_trace} + number * {trace}:]
-        if trace[{python}]:
-            out[3] = number
-            return {needs_python}
-        cells = trace[{cells}]
-        code = carray(pointer_to(trace[{code_at}]), (trace[{rows}], 3), np.uint32)
-        constants = carray(pointer_to(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
-        shapes = carray(pointer_to(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
-        values = np.empty(cells)
-        n = len(inputs)
-        values[0] = 0.0
-        for i in range(n):
-            values[1 + i] = inputs[i]
-        row, cell = forward(code, constants, shapes, kernels, values, 0, n + 1)
-        if row < len(code):
-            out[2] = row
-            out[3] = number
-            continue
-        header[{preferred}] = number
-        result = trace[{result}]
-        out[0] = values[result] if result > 0 else constants[-1 - result]
-        if len(gradient) or len(direction):
-            other = np.zeros(cells)
-            if len(direction):
-                for i in range(n):
-                    other[1 + i] = direction[i]
-                tangents(code, constants, shapes, kernels, values, other, 0, n + 1)
-                out[1] = other[result] if result > 0 else 0.0
-                other[:] = 0.0
-            if len(gradient):
-                if result > 0:
-                    other[result] = 1.0
-                    backward(code, constants, shapes, kernels, values, other, len(code) - 1, cells - 1)
-                for i in range(n):
-                    gradient[i] = other[1 + i]
-        return number
-    return {no_trace}
-
-
-@cfunc("int64(int64, CPointer(float64), CPointer(float64), int64, CPointer(float64), int64, CPointer(float64))",
-       cache=True)
-def run_at(header_at, inputs, direction, directions, gradient, gradients, out):
-    """`run` by its address; 0 where it fails, a number of a trace one more."""
-    header = carray(pointer_to(header_at), (1 << 30,), np.int64)
-    number = run(header_at, carray(inputs, (header[{size}],)), carray(direction, (directions,)),
-                 carray(gradient, (gradients,)), carray(out, (4,)))
-    return number + 1 if number >= 0 else number
-'''
-
 
 def interpreter_source() -> str:
     """The source of the interpreter."""
-    numbers = vars(codes) | globals()
+    numbers = vars(codes) | vars(header)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     parts = [_HEAD.format(**names), _FORWARD.format(**names)]
@@ -262,7 +195,7 @@ def interpreter_source() -> str:
     parts += [_adjoint_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
     parts += ["    return -1, 0\n\n", _TANGENTS.format(**names)]
     parts += [_tangent_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
-    parts += ["    return len(code), cell\n\n", _RUN.format(**names)]
+    parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
     return "".join(parts)
 
 
@@ -320,7 +253,7 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
     partials = _partials(rule, active)
     if not partials:
         return ""
-    lines = _operands(rule, active) + ["t = 0.0"]
+    lines = [*_operands(rule, active), "t = 0.0"]
     for name, body, expression in partials:
         lines.append(f"d = dots[code[r, {'xy'.index(name) + 1}]]")
         lines += ["if d != 0.0:", *(f"    {line}" for line in [*body, f"t += d * ({expression})"])]
@@ -330,5 +263,5 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
 @functools.cache
 def interpreter() -> Any:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
-    files = (__file__, codes.__file__)
+    files = (__file__, codes.__file__, header.__file__)
     return cached_module("interpreter", interpreter_source, (*files, *dependencies()))

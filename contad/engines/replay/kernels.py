@@ -113,7 +113,10 @@ def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
         product = f"{elements['x']} * {elements['y']}"
         if strides == "011":
             lanes = [f"{lane} += {product.replace('[i]', f'[i + {k}]')}" for k, lane in enumerate("abcdefgh")]
-            return [*_slices(strides, used), *_SUM.format(lanes="\n".join(indented(lanes)), element=product).split("\n")]
+            return [
+                *_slices(strides, used),
+                *_SUM.format(lanes="\n".join(indented(lanes)), element=product).split("\n"),
+            ]
         lines = [f"{_element('target', 'z', strides)} += {product}"]
     else:
         lines = [f"{name} = {element}" for name, element in elements.items()]

@@ -12,8 +12,8 @@ from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, 
 from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
 from contad.engines.sweep import (
-    GATHER as GATHERED,
     CELLS,
+    GATHER as GATHERED,
     INPUT,
     OPERATIONS,
     PULLBACK,
@@ -89,9 +89,7 @@ class Trace:
             dots = np.zeros(self.cells)
             dots[1 : n + 1] = direction
             tangents = compiled.tangents
-            self._driven(
-                lambda *at: tangents(*arrays, values, dots, *at), lambda call, at: call.push(values, dots, at)
-            )
+            self._driven(lambda *at: tangents(*arrays, values, dots, *at), lambda call, at: call.push(values, dots, at))
             slope = float(dots[result]) if result > 0 else 0.0
         if len(gradient):
             adjoints = np.zeros(self.cells)
@@ -226,8 +224,6 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
     code = np.zeros((len(rows), 3), np.uint32)
     code[:, 0] = np.where(heads >= 0, heads, 0)
     places: list[np.ndarray] = []
-    squares = np.zeros(len(rows), bool)
-    by_two, squared = operation_code(power, "vc"), operation_code(square, "v")
     for field in (1, 2):
         fixed = scalars & np.isin(heads, _constant_fields(field))
         numbers, inverse = np.unique(rows[fixed, field].view(np.int64), return_inverse=True)
@@ -236,8 +232,8 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
         whole = (heads >= 0) & ~fixed
         code[whole, field] = rows[whole, field]
         code[fixed, field] = places[-1]
-    squares = (heads == by_two) & (rows[:, 2] == 2.0)
-    code[squares, 0] = squared
+    squares = (heads == operation_code(power, "vc")) & (rows[:, 2] == 2.0)
+    code[squares, 0] = operation_code(square, "v") or 0
     made_inside = np.flatnonzero(heads == INPUT)
     if len(made_inside):
         at = t.constant(b.values[firsts[made_inside]])
@@ -245,7 +241,8 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
         code[made_inside, 1] = at + np.arange(len(made_inside))
     code[heads == COMPARE, 2] = 1
     for k in np.flatnonzero(heads < 0).tolist():
-        code[k] = t.array(*rows[k].tolist(), int(firsts[k]))
+        head, x, y = rows[k].tolist()
+        code[k] = t.array(head, x, y, int(firsts[k]))
     named = recording.places.keys() | recording.stopped_arrays
     row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
     for cell in recording.stopped_arrays:
