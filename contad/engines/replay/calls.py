@@ -55,10 +55,12 @@ class ScalarCall:
 class ArrayCall:
     """A rule of arrays: the cells of its results, one after the other."""
 
-    __slots__ = ("recorded",)
+    __slots__ = ("arrays", "recorded")
 
     def __init__(self, recorded: Continuation) -> None:
         active = {k for k, _, _ in recorded.operands}
+        # the positions of arrays, some of which may have no axes
+        self.arrays = {k for k in active if isinstance(recorded.values[k], np.ndarray)}
         # of the recording only what stays: its buffers serve again
         kept = [None if k in active else _own(v) for k, v in enumerate(recorded.values)]
         if isinstance(recorded, Pullback):
@@ -77,7 +79,7 @@ class ArrayCall:
         """What cells hold for each operand, by its position."""
         found: dict[int, Any] = {}
         for position, cell, shape in self.recorded.operands:
-            if shape:
+            if position in self.arrays:
                 a = cells[cell : cell + math.prod(shape)].reshape(shape)
                 a.flags.writeable = False
                 found[position] = a

@@ -4,6 +4,7 @@ They read the same shapes as the kernels of adjoints: two nested axes with a str
 is 0 along an axis is a sum over it.
 """
 
+import re
 import threading
 from typing import Any
 
@@ -73,13 +74,16 @@ def kernel_source(purpose: int, code: int) -> str:
     """The source of the kernel of one operation that computes values or tangents."""
     rule, active = OPERATIONS.get(code, (None, "vc"))
     adds = rule in (None, multiply)  # a sum of products where the result has a stride of 0
-    lines: list[str] = []
-    for strides in (*CASES[active], *(("011",) if adds else ())):
-        test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
-        loop = _values(rule, active, strides) if purpose == VALUES else _tangents(rule, active, strides)
-        lines += [f"{'elif' if lines else 'if'} {test}:", *indented(loop)]
-    loop = _values(rule, active, "") if purpose == VALUES else _tangents(rule, active, "")
-    lines += ["else:", *indented(loop)]
+    if purpose == TANGENTS:
+        lines = _tangents(rule, active)
+    elif rule is not None and re.search("(math|np)", value_of_rule(rule).replace("math.exp(", "")):
+        lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
+    else:
+        lines = []
+        for strides in (*CASES[active], *(("011",) if adds else ())):
+            test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
+            lines += [f"{'elif' if lines else 'if'} {test}:", *indented(_values(rule, active, strides))]
+        lines += ["else:", *indented(_values(rule, active, ""))]
     cases = "\n".join(indented(lines, 2)).replace("math.exp(", "exponential(")
     return _SOURCE.format(
         what=("Values", "", "Tangents")[purpose],
@@ -124,24 +128,18 @@ def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     return [*_slices(strides, {*used, ("target", "z")}), "for i in range(inner):", *indented(lines)]
 
 
-def _tangents(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
+def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
     lines: list[str] = []
-    used = {("target", "z")}
     for k, kind in enumerate(active):
         found = (([], "y") if rule is None else partial_of(rule, k, f"local_{k}_")) if kind == "v" else None
         if found is not None:
-            used.add(("target", "xy"[k]))
             body, expression = found
-            add = f"{_element('target', 'z', strides)} += d * ({expression})"
-            lines += [f"d = {_element('target', 'xy'[k], strides)}", "if d != 0.0:", *indented([*body, add])]
+            add = f"{_element('target', 'z', '')} += d * ({expression})"
+            lines += [f"d = {_element('target', 'xy'[k], '')}", "if d != 0.0:", *indented([*body, add])]
     if not lines:
         return ["pass"]
-    reads = []
-    for name in "zxy"[: len(active) + 1]:
-        source = source_of(name, active)
-        used.add((source, name))
-        reads.append(f"{name} = {_element(source, name, strides)}")
-    return [*_slices(strides, used), "for i in range(inner):", *indented([*reads, *lines])]
+    reads = [f"{name} = {_element(source_of(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
+    return ["for i in range(inner):", *indented([*reads, *lines])]
 
 
 def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:
