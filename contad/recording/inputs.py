@@ -75,6 +75,10 @@ class Inputs:
                 inputs[at] = x
                 at += 1
                 continue
+            if spec is None and x.__class__ is np.ndarray and x.dtype is FLOAT and x.shape == shapes[0]:
+                inputs[at : at + x.size] = x.reshape(-1)
+                at += x.size
+                continue
             tree = flatten(x)
             if tree.spec != spec:
                 raise TypeError(

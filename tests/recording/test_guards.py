@@ -3,6 +3,7 @@
 import math
 import operator
 
+import numba
 import numpy as np
 import pytest
 
@@ -14,6 +15,14 @@ from tests.recording.comparison import compare
 X = np.array([1.3, -0.7, 2.1, 0.4])
 LIKE_X = np.array([1.1, -0.2, 3.3, 0.3])  # in the order of X, with its signs and integer parts
 TABLE = np.array([0.0, 1.0, 2.5])
+
+
+@numba.njit
+def by_numba(x):
+    """A function compiled by Numba, which is recorded through its Python copy."""
+    if x > 0.0:
+        return x * x / (x + 1.0)
+    return -x
 
 
 def number(decide):
@@ -53,6 +62,9 @@ NUMBERS = {
     "isnan": (lambda x: np.isnan(x), 0.5, 7.0, math.nan),
     "isinf": (lambda x: np.isinf(x), 0.5, 7.0, -math.inf),
     "isfinite": (lambda x: np.isfinite(x), 0.5, 7.0, math.inf),
+    "inside a gradient": (lambda x: contad.grad(lambda u: u * u if u > 1.0 else u)(x), 1.5, 2.0, 0.5),
+    "inside forward mode": (lambda x: contad.derivative(lambda u: u**3 if 1.0 < u else u)(x), 1.5, 2.0, 0.5),
+    "inside compiled code": (by_numba, 1.5, 2.0, -0.5),
     "searchsorted": (lambda x: np.searchsorted(TABLE, contad.array([x]))[0], 0.5, 1.0, 1.1),
     "searchsorted at the right": (lambda x: np.searchsorted(TABLE, contad.array([x]), "right")[0], 0.5, 0.0, 1.0),
     "searchsorted beyond": (lambda x: np.searchsorted(TABLE, contad.array([x]))[0], 9.5, 2.6, 2.5),

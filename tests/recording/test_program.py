@@ -2,12 +2,14 @@
 
 import copy
 import gc
+import math
 import pickle
 import subprocess
 import sys
 import threading
 import tracemalloc
 
+import numba
 import numpy as np
 import pytest
 
@@ -166,6 +168,28 @@ def test_the_number_of_ways_is_bounded(monkeypatch):
 def test_retrace_holds_the_frozen_arguments():
     program = contad.record(lambda x, y: x * y if x > 0 else y, 1.0, 5.0, argnums=0, retrace=True)
     assert program(-1.0) == 5.0 and program(2.0) == 10.0
+
+
+def test_an_error_in_the_function_leaves_nothing_behind():
+    def f(x):
+        if x > 1.0:
+            raise ValueError("too far")
+        return x * x
+
+    program = contad.record(f, 0.5, retrace=True)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="too far"):
+            program(2.0)
+        assert program.value_and_grad(0.25) == (0.0625, 0.5) and len(program.traces) == 1
+
+
+def test_a_function_of_numba_is_recorded():
+    @numba.njit
+    def f(x, y):
+        return math.exp(x) * y / (x + 2.0)
+
+    program = contad.record(f, 0.5, 2.0)
+    assert program(0.3, 1.5) == pytest.approx(f(0.3, 1.5), rel=1e-14)
 
 
 # ---- inside other derivatives ----------------------------------------------------------------------------------------

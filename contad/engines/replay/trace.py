@@ -23,6 +23,7 @@ from contad.engines.sweep import (
     decoded,
     operation_code,
 )
+from contad.errors import UnsupportedError
 from contad.ops import power, square
 
 
@@ -244,6 +245,8 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
         head, x, y = rows[k].tolist()
         code[k] = t.array(head, x, y, int(firsts[k]))
     named = recording.places.keys() | recording.stopped_arrays
+    if max(recording.top, t.size, len(t.shapes)) >= 1 << 32:
+        raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")
     row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
     for cell in recording.stopped_arrays:
         code[row_of[cell], 0] = STOPPED
