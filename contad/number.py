@@ -190,13 +190,16 @@ def scale(d: Any, p: Any) -> Any:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
-    if getattr(d, "shape", ()) or getattr(p, "shape", ()):
+    a, b = traced(d), traced(p)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or getattr(d, "shape", ()) or getattr(p, "shape", ()):
         with np.errstate(all="ignore"):
-            masked = ~observed(np.isfinite, p)
+            masked = ~observed(np.isfinite, b)
             if masked.any():
-                p = np.where(masked & observed(operator.eq, d, 0.0), 0.0, p)
+                p = np.where(masked & observed(operator.eq, a, 0.0), 0.0, p)
             return d * p
-    return d * p if observed(math.isfinite, p) or observed(operator.ne, d, 0.0) else d * 0.0
+    if isinstance(a, Carrier) or isinstance(b, Carrier):
+        return d * p if observed(math.isfinite, b) or observed(operator.ne, a, 0.0) else d * 0.0
+    return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
 
 
 def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:
