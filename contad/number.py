@@ -191,7 +191,7 @@ def scale(d: Any, p: Any) -> Any:
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
     a, b = traced(d), traced(p)
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or getattr(d, "shape", ()) or getattr(p, "shape", ()):
+    if hasattr(a, "shape") or hasattr(b, "shape"):
         with np.errstate(all="ignore"):
             masked = ~observed(np.isfinite, b)
             if masked.any():

@@ -9,6 +9,7 @@ import numpy as np
 from contad import check
 from contad.activation import activate
 from contad.calls import name_of, positional, positions, runnable
+from contad.engines.replay.codes import numbering
 from contad.engines.replay.header import (
     CELLS,
     CODE_AT,
@@ -32,7 +33,6 @@ from contad.engines.replay.header import (
 from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, TANGENTS
 from contad.engines.replay.trace import Trace, trace_of
-from contad.engines.sweep import dependencies
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.number import Carrier
 from contad.recording.inputs import Inputs
@@ -219,11 +219,11 @@ class Program:
 
     def __getstate__(self) -> dict[str, Any]:
         names = ("f", "__name__", "what", "argnums", "single", "retrace", "_args", "inputs", "traces")
-        return {name: getattr(self, name) for name in names} | {"numbering": dependencies()[-1]}
+        return {name: getattr(self, name) for name in names} | {"numbering": numbering()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        if state.pop("numbering") != dependencies()[-1]:
+        if state.pop("numbering") != numbering():
             raise UnsupportedError(
                 f"{state['what']}: pickled by another version of contad, whose operations are numbered otherwise; "
                 "record it again"
@@ -268,13 +268,13 @@ def record(
     isnan, and what is written with them. A run in which one would come out otherwise raises GuardError, or, with
     `retrace`, records the function at these inputs too; up to 64 ways are kept.
 
-    **Refused** by name: reading the value of a variable (`value_of`, `stop_gradient`, checks), callbacks, results that
-    are no number (there is no has_aux: what else f returns would be frozen). Rules without compiled code, as those of
-    SciPy's special functions and your own, are run by Python: not inside `@njit`.
+    **Refused** by name: reading the value of a variable (`value_of`, `x.value`), callbacks, results that are no number
+    (there is no has_aux: what else f returns would be frozen). Rules without compiled code, as most special functions
+    and your own, are run by Python: not inside `@njit`.
 
     Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
-    Cost:    recording takes as long as a gradient; then 3 to 4 ns per operation on numbers, twice that with the
-             gradient; arrays as in a gradient. A run allocates 8 bytes per number computed, 16 with a gradient.
+    Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
+             (`python -m benchmarks.replay`). A run allocates 8 bytes per number computed, 16 with a gradient.
 
     >>> program = record(lambda x, y: np.exp(-x) * y + x * y, 0.5, 2.0)
     >>> program(0.0, 3.0), program.gradient(0.0, 3.0)

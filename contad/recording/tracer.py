@@ -15,7 +15,7 @@ import numpy as np
 from contad.engines.matrix import MatrixStack
 from contad.engines.record_methods import implementation
 from contad.engines.replay.calls import ScalarCall
-from contad.engines.replay.codes import CALL, COMPARISONS, GUARD_CODES, STOP
+from contad.engines.replay.codes import CALL, COMPARISONS, GUARD_CODES, STOP, code_of
 from contad.engines.sweep import operation_code
 from contad.errors import NestingError, UnsupportedError
 from contad.number import Carrier, Number, observed, peek
@@ -175,14 +175,19 @@ class Tracer(MatrixStack):
 
     def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
         own = [isinstance(x, Var) and x._owner is self for x in args]
-        if operation_code(rule, "".join("v" if mine else "c" for mine in own)) is not None:
+        active = "".join("v" if mine else "c" for mine in own)
+        if operation_code(rule, active) is not None:
             return super().apply(rule, args)
+        code = code_of(rule, active)
         values = [x._value if mine else x for x, mine in zip(args, own, strict=True)]
         if any(isinstance(x, Carrier) for x in values):
             raise NestingError(
                 f"contad.record: {self.name}: {self._where()} applies {rule.name} to numbers of several levels; it "
                 "runs in Python, where a program has plain numbers only"
             )
+        if code is not None:
+            x, y = [x._index if mine else x for x, mine in zip(args, own, strict=True)] + [0] * (2 - len(args))
+            return self._push(code, x, y, rule(*values))
         cells = [x._index if mine else None for x, mine in zip(args, own, strict=True)]
         self.calls.append(ScalarCall(rule, cells, values))
         return self._push(CALL, len(self.calls) - 1, 1, rule(*values))

@@ -63,7 +63,7 @@ NUMBERS = {
     "isinf": (lambda x: np.isinf(x), 0.5, 7.0, -math.inf),
     "isfinite": (lambda x: np.isfinite(x), 0.5, 7.0, math.inf),
     "inside a gradient": (lambda x: contad.grad(lambda u: u * u if u > 1.0 else u)(x), 1.5, 2.0, 0.5),
-    "inside forward mode": (lambda x: contad.derivative(lambda u: u**3 if 1.0 < u else u)(x), 1.5, 2.0, 0.5),
+    "inside forward mode": (lambda x: contad.derivative(lambda u: u**3 if u > 1.0 else u)(x), 1.5, 2.0, 0.5),
     "inside compiled code": (by_numba, 1.5, 2.0, -0.5),
     "searchsorted": (lambda x: np.searchsorted(TABLE, contad.array([x]))[0], 0.5, 1.0, 1.1),
     "searchsorted at the right": (lambda x: np.searchsorted(TABLE, contad.array([x]), "right")[0], 0.5, 0.0, 1.0),

@@ -230,7 +230,7 @@ def resident():
 
 @pytest.mark.parametrize("python", [False, True])
 def test_ten_thousand_runs_keep_nothing(python):
-    function = contad.erf if python else contad.tanh
+    function = contad.gammaln if python else contad.tanh
     x = np.linspace(0.1, 1.0, 1000)
     program = contad.record(lambda x: np.sum(function(x[0]) * x) + x[1], x)
 
@@ -303,7 +303,7 @@ def test_what_cannot_be_pickled_is_refused(monkeypatch):
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(contad.record(lambda x: x, 1.0))
     data = pickle.dumps(contad.record(piecewise, 2.0))
-    monkeypatch.setattr(program_module, "dependencies", lambda: ("another numbering",))
+    monkeypatch.setattr(program_module, "numbering", lambda: "another")
     with pytest.raises(contad.UnsupportedError, match="pickled by another version"):
         pickle.loads(data)
 

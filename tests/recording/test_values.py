@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.replay.codes import SCALARS
+from contad.engines.replay.functions import compiled_rules, value_source
 from contad.engines.sweep import OPERATIONS
 from contad.rule import rules
+from tests.planted import registered
 
 CORE = [rule for rule in rules() if rule.core]
 SPECIAL = [
@@ -33,6 +36,33 @@ SPECIAL = [
 
 def test_every_core_rule_is_an_operation():
     assert {rule for rule, _ in OPERATIONS.values()} == set(CORE)
+    assert {rule for rule, _ in SCALARS.values()} == {*CORE, *compiled_rules()}
+
+
+def test_rules_whose_values_are_arithmetic_are_compiled():
+    names = {rule.name for rule in compiled_rules()}
+    assert names >= {"expit", "log_expit", "log1p_exp", "erf"} and not names & {
+        "gamma",
+        "logit",
+        "ndtr",
+        "log_diff_exp",
+    }
+    assert value_source(compiled_rules()[0]) == "def value_of_erf(x):\n    return math.erf(x)"
+
+
+def test_a_rule_of_somebody_else_is_run_by_python():
+    with registered():
+
+        @contad.scalar_rule
+        def tripled(x):
+            return 3.0 * x
+
+        @tripled.partials
+        def tripled_partials(z, x):
+            return 3.0
+
+        program = contad.record(lambda x: tripled(x) * x, 1.5)
+        assert program.python_rules == ("tripled",) and program.value_and_grad(2.0) == (12.0, 12.0)
 
 
 def agree(got, expected, rule, args):
@@ -42,7 +72,7 @@ def agree(got, expected, rule, args):
     assert same.all(), f"{rule.name}: at {[np.asarray(a)[~same] for a in args]}: {got[~same]}, not {expected[~same]}"
 
 
-@pytest.mark.parametrize("rule", CORE, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", [*CORE, *compiled_rules()], ids=lambda rule: rule.name)
 def test_scalars(rule):
     points = list(itertools.product(SPECIAL, repeat=rule.arity))
     active = [rule] if rule.arity == 1 else [rule, lambda x: rule(x, 2.5), lambda x: rule(0.7, x)]

@@ -8,7 +8,9 @@ of its cells.
 
 import operator
 
+from contad.engines.replay.functions import compiled_rules
 from contad.engines.sweep import CODES, OPERATIONS
+from contad.rule import ScalarRule
 
 ARRAY = CODES
 # CONSTANT: x is its place. CALL: x is the number of the call to Python, y the number of its cells. GATHER: the shape is
@@ -30,4 +32,23 @@ GUARDS = {
     )
 }
 GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
-assert max(GUARDS) < CODES
+
+# operations on scalars: those of the sweep, and those that only the interpreter compiles
+SCALARS = OPERATIONS | {
+    max(GUARDS) + 1 + k: operation
+    for k, operation in enumerate(
+        (rule, active) for rule in compiled_rules() for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))
+    )
+}
+_CODES = {operation: code for code, operation in SCALARS.items()}
+assert max(SCALARS) < CODES
+
+
+def code_of(rule: ScalarRule, active: str) -> int | None:
+    """The code of a rule on scalars with this activity; None for rules that Python runs."""
+    return _CODES.get((rule, active))
+
+
+def numbering() -> str:
+    """What every code means; a program is right only where it is the same."""
+    return repr([*((code, rule.name, active) for code, (rule, active) in SCALARS.items()), *GUARDS.items()])

@@ -10,11 +10,11 @@ import ast
 import functools
 from typing import Any
 
-from contad.body import value_expression
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.replay import codes, header
-from contad.engines.replay.codes import COMPARISONS, GUARDS
-from contad.engines.sweep import OPERATIONS, dependencies, partial_of
+from contad.engines.replay import codes, functions, header
+from contad.engines.replay.codes import COMPARISONS, GUARDS, SCALARS, numbering
+from contad.engines.replay.functions import compiled_rules, value, value_source
+from contad.engines.sweep import dependencies, partial_of
 from contad.rule import ScalarRule
 
 _HEAD = '''\
@@ -188,20 +188,21 @@ def interpreter_source() -> str:
     numbers = vars(codes) | vars(header)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    parts = [_HEAD.format(**names), _FORWARD.format(**names)]
-    parts += [_value_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
+    copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in compiled_rules()]
+    parts = [_HEAD.format(**names), *copies, _FORWARD.format(**names)]
+    parts += [_value_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
     parts += [_guard_branch(code) for code in GUARDS]
     parts += ["    return len(code), cell\n\n", _BACKWARD.format(**names)]
-    parts += [_adjoint_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
+    parts += [_adjoint_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
     parts += ["    return -1, 0\n\n", _TANGENTS.format(**names)]
-    parts += [_tangent_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
+    parts += [_tangent_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
     parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
     return "".join(parts)
 
 
 def value_of_rule(rule: ScalarRule) -> str:
     """The value of a rule as an expression in x and y."""
-    return ast.unparse(value_expression(rule, [ast.Name(name) for name in "xy"[: rule.arity]]))
+    return ast.unparse(value(rule, [ast.Name(name) for name in "xy"[: rule.arity]]))
 
 
 def _operand(name: str, kind: str) -> str:
@@ -227,7 +228,7 @@ def _guard_branch(code: int) -> str:
 
 def _partials(rule: ScalarRule, active: str) -> list[tuple[str, list[str], str]]:
     """(operand, lines, expression) of the partials that are not zero."""
-    found = [(name, partial_of(rule, n, f"local_{name}_")) for n, name in enumerate("xy"[: rule.arity])]
+    found = [(name, partial_of(rule, n, f"local_{name}_", value)) for n, name in enumerate("xy"[: rule.arity])]
     return [
         (name, *partial)
         for (name, partial), kind in zip(found, active, strict=True)
@@ -263,5 +264,6 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
 @functools.cache
 def interpreter() -> Any:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
-    files = (__file__, codes.__file__, header.__file__)
-    return cached_module("interpreter", interpreter_source, (*files, *dependencies()))
+    files = {str(module.__file__) for module in (codes, functions, header)}
+    files |= {rule.function.__code__.co_filename for rule in compiled_rules()}
+    return cached_module("interpreter", interpreter_source, (__file__, *sorted(files), numbering(), *dependencies()))

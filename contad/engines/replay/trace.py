@@ -8,14 +8,13 @@ import numpy as np
 from contad.engines.array_sweep import strides_of_record
 from contad.engines.pullbacks import Continuation, ProductPullback
 from contad.engines.replay.calls import ArrayCall
-from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, STOPPED
+from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
 from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
 from contad.engines.sweep import (
     CELLS,
     GATHER as GATHERED,
     INPUT,
-    OPERATIONS,
     PULLBACK,
     STRIDED,
     X_NUMBER,
@@ -259,5 +258,5 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
 
 def _constant_fields(field: int) -> list[int]:
     """The codes of records of scalars whose field 1 or 2 is a constant number."""
-    found = [code for code, (_, active) in OPERATIONS.items() if active[field - 1 : field] == "c"]
+    found = [code for code, (_, active) in SCALARS.items() if active[field - 1 : field] == "c"]
     return found + [code for code, (_, _, active) in GUARDS.items() if active[field - 1] == "c"]
