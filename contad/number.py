@@ -191,7 +191,7 @@ def scale(d: Any, p: Any) -> Any:
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
     a, b = traced(d), traced(p)
-    if hasattr(a, "shape") or hasattr(b, "shape"):
+    if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         with np.errstate(all="ignore"):
             masked = ~observed(np.isfinite, b)
             if masked.any():
