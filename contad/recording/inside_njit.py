@@ -62,7 +62,8 @@ def type_of_programs(dimensions: tuple[int | None, ...], single: bool) -> Progra
 @register_model(ProgramType)
 class _ProgramModel(models.StructModel):
     def __init__(self, dmm: Any, fe_type: Any) -> None:
-        super().__init__(dmm, fe_type, [("header", types.int64)])
+        # the owner is what keeps the program alive while compiled code holds it, in a typed list for one
+        super().__init__(dmm, fe_type, [("header", types.int64), ("owner", types.MemInfoPointer(types.voidptr))])
 
 
 @unbox(ProgramType)
@@ -71,6 +72,8 @@ def _unbox_program(typ: Any, obj: Any, c: Any) -> NativeValue:
     program = cgutils.create_struct_proxy(typ)(c.context, c.builder)
     program.header = c.pyapi.long_as_longlong(header)
     c.pyapi.decref(header)
+    data = c.builder.inttoptr(program.header, cgutils.voidptr_t)
+    program.owner = c.pyapi.nrt_meminfo_new_from_pyobject(data, obj)
     return NativeValue(program._getvalue())
 
 
@@ -81,6 +84,7 @@ def _constant_program(context: Any, builder: Any, typ: Any, program: Any) -> Any
     # marks the code as tied to this process, which Numba then does not cache
     address = context.add_dynamic_addr(builder, program._at, info="a program of contad.record")
     constant.header = builder.ptrtoint(address, ir.IntType(64))
+    constant.owner = cgutils.get_null_value(constant.owner.type)
     return constant._getvalue()
 
 

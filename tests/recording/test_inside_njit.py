@@ -147,6 +147,30 @@ def test_a_program_in_compiled_code_outlives_its_name():
     assert f(5.0) == 20.0 and many[7](2.0) == 14.0
 
 
+@numba.njit
+def of_list(programs, x):
+    total = 0.0
+    for program in programs:
+        total += program(x)
+    return total
+
+
+def test_containers_of_compiled_code_keep_programs_alive():
+    programs = numba.typed.List()
+    for k in range(5):
+        programs.append(contad.record(lambda x, k=k: x * (k + 1.0), 1.0))
+    many = [contad.record(lambda x, k=k: x - k, 1.0) for k in range(100)]
+    assert of_list(programs, 2.0) == 30.0 and many[3](2.0) == -1.0
+
+
+def test_programs_that_were_arguments_are_given_back():
+    program = contad.record(of_numbers, 0.5, 2.0)
+    before = sys.getrefcount(program)
+    for _ in range(10):
+        of_program(program, 0.3, 3.0)
+    assert sys.getrefcount(program) == before
+
+
 def test_code_with_a_constant_program_is_not_cached(tmp_path):
     """Its address is one of this process; with the program as an argument the code is cached."""
     path = tmp_path / "user.py"
