@@ -203,9 +203,9 @@ class Program:
     def compile_tangents(self) -> None:
         """Have what `jvp` needs compiled, now and for every trace that is added."""
         with self._lock:
-            self._tangents = True
             for trace in self.traces:
                 trace.compile(TANGENTS)
+            self._tangents = True  # last: other threads call what is compiled
 
     # ---- inspection, copies ------------------------------------------------------------------------------------------
     @property
@@ -262,7 +262,8 @@ def record(
     captured variable or an argument. Nothing is compiled for a program: one interpreter runs them all.
 
     **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,
-    files; and everything that depends on shapes. Change them, and record again.
+    files; and everything that depends on shapes. Change them, and record again: a way that `retrace` adds later
+    freezes what it finds then.
 
     **Guarded**: comparisons of variables, `int`, `round`, `floor`, `bool`, np.argmax, argsort, searchsorted, max, sort,
     isnan, and what is written with them. A run in which one would come out otherwise raises GuardError, or, with
