@@ -89,25 +89,21 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
 
 # The inner strides of (z, x, y) that have loops of their own, which the compiler can vectorise. A result of stride 0 is
 # a sum or a dot product, an operand of stride 0 a number.
-CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
+_CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
 
 
 def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
     rule, active = OPERATIONS.get(code, (None, "vc"))
     lines: list[str] = []
-    for strides in (*CASES[active], *(("011",) if rule in (None, multiply) else ())):
+    for strides in (*_CASES[active], *(("011",) if rule in (None, multiply) else ())):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
-        lines += [f"{'elif' if lines else 'if'} {test}:", *indented(_loops(rule, active, strides))]
-    lines += ["else:", *indented(_loops(rule, active, ""))]
+        lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
+    lines += ["else:", *_indented(_loops(rule, active, ""))]
     name = f"{rule.name} ({active})" if rule else "a linear operation"
-    cases = "\n".join(indented(lines, 2)).replace("math.exp(", "exponential(")
-    return _SOURCE.format(name=name, cases=cases, exponential=exponential_source(cases))
-
-
-def exponential_source(cases: str) -> str:
-    """The vectorised exponential, where loops call it."""
-    return _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
+    cases = "\n".join(_indented(lines, 2)).replace("math.exp(", "exponential(")
+    exponential = _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
+    return _SOURCE.format(name=name, cases=cases, exponential=exponential)
 
 
 def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
@@ -132,17 +128,17 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
         body, expression = found
         source = " ".join([*body, expression])
         operands = [name for name in names if name in set(re.findall(r"\b[xyz]\b", source))]
-        sliced |= {(source_of(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
+        sliced |= {(_source(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
         target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
-        reads = [f"{name} = {element(source_of(name, active), name)}" for name in operands]
+        reads = [f"{name} = {element(_source(name, active), name)}" for name in operands]
         if not operands:  # a number: nothing that a zero d would have to mask
             inner = [f"{target} += d * ({expression})"]
         elif "math." in source.replace("math.exp(", ""):  # a call, which a zero d saves
-            inner = ["if d != 0.0:", *indented([*reads, *body, f"{target} += d * ({expression})"])]
+            inner = ["if d != 0.0:", *_indented([*reads, *body, f"{target} += d * ({expression})"])]
         else:
             inner = [*reads, *body, f"{target} += d * ({expression}) if d != 0.0 else 0.0"]
         d = [f"d = {element('adjoints', 'z')}"]
-        loop = ["for i in range(inner):", *indented(inner if "z" in fixed else d + inner)]
+        loop = ["for i in range(inner):", *_indented(inner if "z" in fixed else d + inner)]
         lines += d + loop if "z" in fixed else loop
         if target == "total":
             lines[-len(loop) : -len(loop)] = ["total = 0.0"]
@@ -155,13 +151,11 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     return [*slices, *lines] or ["pass"]
 
 
-def indented(lines: Sequence[str], levels: int = 1) -> list[str]:
-    """The lines of a nested block."""
+def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
     return ["    " * levels + line for line in lines]
 
 
-def source_of(name: str, active: str) -> str:
-    """The array that an operand of a kernel is read from."""
+def _source(name: str, active: str) -> str:
     return "values" if name == "z" or active["xy".index(name)] == "v" else "constants"
 
 

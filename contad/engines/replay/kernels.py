@@ -12,7 +12,7 @@ import numpy as np
 
 import contad.engines.kernels
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.kernels import CASES, KERNELS, compile_kernel, exponential_source, indented, source_of
+from contad.engines.kernels import _CASES, _EXPONENTIAL, _PARTS, KERNELS, _indented, _source, compile_kernel
 from contad.engines.replay.codes import ARRAY, PRODUCT
 from contad.engines.replay.interpreter import value_of_rule
 from contad.engines.replay.products import PRODUCTS_SOURCE
@@ -80,16 +80,16 @@ def kernel_source(purpose: int, code: int) -> str:
         lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
     else:
         lines = []
-        for strides in (*CASES[active], *(("011",) if adds else ())):
+        for strides in (*_CASES[active], *(("011",) if adds else ())):
             test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
-            lines += [f"{'elif' if lines else 'if'} {test}:", *indented(_values(rule, active, strides))]
-        lines += ["else:", *indented(_values(rule, active, ""))]
-    cases = "\n".join(indented(lines, 2)).replace("math.exp(", "exponential(")
+            lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_values(rule, active, strides))]
+        lines += ["else:", *_indented(_values(rule, active, ""))]
+    cases = "\n".join(_indented(lines, 2)).replace("math.exp(", "exponential(")
     return _SOURCE.format(
         what=("Values", "", "Tangents")[purpose],
         name=f"{rule.name} ({active})" if rule else "a linear operation",
-        exponential=exponential_source(cases),
-        start="\n".join(indented(_START.splitlines())) if adds and purpose == VALUES else "",
+        exponential=_EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else "",
+        start="\n".join(_indented(_START.splitlines())) if adds and purpose == VALUES else "",
         cases=cases,
     )
 
@@ -111,21 +111,21 @@ def _slices(strides: str, used: set[tuple[str, str]]) -> list[str]:
 
 def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     names = "xy"[: len(active)]
-    used = {(source_of(name, active), name) for name in names}
-    elements = {name: _element(source_of(name, active), name, strides) for name in names}
+    used = {(_source(name, active), name) for name in names}
+    elements = {name: _element(_source(name, active), name, strides) for name in names}
     if rule in (None, multiply):
         product = f"{elements['x']} * {elements['y']}"
         if strides == "011":
             lanes = [f"{lane} += {product.replace('[i]', f'[i + {k}]')}" for k, lane in enumerate("abcdefgh")]
             return [
                 *_slices(strides, used),
-                *_SUM.format(lanes="\n".join(indented(lanes)), element=product).split("\n"),
+                *_SUM.format(lanes="\n".join(_indented(lanes)), element=product).split("\n"),
             ]
         lines = [f"{_element('target', 'z', strides)} += {product}"]
     else:
         lines = [f"{name} = {element}" for name, element in elements.items()]
         lines.append(f"{_element('target', 'z', strides)} = {value_of_rule(rule)}")
-    return [*_slices(strides, {*used, ("target", "z")}), "for i in range(inner):", *indented(lines)]
+    return [*_slices(strides, {*used, ("target", "z")}), "for i in range(inner):", *_indented(lines)]
 
 
 def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
@@ -135,11 +135,11 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
         if found is not None:
             body, expression = found
             add = f"{_element('target', 'z', '')} += d * ({expression})"
-            lines += [f"d = {_element('target', 'xy'[k], '')}", "if d != 0.0:", *indented([*body, add])]
+            lines += [f"d = {_element('target', 'xy'[k], '')}", "if d != 0.0:", *_indented([*body, add])]
     if not lines:
         return ["pass"]
-    reads = [f"{name} = {_element(source_of(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
-    return ["for i in range(inner):", *indented([*reads, *lines])]
+    reads = [f"{name} = {_element(_source(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
+    return ["for i in range(inner):", *_indented([*reads, *lines])]
 
 
 def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:
