@@ -40,10 +40,11 @@ def compared(tracer: Any, name: str, x: Any, y: Any) -> Any:
         expected = tracer.buffers.push_constant(outcome.astype(np.float64))
         outer, inner, *steps = axes
         (a, a_in_cells), (b, b_in_cells) = fields
-        slot = tracer.buffers.push_shape(
-            (expected, outer, inner, *steps[:2], a, *steps[2:4], b, *steps[4:6], ORDER.index(name), a_in_cells,
-             b_in_cells)
+        shape_of_guard = (
+            expected, outer, inner, *steps[:2], a, *steps[2:4], b, *steps[4:6], ORDER.index(name), a_in_cells,
+            b_in_cells,
         )  # fmt: skip
+        slot = tracer.buffers.push_cells(np.array(shape_of_guard))
         tracer.push_guard(COMPARE, slot)
     return outcome if outcome.ndim else bool(outcome)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.array_sweep import strides_of_record
-from contad.engines.pullbacks import Continuation, ProductPullback
+from contad.engines.pullbacks import Continuation
 from contad.engines.replay.calls import ArrayCall
 from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
 from contad.engines.replay.interpreter import interpreter
@@ -123,7 +123,6 @@ class _Translation:
 
     def __init__(self, recording: Any) -> None:
         b = recording.buffers
-        b.pack_shapes()
         self.recording = recording
         self.buffers = b
         self.constants = [b.constants[: b.constants_top].copy()]  # so that places stay what they are
@@ -192,9 +191,8 @@ class _Translation:
 
     def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
         """The record of a rule that the recording has left to Python: a product, or a call."""
-        if isinstance(c, ProductPullback):
+        if not isinstance(c, Continuation):  # of a product; users' own are refused
             return self.product(first, n, (c.x_cell, c.x), (c.y_cell, c.y))
-        assert isinstance(c, Continuation)
         if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
             cells = {k: cell for k, cell, _ in c.operands}
             return self.product(first, n, *((cells.get(k, 0), v) for k, v in enumerate(c.values)))
