@@ -19,6 +19,7 @@ from contad.dual import Dual
 from contad.errors import (
     ContadError,
     ForeignVariableError,
+    GuardError,
     LostDerivativeError,
     NestingError,
     NonFiniteError,
@@ -53,6 +54,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "ContadError",
     "Dual",
     "ForeignVariableError",
+    "GuardError",
     "LostDerivativeError",
     "NestingError",
     "NonFiniteError",
@@ -113,6 +115,10 @@ def __getattr__(name: str) -> object:
         import contad.testing
 
         return contad.testing
+    if name == "record":
+        from contad.recording.program import record
+
+        return record
     if name == "__version__":
         from importlib.metadata import version
 
@@ -122,4 +128,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "testing", "__version__"])
+    return sorted([*__all__, "record", "testing", "__version__"])

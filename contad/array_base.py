@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from contad.errors import LostDerivativeError, NestingError, UnsupportedError
-from contad.number import Carrier, Number, primal
+from contad.number import Carrier, Number, observed, primal
 
 View = Callable[[Any], Any]
 
@@ -125,6 +125,8 @@ class Array(Carrier):
     def value(self) -> Any:
         """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
         self._owner.check_usable("value")
+        if self._owner.is_traced:
+            self._owner.refuse_reading()
         return self._synced()._value.copy()
 
     @property
@@ -190,10 +192,10 @@ class Array(Carrier):
         )
 
     def __int__(self) -> int:
-        return int(primal(self))
+        return int(observed(int, self))
 
     def __bool__(self) -> bool:
-        return bool(primal(self))
+        return bool(observed(bool, self))
 
     def __index__(self) -> int:
         raise TypeError(f"index: an {self.kind} holds real numbers, which cannot index; got shape {self.shape}")

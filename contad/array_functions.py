@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from contad.array_base import Array, copied, numbers_in
 from contad.errors import UnsupportedError
-from contad.number import map_numbers, primal
+from contad.number import map_numbers, observed, primal
 from contad.rule import owner_of
 
 
@@ -107,8 +107,7 @@ def constant(*functions: Any) -> None:
     for function in functions:
 
         def implementation(*args: Any, function: Any = function, **kwargs: Any) -> Any:
-            plain, options = map_numbers(primal, (args, kwargs))
-            return function(*plain, **options)
+            return observed(function, *args, **kwargs)
 
         register(Entry(function, "constant", implementation, function.__name__, {}, {}))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.array_base import Array, elements_of, plain_key
 from contad.errors import UnsupportedError
-from contad.number import primal
+from contad.number import observed, peek, primal
 
 # ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
 DELEGATED = (
@@ -98,7 +98,7 @@ def text(self: Array) -> str:
     name = type(self).__name__
     if self._owner.ended is not None:
         return f"{name}(stale, shape={self.shape})"
-    values = np.array2string(np.asarray(primal(self)), prefix=f"{name}(")
+    values = np.array2string(np.asarray(peek(self)), prefix=f"{name}(")
     index = getattr(self, "index", None)
     return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
 
@@ -142,7 +142,7 @@ def _comparison(name: str) -> Any:
     compare = getattr(operator, name)
 
     def method(x: Array, y: Any) -> Any:
-        return compare(primal(x), primal(y))
+        return observed(compare, x, y)
 
     method.__name__ = f"__{name}__"
     return method

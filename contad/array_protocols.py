@@ -10,7 +10,7 @@ from contad.array_base import Array, as_objects
 from contad.array_functions import entry_of
 from contad.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.number import map_numbers, primal
+from contad.number import observed
 from contad.ops import reciprocal, sqrt, square
 from contad.protocols import CONSTANTS, exported_name, general_methods, install
 from contad.rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
@@ -77,7 +77,7 @@ def _called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
     if ufunc is np.divmod:
         return inputs[0] // inputs[1], inputs[0] % inputs[1]
     if ufunc in CONSTANTS:
-        return ufunc(*(map_numbers(primal, x) for x in inputs))
+        return observed(ufunc, *inputs)
     name = exported_name(ufunc)
     raise UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; write one with "

@@ -9,7 +9,7 @@ import functools
 import inspect
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
@@ -227,22 +227,27 @@ def _float(p: Any) -> Any:
     return float(p) if isinstance(p, (np.floating, int)) else p
 
 
-def inline(body: Body, k: int, names: dict[str, str], prefix: str) -> tuple[list[str], str]:
+def inline(
+    body: Body, k: int, names: dict[str, str], prefix: str, value: Callable[..., ast.expr] | None = None
+) -> tuple[list[str], str]:
     """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
 
     `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select`
-    becomes a conditional expression. Raises RuleError where a called rule has no one-line value.
+    becomes a conditional expression. Raises RuleError where a called rule has no one-line value, unless `value` makes
+    an expression of it and its arguments.
     """
+    value = value or value_expression
     assignments, result = body.slice(k)
     names = names | {name: prefix + name for name, _ in assignments}
-    lines = [f"{names[name]} = {_Inliner(body, names).text(value)}" for name, value in assignments]
-    return lines, _Inliner(body, names).text(result)
+    lines = [f"{names[name]} = {_Inliner(body, names, value).text(x)}" for name, x in assignments]
+    return lines, _Inliner(body, names, value).text(result)
 
 
 class _Inliner(ast.NodeTransformer):
-    def __init__(self, body: Body, names: dict[str, str]) -> None:
+    def __init__(self, body: Body, names: dict[str, str], value: Callable[..., ast.expr]) -> None:
         self.body = body
         self.names = names
+        self.value = value
 
     def text(self, expression: ast.expr) -> str:
         return ast.unparse(self.visit(ast.parse(ast.unparse(expression), mode="eval").body))
@@ -271,10 +276,10 @@ class _Inliner(ast.NodeTransformer):
         arguments = [self.visit(argument) for argument in node.args]
         if getattr(target, "is_select", False):
             return ast.IfExp(*arguments)
-        return _value_expression(target, arguments)
+        return self.value(target, arguments)
 
 
-def _value_expression(rule: Any, arguments: list[ast.expr]) -> ast.expr:
+def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
     """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
     definition, _ = definition_of(rule.function)
     assert isinstance(definition, ast.FunctionDef)

@@ -17,7 +17,7 @@ import numpy as np
 from contad.array_base import Array
 from contad.dispatcher import assignable, global_names, is_dispatcher, python_twin
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.number import Carrier, Number, map_numbers, primal
+from contad.number import Carrier, Number, map_numbers, peek
 from contad.trees import flatten
 
 
@@ -45,7 +45,7 @@ def compared(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
                     "dtype=object"
                 )
         expected = f(*plain[:n], **dict(zip(kwargs, plain[n:], strict=True)))
-        for got, value in zip(flatten(map_numbers(primal, y)).leaves, flatten(expected).leaves, strict=True):
+        for got, value in zip(flatten(map_numbers(peek, y)).leaves, flatten(expected).leaves, strict=True):
             if not np.allclose(got, value, rtol=1e-6, atol=1e-9, equal_nan=True):
                 raise UnsupportedError(
                     f"{f.__name__}: its Python copy gives {got} where the compiled function gives {value}; integers "
@@ -73,7 +73,7 @@ def _for_compiled(x: Any) -> Any:
         return type(x)(*map(_for_compiled, x))
     if isinstance(x, (tuple, list)):
         return type(x)(map(_for_compiled, x))
-    plain = map_numbers(primal, x)
+    plain = map_numbers(peek, x)
     return plain.copy() if isinstance(x, Array) or (plain is x and isinstance(x, np.ndarray)) else plain
 
 

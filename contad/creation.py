@@ -8,6 +8,7 @@ import numpy as np
 from contad.arguments import array as float_array
 from contad.array_base import Array, as_objects, level_of, numbers_in
 from contad.level import Level
+from contad.number import map_numbers, peek
 from contad.stack import THREAD, stack
 
 Shape = int | Sequence[int]
@@ -63,7 +64,7 @@ def array(x: Any) -> Any:
         return np.stack([array(item) if isinstance(item, (list, tuple)) else item for item in x])
     if not numbers_in(x):
         return np.array(float_array("array", "x", x), dtype=np.float64)
-    float_array("array", "x", x)  # refuses what is no number, and lists of unequal lengths
+    float_array("array", "x", map_numbers(peek, x))  # refuses what is no number, and lists of unequal lengths
     return to_varmat(np.array(x, dtype=object))
 
 

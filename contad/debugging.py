@@ -18,7 +18,7 @@ from contad.dual import ArrayDual, Dual, ForwardLevel
 from contad.engines.stream import Recording
 from contad.engines.sweep import CALLBACK, INPUT, JOIN, LINEAR, OPERATIONS, PULLBACK, VARIANTS, decoded
 from contad.errors import NonFiniteError
-from contad.number import map_numbers, primal
+from contad.number import map_numbers, peek
 from contad.protocols import general_methods, install
 from contad.rule import ScalarRule
 from contad.stack import THREAD, ChainStack
@@ -69,7 +69,7 @@ class debug_nans:
 # ---- what is not finite ----------------------------------------------------------------------------------------------
 def fault(x: Any, infinities: bool) -> str:
     """The first number in x, a number, an array or a container, that is nan or infinite: "nan", "inf", "-inf" or ""."""
-    plain = map_numbers(primal, x)
+    plain = map_numbers(peek, x)
     if isinstance(plain, (list, tuple)):
         return next((found for item in plain if (found := fault(item, infinities))), "")
     a = np.asarray(plain, dtype=float)

@@ -9,6 +9,7 @@ import ast
 import builtins
 import inspect
 import math
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 from contad import ops
 from contad.array_base import Array
 from contad.errors import UnsupportedError
-from contad.number import Number, primal
+from contad.number import Number, observed
 from contad.rule import rule_of_ufunc
 from contad.source import definition_of
 
@@ -126,8 +127,8 @@ def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
         if (
             error_model == "python"
             and not isinstance(y, np.ndarray)
-            and primal(y) == 0
             and not isinstance(x, np.ndarray)
+            and observed(operator.eq, y, 0)
         ):
             raise ZeroDivisionError("division by zero")
         if isinstance(x, int) and isinstance(y, int) and ufunc is not np.true_divide and y:
@@ -253,7 +254,7 @@ def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
 
 def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
     """A function whose result carries no derivative."""
-    return lambda x: function(primal(x))
+    return lambda x: observed(function, x)
 
 
 _MATH = {

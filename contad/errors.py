@@ -63,3 +63,11 @@ class StaleSourceError(ContadError, RuntimeError):
 
 class RuleError(ContadError, TypeError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""
+
+
+class GuardError(ContadError, RuntimeError):
+    """A recorded program was run where the recorded function takes another way: a comparison comes out otherwise.
+
+    Broken:  program = contad.record(lambda x: x if x > 0 else -x, 1.0); program(-2.0)
+    Fixed:   contad.record(f, 1.0, retrace=True), which records again there; or one program for each case
+    """

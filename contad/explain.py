@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.number import Number, primal
+from contad.number import Number, peek
 from contad.stack import ChainStack, stack
 
 _HEADER = ("index", "operation", "parents", "partials", "value")
@@ -42,4 +42,4 @@ def _text(x: Any) -> str:
     """Six digits; a number of an outer level is marked by its kind; of long arrays the beginning and the end."""
     if isinstance(x, np.ndarray):
         return np.array2string(x, precision=6, threshold=6, edgeitems=2).replace("\n", "")
-    return f"{primal(x):.6g}" + (f":{x.kind}" if isinstance(x, Number) else "")
+    return f"{peek(x):.6g}" + (f":{x.kind}" if isinstance(x, Number) else "")

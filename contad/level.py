@@ -22,6 +22,7 @@ class Level:
 
     __slots__ = ("level", "thread", "ended")
     has_arrays = False  # whether float arrays become arrays of this level, not object arrays of its scalars
+    is_traced = False  # whether a program is recorded: what is decided by values becomes its guards
 
     def __init__(self, level: int | None = None) -> None:
         self.level = _next_level() if level is None else level
@@ -37,6 +38,18 @@ class Level:
                 f"{function}: this variable belongs to another thread's stack; pass numbers, contad.value_of(v), "
                 "between threads"
             )
+
+    def decide(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """function(*args), which looks at values of this level, where a program is recorded."""
+        raise NotImplementedError
+
+    def stopped(self, x: Any) -> Any:
+        """A number or array of this level without its derivative, where a program is recorded."""
+        raise NotImplementedError
+
+    def refuse_reading(self) -> None:
+        """Refuse to give the values of this level's numbers away, where a program is recorded."""
+        raise NotImplementedError
 
     def apply(self, rule: Any, args: Sequence[Any]) -> Any:
         """Perform an operation of which this level owns at least one argument."""

@@ -61,24 +61,24 @@ class Number(Carrier):
 
     # Integer-valued functions are constant almost everywhere, so a plain int loses nothing.
     def __int__(self) -> int:
-        return int(primal(self))
+        return int(observed(int, self))
 
     def __floor__(self) -> int:
-        return math.floor(primal(self))
+        return int(observed(math.floor, self))
 
     def __ceil__(self) -> int:
-        return math.ceil(primal(self))
+        return int(observed(math.ceil, self))
 
     __trunc__ = __int__
 
     def __bool__(self) -> bool:
-        return primal(self) != 0.0
+        return bool(observed(operator.ne, self, 0.0))
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable: a {self.kind} compares by value; use contad.value_of(v) as the key")
 
     def __format__(self, spec: str) -> str:
-        return format(primal(self), spec) if spec else str(self)
+        return format(peek(self), spec) if spec else str(self)
 
     def conjugate(self) -> "Number":
         """The number itself, which is real; NumPy asks for it in np.var and np.vdot."""
@@ -124,13 +124,11 @@ def _comparison(name: str) -> Any:
 
     def method(x: Number, y: Any) -> Any:
         a = x._value
-        if a.__class__ is not float:
-            a = primal(a)
         c = y.__class__
-        if c is float or c is int:
+        if (c is float or c is int) and a.__class__ is float:
             return compare(a, y)
         if isinstance(y, (Number, int, float, np.number, np.bool_)):
-            return bool(compare(a, primal(y)))
+            return bool(observed(compare, a, y))
         return NotImplemented
 
     method.__name__ = f"__{name}__"
@@ -148,8 +146,36 @@ def primal(x: Any) -> Any:
     2.5
     """
     while isinstance(x, Carrier):
+        if x._owner.is_traced:
+            x._owner.refuse_reading()
         x = x._synced()._value
     return map_numbers(primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
+
+
+def peek(x: Any) -> Any:
+    """As `primal`, where the values decide nothing: for shapes, types, memory layouts, and what is printed."""
+    while isinstance(x, Carrier):
+        x = x._synced()._value
+    return map_numbers(peek, x) if x.__class__ is np.ndarray and x.dtype == object else x
+
+
+def observed(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """function(*args) at the primals: something discrete, on which what is computed next may depend.
+
+    Where a program is recorded, it becomes a guard of the program.
+    """
+    args = tuple(map(traced, args))
+    for x in args:
+        if isinstance(x, Carrier):
+            return x._owner.decide(function, args, options)
+    return function(*map_numbers(primal, args), **(map_numbers(primal, options) if options else options))
+
+
+def traced(x: Any) -> Any:
+    """x lowered to the level on which a program is recorded, if there is one, else to the primal."""
+    while isinstance(x, Carrier) and not x._owner.is_traced:
+        x = x._synced()._value
+    return x
 
 
 def is_real(x: Any) -> bool:
@@ -164,13 +190,15 @@ def scale(d: Any, p: Any) -> Any:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
-    a, b = primal(d), primal(p)
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+    a, b = traced(d), traced(p)
+    if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         with np.errstate(all="ignore"):
-            masked = ~np.isfinite(b)
+            masked = ~observed(np.isfinite, b)
             if masked.any():
-                p = np.where(masked & (a == 0.0), 0.0, p)
+                p = np.where(masked & observed(operator.eq, a, 0.0), 0.0, p)
             return d * p
+    if isinstance(a, Carrier) or isinstance(b, Carrier):
+        return d * p if observed(math.isfinite, b) or observed(operator.ne, a, 0.0) else d * 0.0
     return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import contad.ops  # noqa: F401  (registers the operators)
 from contad.array_base import Array
 from contad.errors import UnsupportedError
-from contad.number import Number, primal
+from contad.number import Number, observed
 from contad.rule import ScalarRule, rule, rule_of_ufunc, rules
 
 # Functions of the primal alone: their results carry no derivative.
@@ -48,8 +48,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
     if ufunc is np.positive:
         return inputs[0]
     if ufunc in CONSTANTS:
-        found_on = np.frompyfunc(lambda *xs: bool(CONSTANTS[ufunc](*map(primal, xs))), len(inputs), 1)
-        result = np.asarray(found_on(*map(primal, inputs)), dtype=bool)
+        result = np.asarray(observed(ufunc, *inputs), dtype=bool)
         return result if result.ndim else bool(result)
     raise UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; write one with "
@@ -69,7 +68,7 @@ def exported_name(ufunc: Any) -> str:
 def rounded(self: Number, digits: int | None = None) -> Any:
     """round(v): a plain int, as for a float; round(v, digits): a number with derivative zero."""
     if digits is None:
-        return round(primal(self))
+        return int(observed(round, self))
     shift = 10.0**digits
     return rule("rint")(rule("multiply")(self, shift)) / shift
 

@@ -9,6 +9,7 @@ import pytest
 
 from contad import check
 from contad.errors import UnsupportedError
+from contad.level import Level
 from contad.number import Number
 
 NAN, INF = math.nan, math.inf
@@ -22,6 +23,7 @@ class Variable(Number):
 
     def __init__(self, value):
         self._value = value
+        self._owner = Level(1)
 
 
 def v(*values):

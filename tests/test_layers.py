@@ -25,7 +25,7 @@ LAYERS = (
     ("activation", "array_methods", "protocols"),
     ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
     ("engines",),
-    ("functional", "explain"),
+    ("functional", "recording", "explain"),
     ("jacobians",),
     ("hessians", "operation"),
     ("linearized", "custom", "checkpoints", "debugging", "testing", "table", "array_table"),

@@ -14,7 +14,7 @@ from contad.engines.pullbacks import ElementwisePullback, Part, Pullback
 from contad.engines.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
 from contad.errors import UnsupportedError
 from contad.layout import inverse, layout_of, read_only
-from contad.number import Number, primal
+from contad.number import Number, peek
 from contad.ops import multiply
 from contad.rule import ScalarRule
 
@@ -53,7 +53,7 @@ def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
 
     On the layout it depends what later views share, so the operation is one on the arrays transposed to it.
     """
-    values = [primal(x) for x in args]
+    values = [peek(x) for x in args]
     axes = layout_of([v for v in values if isinstance(v, np.ndarray)])
     if axes is None:
         return _in_c_order(stack, rule, args)
@@ -178,7 +178,7 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
         z = rule(*values, **options)
         return like_tuple(z, map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
     compiled = LOOPS.get(rule.name)
-    in_c_order = all(v.flags.c_contiguous for v in map(primal, args) if isinstance(v, np.ndarray))
+    in_c_order = all(v.flags.c_contiguous for v in map(peek, args) if isinstance(v, np.ndarray))
     if compiled is not None and in_c_order and all(is_plain(v) for v in values):
         result = compiled(stack, rule, operands, values, options)
         if result is not None:
@@ -193,9 +193,9 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
         for k, v in enumerate(values)
     ]
     z, saved = rule.evaluate(kept, options)
-    axes = layout_of([primal(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
+    axes = layout_of([peek(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
     if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > (2 if rule.name == "matmul" else 1):
-        axes = layout_of([rule(*map(primal, args), **options)])  # the operands above are in C order
+        axes = layout_of([rule(*map(peek, args), **options)])  # the operands above are in C order
     return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
 
 
@@ -243,7 +243,7 @@ def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None)
     number = v[()] if isinstance(v, (np.ndarray, Array)) else v
     if isinstance(number, Number):
         stack.outer_values[cell] = number
-        stack.slab[cell] = primal(number)
+        stack.slab[cell] = peek(number)
     else:
         stack.slab[cell] = number = float(number)
     return stack.element(number, cell), Part(cell, n, (), number)

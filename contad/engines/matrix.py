@@ -6,7 +6,7 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 
 import bisect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from contad.engines.record_methods import implementation
 from contad.engines.stream import Recording
 from contad.engines.sweep import CALLBACK, CELLS, GATHER, INPUT, operation_code
 from contad.layout import inverse, layout_of, same_layout
-from contad.number import primal
+from contad.number import peek
 from contad.protocols import install
 from contad.rule import ScalarRule
 from contad.stack import Row
@@ -50,7 +50,7 @@ class MatrixStack(Recording):
     __slots__ = ("capacity", "mixed_arrays", "outer_arrays", "slab")
     engine = "matrix"
     has_arrays = True
-    var_class = MatrixVar
+    var_class: ClassVar[type[Var]] = MatrixVar
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
@@ -71,7 +71,7 @@ class MatrixStack(Recording):
             return self.pushed(INPUT, 0, 0, slab)
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
-        plain = primal(value)
+        plain = peek(value)
         axes = None if plain.flags.c_contiguous else layout_of([plain])
         if axes is None:
             return self.push_array(INPUT, 0, 0, value)
@@ -83,7 +83,7 @@ class MatrixStack(Recording):
             value = float(value)
         if cell == 0:
             return value
-        z = new(MatrixVar)
+        z = new(self.var_class)
         z._value = value
         z._owner = self
         z._index = cell
@@ -165,7 +165,7 @@ class MatrixStack(Recording):
         if k >= self.capacity:
             self.room(1)
         self.slab[k] = value
-        z = new(MatrixVar)
+        z = new(self.var_class)
         z._value = value
         z._owner = self
         z._index = k

@@ -32,7 +32,7 @@ from contad.engines.sweep import (
     decoded,
     operation_code,
 )
-from contad.number import Number, primal, scale
+from contad.number import Number, peek, scale
 from contad.rule import ScalarRule
 from contad.stack import THREAD, ChainStack, Row
 from contad.var import Var
@@ -147,7 +147,7 @@ class Recording(ChainStack):
                 self.outer_values[cell] = value
             cell += 1 if head >= 0 else int(-head) // CELLS
             row += 1
-        return [primal(x) for x in stream]
+        return [peek(x) for x in stream]
 
     def is_mixed(self) -> bool:
         """Whether numbers of outer levels are among the values, constants and partials."""

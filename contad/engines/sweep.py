@@ -191,15 +191,18 @@ def sweep_source() -> str:
     return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
 
 
-def partial_of(rule: ScalarRule, k: int, prefix: str) -> tuple[list[str], str] | None:
+def partial_of(
+    rule: ScalarRule, k: int, prefix: str, value: Callable[..., Any] | None = None
+) -> tuple[list[str], str] | None:
     """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero.
 
-    The body's own names get the prefix, which keeps them apart from the names around them.
+    The body's own names get the prefix, which keeps them apart from the names around them; `value` makes expressions
+    of the rules it calls (see `inline`).
     """
     assert rule.body is not None
     if rule.body.literal(k) == 0.0:
         return None
-    return inline(rule.body, k, dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False)), prefix)
+    return inline(rule.body, k, dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False)), prefix, value)
 
 
 def _branch(code: int, rule: ScalarRule, active: str) -> str:

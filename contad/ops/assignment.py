@@ -7,7 +7,7 @@ import numpy as np
 from contad.array_base import Array, as_objects, numbers_in
 from contad.array_functions import exported_name, implements
 from contad.errors import LostDerivativeError
-from contad.number import map_numbers, primal
+from contad.number import map_numbers, peek, primal
 from contad.rule import owner_of
 
 
@@ -16,7 +16,7 @@ def like(function: Any, x: Any, dtype: Any, order: Any, shape: Any, fill: Any) -
     """An array of the level of x, or of `fill` if that is higher, to assign to; a plain one for another dtype."""
     if dtype is not None and np.dtype(dtype) != np.float64:
         return np.full(x.shape if shape is None else shape, fill, dtype)
-    zeros = np.zeros_like(primal(x), dtype=np.float64, order=order, shape=shape)
+    zeros = np.zeros_like(peek(x), dtype=np.float64, order=order, shape=shape)
     z = owner_of(exported_name(function), numbers_in([x, fill])).writable(zeros)
     if not isinstance(fill, float) or fill != 0.0:
         z[...] = fill

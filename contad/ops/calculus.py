@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.array_functions import implements
 from contad.array_rule import array_rule
-from contad.number import Carrier
+from contad.number import Carrier, observed
 from contad.ops.cotangents import plain, scaled
 from contad.ops.products import as_array
 
@@ -64,7 +64,7 @@ def _along(f, spacing, axis, edge_order):
         if np.shape(spacing) != (n,):
             raise ValueError(f"np.gradient: coordinates must have shape ({n},), got {np.shape(spacing)}")
         h = spacing[1:] - spacing[:-1]
-        even = bool((plain(h) == plain(h)[0]).all())
+        even = bool(np.all(observed(np.equal, h, h[0])))
         uniform = even and not isinstance(h, Carrier)
     slopes = _spaced(cut(f, axis, 1) - cut(f, axis, 0, -1), h, axis)
     first, last = cut(slopes, axis, 0, 1), cut(slopes, axis, n - 2)

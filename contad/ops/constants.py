@@ -7,7 +7,7 @@ import numpy as np
 
 from contad.array_functions import constant, implements, refuse
 from contad.errors import UnsupportedError
-from contad.number import Carrier, map_numbers, primal
+from contad.number import Carrier, map_numbers, peek, primal
 
 constant(
     # positions
@@ -27,7 +27,7 @@ constant(
 @implements(np.shape)
 def shape(a: Any) -> tuple[int, ...]:
     """The length of every axis."""
-    found: tuple[int, ...] = a.shape if hasattr(a, "shape") else np.asarray(map_numbers(primal, a)).shape
+    found: tuple[int, ...] = a.shape if hasattr(a, "shape") else np.asarray(map_numbers(peek, a)).shape
     return found
 
 

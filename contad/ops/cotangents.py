@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from contad.number import map_numbers, primal
+from contad.number import map_numbers, observed, primal
 
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
 
@@ -23,13 +23,13 @@ def all_finite(x):
     >>> all_finite(np.array([1.0, 2.0])), all_finite(np.array([1.0, np.inf]))
     (True, False)
     """
-    return bool(np.isfinite(plain(x)).all())
+    return bool(np.all(observed(np.isfinite, x)))
 
 
 def in_range(z):
     """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
-    v = np.abs(plain(z))
-    return bool(((v >= TINY) & (v < np.inf)).all())
+    far = observed(np.greater_equal, z, TINY) | observed(np.less_equal, z, -TINY)
+    return bool(np.all(far & observed(np.isfinite, z)))
 
 
 def scaled(d, p):
@@ -40,11 +40,10 @@ def scaled(d, p):
     >>> scaled(np.array([0.0, 2.0]), np.array([np.inf, 3.0]))
     array([0., 6.])
     """
-    v = plain(p)
-    finite = np.isfinite(v)
-    if finite.all():
+    finite = observed(np.isfinite, p)
+    if np.all(finite):
         return d * p
-    dead = (plain(d) == 0.0) & ~finite
+    dead = observed(np.equal, d, 0.0) & ~finite
     return d * np.where(dead, 0.0, p)
 
 

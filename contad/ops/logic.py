@@ -6,7 +6,7 @@ import numpy as np
 
 from contad.array_base import as_objects
 from contad.containers import CONTAINERS, map_containers
-from contad.number import Number, map_numbers, primal
+from contad.number import Carrier, Number, map_numbers, primal, traced
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -47,4 +47,9 @@ def stop_gradient(x: Any) -> Any:
     >>> stop_gradient({"a": [1.0, 2.0]})
     {'a': [1.0, 2.0]}
     """
-    return map_numbers(primal, x)
+    return map_numbers(_stopped, x)
+
+
+def _stopped(x: Any) -> Any:
+    found = traced(x)
+    return found._owner.stopped(found) if isinstance(found, Carrier) else primal(found)

@@ -4,8 +4,9 @@ import numpy as np
 
 from contad.array_functions import implements, refuse
 from contad.array_rule import array_rule
+from contad.number import observed
 from contad.ops.accumulations import cumprod
-from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, plain, previous, scaled, spread
+from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, scaled, spread
 from contad.ops.shape import refuse_given
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
@@ -84,7 +85,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
             w = _placed(w, np.shape(a), axis)
         w = w + np.zeros(np.shape(a))
         total = np.sum(w, axis=axis, keepdims=keepdims)
-        if np.any(plain(total) == 0.0):
+        if np.any(observed(np.equal, total, 0.0)):
             raise ZeroDivisionError("np.average: weights must not sum to zero, got a sum of 0.0")
         z = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (z, total) if returned else z
@@ -190,7 +191,7 @@ def deviation(a, axis):
 def direction(z, a, axis, ddof):
     """The gradient of the standard deviation z: (a - mean a) / (m z), and 0 where z = 0."""
     length = spread(z, np.shape(a), axis)
-    kink = plain(length) == 0.0
+    kink = observed(np.equal, length, 0.0)
     return np.where(kink, 0.0, deviation(a, axis) / (np.where(kink, 1.0, length) * freedom(a, axis, ddof)))
 
 

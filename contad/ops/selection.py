@@ -14,7 +14,7 @@ from contad.array_base import Array
 from contad.array_functions import implements, refuse, refuse_out
 from contad.errors import UnsupportedError
 from contad.layout import inverse, layout_of
-from contad.number import Carrier, map_numbers, primal
+from contad.number import Carrier, map_numbers, observed, peek, primal
 from contad.ops.shape import refuse_given
 
 
@@ -38,7 +38,7 @@ def number_or_array(z: Any) -> Any:
 
 def laid_out(z: Any, a: Any, function: Callable[[Any], Any]) -> Any:
     """z in the memory layout that NumPy gives to function(a), on which it depends what later views of it share."""
-    p = primal(a)
+    p = peek(a)
     if not isinstance(p, np.ndarray) or p.flags.c_contiguous or z.ndim < 2:
         return z
     axes = layout_of([function(p)])
@@ -56,7 +56,7 @@ def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
         refuse_out(function, {"out": out})
         refuse_given(function, initial=initial, where=None if where is True else where)
         rows, reduced = rows_of(function, a, axis)
-        positions = np.asarray(argument(primal(rows)))
+        positions = np.asarray(observed(argument, rows))
         if rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
         z = np.take_along_axis(rows, positions[..., None], -1)
@@ -74,8 +74,18 @@ def argmax_of_numbers(p: np.ndarray) -> np.ndarray:
     return np.where(of_nan, np.argmin(isnan, -1), found)  # a row of nan and -inf
 
 
-extreme((np.max, np.amax), lambda p: np.argmax(p, -1))
-extreme((np.min, np.amin), lambda p: np.argmin(p, -1))
+def argmax_of_rows(p: np.ndarray) -> np.ndarray:
+    """Positions of the largest numbers along the last axis, of a nan where a row has one."""
+    return np.argmax(p, -1)
+
+
+def argmin_of_rows(p: np.ndarray) -> np.ndarray:
+    """Positions of the smallest numbers along the last axis, of a nan where a row has one."""
+    return np.argmin(p, -1)
+
+
+extreme((np.max, np.amax), argmax_of_rows)
+extreme((np.min, np.amin), argmin_of_rows)
 extreme((np.nanmax,), argmax_of_numbers)
 extreme((np.nanmin,), lambda p: argmax_of_numbers(-p))
 
@@ -91,7 +101,7 @@ def without_nan(function: Any, plain: Any, neutral: float) -> None:
     """Declare a function that treats nan as a constant, the neutral element of the function without it."""
 
     def implementation(a: Any, *args: Any, **options: Any) -> Any:
-        return plain(np.where(np.isnan(primal(a)), neutral, a), *args, **options)
+        return plain(np.where(observed(np.isnan, a), neutral, a), *args, **options)
 
     implements(function)(implementation)
 
@@ -114,7 +124,7 @@ def nanmean(
     refuse_out(np.nanmean, {"out": out})
     refuse_given(np.nanmean, dtype=dtype, where=None if where is True else where)
     keepdims = keepdims is True
-    count = np.sum(~np.isnan(primal(a)), axis=axis, keepdims=keepdims)
+    count = np.sum(~observed(np.isnan, a), axis=axis, keepdims=keepdims)
     return np.nansum(a, axis=axis, keepdims=keepdims) / np.where(count == 0, np.nan, count)[()]
 
 
@@ -125,7 +135,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     refuse_given(np.sort, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    z = np.take_along_axis(a, np.argsort(primal(a), axis, kind="stable"), axis)
+    z = np.take_along_axis(a, observed(np.argsort, a, axis=axis, kind="stable"), axis)
     return laid_out(z, a, lambda p: np.sort(p, axis))
 
 
@@ -141,9 +151,8 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
 
 def ranked(rows: Any, rank: np.ndarray) -> Any:
     """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
-    p = primal(rows)
-    order = np.argsort(p, -1, kind="stable")  # nan is last
-    positions = np.where(np.isnan(p).any(-1, keepdims=True), order[..., -1:], order[..., rank])
+    order = observed(np.argsort, rows, axis=-1, kind="stable")  # nan is last
+    positions = np.where(observed(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
     return np.take_along_axis(rows, positions, -1)
 
 
@@ -165,7 +174,7 @@ def interpolated(rows: Any, position: np.ndarray) -> Any:
     below = np.clip(np.floor(position).astype(int), 0, n - 1)
     t = position - below
     x = ranked(rows, below)
-    if not t.any() and not np.isinf(primal(rows)).any():
+    if not t.any() and not observed(np.isinf, rows).any():
         return x  # a read
     y = ranked(rows, np.minimum(below + 1, n - 1))
     near = t < 0.5  # from the nearer end, as NumPy does, with its nan at infinite elements
@@ -247,8 +256,11 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
         raise UnsupportedError(
             "np.nan_to_num: copy must be True on variables, got False; write x[...] = np.nan_to_num(x)"
         )
-    p = primal(x)
-    return np.where(np.isfinite(p), x, np.nan_to_num(p, nan=nan, posinf=posinf, neginf=neginf))
+    constants = np.nan_to_num(np.array([np.nan, np.inf, -np.inf]), nan=nan, posinf=posinf, neginf=neginf)
+    masks = observed(np.isnan, x), observed(np.equal, x, np.inf), observed(np.equal, x, -np.inf)
+    for mask, y in zip(masks, constants, strict=True):
+        x = np.where(mask, y, x)
+    return x
 
 
 @implements(np.select)

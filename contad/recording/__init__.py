@@ -1,0 +1,1 @@
+"""Recorded programs: `contad.record`."""
