@@ -19,8 +19,46 @@ from contad.engines.pullbacks import Named, accumulate, block_of
 from contad.engines.sweep import DOT, PULLBACK, operation_code
 from contad.ops import multiply
 
+# By rows: each number of the matrix is met once, and a row whose z_bar is 0 adds nothing, whatever stands in it.
+ROW_LOOPS = '''
+@njit
+def add_rows(z_bar, a, b_bar):
+    """b_bar += a^T z_bar, for a matrix a whose rows follow one another."""
+    rows, columns = z_bar.size, b_bar.size
+    i = 0
+    while i < rows:
+        row = a[i * columns : (i + 1) * columns]
+        d = z_bar[i]
+        if i + 4 <= rows and d * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
+            row_1 = a[(i + 1) * columns : (i + 2) * columns]
+            row_2 = a[(i + 2) * columns : (i + 3) * columns]
+            row_3 = a[(i + 3) * columns : (i + 4) * columns]
+            d_1 = z_bar[i + 1]
+            d_2 = z_bar[i + 2]
+            d_3 = z_bar[i + 3]
+            for j in range(columns):
+                b_bar[j] += (d * row[j] + d_1 * row_1[j]) + (d_2 * row_2[j] + d_3 * row_3[j])
+            i += 4
+            continue
+        if d != 0.0:
+            for j in range(columns):
+                b_bar[j] += d * row[j]
+        i += 1
+
+
+@njit
+def add_outer(z_bar, b, a_bar):
+    """a_bar += z_bar b^T"""
+    for i in range(z_bar.size):
+        d = z_bar[i]
+        if d != 0.0:
+            row = a_bar[i * b.size : (i + 1) * b.size]
+            for j in range(b.size):
+                row[j] += d * b[j]
+'''
+
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
-# and the first cell of a variable; one of the two is 0. A row whose z_bar is 0 adds nothing, whatever stands in it.
+# and the first cell of a variable; one of the two is 0.
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
@@ -39,14 +77,15 @@ def pointer(typingctx, address):
 
 
 @njit(inline="always")
-def numbers(cell, at, values, constants):
+def numbers(cell, at, n, values, constants):
     """An operand: a variable, a constant of the recording (at minus its place) or one that is kept by its address."""
     if cell > 0:
-        return values[cell:]
+        return values[cell : cell + n]
     if at < 0:
-        return constants[-at:]
-    return carray(pointer(at), (ENDLESS,))
+        return constants[-at : n - at]
+    return carray(pointer(at), (n,))
 
+{loops}
 
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
        error_model="numpy", boundscheck=False)
@@ -56,36 +95,11 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
     constants = carray(constants_at, (ENDLESS,))
     adjoints = carray(adjoints_at, (ENDLESS,))
     z_bar = adjoints[z : z + rows]
+    n = rows * columns
     if b_cell > 0:
-        a = numbers(a_cell, a_at, values, constants)
-        b_bar = adjoints[b_cell : b_cell + columns]
-        i = 0
-        while i < rows:
-            row = a[i * columns : (i + 1) * columns]
-            d = z_bar[i]
-            if i + 4 <= rows and d * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
-                row_1 = a[(i + 1) * columns : (i + 2) * columns]
-                row_2 = a[(i + 2) * columns : (i + 3) * columns]
-                row_3 = a[(i + 3) * columns : (i + 4) * columns]
-                d_1 = z_bar[i + 1]
-                d_2 = z_bar[i + 2]
-                d_3 = z_bar[i + 3]
-                for j in range(columns):
-                    b_bar[j] += (d * row[j] + d_1 * row_1[j]) + (d_2 * row_2[j] + d_3 * row_3[j])
-                i += 4
-                continue
-            if d != 0.0:
-                for j in range(columns):
-                    b_bar[j] += d * row[j]
-            i += 1
+        add_rows(z_bar, numbers(a_cell, a_at, n, values, constants), adjoints[b_cell : b_cell + columns])
     if a_cell > 0:
-        b = numbers(b_cell, b_at, values, constants)
-        for i in range(rows):
-            d = z_bar[i]
-            if d != 0.0:
-                a_bar = adjoints[a_cell + i * columns : a_cell + (i + 1) * columns]
-                for j in range(columns):
-                    a_bar[j] += d * b[j]
+        add_outer(z_bar, numbers(b_cell, b_at, columns, values, constants), adjoints[a_cell : a_cell + n])
 '''
 
 
@@ -205,4 +219,4 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
     return method, reflected
 
 
-WRITTEN[PULLBACK] = _KERNEL
+WRITTEN[PULLBACK] = _KERNEL.format(loops=ROW_LOOPS)

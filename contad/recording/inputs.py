@@ -1,5 +1,6 @@
 """The inputs of a recorded program: numbers in one array, laid out as the arguments of the example were."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -100,7 +101,7 @@ class Inputs:
         return inputs
 
     def unflat(self, numbers: np.ndarray) -> list[Any]:
-        """Numbers in the structures of the arguments."""
+        """Numbers in the structures of the arguments; a lone array of them is given away."""
         found = []
         at = 0
         for spec, shapes in zip(self.specs, self.shapes, strict=True):
@@ -110,8 +111,9 @@ class Inputs:
                     leaves.append(float(numbers[at]))
                     at += 1
                 else:
-                    size = int(np.prod(shape))
-                    leaves.append(numbers[at : at + size].reshape(shape).copy())
+                    size = math.prod(shape)
+                    part = numbers if size == self.size else numbers[at : at + size].copy()
+                    leaves.append(part if len(shape) == 1 else part.reshape(shape))
                     at += size
-            found.append(Tree(leaves, spec).unflatten(leaves))
+            found.append(leaves[0] if spec is None else Tree(leaves, spec).unflatten(leaves))
         return found

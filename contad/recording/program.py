@@ -126,10 +126,11 @@ class Program:
     # ---- running -----------------------------------------------------------------------------------------------------
     def _tried(self, run: Run) -> Outcome:
         """The outcome of the trace that goes, or of the last one that was tried."""
-        out = np.zeros(4)
+        out = np.empty(4)
         number = self._interpreter.run(self._at, *run, out)
         if number >= 0:
-            return Outcome(out[0].item(), out[1].item(), -1, number)
+            value, slope, _, _ = out.tolist()
+            return Outcome(value, slope, -1, number)
         found = Outcome(0.0, 0.0, int(out[2]), int(out[3]))
         if number == NEEDS_PYTHON:
             for k, trace in enumerate(list(self.traces)):

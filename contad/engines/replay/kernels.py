@@ -13,6 +13,7 @@ import numpy as np
 import contad.engines.kernels
 from contad.compiled import NJIT_OPTIONS, cached_module
 from contad.engines.kernels import _CASES, _EXPONENTIAL, _PARTS, KERNELS, _indented, _source, compile_kernel
+from contad.engines.matrix_products import ROW_LOOPS
 from contad.engines.replay.codes import ARRAY, PRODUCT
 from contad.engines.replay.interpreter import value_of_rule
 from contad.engines.replay.products import PRODUCTS_SOURCE
@@ -164,7 +165,7 @@ def _kernel(purpose: int, code: int) -> int:
 
 def _products(purpose: int) -> int:
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    source = PRODUCTS_SOURCE.replace("{options}", options)
+    source = PRODUCTS_SOURCE.replace("{options}", options).replace("{loops}", ROW_LOOPS)
     module = cached_module("products", lambda: source, (source,))
     _modules.append(module)
     return int((module.value, module.adjoint, module.tangent)[purpose].address)

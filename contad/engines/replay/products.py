@@ -78,6 +78,8 @@ def factor(at, rows, columns, in_cells, values, constants):
     return (values if in_cells else constants)[at : at + rows * columns].reshape((rows, columns))
 
 
+{loops}
+
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)
 def value(shape_at, values_at, constants_at, values_again):
     z, x, x_cells, m, p, y, y_cells, n = carray(shape_at, (8,))
@@ -95,6 +97,14 @@ def adjoint(shape_at, values_at, constants_at, adjoints_at):
     constants = carray(constants_at, (ENDLESS,))
     adjoints = carray(adjoints_at, (ENDLESS,))
     z_bar = factor(z, m, n, 1, adjoints, constants)
+    if n == 1:
+        if y_cells:
+            a = factor(x, m, p, x_cells, values, constants)
+            add_rows(z_bar.reshape(m), a.reshape(m * p), adjoints[y : y + p])
+        if x_cells:
+            b = factor(y, p, n, y_cells, values, constants)
+            add_outer(z_bar.reshape(m), b.reshape(p), adjoints[x : x + m * p])
+        return
     if x_cells:  # a_bar += z_bar b^T
         b = factor(y, p, n, y_cells, values, constants)
         add_product(z_bar, turned(b), factor(x, m, p, 1, adjoints, constants))
