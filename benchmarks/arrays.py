@@ -19,7 +19,7 @@ import numpy as np
 import contad
 from benchmarks.array_memory import memory
 from benchmarks.array_workloads import ArrayWorkload, Chain, chains, element_writes, models
-from benchmarks.peers import Run, Way, by_hand, peers, reason, releases, with_contad
+from benchmarks.peers import Run, Way, by_hand, peers, reason, recorded, releases, with_contad
 from benchmarks.scalars import Disagreement
 from benchmarks.timing import collector, markdown, noise
 from contad.engines import engine as engine_class
@@ -221,7 +221,7 @@ def run(quick: bool, engines: Sequence[str]) -> dict[str, Any]:
         "calls": [per_call(chain, steps, [by_hand(), *ours, *eager], repeats, least) for chain in chains()],
         "writes": [per_call(element_writes(n), k, [by_hand(), *ours], repeats, least) for n, k in writes],
         "models": [
-            measure(work, [by_hand(), *ours, *(wrapped if work.data else []), *peers()], repeats, least)
+            measure(work, [by_hand(), *ours, *(wrapped if work.data else []), recorded(), *peers()], repeats, least)
             for work in models(quick)
         ],
         "reads": {name: element_reads(200 if quick else 10_000, name, repeats) for name in engines},

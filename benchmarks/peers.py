@@ -46,6 +46,17 @@ def with_contad(engine: str, *, wrapped: bool = False) -> Way:
     return Way(f"contad {engine}, data wrapped" if wrapped else f"contad {engine}", prepare)
 
 
+def recorded() -> Way:
+    """A program that `contad.record` has made at the point, which freezes the data."""
+
+    def prepare(work: ArrayWorkload) -> Run:
+        arguments = (*work.point, *work.data)
+        program = contad.record(work.program(np), *arguments, argnums=work.argnums)
+        return lambda: program.value_and_grad(*work.point)
+
+    return Way("contad.record", prepare)
+
+
 def _with_autograd(work: ArrayWorkload) -> Run:
     import autograd
     import autograd.numpy as anp
