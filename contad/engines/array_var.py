@@ -238,7 +238,7 @@ class ArrayVar(Array):
             self._index = root.first + offset // 8
             return self
         cells = np.ascontiguousarray(self.cells())
-        found = self._owner.gather(value, cells) if cells.any() else constant_copy(value)
+        found = self._owner.gather(value, cells) if cells.any() else value.copy("K")
         self._operand = version, found
         return found
 
@@ -272,11 +272,6 @@ def scattered(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
     z._cells = cells
     z._born = owner.top
     return z
-
-
-def constant_copy(value: Any) -> Any:
-    """The values of an array without cells, which may be written later."""
-    return value.copy()
 
 
 def is_own(x: Any, owner: Any) -> bool:

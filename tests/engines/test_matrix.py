@@ -1302,3 +1302,19 @@ def test_zeros_of_either_sign_are_different_constants():
 
     with np.errstate(all="ignore"):
         assert grad(f)(np.array([1.0, 1.0]))[0] == -np.inf
+
+
+def test_results_of_constants_written_into_a_variable_have_the_layout_that_numpy_gives_them():
+    written = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+    def f(a):
+        y = np.flip(a * 1.0, axis=0)
+        np.flip(y)[:, ...] = written  # now y holds constants only, its rows still backwards in memory
+        b = np.cumsum(y.T, axis=0)
+        c = b.ravel()  # a copy, as b is in Fortran order
+        b[0, 1] = 70.0
+        return np.sum(c * np.arange(6.0)) + np.sum(a)
+
+    value, gradient = contad.value_and_grad(f)(written)
+    assert value == f(written) == 84.0 + 21.0
+    np.testing.assert_array_equal(gradient, np.ones((3, 2)))
