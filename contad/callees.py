@@ -84,8 +84,12 @@ def with_numba_callees(f: Callable[..., Any]) -> Callable[..., Any]:
     return f
 
 
-# Libraries are not searched: they are large, and what they name is not the user's.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+def is_installed(filename: str) -> bool:
+    """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
+    return filename.startswith(_INSTALLED)
 
 
 def _named(f: FunctionType) -> list[Any]:
@@ -103,7 +107,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _reaches_numba(f: FunctionType, seen: set[int]) -> bool:
-    if id(f) in seen or f.__code__.co_filename.startswith(_INSTALLED):
+    if id(f) in seen or is_installed(f.__code__.co_filename):
         return False
     seen.add(id(f))
     named = _named(f)

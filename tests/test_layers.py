@@ -24,7 +24,7 @@ LAYERS = (
     ("ops",),
     ("activation", "array_methods", "protocols"),
     ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
-    ("native",),
+    ("native", "_generated"),
     ("engines",),
     ("front",),
     ("functional", "explain", "testing", "table", "array_table"),
