@@ -47,6 +47,7 @@ def cache_directory() -> Path:
 
 @functools.cache
 def temporary_directory() -> Path:
+    """A directory of this process, deleted with it."""
     import tempfile
 
     directory = tempfile.TemporaryDirectory(prefix="contad-")

@@ -160,7 +160,35 @@ def swaps(x):
     return b
 
 
-WRITERS = (stores, through_callee, in_place, through_row, argument_named_again, out_of_ufunc, out_of_dot, sorts, fills)
+@numba.njit
+def helper_that_returns_its_argument(x):
+    return x
+
+
+@numba.njit
+def through_result(x):
+    y = helper_that_returns_its_argument(x)
+    y[0] = 1.0
+    return x[0]
+
+
+@numba.njit
+def own_arrays(x, n):
+    u, w = np.zeros(n), np.empty_like(x)
+    row = u[1:] if n > 2 else u
+    for i in range(n):
+        u[i] = x[i] * 2.0
+        row[0] += u[i]
+        u, w = w, u
+        u *= 0.5
+    u[:] = 1.0
+    s = x[0] * 2.0
+    s += 1.0
+    return u[0] + s
+
+
+WRITERS = (stores, through_callee, in_place, through_row, argument_named_again, out_of_ufunc, out_of_dot, sorts, fills,
+           through_result)  # fmt: skip
 
 
 @pytest.mark.parametrize("f", [*WRITERS, swaps], ids=lambda f: f.__name__)
@@ -168,6 +196,24 @@ def test_a_function_that_may_write_is_found(f):
     assert may_write_arrays(f)
 
 
-@pytest.mark.parametrize("f", [reads, caller, even], ids=lambda f: f.__name__)
+def test_without_source_anything_may_happen():
+    assert may_write_arrays(numba.njit(eval("lambda x: x")))
+
+
+@pytest.mark.parametrize("f", [reads, caller, even, own_arrays], ids=lambda f: f.__name__)
 def test_a_function_that_only_reads_is_known(f):
     assert not may_write_arrays(f)
+
+
+def test_a_name_of_numpy_may_be_the_users():
+    @numba.njit
+    def copy(x):
+        return x
+
+    @numba.njit
+    def captures(x):
+        y = copy(x)
+        y[0] = 1.0
+        return x[0]
+
+    assert may_write_arrays(captures)
