@@ -17,16 +17,26 @@ def name_of(f: Any) -> str:
     return getattr(f, "__name__", type(f).__name__)
 
 
-def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+def numba_function(f: Any) -> Any:
+    """The Numba function that f is, or stands for; None for anything else."""
     if "numba" not in sys.modules:
-        return f
-    from contad.callees import OnNumbers, compared, with_numba_callees
+        return None
+    from contad.callees import OnNumbers
     from contad.dispatcher import is_dispatcher
 
     if isinstance(f, OnNumbers):
         f = f.dispatcher
-    return compared(f) if is_dispatcher(f) else with_numba_callees(f)
+    return f if is_dispatcher(f) else None
+
+
+def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+    if "numba" not in sys.modules:
+        return f
+    from contad.callees import compared, with_numba_callees
+
+    dispatcher = numba_function(f)
+    return with_numba_callees(f) if dispatcher is None else compared(dispatcher)
 
 
 def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:

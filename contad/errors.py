@@ -72,5 +72,13 @@ class FrozenValueError(ContadError, RuntimeError):
     """
 
 
+class OverlapError(ContadError, ValueError):
+    """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
+
+    Broken:  grad(f)(c, c)  where f assigns to elements of an argument
+    Fixed:   grad(f)(c, c.copy())
+    """
+
+
 class RuleError(ContadError, TypeError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""

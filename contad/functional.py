@@ -14,8 +14,8 @@ import numpy as np
 
 from contad import check
 from contad.activation import activate, block, pull, seeds
-from contad.calls import name_of, positional, positions, require_number, runnable, split_aux
-from contad.engines import DEFAULT, engine as engine_class
+from contad.calls import name_of, numba_function, positional, positions, require_number, runnable, split_aux
+from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
 from contad.stack import opened
 from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output
@@ -280,6 +280,7 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     numbers = positions("value_and_grad" if value else "grad", argnums)
+    f = numba_function(f) or f
     key = (value, isinstance(argnums, int), numbers, has_aux, engine)
     memo: dict[Any, _Gradient] = {}
     # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
@@ -290,8 +291,24 @@ def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux:
             memo = {}
             f.__dict__["__contad__"] = f, memo
     if key not in memo:
-        memo[key] = _Gradient(f, argnums, has_aux, engine, value)
+        memo[key] = _made(f, argnums, has_aux, engine, value)
     return memo[key]
+
+
+def _made(f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool) -> Any:
+    """A new gradient object: of a Numba function one that compiled code can call too."""
+    if numba_function(f) is None or engine not in (None, *COMPILED):
+        return _Gradient(f, argnums, has_aux, engine, value)
+    from contad.front import derivative, form
+
+    transform: Any = value_and_grad if value else grad
+    kind: Any = "value_and_grad" if value else "grad"
+    what = form.Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
+    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+    # the eager engine is given a plain function, the Python copy
+    return derivative.Derivative(
+        f, what, engine, lambda: _Gradient(runnable(f), argnums, has_aux, None, value), (transform, options)
+    )
 
 
 def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:

@@ -33,12 +33,17 @@ _numbers = itertools.count()
 class Served:
     """A generated module of one function: what is on disk of it, and how to run it."""
 
-    def __init__(self, name: str, f: Any, key: Iterable[str], found: Fingerprint | None = None) -> None:
-        """The module for the function f as it is now; `key` holds texts that tell what else its source depends on."""
+    def __init__(
+        self, name: str, f: Any, key: Iterable[str], found: Fingerprint | None = None, stable: bool = True
+    ) -> None:
+        """The module for the function f as it is now.
+
+        `key` holds texts that tell what else its source depends on; `stable` is whether another process has the same.
+        """
         self.function = f
         self.fingerprint = found or fingerprint(f)
         digest = disk.digest_of((library_digest(), self.fingerprint.digest, *key))
-        self.stable = self.fingerprint.stable
+        self.stable = stable and self.fingerprint.stable
         if not self.stable:  # known to this process only
             digest = f"{os.getpid()}_{next(_numbers)}"
         self.stem = f"{name}_{digest}"

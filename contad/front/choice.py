@@ -1,0 +1,42 @@
+"""Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from numba.core.errors import NumbaError
+
+from contad.engines import compiled_engine
+from contad.errors import UnsupportedError
+from contad.front.plan import Plan
+
+
+class Choice(NamedTuple):
+    """The engine that answers, what it has built, and why engines before it refused."""
+
+    engine: str | None  # None where all refused
+    run: Any
+    refusals: tuple[tuple[str, str], ...]
+
+
+def choose(plan: Plan, names: Sequence[str]) -> Choice:
+    """Ask engines in turn. An engine refuses by UnsupportedError, or where Numba cannot compile what it has built."""
+    refusals = []
+    for name in names:
+        try:
+            run = compiled_engine(name).build(plan.request)
+            run.compile(plan.run_types)
+        except (UnsupportedError, NumbaError) as error:
+            refusals.append((name, reason(error)))
+        else:
+            return Choice(name, run, tuple(refusals))
+    return Choice(None, None, tuple(refusals))
+
+
+def reason(error: Exception) -> str:
+    """An error as one line; of Numba's long reports what stands before the first empty line."""
+    text = str(error)
+    if isinstance(error, NumbaError):
+        lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
+        text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
+        text = f"Numba: {text}"
+    return " ".join(text.split())[:400]
