@@ -34,6 +34,12 @@ MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits
 FIRST_CAPACITY = 4096
 TOO_LARGE = "the tape needs more memory than there is, or than contad.set_memory_limit allows"
 
+INTERNAL_OPTIONS = {
+    **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of what calls it
+    "no_cpython_wrapper": True,  # it takes what Python cannot hold
+    "no_cfunc_wrapper": True,
+}
+
 _WORD = ir.IntType(64)
 # What machine code reads by name: bytes in use by all arenas, how many there may be, the thread-specific key.
 _numbers = np.zeros(3, np.int64)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.extending import overload
+from contad.native.overloads import overloaded
 
 from contad.dispatcher import MATH
 from contad.engines.tape.variables import PLAIN, Active, chain1, chain2
@@ -28,7 +28,9 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
     "mod": (operator.mod, operator.imod), "pow": (operator.pow, operator.ipow, pow), "neg": (operator.neg,),
     "abs": (abs,),
 }  # fmt: skip
-_IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")}
+_IN_PLACE = {
+    getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")
+}
 
 
 def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
@@ -89,7 +91,7 @@ def _register(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
     # Numba asks for the names of the parameters
     parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in rule.argument_names]
     typing.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    overload(spelling, prefer_literal=rule.name == "power", strict=False)(typing)
+    overloaded(spelling, prefer_literal=rule.name == "power", strict=False)(typing)
 
 
 def _plain(rule: ScalarRule, value: Callable[..., Any]) -> Implementation:
