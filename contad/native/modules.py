@@ -124,6 +124,8 @@ def _require_current(stem: str) -> None:
     text = disk.read_sealed(disk.cache_directory() / f"{stem}.py")
     if text is None:
         raise StaleCacheError(f"{PACKAGE}{stem}: compiled code refers to a gradient that is no longer in the cache")
+    if not text.startswith(_HEADER):
+        return  # a part of another generated module, which is checked
     header = json.loads(text.partition("\n")[0].removeprefix(_HEADER))
     found: Any = sys.modules.get(header["module"])
     for name in header["name"].split("."):  # a function made by another one is not found: any of several may be meant
