@@ -1,6 +1,7 @@
 """The engines by name. They are siblings behind one protocol, `contad.stack.ChainStack`; none imports another."""
 
-from types import ModuleType
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from contad.engines.matrix import MatrixStack
 from contad.errors import UnsupportedError
@@ -30,12 +31,19 @@ def engine(name: str | None = None) -> type[ChainStack]:
     raise UnsupportedError(f"engine: expected one of {', '.join((*engine_names(), *COMPILED))}; got {name!r}")
 
 
-def compiled_engine(name: str) -> ModuleType:
-    """The module of a compiled engine, with the functions that `contad.native.request` tells of."""
-    if name == "tape":
-        from contad.engines import tape
+class CompiledEngine(NamedTuple):
+    """The two functions of a compiled engine that `contad.native.request` tells of."""
 
-        return tape
+    build: Callable[[Any], Any]
+    explain: Callable[[Any], str]
+
+
+def compiled_engine(name: str) -> CompiledEngine:
+    """A compiled engine by its name, imported on demand."""
+    if name == "tape":
+        from contad.engines.tape import build, explain
+
+        return CompiledEngine(build, explain)
     raise UnsupportedError(f"engine: expected one of {', '.join(COMPILED)}; got {name!r}")
 
 

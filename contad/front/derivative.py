@@ -1,7 +1,7 @@
 """The derivative of a Numba function as one object for Python and for compiled code: a dispatcher of Numba's.
 
-Each combination of argument types is compiled when it is first met, by the engine that takes it. A call from Python costs
-what a call of a Numba function costs; what no compiled engine takes runs on the eager engine instead.
+Each combination of argument types is compiled when it is first met, by the engine that takes it. A call from Python
+costs what a call of a Numba function costs; what no compiled engine takes runs on the eager engine instead.
 """
 
 import functools
@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from numba import typeof
-from numba.core import types
+from numba import typeof, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
@@ -71,13 +70,13 @@ class Derivative(CPUDispatcher):
         self._compilation_chain_init_hook()
         try:
             given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
-            return self.compile(given)  # type: ignore[no-any-return]
+            return self.compile(given)
         except _Refused:
             if self.engine is not None and not any(map(_holds_carriers, args)):
                 raise
             return self._run_eager
         finally:
-            self._types_active_call = set()
+            self._types_active_call: set[Any] = set()
 
     def _type_of(self, x: Any) -> Any:
         if _holds_carriers(x):
@@ -142,7 +141,7 @@ class Derivative(CPUDispatcher):
             self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             return found
         if choice.run is None:  # machine code is missing, damaged, or for another processor
-            module.run = choose(p, [choice.engine]).run
+            vars(module)["run"] = choose(p, [choice.engine]).run
         derivative.compile(args)
         return derivative.overloads[args]
 

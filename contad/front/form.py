@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NamedTuple
 
-from numba.core import types
+from numba import types
 
 from contad.errors import UnsupportedError
 from contad.native.request import Mode
@@ -21,7 +21,7 @@ class Form(NamedTuple):
     @property
     def mode(self) -> Mode:
         """What the engine is asked for."""
-        return self.kind if self.kind in ("vjp", "jvp") else "value_and_grad"  # type: ignore[return-value]
+        return self.kind if self.kind in ("vjp", "jvp") else "value_and_grad"
 
     @property
     def result(self) -> str:

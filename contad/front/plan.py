@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any, NamedTuple
 
-from numba import typeof
-from numba.core import types
+from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
 from contad.front.form import Argument, Form, constant, differentiated, overlap_checks, shape_checks, tuple_of

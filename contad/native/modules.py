@@ -181,7 +181,7 @@ def _numba_directories(directory: Path) -> list[Path]:
     from numba.core import config
     from numba.core.caching import UserProvidedCacheLocator
 
-    elsewhere: str = config.CACHE_DIR  # type: ignore[attr-defined]
+    elsewhere: str = config.CACHE_DIR
     if not elsewhere:
         return []
     return [Path(elsewhere, UserProvidedCacheLocator.get_suitable_cache_subpath(str(directory / "x.py")))]
