@@ -11,6 +11,14 @@ from contad.errors import OutputError, UnsupportedError
 from contad.layout import is_immutable
 from contad.number import Number, is_real
 
+compiled_call: Callable[..., Any]  # (f, args, kwargs): a Numba function at variables, or NotImplemented
+
+
+def set_compiled_call(call: Callable[..., Any]) -> None:
+    """How plain code calls a Numba function with variables, where compiled engines take it."""
+    global compiled_call
+    compiled_call = call
+
 
 def name_of(f: Any) -> str:
     """The name of a function in messages."""

@@ -10,6 +10,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
+from contad import calls
 from contad.calls import numba_function, runnable
 from contad.engines import COMPILED
 from contad.errors import UnsupportedError
@@ -67,19 +68,22 @@ def takes_compiled(f: Any, engine: str | None) -> bool:
     return engine in (None, *COMPILED) and numba_function(f) is not None
 
 
-def pair_of(f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None) -> Any:
+def pair_of(
+    f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
+) -> Any:
     """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function.
 
-    `eager(twin, primals, along)` answers calls that no compiled engine takes, with f's Python copy.
+    Without argnums all arguments are differentiated. `eager(twin, primals, along)` answers calls that no compiled
+    engine takes, with the Python copy of f.
     """
     f = numba_function(f)
     memo = memo_of(f)
-    key = kind, engine
+    key = kind, engine, argnums
     if key not in memo:
         from contad.front.derivative import Derivative
         from contad.front.form import Form
 
-        memo[key] = Derivative(f, Form(kind), engine, lambda: functools.partial(eager, runnable(f)))
+        memo[key] = Derivative(f, Form(kind, argnums), engine, lambda: functools.partial(eager, runnable(f)))
     return memo[key]
 
 
@@ -110,3 +114,12 @@ def _owned(x: Any) -> Any:
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):
         return float(x)
     raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
+
+
+def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from contad.numba_calls import call
+
+    return call(f, args, kwargs)
+
+
+calls.set_compiled_call(_call_compiled)

@@ -72,14 +72,14 @@ class Derivative(CPUDispatcher):
             given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
             return self.compile(given)
         except _Refused:
-            if self.engine is not None and not any(map(_holds_carriers, args)):
+            if self.engine is not None and not any(map(holds_carriers, args)):
                 raise
             return self._run_eager
         finally:
             self._types_active_call: set[Any] = set()
 
     def _type_of(self, x: Any) -> Any:
-        if _holds_carriers(x):
+        if holds_carriers(x):
             raise _Refused(f"{self.what}: an argument is a number of a derivative that is being taken outside")
         try:
             found = typeof(x)
@@ -91,10 +91,15 @@ class Derivative(CPUDispatcher):
 
     def typeof_pyval(self, val: Any) -> Any:
         """The type of an argument, for Numba's choice among what has been compiled."""
-        return types.pyobject if _holds_carriers(val) else super().typeof_pyval(val)
+        return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
 
     def _run_eager(self, *args: Any) -> Any:
         return self._eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
+
+    def types_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The types of a call, defaults filled in."""
+        named = {name: self._type_of(x) for name, x in kwargs.items()}
+        return tuple(self.fold_argument_types(tuple(map(self._type_of, args)), named)[1])
 
     # ---- compilation -------------------------------------------------------------------------------------------------
     def compile(self, sig: Any) -> Any:
@@ -167,9 +172,10 @@ class Derivative(CPUDispatcher):
         return _remake, (*self._made_by, _reference(self.f))
 
 
-def _holds_carriers(x: Any) -> bool:
+def holds_carriers(x: Any) -> bool:
+    """Whether x is or contains a number of an outer level."""
     if isinstance(x, (tuple, list)):
-        return any(map(_holds_carriers, x))
+        return any(map(holds_carriers, x))
     return isinstance(x, Carrier)
 
 

@@ -63,24 +63,25 @@ def plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
 
 
 def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
-    """The plan for vjp(primals, z_bar) and jvp(primals, tangents), where all arguments are differentiated."""
+    """The plan for vjp(primals, z_bar) and jvp(primals, tangents)."""
     parameters = _PARAMETERS[form.kind]
     first, second = (Argument(types.unliteral(t), name) for t, name in zip(given, parameters, strict=True))
     if not isinstance(first.type, types.BaseTuple) or not len(first.type):
         raise UnsupportedError(f"{what}: primals must be a tuple of numbers and arrays, got {first.type}")
     primals = [Argument(t, f"primals[{k}]") for k, t in enumerate(first.type)]
-    taken = [differentiated(x) for x in primals]
-    request = _request(f, form, taken, tuple(range(len(taken))))
+    argnums = form.argnums or tuple(range(len(primals)))
+    taken = [differentiated(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
+    request = _request(f, form, taken, argnums)
     body = _checks(f, primals, what)
     if form.kind == "vjp":
         along = differentiated(second)
         run_types = (types.Tuple(request.types), along.type)
         passed = along.expression
     else:
-        if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(primals):
+        if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(argnums):
             raise UnsupportedError(f"{what}: tangents must be a tuple with one entry for each primal")
         tangents = [differentiated(Argument(t, f"tangents[{k}]")) for k, t in enumerate(second.type)]
-        body += shape_checks(primals, tangents, what)
+        body += shape_checks([primals[n] for n in argnums], tangents, what)
         run_types = (types.Tuple(request.types), types.Tuple([t.type for t in tangents]))
         passed = f"({tuple_of(tangents)})"
     body.append(f"return run(({tuple_of(taken)}), {passed})")

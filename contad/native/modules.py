@@ -75,8 +75,15 @@ class Served:
         # Numba looks the name up while it compiles; an empty module there does not keep this one alive
         sys.modules[module.__name__] = ModuleType(module.__name__)
         weakref.finalize(module, sys.modules.pop, module.__name__, None)
+        code = compile(self.path.read_text(encoding="utf-8"), str(self.path), "exec")
         vars(module).update(names or {}, __module=module)
-        exec(compile(self.path.read_text(encoding="utf-8"), str(self.path), "exec"), vars(module))
+        try:
+            exec(code, vars(module))
+        except Exception:  # a C function is loaded at once, and damaged files raise whatever they raise
+            for folder in _machine_code(self.path.parent):
+                for file in folder.glob(f"{self.stem}.*"):
+                    file.unlink(missing_ok=True)
+            exec(code, vars(module))
         for value in vars(module).values():
             if is_dispatcher(value) and value.py_func.__globals__ is vars(module):
                 _repair(value)
@@ -161,27 +168,24 @@ def install_finder() -> None:
 
 
 # ---- clearing --------------------------------------------------------------------------------------------------------
-def clear_cache() -> None:
-    """Delete the source and machine code that contad keeps on disk, of all its versions.
-
-    What this process has compiled goes on working; other processes may go on too, and compile again.
-    """
+def clear() -> None:
+    """Delete the files of generated modules and of their machine code, of all versions of contad."""
     directory = disk.cache_directory()
-    machine = [directory / "__pycache__", *_numba_directories(directory)]
     files = [*directory.glob("*_" + "[0-9a-f]" * 16 + ".py")]
     stems = {path.stem for path in files}
-    for folder in machine:
+    for folder in _machine_code(directory):
         files += [path for path in folder.glob("*") if path.name.partition(".")[0] in stems]
     for path in files:
         path.unlink(missing_ok=True)
 
 
-def _numba_directories(directory: Path) -> list[Path]:
-    """Where Numba keeps the machine code of this directory, if it has been told to use another place."""
+def _machine_code(directory: Path) -> list[Path]:
+    """Where Numba keeps the machine code of the modules in a directory."""
     from numba.core import config
     from numba.core.caching import UserProvidedCacheLocator
 
-    elsewhere: str = config.CACHE_DIR
-    if not elsewhere:
-        return []
-    return [Path(elsewhere, UserProvidedCacheLocator.get_suitable_cache_subpath(str(directory / "x.py")))]
+    folders = [directory / "__pycache__"]
+    if config.CACHE_DIR:  # Numba has been told to use another place
+        name = UserProvidedCacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
+        folders.append(Path(config.CACHE_DIR, name))
+    return folders

@@ -151,7 +151,7 @@ def test_clearing(cache, monkeypatch, tmp_path_factory):
         monkeypatch.setattr("numba.core.config.CACHE_DIR", place or "")
         served().load({"call": scaled}).twice(3.0)
     assert [*elsewhere.rglob("*.nbc")] and [*cache.rglob("*.nbc")]
-    modules.clear_cache()
+    modules.clear()
     left = [path.name for folder in (cache, elsewhere) for path in folder.rglob("*") if path.is_file()]
     assert left == ["notes.py"]
     assert served().load({"call": scaled}).twice(3.0) == pytest.approx(4.2)

@@ -2,7 +2,7 @@
 
 import contad
 from contad.engines import engine, engine_names
-from contad.explain import show_stack
+from contad.stack_table import show_stack
 from contad.stack import opened
 
 
