@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from contad import callees
-from contad.adjoints import Adjoints
 from contad.array_base import Array
-from contad.continuations import make_callback_var, reverse_pass_callback, var
+from contad.engines.continued import number_result, several_results
 from contad.errors import UnsupportedError
 from contad.number import Carrier
 from contad.stack import THREAD, stack
 from contad.transform import memo_of, pair_of
-from contad.trees import flatten
 from contad.var import Var, value_of
 
 
@@ -40,11 +38,11 @@ def call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inputs = [args[k].copy() if isinstance(args[k], Array) else args[k] for k in active]
     if result == "number":
         value, gradients = derivative(*plain)
-        return make_callback_var(value, _number_chain(inputs, gradients))
+        return number_result(value, inputs, gradients)
     if not stack().has_arrays:
         return NotImplemented
     kept = tuple(x.copy() if isinstance(x, np.ndarray) else x for x in plain)
-    return _outputs(f(*plain), inputs, active, kept, derivative)
+    return several_results(f(*plain), inputs, functools.partial(derivative, kept))
 
 
 def _takes(args: tuple[Any, ...], plain: list[Any], active: tuple[int, ...]) -> bool:
@@ -108,36 +106,3 @@ def _pulled_back(active: tuple[int, ...], f: Any, primals: tuple[Any, ...], cota
         return f(*args)
 
     return vjp(of_active, *(primals[k] for k in active))[1](cotangent)
-
-
-def _number_chain(inputs: list[Any], gradients: tuple[Any, ...]) -> Any:
-    """The continuation of a function that returns one number."""
-
-    def numba_chain(z: Any, adj: Adjoints) -> None:
-        d = adj[z]
-        if d.__class__ is float and d == 0.0:
-            return
-        for x, gradient in zip(inputs, gradients, strict=True):
-            adj.add(x, d * gradient)
-
-    return numba_chain
-
-
-def _outputs(y: Any, inputs: list[Any], active: tuple[int, ...], kept: tuple[Any, ...], derivative: Any) -> Any:
-    """The result with variables for its numbers and arrays, and one continuation for all of them."""
-    tree = flatten(y)
-    leaves = [var(leaf) if _is_real(leaf) else leaf for leaf in tree.leaves]
-
-    def numba_chain(adj: Adjoints) -> None:
-        z_bar = [adj[z] if isinstance(z, (Var, Array)) else 0.0 for z in leaves]
-        if any(np.any(d != 0.0) for d in z_bar):
-            for x, x_bar in zip(inputs, derivative(kept, tree.unflatten(z_bar)), strict=True):
-                adj.add(x, x_bar)
-
-    reverse_pass_callback(numba_chain)
-    return tree.unflatten(leaves)
-
-
-def _is_real(x: Any) -> bool:
-    """Whether a part of a result has a derivative; counts and flags have none."""
-    return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

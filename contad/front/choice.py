@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from numba.core.errors import NumbaError
 
 from contad.engines import compiled_engine
-from contad.errors import UnsupportedError
+from contad.errors import ContadError, UnsupportedError
 from contad.front.plan import Plan
 
 
@@ -19,13 +19,19 @@ class Choice(NamedTuple):
 
 
 def choose(plan: Plan, names: Sequence[str]) -> Choice:
-    """Ask engines in turn. An engine refuses by UnsupportedError, or where Numba cannot compile what it has built."""
+    """Ask engines in turn. An engine refuses by UnsupportedError, or where Numba cannot compile what it has built.
+
+    Numba raises errors of many classes on code that it does not know; all are reasons to go on. Errors of contad that
+    tell the user something else than a refusal are raised.
+    """
     refusals = []
     for name in names:
         try:
             run = compiled_engine(name).build(plan.request)
             run.compile(plan.run_types)
-        except (UnsupportedError, NumbaError) as error:
+        except Exception as error:
+            if isinstance(error, (ContadError, MemoryError)) and not isinstance(error, UnsupportedError):
+                raise
             refusals.append((name, reason(error)))
         else:
             return Choice(name, run, tuple(refusals))
@@ -39,4 +45,6 @@ def reason(error: Exception) -> str:
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
         text = f"Numba: {text}"
+    elif not isinstance(error, UnsupportedError):
+        text = f"{type(error).__name__}: {text}"
     return " ".join(text.split())[:400]

@@ -16,6 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import OmittedArg
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
+from numba.extending import typeof_impl
 
 from contad.engines import COMPILED
 from contad.errors import FrozenValueError, UnsupportedError
@@ -24,9 +25,18 @@ from contad.front.form import Form
 from contad.front.plan import Plan, plan
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import Served, install_finder
-from contad.number import Carrier
+from contad.number import Carrier, NoNumbaType
 
 _STUBS: dict[str, Callable[..., Any]] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
+
+
+# To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
+NoNumbaType._code = types.pyobject._code
+
+
+@typeof_impl.register(Carrier)
+def _no_type(val: Carrier, c: Any) -> None:
+    NoNumbaType().refuse()
 
 
 class _Refused(UnsupportedError):

@@ -11,7 +11,7 @@ from numba.core import errors
 
 import contad.body
 import contad.engines.tape.conversions
-import contad.engines.tape.operations  # noqa: F401  (registers what variables can do)
+import contad.engines.tape.operations
 from contad.compiled import NJIT_OPTIONS, cached_module
 from contad.engines.tape.arrays import ActiveArray, is_active_array
 from contad.engines.tape.creation import replacements

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core.typing.npydecl import parse_dtype
-from contad.native.overloads import overloaded
 
 from contad.engines.tape.arrays import is_active_array, zeros_of
 from contad.engines.tape.variables import Active
+from contad.native.overloads import overloaded
 
 
 def _is_float(dtype: Any) -> bool:

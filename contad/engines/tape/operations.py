@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from contad.native.overloads import overloaded
 
 from contad.dispatcher import MATH
 from contad.engines.tape.variables import PLAIN, Active, chain1, chain2
+from contad.native.overloads import overloaded
 from contad.native.rules import partial_function, value_function
 from contad.rule import ScalarRule, rules
 
