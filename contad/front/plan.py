@@ -1,6 +1,7 @@
 """From the types of a call to a request to an engine, and the compiled function that stands between the two."""
 
 import dis
+import inspect
 from collections.abc import Sequence
 from types import CodeType
 from typing import Any, NamedTuple
@@ -71,6 +72,7 @@ def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
     primals = [Argument(t, f"primals[{k}]") for k, t in enumerate(first.type)]
     argnums = form.argnums or tuple(range(len(primals)))
     taken = [differentiated(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
+    taken += _defaults(f, len(primals), what)
     request = _request(f, form, taken, argnums)
     body = _checks(f, primals, what)
     if form.kind == "vjp":
@@ -86,6 +88,15 @@ def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
         passed = f"({tuple_of(tangents)})"
     body.append(f"return run(({tuple_of(taken)}), {passed})")
     return Plan(request, run_types, parameters, body)
+
+
+def _defaults(f: Any, given: int, what: str) -> list[Argument]:
+    """The arguments of f that were left out, by their defaults."""
+    parameters = list(inspect.signature(f.py_func).parameters.values())[given:]
+    for x in parameters:
+        if not isinstance(x.default, (bool, int, float)):
+            raise UnsupportedError(f"{what}: argument {x.name} must be given")
+    return [Argument(typeof(x.default), repr(x.default)) for x in parameters]
 
 
 def _request(f: Any, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
