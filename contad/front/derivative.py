@@ -118,7 +118,7 @@ class Derivative(CPUDispatcher):
         Raises UnsupportedError where no engine takes them, FrozenValueError where a global or captured value of f has
         changed since this derivative was asked for.
         """
-        args, _ = normalize_signature(sig)
+        args = tuple(map(types.unliteral, normalize_signature(sig)[0]))
         with global_compiler_lock:
             known = self.overloads.get(args)
             if known is not None:

@@ -1,9 +1,10 @@
 """What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
 
+import inspect
 from typing import Any
 
 from numba import types
-from numba.core.typing.templates import CallableTemplate
+from numba.core.typing.templates import AbstractTemplate, fold_arguments, signature
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
@@ -18,38 +19,42 @@ def _type_of_maker(transform: Any) -> Any:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
 
-    class Template(CallableTemplate):
+    def parameters(f, argnums=0, has_aux=False, engine=None):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    class Template(AbstractTemplate):
         """Numba's question: of which type is contad.grad(f)?"""
 
         key = transform
 
-        def generic(self) -> Any:
-            """The answer, from the types of the arguments."""
-
-            def typer(f: Any, argnums: Any = 0, has_aux: Any = False, engine: Any = None) -> Any:
-                if not isinstance(f, types.Dispatcher):
-                    raise UnsupportedError(
-                        f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}"
-                    )
-                if hasattr(f.dispatcher, "form"):
-                    raise UnsupportedError(
-                        f"contad.{name}: compiled code takes first derivatives only; take this one of "
-                        f"{f.dispatcher!r} in Python"
-                    )
-                options = [_constant(x) for x in (argnums, has_aux, engine)]
-                if NotImplemented in options:
-                    return None  # Numba asks again with the constants themselves, if they are constants
-                argnums, has_aux, engine = options
-                made = transform.function(f.dispatcher, argnums, has_aux=has_aux, engine=engine)
-                return made._numba_type_
-
-            return typer
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The answer for arguments of these types; None where Numba shall ask again with constants as such."""
+            called = inspect.signature(parameters)
+            given = fold_arguments(
+                called, args, kws, lambda _, p, t: t, lambda _, p, default: types.Omitted(default), lambda _, p, t: t
+            )
+            f, *options = given
+            _require_first_derivative(name, f)
+            argnums, has_aux, engine = map(_constant, options)
+            if NotImplemented in (argnums, has_aux, engine):
+                return None
+            made = transform.function(f.dispatcher, argnums, has_aux=has_aux, engine=engine)
+            return signature(made._numba_type_, *given).replace(pysig=called)
 
     @lower_builtin(transform, types.VarArg(types.Any))
     def nothing_to_compute(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return context.get_dummy_value()
 
     return types.Function(Template)
+
+
+def _require_first_derivative(name: str, f: Any) -> None:
+    if not isinstance(f, types.Dispatcher):
+        raise UnsupportedError(f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}")
+    if hasattr(f.dispatcher, "form"):
+        raise UnsupportedError(
+            f"contad.{name}: compiled code takes first derivatives only; take this one of {f.dispatcher!r} in Python"
+        )
 
 
 def _constant(t: Any) -> Any:
