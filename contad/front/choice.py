@@ -1,5 +1,6 @@
 """Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
 
+import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from numba.core.errors import NumbaError
 from contad.engines import compiled_engine
 from contad.errors import ContadError, UnsupportedError
 from contad.front.plan import Plan
+from contad.native.modules import discard_machine_code
 
 
 class Choice(NamedTuple):
@@ -27,8 +29,7 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
     refusals = []
     for name in names:
         try:
-            run = compiled_engine(name).build(plan.request)
-            run.compile(plan.run_types)
+            run = _built(name, plan)
         except Exception as error:
             if isinstance(error, (ContadError, MemoryError)) and not isinstance(error, UnsupportedError):
                 raise
@@ -36,6 +37,19 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
         else:
             return Choice(name, run, tuple(refusals))
     return Choice(None, None, tuple(refusals))
+
+
+def _built(name: str, plan: Plan) -> Any:
+    for damaged in (False, True):
+        try:
+            run = compiled_engine(name).build(plan.request)
+            run.compile(plan.run_types)
+            return run
+        except (EOFError, pickle.UnpicklingError):  # a truncated file of machine code
+            if damaged:
+                raise
+            discard_machine_code()
+    return None
 
 
 def reason(error: Exception) -> str:

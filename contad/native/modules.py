@@ -179,6 +179,13 @@ def clear() -> None:
         path.unlink(missing_ok=True)
 
 
+def discard_machine_code() -> None:
+    """Delete all machine code in the cache, some of which is damaged; it is compiled again when needed."""
+    for folder in _machine_code(disk.cache_directory()):
+        for path in folder.glob("*.nb[ci]"):
+            path.unlink(missing_ok=True)
+
+
 def _machine_code(directory: Path) -> list[Path]:
     """Where Numba keeps the machine code of the modules in a directory."""
     from numba.core import config
