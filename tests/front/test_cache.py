@@ -38,7 +38,7 @@ def by_global(x):
 
 @njit(cache=True)
 def written_inside(x):
-    return contad.value_and_grad(f, 1)(x, 0.0)[1]
+    return contad.grad(f)(x, 0.0)[1]
 
 def closure(g):
     @njit(cache=True)
@@ -100,16 +100,16 @@ def project(tmp_path):
 
 def test_other_processes_compile_nothing_and_see_every_change(project):
     for process in [project.start(), project.start()]:  # together, with an empty cache
-        assert project.finish(process)[0] == pytest.approx([4.0, 10.0, 8.0, 8.0])
+        assert project.finish(process)[0] == pytest.approx([4.0, 8.0, 8.0, 8.0])
     results, count, out = project.run()
-    assert results == pytest.approx([4.0, 10.0, 8.0, 8.0]) and count == 0, out
+    assert results == pytest.approx([4.0, 8.0, 8.0, 8.0]) and count == 0, out
 
     # the callers' files are as they were, and hold machine code of the old gradient
     project.edit("model.py", "x * x", "x * x * x")
     results, count, _ = project.run()
-    assert results == pytest.approx([6.0, 18.0, 24.0, 24.0]) and count > 3
+    assert results == pytest.approx([6.0, 24.0, 24.0, 24.0]) and count > 3
     project.edit("model.py", "FACTOR = 2.0", "FACTOR = 3.0")
-    assert project.run()[0] == pytest.approx([9.0, 27.0, 36.0, 36.0])
+    assert project.run()[0] == pytest.approx([9.0, 36.0, 36.0, 36.0])
 
     # damage: some files of machine code end in the middle
     damaged = [*(project.cache / "__pycache__").glob("*.nb[ci]")]
@@ -118,10 +118,8 @@ def test_other_processes_compile_nothing_and_see_every_change(project):
     for path in project.folder.glob("__pycache__/caller*"):
         path.unlink()
     results, count, _ = project.run()
-    assert results == pytest.approx([9.0, 27.0, 36.0, 36.0]) and count > 0 and damaged
+    assert results == pytest.approx([9.0, 36.0, 36.0, 36.0]) and count > 0 and damaged
 
     # all of contad's files are gone, the callers' machine code is there
-    assert project.run("import contad; contad.clear_cache(); print([0], 0)")[0] == [0]
-    assert not [*project.cache.glob("**/*.nb?")]
-    assert project.run()[0] == pytest.approx([9.0, 27.0, 36.0, 36.0])
-    assert project.run()[1] == 0
+    results, count, _ = project.run("import contad; contad.clear_cache()" + RUN)
+    assert results == pytest.approx([9.0, 36.0, 36.0, 36.0]) and count > 0

@@ -47,17 +47,15 @@ def test_one_function_has_one_object_for_each_transform():
 
 
 def test_it_dies_with_its_function():
-    f = make(3.0)
+    def used(f):
+        @numba.njit
+        def caller(x):
+            return contad.grad(f)(x)
 
-    @numba.njit
-    def caller(x):
-        return contad.grad(f)(x)
+        assert caller(2.0) == contad.grad(lambda x: f(x))(2.0) == contad.vjp(f, 2.0)[1](1.0)[0] == 12.0
+        return [weakref.ref(x) for x in (f, contad.grad(f))]
 
-    caller(2.0)
-    contad.grad(lambda x: f(x))(2.0)
-    contad.vjp(f, 2.0)[1](1.0)
-    gone = [weakref.ref(x) for x in (f, contad.grad(f))]
-    del f, caller
+    gone = used(make(3.0))
     gc.collect()
     assert [ref() for ref in gone] == [None, None]
 
