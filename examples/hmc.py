@@ -4,8 +4,9 @@
 
     malignant ~ Bernoulli(expit(w_0 + sum_k w_k x_k)),     w_k ~ Normal(0, 2.5)
 
-The sampler is a loop in Numba that asks for the gradient of the log posterior, another Numba function, where it needs it:
-contad.value_and_grad(log_posterior)(w, X, y), inside compiled code. The log posterior knows nothing of it. The method is that of R. M. Neal (2011), MCMC using Hamiltonian dynamics, in the Handbook of Markov Chain Monte Carlo.
+The sampler is a loop in Numba that asks for the gradient of the log posterior, another Numba function, where it needs
+it: contad.value_and_grad(log_posterior)(w, X, y), inside compiled code. The log posterior knows nothing of it. The
+method is that of R. M. Neal (2011), MCMC using Hamiltonian dynamics, in the Handbook of Markov Chain Monte Carlo.
 
 Data: the breast cancer table of `python -m contad`; see contad/example/SOURCE.md.
 """
