@@ -10,6 +10,7 @@ from numba.core.typing.npydecl import parse_dtype
 from contad.native.overloads import overloaded
 
 from contad.engines.tape.arrays import is_active_array, zeros_of
+from contad.engines.tape.elementwise import UFUNCS
 from contad.engines.tape.variables import Active
 
 
@@ -53,7 +54,7 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
         np.eye: _converted("eye", np.eye, zeros),
         np.identity: _converted("identity", np.identity, zeros),
     }
-    return made
+    return made | UFUNCS
 
 
 def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:

@@ -6,8 +6,7 @@ Explicit signatures fall away, `parallel` too: prange runs in order on the one t
 """
 
 import hashlib
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -96,7 +95,7 @@ class Rebuilt:
                 setattr(known, name, self._translated(f"{module.__name__}.{name}", found, used))
             elif isinstance(found, ModuleType) and found is not module and not library:
                 setattr(known, name, self._module(found, used))
-            elif library and inspect.isroutine(found) and found in self.replaced:
+            elif library and isinstance(found, Hashable) and found in self.replaced:
                 setattr(known, name, self.replaced[found])
         return known
 
