@@ -86,7 +86,8 @@ class Rebuilt:
         known = self._modules.get(id(module))
         if known is None:
             known = self._modules[id(module)] = ModuleType(module.__name__)
-            known.__dict__.update(vars(module))
+            # not by the name of numpy, whose np.array of a list Numba would rewrite to plain numbers
+            known.__dict__.update(vars(module), __name__=f"contad's {module.__name__}")
             self._kept.append(module)
         for name in sorted(used & vars(module).keys()):
             found = vars(module)[name]
