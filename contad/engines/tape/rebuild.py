@@ -43,9 +43,9 @@ class Rebuilt:
             self._note("again", str(list(self._made).index(id(dispatcher))))
             return self._made[id(dispatcher)]
         function: FunctionType = dispatcher.py_func
-        options = {name: dispatcher.targetoptions[name] for name in _FOLLOWED if name in dispatcher.targetoptions}
+        options = {k: v for k, v in dispatcher.targetoptions.items() if k in _FOLLOWED and v is not None}
         options = (defaults or {}) | options
-        self._note(function.__module__, function.__qualname__, repr(sorted(options.items())))
+        self._note(str(function.__module__), function.__qualname__, repr(sorted(options.items())))
         self._note_code(function.__code__)
         cells = tuple(CellType() for _ in function.__code__.co_freevars)
         names: dict[str, Any] = dict(function.__globals__)
