@@ -27,7 +27,7 @@ LAYERS = (
     ("native",),
     ("engines",),
     ("front",),
-    ("functional", "explain", "testing", "table", "array_table"),
+    ("functional", "inside_njit", "explain", "testing", "table", "array_table"),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -15,6 +15,7 @@ from numba import njit
 
 from contad.dispatcher import global_names, is_dispatcher
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
 _FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change what the user's function computes
@@ -124,6 +125,10 @@ class Rebuilt:
             self._note(name, type(value).__qualname__)
             for x in value:
                 self._note_value("", x)
+        elif isinstance(value, ScalarRule):
+            self._note_code(value.function.__code__)
+            if value.body is not None:
+                self._note_code(value.body.function.__code__)
         elif isinstance(value, (type, Callable)) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
             self._note(name, f"{value.__module__}.{value.__qualname__}")
         else:

@@ -33,74 +33,74 @@ def written(rule):
             yield f"{name}({places})"
 
 
-def cases():
-    """(rule, text, activity, arguments): every spelling with all arguments active, and every mix in one of them."""
+def cases(turn=None, mixes=True):
+    """(rule, text, activity, arguments): all arguments active, and every mix of active and constant ones.
+
+    Every spelling of each rule, or one of them by turns.
+    """
     for rule in rules():
         point = rule.points[0]
         texts = list(written(rule))
-        for text in texts:
+        for text in texts if turn is None else [texts[turn % len(texts)]]:
             yield rule, text, "v" * rule.arity, point
         for activity in itertools.product("vc", repeat=rule.arity):
-            if {*activity} == {"v", "c"}:
-                yield rule, texts[-1], "".join(activity), point
+            if mixes and {*activity} == {"v", "c"}:
+                yield rule, texts[0], "".join(activity), point
 
 
-CASES = list(cases())
+def program(chosen):
+    """One function with a statement for each case: active arguments come from x, constants from c.
 
-
-def program():
-    """One function with a statement for each case; active arguments come from x, constants from c."""
+    And x, c, the case that each element of x belongs to, the values of the cases and the partials in the order of x.
+    """
     names = {"np": np, "math": math, **{f"rule_{rule.name}": rule for rule in rules()}}
-    lines, x, c, owners = [], [], [], []
-    for k, (_, text, activity, point) in enumerate(CASES):
+    lines, x, c, owners, values, partials = [], [], [], [], [], []
+    for k, (rule, text, activity, point) in enumerate(chosen):
         places = []
         for kind, number in zip(activity, point, strict=True):
             source = x if kind == "v" else c
             places.append(f"{'x' if kind == 'v' else 'c'}[{len(source)}]")
             source.append(float(number))
-            if kind == "v":
-                owners.append(k)
+        active = tuple(n for n, kind in enumerate(activity) if kind == "v")
+        owners += [k] * len(active)
         lines.append(f"    out[{k}] = {text.format(*places)}\n")
-    exec(f"def every(x, c):\n    out = np.empty({len(CASES)})\n{''.join(lines)}    return out\n", names)
-    return njit(names["every"]), np.array(x), np.array(c), np.array(owners)
-
-
-@pytest.fixture(scope="module")
-def every():
-    return program()
-
-
-@pytest.fixture(scope="module")
-def expected(every):
-    """The values of the cases, and the partials in the order of x, by `records`."""
-    values, partials = [], []
-    for rule, _, activity, point in CASES:
-        active = tuple(k for k, kind in enumerate(activity) if kind == "v")
         value, gradient = contad.value_and_grad(rule, active, engine="records")(*map(float, point))
         values.append(value)
         partials += gradient
-    return np.array(values), np.array(partials)
+    exec(f"def every(x, c):\n    out = np.empty({len(lines)})\n{''.join(lines)}    return out\n", names)
+    return njit(names["every"]), *map(np.array, (x, c, owners, values, partials))
 
 
-def test_the_cases_cover_every_rule():
-    assert {rule.name for rule, *_ in CASES} == {rule.name for rule in rules()}
+def check_plain(f, x, c, owners, values, partials):
+    np.testing.assert_allclose(f(x, c), values, rtol=1e-14)
 
 
-def test_plain_values(every, expected):
-    f, x, c, _ = every
-    np.testing.assert_allclose(f(x, c), expected[0], rtol=1e-14)
-
-
-def test_partials_by_the_tape(every, expected):
-    f, x, c, owners = every
-    weights = np.cos(np.arange(len(CASES)))
+def check_tape(f, x, c, owners, values, partials):
+    weights = np.cos(np.arange(len(values)))
     (gradient,) = vjp(f, (x, c), weights)
-    np.testing.assert_allclose(gradient, expected[1] * weights[owners], rtol=1e-13)
+    np.testing.assert_allclose(gradient, partials * weights[owners], rtol=1e-13)
 
 
-def test_tangents_by_duals(every, expected):
-    f, x, c, owners = every
+def check_duals(f, x, c, owners, values, partials):
     direction = np.sin(np.arange(len(x)) + 1.0)
     value, tangent = jvp(f, (x, c), (direction,))
-    np.testing.assert_allclose(value, expected[0], rtol=1e-14)
-    np.testing.assert_allclose(tangent, np.bincount(owners, expected[1] * direction), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(value, values, rtol=1e-14)
+    np.testing.assert_allclose(tangent, np.bincount(owners, partials * direction), rtol=1e-12, atol=1e-13)
+
+
+def test_values_of_every_rule():
+    check_plain(*program(list(cases(-1, mixes=False))))  # the last spelling is the rule itself
+
+
+def test_partials_of_every_rule():
+    check_tape(*program(list(cases(0))))
+
+
+def test_tangents_of_every_rule():
+    check_duals(*program(list(cases(1, mixes=False))))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("check", [check_plain, check_tape, check_duals])
+def test_every_spelling(check):
+    check(*program(list(cases())))
