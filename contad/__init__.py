@@ -31,6 +31,7 @@ from contad.errors import (
     UnsupportedError,
 )
 from contad.functional import derivative, elementwise_grad, engine_name, grad, jacobian, jvp, value_and_grad, vjp
+from contad.inside_njit import set_memory_limit
 from contad.number import primal
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rule import scalar_rule
@@ -77,6 +78,7 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "recover_memory",
     "reverse_pass_callback",
     "scalar_rule",
+    "set_memory_limit",
     "set_zero_adjoints",
     "show_stack",
     "stack",

@@ -13,11 +13,13 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.core.registry import cpu_target
 
 import contad.body
 from contad.body import inline
 from contad.compiled import NJIT_OPTIONS, cached_module
+from contad.native.overloads import overloaded
 from contad.errors import UnsupportedError
 from contad.ops._scipy import special
 from contad.rule import ScalarRule, rules
@@ -93,6 +95,29 @@ def _of_user(rule: ScalarRule) -> dict[str, Any]:
 
 def _part(body: Any, k: int | None, options: dict[str, Any]) -> Any:
     return njit(**options)((lambda *args: body(*args)) if k is None else lambda *args: body(*args)[k])
+
+
+# ---- calls inside njit -----------------------------------------------------------------------------------------------
+def numba_type(rule: ScalarRule) -> Any:
+    """Numba's type of a rule, which makes `contad.gammaln(x)` a call of plain numbers inside njit."""
+    if rule not in _declared:
+        _declared.add(rule)
+        names = ", ".join(rule.argument_names)
+        floats = ", ".join(f"float({name})" for name in rule.argument_names)
+        known: dict[str, Any] = {"value_": value_function(rule), "_PLAIN": PLAIN}
+        exec(_PLAIN_CALL.format(names=names, floats=floats), known)
+        overloaded(rule)(known["typing"])
+        cpu_target.typing_context.refresh()
+    return cpu_target.typing_context._lookup_global(rule)
+
+
+PLAIN = (types.Float, types.Integer, types.Boolean)
+_declared: set[ScalarRule] = set()
+_PLAIN_CALL = """\
+def typing({names}):
+    if all(isinstance(x, _PLAIN) for x in ({names},)):
+        return lambda {names}: value_({floats})
+"""
 
 
 class Source:

@@ -21,6 +21,8 @@ from contad.native.arena import INTERNAL_OPTIONS
 class ActiveArray(types.Array):
     """An array of active elements, of which views are such arrays as well."""
 
+    is_internal = True  # lets Numba fuse expressions of it
+
     def copy(self, dtype: Any = None, ndim: Any = None, layout: Any = None, readonly: Any = None) -> Any:
         """The type with some of its parts exchanged."""
         return _kept(super().copy(dtype, ndim, layout, readonly))

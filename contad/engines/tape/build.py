@@ -10,8 +10,10 @@ from numba import types
 from numba.core import errors
 
 import contad.body
+import contad.engines.tape.array_functions
 import contad.engines.tape.conversions
-import contad.engines.tape.operations
+import contad.engines.tape.elementwise
+import contad.engines.tape.operations  # noqa: F401  (registers what variables can do)
 from contad.compiled import NJIT_OPTIONS, cached_module
 from contad.engines.tape.arrays import ActiveArray, is_active_array
 from contad.engines.tape.creation import replacements

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from contad.native.overloads import overloaded
 
 from contad.engines.tape.variables import PLAIN, Active
-from contad.native.overloads import overloaded
 
 
 def _number(x: Any) -> bool:

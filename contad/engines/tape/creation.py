@@ -1,16 +1,17 @@
 """What creates arrays in a function under differentiation: float arrays become arrays of variables or duals."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numba import types
 from numba.core.typing.npydecl import parse_dtype
-
-from contad.engines.tape.arrays import is_active_array, zeros_of
-from contad.engines.tape.variables import Active
 from contad.native.overloads import overloaded
+
+from contad.engines.tape.arrays import zeros_of
+from contad.engines.tape.elementwise import UFUNCS
+from contad.engines.tape.variables import Active
 
 
 def _is_float(dtype: Any) -> bool:
@@ -53,7 +54,7 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
         np.eye: _converted("eye", np.eye, zeros),
         np.identity: _converted("identity", np.identity, zeros),
     }
-    return made
+    return made | UFUNCS
 
 
 def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
@@ -186,21 +187,18 @@ def _array(zeros: Any) -> Callable[..., Any]:
     stub = _stub("array")
 
     def typing(object: Any, dtype: Any = None) -> Any:
-        element = object
-        depth = 0
-        while isinstance(element, (types.List, types.BaseTuple)) and not is_active_array(element):
-            if isinstance(element, types.List):
-                element = element.dtype
-            elif len(element):
-                element = next((x for x in element if isinstance(x, Active)), element[0])
-            else:
+        element, depth = object, 0
+        while isinstance(element, (types.List, types.BaseTuple)):
+            items = [element.dtype] if isinstance(element, types.List) else list(element)
+            if not items:
                 return None
-            depth += 1
+            element, depth = next((x for x in items if isinstance(x, Active)), items[0]), depth + 1
         if isinstance(element, types.Array) and depth == 0:
             if isinstance(element.dtype, (types.Float, Active)) and _is_float(dtype):
-                return _as_copy(zeros)
+                return _from(zeros, "object.shape", ["made[...] = object"])
         elif isinstance(element, (Active, types.Float)) and _is_float(dtype) and depth in (1, 2):
-            return _of_row(zeros) if depth == 1 else _of_rows(zeros)
+            shape = "len(object)" if depth == 1 else "(len(object), len(object[0]))"
+            return _from(zeros, shape, list(_assignments(object, "object", "")))
         if _is_given(dtype):
             return lambda object, dtype=None: np.array(object, dtype)
         return lambda object, dtype=None: np.array(object)
@@ -209,35 +207,22 @@ def _array(zeros: Any) -> Callable[..., Any]:
     return stub
 
 
-def _as_copy(zeros: Any) -> Callable[..., Any]:
-    def implementation(object: Any, dtype: Any = None) -> Any:
-        made = zeros(object.shape)
-        made[...] = object
-        return made
-
-    return implementation
-
-
-def _of_row(zeros: Any) -> Callable[..., Any]:
-    from numba import literal_unroll
-
-    def implementation(object: Any, dtype: Any = None) -> Any:
-        made = zeros(len(object))
-        k = 0
-        for x in literal_unroll(object):
-            made[k] = x
-            k += 1
-        return made
-
-    return implementation
+def _assignments(kind: Any, text: str, index: str) -> Iterator[str]:
+    """Statements that write the elements of a (nested) list or tuple into `made`."""
+    if isinstance(kind, types.List):
+        k = f"k{index.count(',')}"
+        yield f"for {k} in range(len({text})):"
+        for line in _assignments(kind.dtype, f"{text}[{k}]", f"{index}{k},"):
+            yield f"    {line}"
+    elif isinstance(kind, types.BaseTuple):
+        for k, item in enumerate(kind):
+            yield from _assignments(item, f"{text}[{k}]", f"{index}{k},")
+    else:
+        yield f"made[{index}] = {text}"
 
 
-def _of_rows(zeros: Any) -> Callable[..., Any]:
-    def implementation(object: Any, dtype: Any = None) -> Any:
-        made = zeros((len(object), len(object[0])))
-        for i in range(len(object)):
-            for j in range(len(object[0])):
-                made[i, j] = object[i][j]
-        return made
-
-    return implementation
+def _from(zeros: Any, shape: str, lines: list[str]) -> Any:
+    names: dict[str, Any] = {"zeros": zeros}
+    body = "".join(f"    {line}\n" for line in [f"made = zeros({shape})", *lines, "return made"])
+    exec(f"def implementation(object, dtype=None):\n{body}", names)
+    return names["implementation"]

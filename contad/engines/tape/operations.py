@@ -1,25 +1,25 @@
 """Operations on variables and duals inside Numba, generated from the rules.
 
 The value is that of the user's own operation at plain numbers, so it raises where that raises; the partials are the
-rule's.
+rule's. Both are emitted straight into the caller: compiling a function for every operation would take most of the time
+of a first call.
 """
 
-import inspect
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin
 
 from contad.dispatcher import MATH
-from contad.engines.tape.variables import PLAIN, Active, chain1, chain2
-from contad.native.overloads import overloaded
+from contad.engines.tape.variables import PLAIN, Active, chained
 from contad.native.rules import partial_function, value_function
-from contad.rule import ScalarRule, rules
-
-Implementation = Callable[..., Any]
+from contad.rule import ScalarRule, rule, rules
 
 # the functions of Python that an operator method stands for
 _OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
@@ -28,9 +28,7 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
     "mod": (operator.mod, operator.imod), "pow": (operator.pow, operator.ipow, pow), "neg": (operator.neg,),
     "abs": (abs,),
 }  # fmt: skip
-_IN_PLACE = {
-    getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")
-}
+_IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")}
 
 
 def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
@@ -42,72 +40,84 @@ def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
     yield rule
 
 
-def scalar_implementation(rule: ScalarRule, value: Callable[..., Any], given: tuple[Any, ...]) -> Implementation | None:
-    """The function of arguments of these types that evaluates `value` and chains the rule's partials; None if none is
-    active."""
-    if len(given) != rule.arity or not all(isinstance(x, (Active, *PLAIN)) for x in given):
-        return None
-    active = [k for k, x in enumerate(given) if isinstance(x, Active)]
-    if not active:
-        return None
-    names = rule.argument_names
-    numbers = [f"{x}.value" if k in active else x for k, x in enumerate(names)]
-    lines = [f"{x}_ = float({number})" for x, number in zip(names, numbers, strict=True)]
-    lines.append(f"z_ = float(value_({', '.join(numbers)}))")
-    known: dict[str, Any] = {"value_": value, "chain1_": chain1, "chain2_": chain2}
-    chained = []
-    for k in active:
-        partial = partial_function(rule, k)
-        if partial is not None:
-            known[f"partial_{k}_"] = partial
-            lines.append(f"p_{k}_ = partial_{k}_({', '.join(['z_', *(f'{x}_' for x in names)])})")
-            chained.append(f"p_{k}_, {names[k]}")
-    # a record holds two partials: more of them go through cells of their own, with partial 1
-    result = "z_"
-    while chained:
-        first, chained = chained[:2], chained[2:]
-        if result != "z_":
-            first, chained = [f"1.0, {result}", first[0]], [*first[1:], *chained]
-        result = f"chain{len(first)}_(z_, {', '.join(first)})"
-    source = "".join(f"    {line}\n" for line in [*lines, f"return {result}"])
-    exec(compile(f"def implementation({', '.join(names)}):\n{source}", f"<{rule.name}>", "exec"), known)
-    made: Implementation = known["implementation"]
-    return made
-
-
-def _register(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
-    """Let a spelling of a rule take active arguments; and plain ones, where it is contad's own."""
-    plain = value_function(rule) if spelling is rule else None
-    value = plain or _IN_PLACE.get(spelling, spelling)
-
-    def typing(*given: Any) -> Implementation | None:
-        if rule.name == "power" and given[1:] == (types.literal(2),) and isinstance(given[0], Active):
-            return lambda x, y: np.square(x)
-        found = scalar_implementation(rule, value, given)
-        if found is None and plain is not None and all(isinstance(x, PLAIN) for x in given):
-            return _plain(rule, plain)
-        return found
-
-    # Numba asks for the names of the parameters
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in rule.argument_names]
-    typing.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    overloaded(spelling, prefer_literal=rule.name == "power", strict=False)(typing)
-
-
-def _plain(rule: ScalarRule, value: Callable[..., Any]) -> Implementation:
-    names = ", ".join(rule.argument_names)
-    known: dict[str, Any] = {"value_": value}
-    call = ", ".join(f"float({name})" for name in rule.argument_names)
-    exec(f"def implementation({names}):\n    return value_({call})\n", known)
-    made: Implementation = known["implementation"]
-    return made
-
-
 def register(rule: ScalarRule) -> None:
     """Let every spelling of a rule take variables and duals inside njit."""
     for spelling in spellings(rule):
-        _register(rule, spelling)
+        _declare(rule, spelling)
+        for kinds in _mixes(rule.arity):
+            lower_builtin(spelling, *kinds)(_emitter(rule, spelling))
 
 
+def _mixes(arity: int) -> Iterator[list[Any]]:
+    """Active or any, at least one of them active."""
+    for mask in range(1, 2**arity):
+        yield [Active if mask >> k & 1 else types.Any for k in range(arity)]
+
+
+def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
+    class Operation(AbstractTemplate):
+        key = spelling
+        metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
+        prefer_literal = rule.name == "power"
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if kws or len(args) != rule.arity or not all(isinstance(x, (Active, *PLAIN)) for x in args):
+                return None
+            active = [k for k, x in enumerate(args) if isinstance(x, Active)]
+            if not active:
+                return None
+            carries = any(partial_function(rule, k) is not None for k in active)
+            return signature(args[active[0]] if carries else types.float64, *args)
+
+    infer_global(spelling, types.Function(Operation))
+
+
+def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that emits an operation into its caller."""
+    spelled = _IN_PLACE.get(spelling, spelling)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        rule_, function = operation, value_function(operation) if spelling is operation else spelled
+        kinds, operands = list(sig.args), list(args)
+        if rule_.name == "power" and isinstance(kinds[1], types.IntegerLiteral) and kinds[1].literal_value == 2:
+            rule_, function, kinds, operands = _SQUARE, np.square, kinds[:1], operands[:1]  # a libm pow saved, or two
+        plain, numbers = [], []
+        for kind, x in zip(kinds, operands, strict=True):
+            active = isinstance(kind, Active)
+            plain.append(types.float64 if active else types.unliteral(kind))
+            numbers.append(cgutils.create_struct_proxy(kind)(context, builder, x).value if active else x)
+        z, result = _call(context, builder, function, plain, numbers)
+        z = context.cast(builder, z, result, types.float64)
+        floats = [context.cast(builder, x, kind, types.float64) for x, kind in zip(numbers, plain, strict=True)]
+        pairs = []
+        for k, (kind, x) in enumerate(zip(kinds, operands, strict=True)):
+            p = _partial(context, builder, rule_, k, [z, *floats]) if isinstance(kind, Active) else None
+            if p is not None:
+                pairs.append((p, x))
+        return chained(context, builder, sig.return_type, z, pairs) if pairs else z
+
+    return emit
+
+
+def _partial(context: Any, builder: Any, rule: ScalarRule, k: int, given: list[Any]) -> Any:
+    """The value of partial k at (z, *arguments); None where it is zero everywhere."""
+    assert rule.body is not None
+    literal = rule.body.literal(k)
+    if literal is not None:
+        return context.get_constant(types.float64, literal) if literal else None
+    return _call(context, builder, partial_function(rule, k), [types.float64] * len(given), given)[0]
+
+
+def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: list[Any]) -> tuple[Any, Any]:
+    """The result of a function that Numba knows at plain numbers, and its type."""
+    kind = context.typing_context.resolve_value_type(function)
+    found = kind.get_call_type(context.typing_context, tuple(kinds), {})
+    implementation = context.get_function(kind, found)
+    context.add_linking_libs(getattr(implementation, "libs", ()))
+    cast = [context.cast(builder, x, own, to) for x, own, to in zip(args, kinds, found.args, strict=True)]
+    return implementation(builder, cast), found.return_type
+
+
+_SQUARE = rule("square")
 for _rule in rules():
     register(_rule)

@@ -6,8 +6,7 @@ Explicit signatures fall away, `parallel` too: prange runs in order on the one t
 """
 
 import hashlib
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -16,6 +15,7 @@ from numba import njit
 
 from contad.dispatcher import global_names, is_dispatcher
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
 _FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change what the user's function computes
@@ -44,9 +44,9 @@ class Rebuilt:
             self._note("again", str(list(self._made).index(id(dispatcher))))
             return self._made[id(dispatcher)]
         function: FunctionType = dispatcher.py_func
-        options = {name: dispatcher.targetoptions[name] for name in _FOLLOWED if name in dispatcher.targetoptions}
+        options = {k: v for k, v in dispatcher.targetoptions.items() if k in _FOLLOWED and v is not None}
         options = (defaults or {}) | options
-        self._note(function.__module__, function.__qualname__, repr(sorted(options.items())))
+        self._note(str(function.__module__), function.__qualname__, repr(sorted(options.items())))
         self._note_code(function.__code__)
         cells = tuple(CellType() for _ in function.__code__.co_freevars)
         names: dict[str, Any] = dict(function.__globals__)
@@ -87,7 +87,8 @@ class Rebuilt:
         known = self._modules.get(id(module))
         if known is None:
             known = self._modules[id(module)] = ModuleType(module.__name__)
-            known.__dict__.update(vars(module))
+            # not by the name of numpy, whose np.array of a list Numba would rewrite to plain numbers
+            known.__dict__.update(vars(module), __name__=f"contad's {module.__name__}")
             self._kept.append(module)
         for name in sorted(used & vars(module).keys()):
             found = vars(module)[name]
@@ -96,7 +97,7 @@ class Rebuilt:
                 setattr(known, name, self._translated(f"{module.__name__}.{name}", found, used))
             elif isinstance(found, ModuleType) and found is not module and not library:
                 setattr(known, name, self._module(found, used))
-            elif library and inspect.isroutine(found) and found in self.replaced:
+            elif library and isinstance(found, Hashable) and found in self.replaced:
                 setattr(known, name, self.replaced[found])
         return known
 
@@ -124,6 +125,10 @@ class Rebuilt:
             self._note(name, type(value).__qualname__)
             for x in value:
                 self._note_value("", x)
+        elif isinstance(value, ScalarRule):
+            self._note_code(value.function.__code__)
+            if value.body is not None:
+                self._note_code(value.body.function.__code__)
         elif isinstance(value, (type, Callable)) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
             self._note(name, f"{value.__module__}.{value.__qualname__}")
         else:

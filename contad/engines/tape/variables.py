@@ -14,10 +14,11 @@ from numba.core.typeconv import Conversion
 from numba.extending import intrinsic, lower_cast, make_attribute_wrapper, models, register_model
 
 from contad.native.arena import CAPACITY, RECORDS, USED, _pointer, reserve
+from contad.native.rules import PLAIN
 
 _WORD = ir.IntType(64)
 _RECORD = ir.LiteralStructType([ir.DoubleType(), ir.DoubleType(), ir.IntType(32), ir.IntType(32)])
-PLAIN = (types.Float, types.Integer, types.Boolean)
+
 
 
 class Active(types.Type):
@@ -97,45 +98,50 @@ def _assembled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 # ---- the chain rule --------------------------------------------------------------------------------------------------
-@intrinsic
-def chain1(typingctx, z, p, x):  # type: ignore[no-untyped-def]
-    """The number of value z with partial p in x."""
-    if isinstance(x, Active):
-        return x(types.float64, types.float64, x), _pushed if x == VARIABLE else _combined
-    return None
+def chained(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    """Emit the number of value z whose partial in x is p, for every pair (p, x).
+
+    A record holds two partials; more of them go through cells of their own, with partial 1.
+    """
+    emit = _pushed if kind == VARIABLE else _combined
+    made = emit(context, builder, kind, z, pairs[:2])
+    for pair in pairs[2:]:
+        made = emit(context, builder, kind, z, [(ir.Constant(ir.DoubleType(), 1.0), made), pair])
+    return made
 
 
 @intrinsic
 def chain2(typingctx, z, p, x, q, y):  # type: ignore[no-untyped-def]
     """The number of value z with partials p in x and q in y."""
-    if isinstance(x, Active) and x == y:
-        return x(types.float64, types.float64, x, types.float64, x), _pushed if x == VARIABLE else _combined
-    return None
+    if not isinstance(x, Active) or x != y:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        z, p, x, q, y = args
+        return chained(context, builder, signature.return_type, z, [(p, x), (q, y)])
+
+    return x(types.float64, types.float64, x, types.float64, x), codegen
 
 
-def _operands(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """The (partial, operand) pairs of the arguments of a chain."""
-    read = cgutils.create_struct_proxy(signature.return_type)
-    return [(p, read(context, builder, x)) for p, x in zip(args[1::2], args[2::2], strict=True)]
-
-
-def _combined(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    read = cgutils.create_struct_proxy(kind)
     zero = ir.Constant(ir.DoubleType(), 0.0)
     total = zero
-    for p, x in _operands(context, builder, signature, args):
+    for p, packed in pairs:
+        x = read(context, builder, packed)
         # no tangent, no contribution: a partial that is infinite or nan makes none
         term = builder.select(builder.fcmp_ordered("==", x.tangent, zero), zero, builder.fmul(p, x.tangent))
         total = term if total is zero else builder.fadd(total, term)
-    made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
-    made.value, made.tangent = args[0], total
+    made = read(context, builder)
+    made.value, made.tangent = z, total
     return made._getvalue()
 
 
-def _pushed(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    operands = _operands(context, builder, signature, args)
-    cells = [x.cell for _, x in operands]
+def _pushed(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    read = cgutils.create_struct_proxy(kind)
+    operands = [(p, read(context, builder, packed)) for p, packed in pairs]
     arena = operands[0][1].arena
-    active = cells[0]
+    active = operands[0][1].cell
     for _, x in operands[1:]:  # a constant's cell and arena are zero
         arena = builder.or_(arena, x.arena)
         active = builder.or_(active, x.cell)
@@ -154,6 +160,6 @@ def _pushed(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             builder.store(builder.trunc(c, ir.IntType(32)), cgutils.gep_inbounds(builder, record, 0, 2 + k))
         builder.store(after, _pointer(builder, arena, USED))
         builder.store(used, cell)
-    made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
-    made.value, made.cell, made.arena = args[0], builder.load(cell), arena
+    made = read(context, builder)
+    made.value, made.cell, made.arena = z, builder.load(cell), arena
     return made._getvalue()
