@@ -17,7 +17,7 @@ from contad.calls import name_of, numba_function, positional, positions, require
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
 from contad.stack import opened
-from contad.transform import Transform, compiled_vjp, memo_of, pair_of, takes_compiled
+from contad.transform import Transform, compiled_vjp, gradient_of, memo_of, pair_of, takes_compiled
 from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output, with_cotangents
 
 Function = Callable[..., Any]
@@ -285,29 +285,26 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 # ---- shared steps ----------------------------------------------------------------------------------------------------
 def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
+    made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
+    if made[0] is f and argnums.__class__ is int:  # as most often
+        found = made[1].get((value, True, (argnums,), has_aux, engine))
+        if found is not None:
+            return found
     numbers = positions("value_and_grad" if value else "grad", argnums)
     f = numba_function(f) or f
     key = (value, isinstance(argnums, int), numbers, has_aux, engine)
-    memo: dict[Any, _Gradient] = memo_of(f)
+    memo = memo_of(f)
     if key not in memo:
-        memo[key] = _made(f, argnums, has_aux, engine, value)
+        if takes_compiled(f, engine):
+            transform: Any = value_and_grad if value else grad
+            options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+            # the eager engine is given a plain function, the Python copy
+            memo[key] = gradient_of(
+                f, transform, options, lambda: _Gradient(runnable(f), argnums, has_aux, None, value)
+            )
+        else:
+            memo[key] = _Gradient(f, argnums, has_aux, engine, value)
     return memo[key]
-
-
-def _made(f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool) -> Any:
-    """A new gradient object: of a Numba function one that compiled code can call too."""
-    if not takes_compiled(f, engine):
-        return _Gradient(f, argnums, has_aux, engine, value)
-    from contad.front import derivative, form
-
-    transform: Any = value_and_grad if value else grad
-    kind: Any = "value_and_grad" if value else "grad"
-    what = form.Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
-    options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
-    # the eager engine is given a plain function, the Python copy
-    return derivative.Derivative(
-        f, what, engine, lambda: _Gradient(runnable(f), argnums, has_aux, None, value), (transform, options)
-    )
 
 
 def _remake(make: Function, f: Function, argnums: Any, has_aux: bool, engine: str | None) -> _Gradient:

@@ -22,10 +22,14 @@ from contad.var import Var, value_of
 
 def call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f at arguments among which are variables; NotImplemented where its Python copy has to run."""
-    if kwargs:
+    missing = f.py_func.__code__.co_argcount - len(args)
+    defaults = f.py_func.__defaults__ or ()
+    if kwargs or not 0 <= missing <= len(defaults):
         bound = inspect.signature(f.py_func).bind(*args, **kwargs)
         bound.apply_defaults()
         args = bound.args
+    elif missing:
+        args = args + defaults[-missing:]
     active = tuple(k for k, x in enumerate(args) if isinstance(x, Carrier))
     plain = [value_of(x) if isinstance(x, Carrier) else x for x in args]
     if not _takes(args, plain, active):

@@ -68,6 +68,17 @@ def takes_compiled(f: Any, engine: str | None) -> bool:
     return engine in (None, *COMPILED) and numba_function(f) is not None
 
 
+def gradient_of(f: Any, transform: Any, options: dict[str, Any], eager: Callable[[], Any]) -> Any:
+    """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
+    from contad.front.derivative import Derivative
+    from contad.front.form import Form
+
+    kind = transform.function.__name__
+    argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
+    form = Form(kind, calls.positions(kind, argnums), isinstance(argnums, int), has_aux)
+    return Derivative(f, form, engine, eager, (transform, options))
+
+
 def pair_of(
     f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
 ) -> Any:

@@ -130,6 +130,17 @@ def test_a_numba_function_is_one_record(monkeypatch):
     assert asked == []
 
 
+@numba.njit
+def offset(x, k=3.0):
+    return x * k
+
+
+def test_defaults_and_names_of_arguments(monkeypatch):
+    asked = twins_asked(monkeypatch)
+    assert contad.grad(lambda x: offset(x) + offset(x, k=2.0) + offset(k=x, x=2.0))(2.0) == 3.0 + 2.0 + 2.0
+    assert asked == []
+
+
 @pytest.mark.parametrize("k", [0.5, -2.0])
 def test_several_results_have_one_continuation(monkeypatch, k):
     asked = twins_asked(monkeypatch)
