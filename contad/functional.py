@@ -17,14 +17,25 @@ from contad.calls import name_of, numba_function, positional, positions, require
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
 from contad.stack import opened
-from contad.transform import Transform, compiled_vjp, gradient_of, memo_of, pair_of, takes_compiled
+from contad.transform import (
+    Transform,
+    compiled_engine_name,
+    compiled_vjp,
+    gradient_of,
+    memo_of,
+    pair_of,
+    takes_compiled,
+)
 from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output, with_cotangents
 
 Function = Callable[..., Any]
 
 
-def engine_name(f: Function, engine: str | None = None) -> str:
-    """The name of the engine that differentiates f in reverse mode."""
+def engine_name(f: Function, engine: str | None = None, args: Sequence[Any] = ()) -> str:
+    """The name of the engine that differentiates f in reverse mode; of a Numba function or its gradient, at args."""
+    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
+    if hasattr(derivative, "form"):
+        return compiled_engine_name(derivative, tuple(args))
     return engine_class(engine).engine if engine else DEFAULT
 
 

@@ -263,6 +263,14 @@ def test_explain_tells_the_engine_and_why():
     assert "compiled engines take first derivatives only" in seen[0]
 
 
+def test_the_engine_is_named():
+    assert contad.engine_name(weighted) == contad.engine_name(weighted, args=(X, Y)) == "tape"
+    assert contad.engine_name(contad.grad(weighted, (0, 1)), args=(X, Y)) == "tape"
+    assert (
+        contad.engine_name(weighted, "matrix") == contad.engine_name(weighted, args=(X.astype(object), Y)) == "matrix"
+    )
+
+
 def test_a_call_compiles_once_per_types():
     derivative = contad.grad(fresh(power))
     for x in (2.0, 3.0, 2, 3):
