@@ -13,7 +13,7 @@ import numpy as np
 from contad import callees
 from contad.array_base import Array
 from contad.engines.continued import number_result, several_results
-from contad.errors import UnsupportedError
+from contad.errors import OutputError, UnsupportedError
 from contad.number import Carrier
 from contad.stack import THREAD, stack
 from contad.transform import memo_of, pair_of
@@ -86,7 +86,10 @@ def _found(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) 
 
     if may_write_arrays(f):
         return None
-    returned = f._numba_type_.get_call_type(f.typingctx, given, {}).return_type
+    signature = f._numba_type_.get_call_type(f.typingctx, given, {})
+    if signature is None:  # its signatures are given, and none fits
+        return None
+    returned = signature.return_type
     try:
         if returned == types.float64:
             derivative: Any = value_and_grad(f, active)
@@ -94,7 +97,7 @@ def _found(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) 
             return "number", derivative
         derivative = pair_of(f, "vjp", functools.partial(_pulled_back, active), argnums=active)
         derivative.compile((types.Tuple(given), returned))
-    except UnsupportedError:
+    except (UnsupportedError, OutputError):
         return None
     return "several", derivative
 

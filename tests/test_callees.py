@@ -199,6 +199,30 @@ def test_a_dead_result_makes_no_nan():
     assert contad.grad(lambda x: root(x) * 0.0 + x)(0.0) == 1.0
 
 
+def test_results_without_a_derivative():
+    @numba.njit
+    def is_large(x):
+        return x > 1.0
+
+    @numba.njit
+    def rounded(x):
+        return int(x * 2.0)
+
+    @numba.njit
+    def nothing(x):
+        x + 1.0
+
+    @numba.njit("float64(float64)")
+    def typed(x):
+        return x * x
+
+    def f(x):
+        assert nothing(x) is None
+        return typed(x) * rounded(x) if is_large(x) else x
+
+    assert [contad.grad(f)(x) for x in (2.1, 0.5)] == [pytest.approx(2 * 2.1 * 4), 1.0]
+
+
 def test_an_error_inside_leaves_the_stack_as_it_was():
     @numba.njit
     def positive(x):

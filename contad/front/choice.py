@@ -18,6 +18,7 @@ class Choice(NamedTuple):
     engine: str | None  # None where all refused
     run: Any
     refusals: tuple[tuple[str, str], ...]
+    lasting: bool = True  # whether another process would find the same
 
 
 def choose(plan: Plan, names: Sequence[str]) -> Choice:
@@ -27,6 +28,7 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
     tell the user something else than a refusal are raised.
     """
     refusals = []
+    lasting = True
     for name in names:
         try:
             run = _built(name, plan)
@@ -34,9 +36,10 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             if isinstance(error, (ContadError, MemoryError)) and not isinstance(error, UnsupportedError):
                 raise
             refusals.append((name, reason(error)))
+            lasting &= isinstance(error, (UnsupportedError, NumbaError))
         else:
-            return Choice(name, run, tuple(refusals))
-    return Choice(None, None, tuple(refusals))
+            return Choice(name, run, tuple(refusals), lasting)
+    return Choice(None, None, tuple(refusals), lasting)
 
 
 def _built(name: str, plan: Plan) -> Any:

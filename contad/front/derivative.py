@@ -123,6 +123,9 @@ class Derivative(CPUDispatcher):
             known = self.overloads.get(args)
             if known is not None:
                 return known.entry_point
+            choice = self.choices.get(args)
+            if choice is not None and choice.engine is None:
+                raise _Refused(self._refusal(choice))
             self._require_unchanged()
             found = self._compiled(args)
             self.add_overload(found)
@@ -144,7 +147,8 @@ class Derivative(CPUDispatcher):
         choice = None if text is None else _choice_in(text)
         if choice is None:
             choice = choose(p, self._engines())
-            served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
+            if choice.engine or choice.lasting:
+                served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
         self.choices[args] = choice
         if choice.engine is None:
             raise _Refused(self._refusal(choice))
@@ -156,7 +160,10 @@ class Derivative(CPUDispatcher):
             self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             return found
         if choice.run is None:  # machine code is missing, damaged, or for another processor
-            vars(module)["run"] = choose(p, [choice.engine]).run
+            choice = choose(p, [choice.engine])
+            if choice.run is None:
+                raise _Refused(self._refusal(choice))
+            vars(module)["run"] = choice.run
         derivative.compile(args)
         return derivative.overloads[args]
 

@@ -56,7 +56,12 @@ class Served:
         return text.partition("\n")[2] if text is not None else None
 
     def write(self, source: str) -> None:
-        """Keep the source on disk, under a line that tells of which function it was made."""
+        """Keep the source on disk, under a line that tells of which function it was made.
+
+        Where another process has kept it meanwhile it is left alone: to Numba, a new file would be another source.
+        """
+        if self.text() is not None:
+            return
         function = inspect.unwrap(getattr(self.function, "py_func", self.function))
         header = {
             "module": function.__module__,
@@ -188,11 +193,10 @@ def discard_machine_code() -> None:
 
 def _machine_code(directory: Path) -> list[Path]:
     """Where Numba keeps the machine code of the modules in a directory."""
-    from numba.core import config
-    from numba.core.caching import UserProvidedCacheLocator
+    from numba.core import caching, config
 
     folders = [directory / "__pycache__"]
     if config.CACHE_DIR:  # Numba has been told to use another place
-        name = UserProvidedCacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
+        name = caching._CacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
         folders.append(Path(config.CACHE_DIR, name))
     return folders
