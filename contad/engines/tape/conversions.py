@@ -9,6 +9,7 @@ import numpy as np
 from numba import types
 from contad.native.overloads import overloaded
 
+from contad.engines.tape.operations import register_plain
 from contad.engines.tape.variables import PLAIN, Active
 
 
@@ -16,33 +17,12 @@ def _number(x: Any) -> bool:
     return isinstance(x, (Active, *PLAIN))
 
 
-def _on_value(function: Callable[..., Any]) -> None:
-    """Let a function of one number whose result carries no derivative take active ones."""
-
-    def typing(x: Any) -> Any:
-        return (lambda x: function(x.value)) if isinstance(x, Active) else None
-
-    overloaded(function, strict=False)(typing)
-
-
-def _compare(symbol: Callable[..., Any]) -> None:
-    def typing(a: Any, b: Any) -> Any:
-        if isinstance(a, Active) and isinstance(b, Active):
-            return lambda a, b: symbol(a.value, b.value)
-        if isinstance(a, Active) and isinstance(b, PLAIN):
-            return lambda a, b: symbol(a.value, b)
-        if isinstance(a, PLAIN) and isinstance(b, Active):
-            return lambda a, b: symbol(a, b.value)
-        return None
-
-    overloaded(symbol)(typing)
-
-
+# functions whose result carries no derivative
 for _function in (bool, operator.not_, int, math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite,
                   np.isnan, np.isinf, np.isfinite, np.signbit):  # fmt: skip
-    _on_value(_function)
+    register_plain(_function, 1)
 for _symbol in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
-    _compare(_symbol)
+    register_plain(_symbol, 2)
 
 
 @overloaded(float)

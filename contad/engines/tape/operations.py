@@ -48,6 +48,42 @@ def register(rule: ScalarRule) -> None:
             lower_builtin(spelling, *kinds)(_emitter(rule, spelling))
 
 
+def register_plain(function: Callable[..., Any], arity: int) -> None:
+    """Let a function of numbers, whose result carries no derivative, take variables and duals inside njit."""
+
+    class Plain(AbstractTemplate):
+        key = function
+        metadata: ClassVar = {"target": "cpu"}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if kws or len(args) != arity or not all(isinstance(x, (Active, *PLAIN)) for x in args):
+                return None
+            if not any(isinstance(x, Active) for x in args):
+                return None
+            plain = tuple(types.float64 if isinstance(x, Active) else types.unliteral(x) for x in args)
+            found = self.context.resolve_value_type(function).get_call_type(self.context, plain, {})
+            return signature(found.return_type, *args)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        plain, numbers = _plain(context, builder, sig.args, args)
+        result, kind = _call(context, builder, function, plain, numbers)
+        return context.cast(builder, result, kind, sig.return_type)
+
+    infer_global(function, types.Function(Plain))
+    for kinds in _mixes(arity):
+        lower_builtin(function, *kinds)(emit)
+
+
+def _plain(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any], list[Any]]:
+    """The types and values of arguments without their derivatives."""
+    plain, numbers = [], []
+    for kind, x in zip(kinds, args, strict=True):
+        active = isinstance(kind, Active)
+        plain.append(types.float64 if active else types.unliteral(kind))
+        numbers.append(cgutils.create_struct_proxy(kind)(context, builder, x).value if active else x)
+    return plain, numbers
+
+
 def _mixes(arity: int) -> Iterator[list[Any]]:
     """Active or any, at least one of them active."""
     for mask in range(1, 2**arity):
@@ -81,11 +117,7 @@ def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..
         kinds, operands = list(sig.args), list(args)
         if rule_.name == "power" and isinstance(kinds[1], types.IntegerLiteral) and kinds[1].literal_value == 2:
             rule_, function, kinds, operands = _SQUARE, np.square, kinds[:1], operands[:1]  # a libm pow saved, or two
-        plain, numbers = [], []
-        for kind, x in zip(kinds, operands, strict=True):
-            active = isinstance(kind, Active)
-            plain.append(types.float64 if active else types.unliteral(kind))
-            numbers.append(cgutils.create_struct_proxy(kind)(context, builder, x).value if active else x)
+        plain, numbers = _plain(context, builder, kinds, operands)
         z, result = _call(context, builder, function, plain, numbers)
         z = context.cast(builder, z, result, types.float64)
         floats = [context.cast(builder, x, kind, types.float64) for x, kind in zip(numbers, plain, strict=True)]
