@@ -252,8 +252,7 @@ def mixture(alphas, means, factors, points, gamma, m):
 def log_sum_exp(x):
     largest = x[0]
     for k in range(1, len(x)):
-        if x[k] > largest:
-            largest = x[k]
+        largest = max(largest, x[k])
     total = 0.0
     for k in range(len(x)):
         total += math.exp(x[k] - largest)

@@ -148,7 +148,12 @@ class Generator:
         callee = ["@njit", f"def callee_{self.number}(a, b):", f"    if a {self.random.choice('<>')} b + 0.03:",
                   f"        return {self.random.choice(UNARY).format('a')} * b",
                   f"    return {self.random.choice(BINARY).format('b', 'a')}"]  # fmt: skip
-        program = ["@njit", f"def f_{self.number}(x, y, c, n):", *body, f"    return {result} + w[0] * w[3] - 0.3 * w[1]"]
+        program = [
+            "@njit",
+            f"def f_{self.number}(x, y, c, n):",
+            *body,
+            f"    return {result} + w[0] * w[3] - 0.3 * w[1]",
+        ]
         return "\n".join([*callee, "", "", *program, ""])
 
 

@@ -5,6 +5,7 @@ costs what a call of a Numba function costs; what no compiled engine takes runs 
 """
 
 import functools
+import inspect
 import json
 import pkgutil
 import sys
@@ -104,6 +105,8 @@ class Derivative(CPUDispatcher):
         return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
 
     def _run_eager(self, *args: Any) -> Any:
+        if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
+            args = (*args[:-1], *args[-1])
         return self._eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
 
     def types_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

@@ -4,18 +4,21 @@ Numba freezes globals and captured values when it compiles. The digest changes w
 compiled code is still that of the function, in this process and in another one.
 """
 
+import enum
 import hashlib
 import sys
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
 from contad.array_rule import ArrayRule
 from contad.callees import is_installed
 from contad.dispatcher import global_names, is_dispatcher
 from contad.rule import ScalarRule
 
+_LIBRARIES = {"numpy", "math", "scipy", "numba", "contad"}
 _TEXT = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, slice, range)
 
 
@@ -56,7 +59,7 @@ class _Reader:
             self.parts[f"options of {name}"] = repr(sorted((k, repr(v)) for k, v in x.targetoptions.items()))
             self.function(name, x.py_func)
         elif isinstance(x, FunctionType):
-            if is_installed(x.__code__.co_filename):
+            if _of_library(x.__module__):
                 self.parts[name] = f"{x.__module__}.{x.__qualname__}"
             else:
                 self.function(name, x)
@@ -91,8 +94,7 @@ class _Reader:
     def module(self, name: str, x: ModuleType, code: CodeType) -> None:
         """Note a module; of a user's own also the values of the attributes that the code may mean."""
         self.parts[name] = f"module {x.__name__}"
-        file = getattr(x, "__file__", None)
-        if file is None or is_installed(file) or x.__name__.partition(".")[0] == "contad":
+        if _of_library(x.__name__):
             return
         for used in sorted(global_names(code) & vars(x).keys()):
             attribute = vars(x)[used]
@@ -112,18 +114,30 @@ class _Reader:
             return f"dict({', '.join(f'{self.text(k)}: {self.text(v)}' for k, v in x.items())})"
         if isinstance(x, _TEXT):
             return f"{type(x).__name__} {x!r}"
-        if isinstance(x, (type, BuiltinFunctionType, np.ufunc)) and is_named(x):
-            return f"{x.__module__}.{x.__qualname__}" if isinstance(x, type) else repr(x)
+        if isinstance(x, enum.Enum):
+            return f"{x!r} of {type(x).__module__}"
+        if isinstance(x, types.Type):
+            return f"Numba's {x}"
+        if isinstance(x, type) or (callable(x) and _of_library(getattr(x, "__module__", None) or "numpy")):
+            fields = getattr(x, "_fields", "")
+            if is_named(x):
+                return f"{x.__module__}.{x.__qualname__} {fields}" if hasattr(x, "__qualname__") else repr(x)
         self.stable = False
         return f"{type(x).__qualname__} at {id(x):#x}"
 
 
 def is_named(x: Any) -> bool:
-    """Whether an object can be found by its name, as repr and pickle tell it."""
+    """Whether a class or function can be found by its name."""
     found: Any = sys.modules.get(getattr(x, "__module__", None) or "numpy")
-    for part in getattr(x, "__qualname__", x.__name__).split("."):
+    for part in getattr(x, "__qualname__", getattr(x, "__name__", "")).split("."):
         found = getattr(found, part, None)
     return found is x
+
+
+def _of_library(module: str) -> bool:
+    """Whether a module is of the standard library or installed: its version stands for its contents."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return module.partition(".")[0] in _LIBRARIES or file is None or is_installed(file)
 
 
 def _functions_of_rule(rule: ScalarRule | ArrayRule) -> list[FunctionType]:

@@ -17,7 +17,7 @@ import sys
 import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import contad.compiled as disk
@@ -67,6 +67,7 @@ class Served:
             "module": function.__module__,
             "name": function.__qualname__,
             "digest": self.fingerprint.digest,
+            "library": library_digest(),
         }
         disk.write_sealed(self.path, f"{_HEADER}{json.dumps(header)}\n{source}")
 
@@ -142,10 +143,14 @@ def _require_current(stem: str) -> None:
     found: Any = sys.modules.get(header["module"])
     for name in header["name"].split("."):  # a function made by another one is not found: any of several may be meant
         found = getattr(found, name, None)
-    if found is None or fingerprint(found).digest != header["digest"]:
+    if isinstance(found, FunctionType):  # the Numba function may have another name than what it compiles
+        names = vars(sys.modules[header["module"]]).values()
+        found = next((x for x in names if is_dispatcher(x) and x.py_func is found), found)
+    current = found is not None and header["library"] == library_digest()
+    if not current or fingerprint(found).digest != header["digest"]:
         raise StaleCacheError(
             f"{PACKAGE}{stem}: compiled code holds the gradient of {header['module']}.{header['name']} as it was; the "
-            "function, one that it calls, or a global value has changed since, so the caller must be compiled again"
+            "function, one that it calls, a global value or contad has changed since; the caller must be compiled again"
         )
 
 

@@ -207,6 +207,17 @@ def test_arrays_of_objects_run_on_the_eager_engine():
     assert contad.grad(weighted)(X.astype(object), Y) == pytest.approx(weighted_by_hand(X, Y)[0])
 
 
+def test_any_number_of_arguments_runs_on_the_eager_engine():
+    @numba.njit
+    def product(x, *factors):
+        for k in range(len(factors)):
+            x = x * factors[k]
+        return x * x
+
+    assert contad.grad(product)(2.0, 3.0, 4.0) == pytest.approx(2 * 2.0 * 144.0)
+    assert contad.grad(product)(2.0) == 4.0
+
+
 def test_an_outer_gradient_runs_on_the_eager_engine():
     inner = contad.grad(power)
     assert contad.grad(inner)(2.0, 4) == pytest.approx(48.0)

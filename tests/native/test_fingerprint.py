@@ -1,6 +1,10 @@
 """What a Numba function computes, as a digest; and whether it may write into its arguments."""
 
+import enum
 import math
+import operator
+import sys
+from collections import namedtuple
 
 import numba
 import numpy as np
@@ -11,6 +15,10 @@ from contad.native.fingerprint import fingerprint
 from contad.native.writes import may_write_arrays
 
 RATE = 0.7
+Point = namedtuple("Point", "x y")
+KIND = enum.Enum("KIND", "a b").a
+FLOAT = numba.float64
+plus, total = operator.add, np.sum
 DATA = np.array([0.5, 1.5, -0.3])
 
 
@@ -73,6 +81,23 @@ def test_an_object_without_a_text_is_not_stable():
     thing = object()
     assert not fingerprint(lambda x: x if thing else 0.0).stable
     assert fingerprint(lambda x: contad.exp(np.sum(x)) + math.floor(1.5)).stable
+    assert (
+        fingerprint(
+            lambda x: Point(plus(x, 1.0), total(x)),
+        ).stable
+        and fingerprint(lambda x: x if KIND else FLOAT).stable
+    )
+
+
+def test_a_named_tuple_is_known_by_its_fields(monkeypatch):
+    def f(x):
+        return Point(x, 1.0)
+
+    before = fingerprint(f)
+    other = namedtuple("Point", "y x", module=Point.__module__)
+    monkeypatch.setitem(globals(), "Point", other)
+    monkeypatch.setattr(sys.modules[Point.__module__], "Point", other, raising=False)
+    assert fingerprint(f).digest != before.digest
 
 
 def test_a_rule_of_the_users_is_read(monkeypatch):

@@ -69,6 +69,29 @@ def test_a_name_is_found_while_its_function_is_as_it_was(cache, monkeypatch):
     assert found(made)
 
 
+def _unnamed(x):
+    return RATE * x * x
+
+
+renamed = numba.njit(_unnamed)
+
+
+def test_a_function_is_found_under_another_name(cache, monkeypatch):
+    made = served(renamed)
+    assert found(made)
+    monkeypatch.setitem(globals(), "RATE", 0.8)
+    with pytest.raises(StaleCacheError, match=r"test_modules._unnamed as it was"):
+        found(made)
+
+
+def test_code_of_another_version_is_stale(cache, monkeypatch):
+    made = served()
+    monkeypatch.setattr(modules, "library_digest", lambda: "another")
+    assert Served("twice", scaled, ["one"]).stem != made.stem
+    with pytest.raises(StaleCacheError, match="contad has changed since"):
+        found(made)
+
+
 def test_a_name_that_is_not_in_the_cache_is_stale(cache):
     with pytest.raises(StaleCacheError, match="no longer in the cache"):
         importlib.import_module(modules.PACKAGE + "twice_0123456789abcdef")
