@@ -57,6 +57,7 @@ def compared(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
         copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
         return _callers_arrays(y, expected, copies)
 
+    run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
     return run
 
 

@@ -88,7 +88,8 @@ class Served:
         except Exception:  # a C function is loaded at once, and damaged files raise whatever they raise
             for folder in _machine_code(self.path.parent):
                 for file in folder.glob(f"{self.stem}.*"):
-                    file.unlink(missing_ok=True)
+                    with contextlib.suppress(OSError):
+                        file.unlink()
             exec(code, vars(module))
         for value in vars(module).values():
             if is_dispatcher(value) and value.py_func.__globals__ is vars(module):
@@ -186,14 +187,16 @@ def clear() -> None:
     for folder in _machine_code(directory):
         files += [path for path in folder.glob("*") if path.name.partition(".")[0] in stems]
     for path in files:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # gone meanwhile, or held open by another process on Windows
+            path.unlink()
 
 
 def discard_machine_code() -> None:
     """Delete all machine code in the cache, some of which is damaged; it is compiled again when needed."""
     for folder in _machine_code(disk.cache_directory()):
         for path in folder.glob("*.nb[ci]"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _machine_code(directory: Path) -> list[Path]:

@@ -215,7 +215,6 @@ def test_any_number_of_arguments_runs_on_the_eager_engine():
         return x * x
 
     assert contad.grad(product)(2.0, 3.0, 4.0) == pytest.approx(2 * 2.0 * 144.0)
-    assert contad.grad(product)(2.0) == 4.0
 
 
 def test_an_outer_gradient_runs_on_the_eager_engine():
