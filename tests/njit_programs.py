@@ -55,14 +55,14 @@ REDUCTIONS = ("np.sum(w * x)", "(w @ c)", "np.dot(w, w)", "w.sum()", "np.mean(w)
 
 
 class Generator:
-    """The source of one program: `f(x, y, c, n)` and a callee."""
+    """The source of one program, `f(x, y, c, n)`; and of a function that it calls."""
 
     def __init__(self, seed: int, number: int) -> None:
         self.random = random.Random(f"{seed} {number}")
         self.number = number
         self.features: set[str] = set()
         self.loops: list[str] = []
-        self.arrays_left = 2 if number % 3 == 0 else 0  # whole-array operations, which take most time to compile
+        self.arrays_left = 2 if number % 8 == 0 else 0  # whole-array operations, which take most time to compile
 
     def leaf(self) -> str:
         r = self.random
@@ -81,7 +81,7 @@ class Generator:
             self.arrays_left -= 1
             return r.choice(REDUCTIONS)
         if kind < 0.55:
-            return f"callee_{self.number}({self.expression(depth - 1)}, {self.leaf()})"
+            return f"callee_{self.number // GROUP}({self.expression(depth - 1)}, {self.leaf()})"
         return r.choice(BINARY).format(self.expression(depth - 1), self.expression(depth - 1))
 
     def condition(self) -> str:
@@ -90,7 +90,7 @@ class Generator:
     def assignment(self) -> list[str]:
         target = f"s{self.random.randrange(4)}"
         bounded = self.random.choice(["np.tanh({})", "0.4 * ({})", "math.sin({})"])
-        return [f"{target} = {bounded.format(self.expression(3))}"]
+        return [f"{target} = {bounded.format(self.expression(2))}"]
 
     def statements(self, depth: int, count: int) -> list[str]:
         lines = []
@@ -118,7 +118,7 @@ class Generator:
             lines = [f"if {self.condition()}:", *body]
             if r.random() < 0.8:
                 self.features.add("early return")
-                lines.append(f"    return {self.expression(2)}")
+                lines.append(f"    return {self.expression(2)} + 0.3 * x[0] * s0")
             return lines if r.random() < 0.5 else [*lines, "else:", *indented(self.statements(depth - 1, 1))]
         k = f"k{len(self.loops)}"
         if len(self.loops) == 2:
@@ -143,18 +143,17 @@ class Generator:
         """The text of the program."""
         start = ["s0 = y", "s1 = 0.0", "s2 = x[1] * y", "s3 = 0.7"]
         start.append(self.random.choice(["w = np.zeros(4)", "w = x.copy()", "w = np.ones_like(c)"]))
-        body = indented([*start, *self.statements(3, 4)])
+        body = indented([*start, *self.statements(2, 3)])
         result = " + ".join(f"{self.random.uniform(0.5, 1.5):.2f} * s{k}" for k in range(4))
-        callee = ["@njit", f"def callee_{self.number}(a, b):", f"    if a {self.random.choice('<>')} b + 0.03:",
-                  f"        return {self.random.choice(UNARY).format('a')} * b",
-                  f"    return {self.random.choice(BINARY).format('b', 'a')}"]  # fmt: skip
-        program = [
-            "@njit",
-            f"def f_{self.number}(x, y, c, n):",
-            *body,
-            f"    return {result} + w[0] * w[3] - 0.3 * w[1]",
-        ]
-        return "\n".join([*callee, "", "", *program, ""])
+        program = ["@njit", f"def f_{self.number}(x, y, c, n):", *body, f"    return {result} + w[0] * w[3] - 0.3 * w[1]"]
+        return "\n".join([*program, ""])
+
+    def callee(self) -> str:
+        """The text of a function that the programs of a group call."""
+        lines = ["@njit", f"def callee_{self.number // GROUP}(a, b):", f"    if a {self.random.choice('<>')} b + 0.03:",
+                 f"        return {self.random.choice(UNARY).format('a')} * b",
+                 f"    return {self.random.choice(BINARY).format('b', 'a')}", ""]  # fmt: skip
+        return "\n".join(lines)
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -179,7 +178,7 @@ class Group:
         self.features = [generator.features for generator in generators]
         calls = ", ".join(f"f_{k}(x, y, c, n)" for k in numbers)
         every = f"@njit\ndef every(x, y, c, n):\n    return ({calls},)\n"
-        self.text = "\n\n".join([*self.sources, every])
+        self.text = "\n\n".join([generators[0].callee(), *self.sources, every])
         path = folder / f"programs_{seed}_{numbers[0]}.py"
         path.write_text(f"import math\n\nimport numpy as np\nfrom numba import njit\n\n\n{self.text}")
         spec = importlib.util.spec_from_file_location(path.stem, path)

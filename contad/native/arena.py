@@ -162,6 +162,22 @@ def _resize(address, old, new):  # type: ignore[no-untyped-def]
     return 0
 
 
+@njit(**INTERNAL_OPTIONS)
+def allocate(size):  # type: ignore[no-untyped-def]
+    """The address of a block that counts as memory of the tapes; for `release`."""
+    address = _resize(0, 0, max(size, 8))
+    if address == 0:
+        raise MemoryError(TOO_LARGE)
+    return address
+
+
+@njit(**INTERNAL_OPTIONS)
+def release(address, size):  # type: ignore[no-untyped-def]
+    """Give back a block of that size."""
+    _add_atomically(_numbers_address(), -max(size, 8))
+    _free(address)
+
+
 def _release(header):  # type: ignore[no-untyped-def]
     """Give back a thread's arena: the operating system calls it when the thread ends."""
     held = RECORD_BYTES * word(header, CAPACITY) + 8 * word(header, ADJOINT_CAPACITY)

@@ -15,7 +15,7 @@ import contad.engines.tape.conversions
 import contad.engines.tape.elementwise
 import contad.engines.tape.operations  # noqa: F401  (registers what variables can do)
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.tape.arrays import ActiveArray, is_active_array
+from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, is_active_array
 from contad.engines.tape.creation import replacements
 from contad.engines.tape.layout import (
     Leaf,
@@ -45,7 +45,7 @@ from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copied, lifted, lifted_dual, readonly, tangents, values
 from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number, sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.native.arena import USED, arena, reserve_adjoints, reserve_cells, set_word, word
+from contad.native.arena import USED, allocate, arena, release, reserve_adjoints, reserve_cells, set_word, word
 
 promoted = constants_of[{active}]
 '''
@@ -130,7 +130,7 @@ class Plan:
             return f"{made}({leaf.text}, {tangent})"
         cell = f"c{self.cells.index((k, leaf.text.removeprefix(text)))}"
         if is_array(leaf.type):
-            return f"lifted({leaf.text}, {cell}, header)"
+            return f"lifted({leaf.text}, {cell}, header, block + {VARIABLE_BYTES} * ({cell} - c0))"
         return f"variable({leaf.text}, {cell}, header)"
 
     @property
@@ -202,10 +202,13 @@ class Plan:
             "    header = arena()",
             "    c0 = word(header, USED)",
             *run,
+            f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
             f"    reserve_cells(header, c{len(sizes)})",
+            "    block = allocate(size)",
             f"    given = {passed}",
             f"    set_word(header, USED, c{len(sizes)})",
-            "    result = guarded(body, header, c0, given)",
+            "    result = guarded(body, header, c0, given, block, size)",
+            "    release(block, size)",
             "    set_word(header, USED, c0)",
             "    return result",
         ]  # fmt: skip

@@ -8,23 +8,27 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compiled import NJIT_OPTIONS
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, _pointer, pointer, word
+from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, _pointer, pointer, release, word
 
 
 @intrinsic
-def guarded(typingctx, function, header, mark, given):  # type: ignore[no-untyped-def]
-    """function(header, mark, given); on an exception the arena is cut back to the mark, and `given` is freed."""
+def guarded(typingctx, function, header, mark, given, block, size):  # type: ignore[no-untyped-def]
+    """function(header, mark, given); on an exception the arena is cut back to the mark, and the block is released."""
     found = function.get_call_type(typingctx, (header, mark, given), {})
-    signature = found.return_type(function, header, mark, given)
+    signature = found.return_type(function, header, mark, given, block, size)
+    release_type = typingctx.resolve_value_type(release)
+    released = release_type.get_call_type(typingctx, (block, size), {})
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         compiled = function.dispatcher.overloads[tuple(found.args)]
         context.add_linking_libs([compiled.library])
         called = context.declare_function(builder.module, compiled.fndesc)
-        status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, args[1:])
+        status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, args[1:4])
         with cgutils.if_unlikely(builder, status.is_error):
             builder.store(args[2], _pointer(builder, args[1], USED))
-            context.nrt.decref(builder, given, args[3])
+            give_back = context.get_function(release_type, released)
+            context.add_linking_libs(getattr(give_back, "libs", ()))
+            give_back(builder, args[4:])
             context.call_conv.return_status_propagate(builder, status)
         return result
 
