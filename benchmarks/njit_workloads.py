@@ -82,7 +82,7 @@ def logistic_by_hand(beta, features, labels):
 @njit
 def recurrence(x, a, b, n):
     for _ in range(n):
-        if x > 0.0:
+        if x > 0.0:  # noqa: SIM108  (as users write it)
             x = math.sin(x) * a + b / (1.0 + x * x)
         else:
             x = math.cos(x) * b - a * x
@@ -94,7 +94,7 @@ def recurrence_by_hand(x, a, b, n):
     before = np.empty(n)
     for k in range(n):
         before[k] = x
-        if x > 0.0:
+        if x > 0.0:  # noqa: SIM108  (as users write it)
             x = math.sin(x) * a + b / (1.0 + x * x)
         else:
             x = math.cos(x) * b - a * x

@@ -98,7 +98,10 @@ def calls(repeats: int) -> dict[str, float]:
     run = build(Request(square.py_func, square, (typeof(1.5),), (0,), False, "value_and_grad"))
     run(1.5)
     with collector(False):
-        return {"bare": fastest(lambda: square(1.5), repeats, 10_000), "tape": fastest(lambda: run(1.5), repeats, 10_000)}
+        return {
+            "bare": fastest(lambda: square(1.5), repeats, 10_000),
+            "tape": fastest(lambda: run(1.5), repeats, 10_000),
+        }
 
 
 def first_calls() -> dict[str, float]:

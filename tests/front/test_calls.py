@@ -90,6 +90,14 @@ def test_integers_and_single_precision_become_float64(no_eager):
     same(contad.grad(power)(np.float64(1.5), 3), 6.75)
 
 
+def test_names_of_arguments_are_free(no_eager):
+    @numba.njit
+    def f(run, z, grads, np, float):
+        return run * z * np + grads * float
+
+    same(contad.grad(f, (0, 1))(2, 3.0, 5, np=7.0, float=1), (21.0, 14.0))
+
+
 def test_tuples_and_named_tuples(no_eager):
     same(contad.grad(of_pair)((2.0, np.array([3.0, 5.0]))), (12.0, np.array([4.0, 1.0])))
     same(contad.grad(of_pair)((2, np.array([3, 5]))), (12.0, np.array([4.0, 1.0])))
