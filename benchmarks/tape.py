@@ -19,8 +19,9 @@ from numba import njit, typeof
 from benchmarks.njit_workloads import Program, programs
 from benchmarks.timing import collector, fastest, markdown, noise
 from contad.engines.tape import build
-from contad.native.arena import USED, arena, word
+from contad.native.arena import USED, arena
 from contad.native.request import Request
+from contad.native.words import word
 
 TOLERANCE = 1e-9
 
