@@ -82,7 +82,7 @@ def logistic_by_hand(beta, features, labels):
 @njit
 def recurrence(x, a, b, n):
     for _ in range(n):
-        if x > 0.0:
+        if x > 0.0:  # noqa: SIM108  (as users write it)
             x = math.sin(x) * a + b / (1.0 + x * x)
         else:
             x = math.cos(x) * b - a * x
@@ -94,7 +94,7 @@ def recurrence_by_hand(x, a, b, n):
     before = np.empty(n)
     for k in range(n):
         before[k] = x
-        if x > 0.0:
+        if x > 0.0:  # noqa: SIM108  (as users write it)
             x = math.sin(x) * a + b / (1.0 + x * x)
         else:
             x = math.cos(x) * b - a * x
@@ -252,8 +252,7 @@ def mixture(alphas, means, factors, points, gamma, m):
 def log_sum_exp(x):
     largest = x[0]
     for k in range(1, len(x)):
-        if x[k] > largest:
-            largest = x[k]
+        largest = max(largest, x[k])
     total = 0.0
     for k in range(len(x)):
         total += math.exp(x[k] - largest)

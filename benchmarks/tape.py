@@ -19,8 +19,9 @@ from numba import njit, typeof
 from benchmarks.njit_workloads import Program, programs
 from benchmarks.timing import collector, fastest, markdown, noise
 from contad.engines.tape import build
-from contad.native.arena import USED, arena, word
+from contad.native.arena import USED, arena
 from contad.native.request import Request
+from contad.native.words import word
 
 TOLERANCE = 1e-9
 
@@ -98,7 +99,10 @@ def calls(repeats: int) -> dict[str, float]:
     run = build(Request(square.py_func, square, (typeof(1.5),), (0,), False, "value_and_grad"))
     run(1.5)
     with collector(False):
-        return {"bare": fastest(lambda: square(1.5), repeats, 10_000), "tape": fastest(lambda: run(1.5), repeats, 10_000)}
+        return {
+            "bare": fastest(lambda: square(1.5), repeats, 10_000),
+            "tape": fastest(lambda: run(1.5), repeats, 10_000),
+        }
 
 
 def first_calls() -> dict[str, float]:

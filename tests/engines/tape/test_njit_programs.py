@@ -1,4 +1,4 @@
-"""Random Numba programs on the tape, against `records` and mpmath; and the seven written ones against gradients by hand."""
+"""Random Numba programs against `records` and mpmath; the seven written ones against gradients by hand."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The tape on functions as users write them: structure of arguments and results, options, exceptions, memory, threads."""
+"""The tape on functions as users write them: arguments and results, options, exceptions, memory, threads."""
 
 import math
 import subprocess
@@ -15,7 +15,8 @@ from numba.core.runtime import _nrt_python as _nrt, rtsys
 import contad
 from contad.engines.tape import build, explain
 from contad.errors import OutputError, UnsupportedError
-from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use, word
+from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
+from contad.native.words import word
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 
 X = np.array([0.7, -1.3, 0.4, 2.1])
@@ -300,15 +301,6 @@ def solves(a):
 @njit
 def returns_nothing(s):
     s * 2.0
-
-
-@njit
-def mixes(x, c, flag):
-    if flag:
-        y = c
-    else:
-        y = np.zeros(3) > 0.0
-    return x[0] * y[0]
 
 
 def test_refusals_name_file_line_and_construct():
