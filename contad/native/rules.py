@@ -19,8 +19,8 @@ from numba.core.registry import cpu_target
 import contad.body
 from contad.body import inline
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.native.overloads import overloaded
 from contad.errors import UnsupportedError
+from contad.native.overloads import overloaded
 from contad.ops._scipy import special
 from contad.rule import ScalarRule, rules
 from contad.source import definition_of
@@ -94,7 +94,7 @@ def _of_user(rule: ScalarRule) -> dict[str, Any]:
 
 
 def _part(body: Any, k: int | None, options: dict[str, Any]) -> Any:
-    return njit(**options)((lambda *args: body(*args)) if k is None else lambda *args: body(*args)[k])
+    return body if k is None else njit(**options)(lambda *args: body(*args)[k])
 
 
 # ---- calls inside njit -----------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Source:
         """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
         name = f"value_{rule.name}"
         if rule in self.own:
-            self._write(name, rule.function)
+            self._write(name, rule.function)  # type: ignore[arg-type]
         else:
             which = "_core_module" if rule.core else "_special_module"
             self.imports |= {"from contad.native import rules", f"{name} = rules.{which}().{name}"}

@@ -17,7 +17,6 @@ from numba.np import arrayobj
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
 from contad.native.arena import INTERNAL_OPTIONS
 
-
 VARIABLE_BYTES = 24
 
 
@@ -44,7 +43,7 @@ def _kept(kind: Any) -> Any:
 register_model(ActiveArray)(models.ArrayModel)
 
 
-@overload_classmethod(ActiveArray, "_allocate")  # type: ignore[untyped-decorator]
+@overload_classmethod(ActiveArray, "_allocate")
 def _allocate(cls, size, align):  # type: ignore[no-untyped-def]
     """As for Numba's own arrays, whose class method is not inherited."""
     return lambda cls, size, align: arrayobj.intrin_alloc(size, align)
@@ -113,10 +112,8 @@ def lifted(x, cell, header, address):  # type: ignore[no-untyped-def]
     """
     made = _array_at(address, x.shape)
     flat = made.reshape(made.size)
-    k = 0
-    for value in x.flat:
+    for k, value in enumerate(x.flat):
         flat[k] = variable(value, cell + k, header)
-        k += 1
     return made
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from contad.native.overloads import overloaded
 
 from contad.engines.tape.operations import register_plain
-from contad.engines.tape.variables import PLAIN, Active
+from contad.engines.tape.variables import Active
+from contad.native.overloads import overloaded
+from contad.native.rules import PLAIN
 
 
 def _number(x: Any) -> bool:

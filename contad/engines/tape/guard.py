@@ -8,7 +8,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compiled import NJIT_OPTIONS
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, _pointer, pointer, release, word
+from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, release
+from contad.native.words import place, pointer, word
 
 
 @intrinsic
@@ -25,7 +26,7 @@ def guarded(typingctx, function, header, mark, given, block, size):  # type: ign
         called = context.declare_function(builder.module, compiled.fndesc)
         status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, args[1:4])
         with cgutils.if_unlikely(builder, status.is_error):
-            builder.store(args[2], _pointer(builder, args[1], USED))
+            builder.store(args[2], place(builder, args[1], USED))
             give_back = context.get_function(release_type, released)
             context.add_linking_libs(getattr(give_back, "libs", ()))
             give_back(builder, args[4:])

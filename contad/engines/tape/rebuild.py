@@ -1,8 +1,8 @@
 """The user's njit function once more, under contad's own options, with everything it calls.
 
 The code object is the user's own, so errors name the user's lines. Globals and captured values are those of the user's
-function, except that njit functions are rebuilt as well, and that what creates float arrays creates arrays of variables.
-Explicit signatures fall away, `parallel` too: prange runs in order on the one tape.
+function, except that njit functions are rebuilt as well, and that what creates float arrays creates arrays that take
+variables. Explicit signatures fall away, and so does `parallel`: prange runs in order, on the one tape.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ class Rebuilt:
     def _translated(self, name: str, value: Any, used: set[str]) -> Any:
         """A global or captured value as the rebuilt function sees it."""
         if is_dispatcher(value):
-            self._note(name)
+            self._note(name, str(value.py_func.__module__))
             own = str(value.py_func.__module__).startswith("contad.")  # a derivative, say, which is called as it is
             return value if own else self.rebuild(value)
         if isinstance(value, ModuleType):
@@ -132,6 +132,7 @@ class Rebuilt:
                 self._note_code(value.body.function.__code__)
         elif isinstance(value, (type, Callable)) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
             self._note(name, f"{value.__module__}.{value.__qualname__}")
+            self.cacheable &= "<locals>" not in value.__qualname__
         else:
             self._note(name, type(value).__qualname__)
             self.cacheable = False  # nothing known tells two such objects apart
