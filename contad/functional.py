@@ -14,12 +14,11 @@ import numpy as np
 from contad import check
 from contad.activation import activate, block, pull, seeds
 from contad.calls import name_of, numba_function, positional, positions, require_number, runnable, split_aux
-from contad.engines import DEFAULT, engine as engine_class
+from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.stack import opened
 from contad.transform import (
     Transform,
-    compiled_engine_name,
     compiled_vjp,
     gradient_of,
     memo_of,
@@ -29,14 +28,6 @@ from contad.transform import (
 from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output, with_cotangents
 
 Function = Callable[..., Any]
-
-
-def engine_name(f: Function, engine: str | None = None, args: Sequence[Any] = ()) -> str:
-    """The name of the engine that differentiates f in reverse mode; of a Numba function or its gradient, at args."""
-    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
-    if hasattr(derivative, "form"):
-        return compiled_engine_name(derivative, tuple(args))
-    return engine_class(engine).engine if engine else DEFAULT
 
 
 class _Gradient:

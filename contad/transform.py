@@ -79,18 +79,6 @@ def gradient_of(f: Any, transform: Any, options: dict[str, Any], eager: Callable
     return Derivative(f, form, engine, eager, (transform, options))
 
 
-def compiled_engine_name(derivative: Any, args: tuple[Any, ...]) -> str:
-    """The name of the engine that answers a derivative of a Numba function at these arguments.
-
-    Without arguments that of the engine which is asked first.
-    """
-    if not args:
-        return str(derivative.engine or COMPILED[0])
-    from contad.front.explanation import engine_for
-
-    return engine_for(derivative, args, {})
-
-
 def pair_of(
     f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
 ) -> Any:
