@@ -223,8 +223,8 @@ class _Translator(ast.NodeTransformer):
         if isinstance(value, FunctionType):
             return ast.Name(self.source.name_of_helper(value), ast.Load())
         raise UnsupportedError(
-            f"{self.function.__module__}.{self.function.__qualname__}: {ast.unparse(node)} is a {type(value).__name__}, "
-            "which the value of a rule cannot use in compiled code; use numbers, functions and rules"
+            f"{self.function.__module__}.{self.function.__qualname__}: {ast.unparse(node)} is a "
+            f"{type(value).__name__}; in compiled code the value of a rule uses numbers, functions and rules only"
         )
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -18,7 +18,7 @@ ORDERS = {"polygamma", "polygamma_difference", "erfcx_integral"}  # the first ar
 
 def points(rule):
     draw = np.random.default_rng(4)
-    everywhere = [x for x in itertools.product(EDGES, repeat=rule.arity)] if rule.arity < 3 else []
+    everywhere = list(itertools.product(EDGES, repeat=rule.arity)) if rule.arity < 3 else []
     everywhere += [tuple(x) for x in draw.uniform(-6.0, 6.0, (60, rule.arity))]
     everywhere += [tuple(10.0**x) for x in draw.uniform(-8.0, 8.0, (60, rule.arity))]
     for x in everywhere:
