@@ -143,8 +143,3 @@ def _in_place(symbol: Any, written: str) -> None:
 
 for _written, _function in _IN_PLACE.items():
     _in_place(_function, _written)
-
-
-@overloaded(abs)
-def _abs(x: Any) -> Any:
-    return (lambda x: np.absolute(x)) if is_active_array(x) else None

@@ -43,7 +43,10 @@ def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
 
 
 def register(rule: ScalarRule) -> None:
-    """Let every spelling of a rule take variables and duals inside njit."""
+    """Let every spelling of a rule take variables and duals inside njit; once."""
+    if rule in _registered:
+        return
+    _registered.add(rule)
     for spelling in spellings(rule):
         _declare(rule, spelling)
         for kinds in _mixes(rule.arity):
@@ -153,5 +156,6 @@ def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: lis
 
 
 _SQUARE = rule("square")
+_registered: set[ScalarRule] = set()
 for _rule in rules():
     register(_rule)

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from contad.dispatcher import global_names, is_dispatcher
+from contad.engines.tape.operations import register
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.rule import ScalarRule
 
@@ -127,6 +128,7 @@ class Rebuilt:
             for x in value:
                 self._note_value("", x)
         elif isinstance(value, ScalarRule):
+            register(value)
             self._note_code(value.function.__code__)
             if value.body is not None:
                 self._note_code(value.body.function.__code__)

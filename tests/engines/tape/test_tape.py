@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, prange
 from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
@@ -148,6 +148,40 @@ def test_division_follows_the_error_model():
     with pytest.raises(ZeroDivisionError):
         value_and_grad(inverse, 0.0)
     assert value_and_grad(njit(error_model="numpy")(inverse.py_func), 0.0) == (math.inf, (-math.inf,))
+
+
+@contad.scalar_rule
+def tripled(x):
+    return 3.0 * x
+
+
+@tripled.partials
+def tripled_partials(z, x):
+    return 3.0
+
+
+@njit
+def calls_a_rule(s):
+    return tripled(s) * contad.erf(s)
+
+
+def test_a_rule_of_the_user_is_called_inside_njit():
+    assert value_and_grad(calls_a_rule, 0.7)[1] == (
+        pytest.approx(3.0 * math.erf(0.7) + 2.1 * 2.0 / math.sqrt(math.pi) * math.exp(-0.49)),
+    )
+
+
+@njit(parallel=True)
+def in_parallel(x):
+    total = 0.0
+    for i in prange(len(x)):
+        total += x[i] * x[i]
+    return total
+
+
+def test_prange_runs_in_order():
+    _, (x_bar,) = value_and_grad(in_parallel, X)
+    np.testing.assert_array_equal(x_bar, 2.0 * X)
 
 
 # ---- the arena -------------------------------------------------------------------------------------------------------
