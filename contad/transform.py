@@ -36,6 +36,10 @@ class Transform(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
+    def __get__(self, instance: Any, owner: Any = None) -> "Transform[P, R]":
+        """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""
+        return self
+
     def __repr__(self) -> str:
         return f"<contad.{self.function.__name__}>"
 
