@@ -11,6 +11,8 @@ import importlib.util
 import random
 import tempfile
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ Vector = np.ndarray
 
 SIZE = 4
 GROUP = 10  # programs in one compiled module
+PER_PROCESS = 100
 RELATIVE = 1e-12
 NOISE_RUNS = 8
 ULP = 2.0**-52
@@ -281,13 +284,13 @@ def compare(group: Group, counts: Counter[str]) -> list[str]:
     return wrong
 
 
-def check(count: int, seed: int) -> tuple[Counter[str], list[str]]:
+def check(count: int, seed: int, first: int = 0) -> tuple[Counter[str], list[str]]:
     """Compare so many programs; counts, and what is wrong."""
     counts: Counter[str] = Counter()
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        for start in range(0, count, GROUP):
-            group = Group(seed, list(range(start, min(start + GROUP, count))), Path(folder))
+        for start in range(first, first + count, GROUP):
+            group = Group(seed, list(range(start, min(start + GROUP, first + count))), Path(folder))
             wrong += compare(group, counts)
     return counts, wrong
 
@@ -298,8 +301,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    counts, wrong = check(options.count, options.seed)
-    print("\n".join(wrong))
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    # Numba keeps what it compiled, so a process takes some hundred programs
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        firsts = range(0, options.count, PER_PROCESS)
+        sizes = [min(PER_PROCESS, options.count - first) for first in firsts]
+        for found, wrong_ones in pool.map(check, sizes, [options.seed] * len(sizes), firsts):
+            counts += found
+            wrong += wrong_ones
+            print("\n".join(wrong_ones), flush=True)
     print(f"{len(wrong)} mismatches; {dict(counts)}")
     raise SystemExit(bool(wrong))
 

@@ -149,7 +149,6 @@ def _grow(header, needed):  # type: ignore[no-untyped-def]
         return 1
     if needed > MOST_CELLS:
         return 0
-    address = 0
     new = min(max(2 * old, needed, FIRST_CAPACITY), MOST_CELLS)
     address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
     if address == 0 and new > needed:
@@ -169,6 +168,9 @@ def _grow_adjoints(header, needed):  # type: ignore[no-untyped-def]
         return 1
     new = max(needed, word(header, CAPACITY))
     address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
+    if address == 0 and new > needed:
+        new = needed
+        address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
     if address == 0:
         return 0
     carray(pointer(address), new, np.float64)[old:] = 0.0

@@ -120,6 +120,8 @@ def lifted(x, cell, header, address):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def lifted_dual(x, x_dot):  # type: ignore[no-untyped-def]
     """The array x as duals with tangents x_dot."""
+    if x_dot.shape != x.shape:
+        raise ValueError("jvp: a tangent must have the shape of its argument")
     made = _zero_duals(x.shape)
     for k in np.ndindex(x.shape):
         made[k] = dual(x[k], x_dot[k])

@@ -87,6 +87,8 @@ def seeded_number(header, cell, z_bar):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def seeded(header, z, z_bar):  # type: ignore[no-untyped-def]
     """Add the elements of z_bar to the adjoints of those of z."""
+    if z_bar.shape != z.shape:
+        raise ValueError("vjp: z_bar must have the shape of the result")
     adjoint = adjoints(header)
     for k in np.ndindex(z.shape):
         adjoint[z[k].cell] += z_bar[k]

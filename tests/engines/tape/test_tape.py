@@ -62,6 +62,25 @@ def test_vjp_and_jvp_of_several_results():
     assert tangent[1:] == ((6.0, X[0] + 1.0), 0.0)
 
 
+def test_arrays_of_other_shapes_are_refused():
+    with pytest.raises(ValueError, match="z_bar must have the shape of the result"):
+        vjp(several, (1.5, X), (X[:2].copy(), (2.0, 1.0), 0), (0, 1))
+    with pytest.raises(ValueError, match="a tangent must have the shape of its argument"):
+        jvp(several, (1.5, X), (2.0, X[:2].copy()), (0, 1))
+
+
+def test_arrays_without_elements_or_axes():
+    _, (x_bar,) = value_and_grad(sums, np.zeros(0), False)
+    assert x_bar.shape == (0,)
+    _, (x_bar,) = value_and_grad(at_no_axis, np.array(1.5))
+    np.testing.assert_array_equal(x_bar, np.array(3.0))
+
+
+@njit
+def at_no_axis(x):
+    return x[()] * x[()]
+
+
 @njit
 def with_aux(s, x):
     return s * s * x[0], (s, x * s, 3)
