@@ -122,3 +122,16 @@ def test_a_callee_that_is_replaced_is_noticed(monkeypatch):
     monkeypatch.setitem(globals(), "rated", numba.njit(lambda x: math.exp(x)))
     with pytest.raises(FrozenValueError, match="calls_rated.rated"):
         derivative(2.0)
+
+
+def test_a_twin_outlives_the_one_that_was_compiled():
+    def gradients(a, count):
+        made = [contad.grad(make(a)) for _ in range(count)]
+        assert [g(2.0) for g in made] == [4.0 * a] * count
+        return made
+
+    first, *rest = gradients(7.0, 3)
+    del first
+    gc.collect()
+    assert [g(3.0) for g in rest] == [42.0, 42.0]
+    assert gradients(7.0, 1)[0](3.0) == 42.0
