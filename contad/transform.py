@@ -131,6 +131,16 @@ def _owned(x: Any) -> Any:
     raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
 
 
+def along(jvp: Callable[..., Any], argnum: int, f: Any, args: Any, tangents: Any) -> Any:
+    """jvp of f along one of its arguments."""
+
+    def of_one(x: Any) -> Any:
+        return f(*args[:argnum], x, *args[argnum + 1 :])
+
+    of_one.__name__ = calls.name_of(f)
+    return jvp(of_one, (args[argnum],), tangents)
+
+
 def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     from contad.numba_calls import call
 
