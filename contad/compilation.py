@@ -9,7 +9,7 @@ from contad.calls import name_of, numba_function
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import UnsupportedError
 from contad.functional import grad, value_and_grad
-from contad.transform import memo_of, takes_compiled
+from contad.numba_transforms import memo_of, takes_compiled
 
 
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:

@@ -17,8 +17,7 @@ from contad.activation import activate, block, pull, seeds
 from contad.calls import name_of, numba_function, positional, positions, require_number, runnable, split_aux
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
-from contad.stack import opened
-from contad.transform import (
+from contad.numba_transforms import (
     Transform,
     along,
     compiled_vjp,
@@ -27,6 +26,7 @@ from contad.transform import (
     pair_of,
     takes_compiled,
 )
+from contad.stack import opened
 from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output, with_cotangents
 
 Function = Callable[..., Any]
