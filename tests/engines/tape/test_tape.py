@@ -17,6 +17,7 @@ from contad.engines.tape import build, explain
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
 from contad.native.words import word
+from contad.rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 
 X = np.array([0.7, -1.3, 0.4, 2.1])
@@ -169,14 +170,16 @@ def test_division_follows_the_error_model():
     assert value_and_grad(njit(error_model="numpy")(inverse.py_func), 0.0) == (math.inf, (-math.inf,))
 
 
-@contad.scalar_rule
-def tripled(x):
+def _tripled(x):
     return 3.0 * x
 
 
-@tripled.partials
-def tripled_partials(z, x):
+def _tripled_partials(z, x):
     return 3.0
+
+
+tripled = ScalarRule(_tripled, None, None, False, ())  # not registered, where other tests would meet it
+tripled.partials(_tripled_partials)
 
 
 @njit
