@@ -347,6 +347,17 @@ def test_one_record_of_24_bytes_for_each_active_operation():
     assert RECORD_BYTES + 8 == 32
 
 
+@njit
+def prints(s):
+    print("at", s)
+    return s * s
+
+
+def test_print_shows_the_number(capfd):
+    assert value_and_grad(prints, 1.5) == (2.25, (3.0,))
+    assert capfd.readouterr().out == "at 1.5\n"
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @njit
 def solves(a):
