@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import njit, objmode, prange
 from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
@@ -366,6 +366,13 @@ def solves(a):
 
 
 @njit
+def leaves_numba(s):
+    with objmode(y="float64"):
+        y = s * 2.0
+    return y
+
+
+@njit
 def returns_nothing(s):
     s * 2.0
 
@@ -375,6 +382,8 @@ def test_refusals_name_file_line_and_construct():
     with pytest.raises(UnsupportedError, match=rf"test_tape.py:{line}: solves: `return np.linalg.solve") as refused:
         build(request(solves, np.eye(2)))
     assert "loops" in str(refused.value)
+    with pytest.raises(UnsupportedError, match=r"test_tape.py:\d+: leaves_numba: Python code in objmode"):
+        build(request(leaves_numba, 1.0))
     with pytest.raises(OutputError, match="returned None; return the value"):
         build(request(returns_nothing, 1.0))
     with pytest.raises(OutputError, match="must return one real number"):
