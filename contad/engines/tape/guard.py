@@ -51,12 +51,23 @@ def sweep(header, top, first):  # type: ignore[no-untyped-def]
     adjoint = carray(pointer(word(header, ADJOINTS)), top + 1, np.float64)
     partials = carray(pointer(word(header, RECORDS)), (top + 1, 3), np.float64)
     cells = carray(pointer(word(header, RECORDS)), (top + 1, 6), np.int32)
+    below = 0.0  # of the next cell's adjoint, which is kept out of memory: most records use the one before
     for k in range(top, first - 1, -1):
-        d = adjoint[k]
+        d = adjoint[k] + below
+        adjoint[k] = 0.0
+        below = 0.0
         if d != 0.0:
-            adjoint[k] = 0.0
-            adjoint[cells[k, 4]] += partials[k, 0] * d
-            adjoint[cells[k, 5]] += partials[k, 1] * d
+            x, y = cells[k, 4], cells[k, 5]
+            if x == k - 1:
+                below = partials[k, 0] * d
+            else:
+                adjoint[x] += partials[k, 0] * d
+            if y == k - 1:
+                below += partials[k, 1] * d
+            else:
+                adjoint[y] += partials[k, 1] * d
+    if top >= first:
+        adjoint[first - 1] += below
     adjoint[0] = 0.0
 
 

@@ -15,6 +15,7 @@ from numba import njit
 
 from contad.dispatcher import global_names, is_dispatcher
 from contad.engines.tape.operations import register
+from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.rule import ScalarRule
 
@@ -59,6 +60,12 @@ class Rebuilt:
         found = self._made[id(dispatcher)] = njit(**_OWN | options)(made)
         self._kept.append(dispatcher)
         used = global_names(function.__code__)
+        if "objmode" in used:
+            code = function.__code__
+            raise UnsupportedError(
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}: Python code in objmode is not "
+                "differentiated; move it out of the function"
+            )
         for name in sorted(used & names.keys()):
             names[name] = self._translated(name, names[name], used)
         for cell, name, own in zip(cells, function.__code__.co_freevars, function.__closure__ or (), strict=True):

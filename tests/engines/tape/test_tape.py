@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import njit, objmode, prange
 from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
@@ -17,6 +17,7 @@ from contad.engines.tape import build, explain
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
 from contad.native.words import word
+from contad.rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 
 X = np.array([0.7, -1.3, 0.4, 2.1])
@@ -169,14 +170,16 @@ def test_division_follows_the_error_model():
     assert value_and_grad(njit(error_model="numpy")(inverse.py_func), 0.0) == (math.inf, (-math.inf,))
 
 
-@contad.scalar_rule
-def tripled(x):
+def _tripled(x):
     return 3.0 * x
 
 
-@tripled.partials
-def tripled_partials(z, x):
+def _tripled_partials(z, x):
     return 3.0
+
+
+tripled = ScalarRule(_tripled, None, None, False, ())  # not registered, where other tests would meet it
+tripled.partials(_tripled_partials)
 
 
 @njit
@@ -344,11 +347,29 @@ def test_one_record_of_24_bytes_for_each_active_operation():
     assert RECORD_BYTES + 8 == 32
 
 
+@njit
+def prints(s):
+    print("at", s)
+    return s * s
+
+
+def test_print_shows_the_number(capfd):
+    assert value_and_grad(prints, 1.5) == (2.25, (3.0,))
+    assert capfd.readouterr().out == "at 1.5\n"
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @njit
 def solves(a):
     b = a * 2.0
     return np.linalg.solve(b, b)[0, 0]
+
+
+@njit
+def leaves_numba(s):
+    with objmode(y="float64"):
+        y = s * 2.0
+    return y
 
 
 @njit
@@ -361,6 +382,8 @@ def test_refusals_name_file_line_and_construct():
     with pytest.raises(UnsupportedError, match=rf"test_tape.py:{line}: solves: `return np.linalg.solve") as refused:
         build(request(solves, np.eye(2)))
     assert "loops" in str(refused.value)
+    with pytest.raises(UnsupportedError, match=r"test_tape.py:\d+: leaves_numba: Python code in objmode"):
+        build(request(leaves_numba, 1.0))
     with pytest.raises(OutputError, match="returned None; return the value"):
         build(request(returns_nothing, 1.0))
     with pytest.raises(OutputError, match="must return one real number"):
