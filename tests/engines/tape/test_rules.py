@@ -9,7 +9,7 @@ from numba import njit
 
 import contad
 from contad.engines.tape.operations import spellings
-from contad.rule import rules
+from tests.domains import RULES
 from tests.engines.tape.requests import jvp, vjp
 
 SYMBOLS = {
@@ -38,7 +38,7 @@ def cases(turn=None, mixes=True):
 
     Every spelling of each rule, or one of them by turns.
     """
-    for rule in rules():
+    for rule in RULES.values():
         point = rule.points[0]
         texts = list(written(rule))
         for text in texts if turn is None else [texts[turn % len(texts)]]:
@@ -53,7 +53,7 @@ def program(chosen):
 
     And x, c, the case that each element of x belongs to, the values of the cases and the partials in the order of x.
     """
-    names = {"np": np, "math": math, **{f"rule_{rule.name}": rule for rule in rules()}}
+    names = {"np": np, "math": math, **{f"rule_{rule.name}": rule for rule in RULES.values()}}
     lines, x, c, owners, values, partials = [], [], [], [], [], []
     for k, (rule, text, activity, point) in enumerate(chosen):
         places = []
