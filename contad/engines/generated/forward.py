@@ -1,0 +1,262 @@
+"""The forward sweep as source: the user's program, storing what the reverse sweep will read."""
+
+from contad.engines.generated.ir import (
+    FLOAT,
+    INT,
+    Accumulate,
+    Apply,
+    Check,
+    Choose,
+    Create,
+    For,
+    If,
+    Length,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Store,
+    Value,
+    View,
+    While,
+)
+from contad.engines.generated.plan import Plan
+from contad.engines.generated.writer import Writer
+
+_DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
+_ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
+
+
+class Forward(Writer):
+    """Writes operations in order."""
+
+    plan: Plan
+    storing = True  # False for a program that is only run, not reversed
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]
+        self.bases: dict[Loop, tuple[str, str]] = {}
+
+    def forward(self, operations: list[Operation]) -> None:
+        for operation in operations:
+            getattr(self, f"forward_{type(operation).__name__}")(operation)
+
+    # ---- numbers and arrays ------------------------------------------------------------------------------------------
+    def expression(self, o: Operation) -> str:
+        """The text of an operation with one result."""
+        if isinstance(o, Apply):
+            return self.applied(o)
+        if isinstance(o, Load):
+            text = self.subscript(self.text(o.array), o.indices)
+            return text if o.guard is None else f"{text} if {self.text(o.guard)} else {_ZEROS[o.result.kind.base]}"
+        if isinstance(o, Length):
+            return f"{self.text(o.inputs[0])}.shape[{o.axis}]"
+        if isinstance(o, Create):
+            shape = ", ".join(map(self.text, o.inputs))
+            dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
+            return f"np.{o.fill}(({shape}{',' if len(o.inputs) == 1 else ''}){dtype})"
+        if isinstance(o, View):
+            return self.viewed(o, self.text(o.inputs[0]))
+        if isinstance(o, Choose):
+            return self.chosen(o, "")
+        if isinstance(o, Product):
+            return " @ ".join(map(self.text, o.inputs))
+        raise TypeError(type(o))
+
+    def viewed(self, o: View, array: str) -> str:
+        """A basic slice of an array, or of its adjoint."""
+        if o.spec is None:
+            return f"{array}.T"
+        parts = []
+        for part in o.spec:
+            if isinstance(part, tuple):
+                start, stop, step = ("" if k is None else self.text(o.inputs[k]) for k in part)
+                parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
+            else:
+                parts.append(self.text(o.inputs[part]))
+        return f"{array}[{', '.join(parts)}]"
+
+    def chosen(self, o: Choose, suffix: str) -> str:
+        """One of several arrays, or of their adjoints, by its number."""
+        selector, *arrays = o.inputs
+        text = arrays[-1].name + suffix
+        for n, array in reversed(list(zip(o.numbers, arrays, strict=True))[:-1]):
+            text = f"{array.name}{suffix} if {selector.name} == {n} else {text}"
+        return text
+
+    def _assign(self, o: Operation) -> None:
+        self.line(f"{o.result.name} = {self.expression(o)}", o.line)
+        self.save(o.result)
+
+    forward_Apply = forward_Load = forward_Length = forward_Choose = _assign
+
+    def forward_Create(self, o: Create) -> None:
+        self._assign(o)
+        self.shadow(o)
+
+    forward_View = forward_Product = forward_Create  # type: ignore[assignment]
+
+    def shadow(self, o: Operation) -> None:
+        """The adjoint of an array, where its reverse is not in a loop of its own."""
+
+    def forward_Store(self, o: Store) -> None:
+        self.line(f"{self.subscript(self.text(o.array), o.indices)} = {self.text(o.stored)}", o.line)
+
+    def forward_Accumulate(self, o: Accumulate) -> None:
+        self.line(f"{self.subscript(self.text(o.array), o.indices)} {o.sign}= {self.text(o.added)}", o.line)
+
+    def forward_Check(self, o: Check) -> None:
+        with self.indented(f"if {self.text(o.inputs[0])}:", o.line):
+            self.line(f"raise {o.exception}")
+
+    # ---- branches and loops ------------------------------------------------------------------------------------------
+    def forward_If(self, o: If) -> None:
+        for head, block, values in (
+            (f"if {self.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
+            ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
+        ):
+            with self.indented(head, o.line, else_nothing=block is o.blocks[1]):
+                self.forward(block.operations)
+                for m, value in zip(o.merges, values, strict=True):
+                    self.line(f"{m.result.name} = {self.text(value)}")
+        for m in o.merges:
+            self.save(m.result)
+
+    def forward_For(self, o: For) -> None:
+        self.enter(o)
+        count = o.exit is not None and self.is_read(o.count)
+        if count:
+            self.line(f"{o.count.name} = 0")
+        with self.indented(self.head(o), o.line):
+            self.begin_iteration(o)
+            if count:
+                self.line(f"{o.count.name} += 1")
+            self.forward(o.body.operations)
+            self.leave_iteration(o)
+        self.leave(o)
+
+    def forward_While(self, o: While) -> None:
+        self.enter(o)
+        if self.is_read(o.count):
+            self.line(f"{o.count.name} = 0")
+        with self.indented("while True:", o.line):
+            self.begin_iteration(o)
+            self.forward(o.test.operations)
+            with self.indented(f"if not {self.text(o.condition)}:"):
+                self.line("break")
+            if self.is_read(o.count):
+                self.line(f"{o.count.name} += 1")
+            self.forward(o.body.operations)
+            self.leave_iteration(o)
+        self.leave(o)
+
+    def is_read(self, count: Value) -> bool:
+        """Whether the reverse sweep asks how often a loop ran."""
+        return self.storing and any(count in values for values in self.plan.needed.values())
+
+    def head(self, o: For) -> str:
+        start, stop, step = map(self.text, o.inputs)
+        limits = stop if o.start.constant == 0 and o.step.constant == 1 else f"{start}, {stop}"
+        return f"for {o.index.name} in range({limits if o.step.constant == 1 else f'{start}, {stop}, {step}'}):"
+
+    def enter(self, o: Loop) -> None:
+        """What a loop carries at first, and room in the workspace."""
+        self.assign_together([(c.inner, c.initial) for c in o.carried])
+        slots = self.slots(o)
+        if slots and self.plan.as_block(o):
+            base, n = self.block_names(o)
+            self.line(f"{n} = {self.trip_count(o)}")
+            self.line(f"{base} = top")
+            self.push(f"{len(slots)} * {n}" if len(slots) > 1 else n)
+
+    def block_names(self, o: Loop) -> tuple[str, str]:
+        """The names of where a loop's numbers start in the workspace, and of how many iterations it has."""
+        if o not in self.bases:
+            self.bases[o] = self.fresh("base"), self.fresh("trips")
+        return self.bases[o]
+
+    def push(self, size: str) -> None:
+        self.line(f"top += {size}")
+        with self.indented("if top > work.size:"):
+            self.line("work = grow(work, top)")
+
+    def leave_iteration(self, o: Loop) -> None:
+        slots = self.slots(o)
+        if slots and not self.plan.as_block(o):
+            self.push(str(len(slots)))
+            for k, value in enumerate(slots):
+                self.line(f"work[top - {len(slots) - k}] = {stored(value)}")
+        self.assign_together([(c.inner, c.following) for c in o.carried])
+        if o.exit is not None:
+            with self.indented(f"if {self.text(o.exit)}:"):
+                self.line("break")
+
+    def leave(self, o: Loop) -> None:
+        for c in o.carried:
+            self.line(f"{c.result.name} = {c.inner.name}")
+            self.save(c.result)
+        self.save(o.count)
+
+    def assign_together(self, pairs: list[tuple[Value, Value]]) -> None:
+        """Assignments of which none reads what another has written."""
+        pairs = [(a, b) for a, b in pairs if a is not b]
+        targets = {a for a, _ in pairs}
+        if len(pairs) > 1 and any(b in targets for _, b in pairs):
+            self.line(f"{', '.join(a.name for a, _ in pairs)} = {', '.join(self.text(b) for _, b in pairs)}")
+        else:
+            for a, b in pairs:
+                self.line(f"{a.name} = {self.text(b)}")
+
+    def trip_count(self, o: For) -> str:
+        """How often a loop without an early exit runs."""
+        start, stop, step = map(self.text, o.inputs)
+        if o.step.constant != 1:
+            return f"len(range({start}, {stop}, {step}))"
+        return f"max({stop}, 0)" if o.start.constant == 0 else f"max({stop} - {start}, 0)"
+
+    # ---- storing -----------------------------------------------------------------------------------------------------
+    def slots(self, o: Loop) -> list[Value]:
+        return self.plan.slots.get(o, []) if self.storing and o not in self.plan.fused else []
+
+    def begin_iteration(self, o: Loop) -> None:
+        slots = self.slots(o)
+        if slots and not self.plan.as_block(o):
+            for value in slots:  # a value of a branch that is not taken is stored all the same
+                if value.block is not None and value.block not in o.blocks:
+                    self.line(f"{value.name} = {_ZEROS[value.kind.base]}")
+        for c in o.carried:
+            self.save(c.inner)
+
+    def save(self, value: Value) -> None:
+        """Store a value where it is made, if its loop stores all iterations side by side."""
+        loop = self.plan.region(value.block) if self.storing else None
+        if isinstance(loop, For) and value in self.slots(loop) and self.plan.as_block(loop):
+            self.line(f"{self.place(loop, value)} = {stored(value)}")
+
+    def place(self, loop: For, value: Value) -> str:
+        """Where a value of an iteration lies in a workspace that holds all iterations side by side."""
+        base, n = self.block_names(loop)
+        k = self.slots(loop).index(value)
+        offset = "" if k == 0 else f" + {n}" if k == 1 else f" + {k} * {n}"
+        return f"work[{base}{offset} + {self.iteration(loop)}]"
+
+    def iteration(self, loop: For) -> str:
+        """The number of the present iteration."""
+        index = loop.index.name
+        if loop.start.constant != 0:
+            index = f"({index} - {self.text(loop.start)})"
+        return index if loop.step.constant == 1 else f"{index} // {self.text(loop.step)}"
+
+
+def stored(value: Value) -> str:
+    """A value as the workspace of floats holds it."""
+    return value.name if value.kind == FLOAT else f"float({value.name})"
+
+
+def restored(value: Value, place: str) -> str:
+    """A value read back from the workspace."""
+    if value.kind == FLOAT:
+        return place
+    return f"int({place})" if value.kind == INT else f"{place} != 0.0"
+
+

@@ -1,0 +1,284 @@
+"""The reverse sweep as source: the operations backwards, each adding to the adjoints of what it read."""
+
+from contad.engines.generated.forward import Forward, restored
+from contad.engines.generated.functions import SELECT
+from contad.engines.generated.ir import (
+    FLOAT,
+    Accumulate,
+    Apply,
+    Block,
+    Choose,
+    Create,
+    For,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+    View,
+    walk,
+)
+from contad.engines.generated.partials import partial, source_of
+from contad.engines.generated.plan import Plan, counted
+from contad.engines.generated.writer import BAR, number
+
+# Their partials are finite where the operands are and the result is; see `product`.
+_ALWAYS_FINITE = {"sin", "cos", "tanh", "arctan", "square", "absolute", "maximum", "minimum", "sign", "copysign"}
+
+
+class Reverse(Forward):
+    """Writes the reverse of operations. An adjoint is first assigned, then added to."""
+
+    def __init__(self, program: Program, plan: Plan) -> None:
+        super().__init__(program)
+        self.plan = plan
+        self.active = plan.activity
+        self.begun: set[Value] = set()  # values whose adjoint has been assigned
+
+    def bar(self, value: Value) -> str:
+        return value.name + BAR
+
+    def add(self, value: Value, text: str) -> None:
+        """Add to an adjoint."""
+        if value not in self.active:
+            return
+        if value not in self.begun:
+            self.begun.add(value)
+            self.line(f"{self.bar(value)} = {text}")
+        elif text.startswith("-") and not text.startswith("-("):
+            self.line(f"{self.bar(value)} -= {text[1:]}")
+        else:
+            self.line(f"{self.bar(value)} += {text}")
+
+    def begin(self, value: Value) -> None:
+        """Make sure that an adjoint is assigned."""
+        if value not in self.begun:
+            self.add(value, "0.0")
+
+    def begin_outside(self, o: Operation) -> None:
+        """Assign the adjoints that the reverse of a branch or loop adds to and that belong to what is around it."""
+        inside = {id(block) for block in o.blocks}
+        reads = list(o.reads())
+        for block in o.blocks:
+            for inner in walk(block):
+                inside |= {id(b) for b in inner.blocks}
+                reads += inner.reads()
+        for value in dict.fromkeys(reads):
+            if value.kind == FLOAT and value in self.active and id(value.block) not in inside:
+                self.begin(value)
+
+    def reverse(self, operations: list[Operation]) -> None:
+        for operation in reversed(operations):
+            if self.active.changes(operation):
+                write = getattr(self, f"reverse_{type(operation).__name__}", None)
+                if write is not None:
+                    write(operation)
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def reverse_Apply(self, o: Apply) -> None:
+        if o.result not in self.begun:
+            return
+        d = self.bar(o.result)
+        for k, x in enumerate(o.inputs):
+            if x not in self.active:
+                continue
+            literal = partial(o.function, k).literal
+            if o.function is SELECT:
+                condition = self.text(o.inputs[0])
+                self.add(x, f"{d} if {condition} else 0.0" if k == 1 else f"0.0 if {condition} else {d}")
+            elif literal is not None:
+                if literal != 0.0:
+                    self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
+            else:
+                names = [o.result.name, *map(self.text, o.inputs)]
+                lines, text = source_of(o, k, names, f"{o.result.name}_")
+                for line in lines:
+                    self.line(line)
+                self.add(x, self.product(o, d, text))
+
+    def product(self, o: Apply, d: str, text: str) -> str:
+        """An adjoint times a partial. Where the adjoint is 0 the product is 0, though the partial may be infinite."""
+        simple = text.replace("_", "").replace(".", "").isalnum()
+        text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
+        if o.function.name in _ALWAYS_FINITE:
+            return f"{d} * {text}"
+        return f"{d} * {text} if {d} != 0.0 else 0.0"
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def reverse_Load(self, o: Load) -> None:
+        if o.result not in self.begun:
+            return
+        line = f"{self.subscript(self.bar(o.array), o.indices)} += {self.bar(o.result)}"
+        if o.guard is None:
+            self.line(line)
+        else:
+            with self.indented(f"if {self.text(o.guard)}:"):
+                self.line(line)
+
+    def reverse_Store(self, o: Store) -> None:
+        cell = self.subscript(self.bar(o.array), o.indices)
+        self.add(o.stored, cell)
+        self.line(f"{cell} = 0.0")
+
+    def reverse_Accumulate(self, o: Accumulate) -> None:
+        cell = self.subscript(self.bar(o.array), o.indices)
+        self.add(o.added, cell if o.sign == "+" else f"-{cell}")
+
+    def reverse_Product(self, o: Product) -> None:
+        a, b = o.inputs
+        d = self.bar(o.result)
+        if a.kind.ndim == b.kind.ndim == 1:
+            if o.result in self.begun:
+                for x, y in ((a, b), (b, a)):
+                    if x in self.active:
+                        self.line(f"{self.bar(x)} += {d} * {y.name}")
+            return
+        a_bar = {(2, 1): f"np.outer({d}, {b.name})", (1, 2): f"{b.name} @ {d}", (2, 2): f"{d} @ {b.name}.T"}
+        b_bar = {(2, 1): f"{a.name}.T @ {d}", (1, 2): f"np.outer({a.name}, {d})", (2, 2): f"{a.name}.T @ {d}"}
+        for x, texts in ((a, a_bar), (b, b_bar)):
+            if x in self.active:
+                self.line(f"{self.bar(x)} += {texts[a.kind.ndim, b.kind.ndim]}")
+
+    def shadow(self, o: Operation) -> None:
+        if o.result in self.active and self.plan.region(o.block) is None:
+            self.make_shadow(o)
+
+    def make_shadow(self, o: Operation) -> None:
+        """The adjoint of an array that is created, viewed or chosen."""
+        if isinstance(o, View):
+            text = self.viewed(o, self.bar(o.inputs[0]))
+        elif isinstance(o, Choose):
+            text = self.chosen(o, BAR)
+        elif isinstance(o, Create):
+            text = f"np.zeros(({', '.join(map(self.text, o.inputs))}{',' if len(o.inputs) == 1 else ''}))"
+        elif o.result.is_array:
+            text = f"np.zeros({o.result.name}.shape)"
+        else:
+            return
+        self.line(f"{self.bar(o.result)} = {text}")
+
+    def forward_Choose(self, o: Choose) -> None:  # type: ignore[override]
+        self._assign(o)
+        self.shadow(o)
+
+    # ---- branches ----------------------------------------------------------------------------------------------------
+    def reverse_If(self, o: If) -> None:
+        self.begin_outside(o)
+        for head, block, values in (
+            (f"if {self.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
+            ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
+        ):
+            with self.indented(head, o.line, else_nothing=block is o.blocks[1]):
+                self.restore(block)
+                for m, value in zip(o.merges, values, strict=True):
+                    if m.result in self.begun:
+                        self.add(value, self.bar(m.result))
+                self.reverse(block.operations)
+
+    # ---- loops -------------------------------------------------------------------------------------------------------
+    def reverse_For(self, o: For) -> None:
+        self._begin_loop(o)
+        slots = self.slots(o)
+        if slots and self.plan.as_block(o):
+            base, n = self.block_names(o)
+            self.line(f"{n} = {self.trip_count(o)}")
+            self.line(f"top -= {f'{len(slots)} * {n}' if len(slots) > 1 else n}")
+            self.line(f"{base} = top")
+        start, stop, step = map(self.text, o.inputs)
+        if o.exit is None and o.step.constant == 1:
+            first = f"{stop} - 1"
+            last = "-1" if o.start.constant == 0 else f"{start} - 1"
+            with self.indented(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
+                self._iteration(o, self.iteration(o))
+        else:
+            k = self.fresh("iteration")
+            count = self.trip_count(o) if o.exit is None else o.count.name
+            with self.indented(f"for {k} in range({count} - 1, -1, -1):", o.line):
+                self.line(f"{o.index.name} = {start} + {k} * {step}")
+                self._iteration(o, k)
+        self._end_loop(o)
+
+    def reverse_While(self, o: Loop) -> None:
+        self._begin_loop(o)
+        k = self.fresh("iteration")
+        with self.indented(f"for {k} in range({o.count.name} - 1, -1, -1):", o.line):
+            self._iteration(o, k)
+        self._end_loop(o)
+
+    def _begin_loop(self, o: Loop) -> None:
+        self.begin_outside(o)
+        for c in o.carried:
+            self.begin(c.result)
+
+    def _end_loop(self, o: Loop) -> None:
+        for c in o.carried:
+            if c.result in self.active:
+                self.add(c.initial, self.bar(c.result))
+
+    def _iteration(self, o: Loop, k: str) -> None:
+        """One iteration backwards. The adjoint of a loop's result is that of what is carried between iterations."""
+        slots = self.slots(o)
+        if slots and not self.plan.as_block(o):
+            for j, value in enumerate(slots):
+                self.line(f"{value.name} = {restored(value, f'work[top - {len(slots) - j}]')}")
+            self.line(f"top -= {len(slots)}")
+        for c in o.carried:
+            self._restore_inner(o, c.inner, k)
+        for block in o.blocks:
+            self.restore(block)
+        active = [c for c in o.carried if c.result in self.active]
+        for c in active:
+            self.add(c.following, self.bar(c.result))
+        for block in reversed(o.blocks):
+            self.reverse(block.operations)
+        for c in active:
+            self.line(f"{self.bar(c.result)} = {self.bar(c.inner) if c.inner in self.begun else '0.0'}")
+
+    # ---- values of an earlier iteration ------------------------------------------------------------------------------
+    def _restore_inner(self, o: Loop, inner: Value, k: str) -> None:
+        if inner in self.slots(o):
+            self._read_back(o, inner)
+        elif inner in self.plan.recomputed.get(o, ()):
+            c = next(c for c in o.carried if c.inner is inner)
+            found = counted(o, c)
+            assert found is not None
+            self.line(f"{inner.name} = {self.text(c.initial)} {found[0]} {times(k, self.text(found[1]))}")
+
+    def restore(self, block: Block) -> None:
+        """At the start of a reversed block: the values that it reads, read back or computed again."""
+        loop = self.plan.region(block)
+        if loop is None:
+            return
+        again = self.plan.recomputed.get(loop, set())
+        for o in block.operations:
+            for value in o.results:
+                if value in self.slots(loop):
+                    self._read_back(loop, value)
+                elif value in again:
+                    if isinstance(o, Loop):
+                        self._count_again(o, value)
+                    elif not value.is_array or all(self.plan.region(root.block) is None for root in value.roots):
+                        self.line(f"{value.name} = {self.expression(o)}")
+            if isinstance(o, (View, Choose, Create)) and o.result in self.active:
+                self.make_shadow(o)
+
+    def _count_again(self, o: Loop, value: Value) -> None:
+        c = next(c for c in o.carried if c.result is value)
+        found = counted(o, c)
+        assert found is not None
+        count = self.trip_count(o) if isinstance(o, For) and o.exit is None else o.count.name
+        self.line(f"{value.name} = {self.text(c.initial)} {found[0]} {times(count, self.text(found[1]))}")
+
+    def _read_back(self, loop: Loop, value: Value) -> None:
+        if isinstance(loop, For) and self.plan.as_block(loop):
+            self.line(f"{value.name} = {restored(value, self.place(loop, value))}")
+
+
+def times(a: str, b: str) -> str:
+    """The source of a product."""
+    return a if b == "1" else f"{a} * {b}"
+
+
