@@ -11,7 +11,7 @@ from contad.engines.generated.reverse import Reverse
 class Derivative(Reverse):
     """The source of `value_and_grad`."""
 
-    def __init__(self, program: Program, argnums: tuple[int, ...], has_aux: bool = False) -> None:
+    def __init__(self, program: Program, argnums: tuple[int, ...], has_aux: bool = False, fuse: bool = True) -> None:
         self.wanted = [program.parameters[k] for k in argnums]
         self.value = program.returned[0] if has_aux else program.returned
         self.has_aux = has_aux

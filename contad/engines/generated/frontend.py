@@ -20,7 +20,7 @@ class _Reader(Statements):
 
 def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -> Program:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object."""
-    scope = Scope(function)
+    scope = Scope(getattr(function, "py_func", function))
     reader = _Reader(scope, checked_division)
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     env = dict(zip(scope.names, parameters, strict=True))

@@ -64,9 +64,9 @@ class Merging(Builder):
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return tuple(self.merged(branch, x, y, name) for x, y in zip(a, b, strict=True))
         if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind:
-            if any(lies_in(array, block) for array in (a, b) for block in branch.blocks):
-                return Unknown(_MADE_INSIDE.format("branch", name))
             candidates = self.candidates(a) | self.candidates(b)
+            if any(lies_in(array, block) for array in candidates.values() for block in branch.blocks):
+                return Unknown(_MADE_INSIDE.format("branch", name))
             selector = self._merged_numbers(branch, self.number_of(a), self.number_of(b), name)
             return self.choose(selector, candidates, name)
         if isinstance(a, Unknown) and a is not UNDEFINED:

@@ -136,7 +136,7 @@ class Plan:
             return o.function.cost, o.inputs
         if isinstance(o, (View, Choose, Length)):
             return 0.1, o.inputs
-        if isinstance(o, Load) and self.unchanged(o):
+        if isinstance(o, Load) and self.unchanged(o, o.array):
             return 0.7, o.inputs
         if isinstance(o, Create):
             return (0.1, o.inputs) if value in self.activity else (INFINITE, [])
@@ -148,13 +148,13 @@ class Plan:
                     return 0.5, [c.initial, step[1], *(trips(o) if value is c.result else [])]
         return INFINITE, []
 
-    def unchanged(self, load: Load) -> bool:
-        """Whether the element still is in its array when the reverse pass gets there."""
-        if any(self.region(root.block) is not None for root in load.array.roots):
+    def unchanged(self, reader: Operation, array: Value) -> bool:
+        """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
+        if any(self.region(root.block) is not None for root in array.roots):
             return False  # the array was made in an iteration that is over
-        held = {id(load.block): load, **{id(o.block): o for o in around(load.block)}}
+        held = {id(reader.block): reader, **{id(o.block): o for o in around(reader.block)}}
         for store in self.stores:
-            if not set(store.array.roots) & set(load.array.roots):
+            if not set(store.array.roots) & set(array.roots):
                 continue
             operation: Operation = store
             while id(operation.block) not in held:

@@ -36,6 +36,7 @@ class Reverse(Forward):
         super().__init__(program)
         self.plan = plan
         self.active = plan.activity
+        self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
     def bar(self, value: Value) -> str:
@@ -127,17 +128,26 @@ class Reverse(Forward):
         cell = self.subscript(self.bar(o.array), o.indices)
         self.add(o.added, cell if o.sign == "+" else f"-{cell}")
 
+    def forward_Product(self, o: Product) -> None:  # type: ignore[override]
+        """An operand that is written later on is copied, because the other one's adjoint is made of it."""
+        for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
+            if o.result in self.active and other in self.active and not self.plan.unchanged(o, x):
+                self.kept[o, x] = self.fresh(f"{x.name}_kept")
+                self.line(f"{self.kept[o, x]} = {x.name}.copy()")
+        super().forward_Create(o)  # type: ignore[arg-type]
+
     def reverse_Product(self, o: Product) -> None:
         a, b = o.inputs
         d = self.bar(o.result)
+        a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
         if a.kind.ndim == b.kind.ndim == 1:
             if o.result in self.begun:
-                for x, y in ((a, b), (b, a)):
+                for x, other in ((a, b_name), (b, a_name)):
                     if x in self.active:
-                        self.line(f"{self.bar(x)} += {d} * {y.name}")
+                        self.line(f"{self.bar(x)} += {d} * {other}")
             return
-        a_bar = {(2, 1): f"np.outer({d}, {b.name})", (1, 2): f"{b.name} @ {d}", (2, 2): f"{d} @ {b.name}.T"}
-        b_bar = {(2, 1): f"{a.name}.T @ {d}", (1, 2): f"np.outer({a.name}, {d})", (2, 2): f"{a.name}.T @ {d}"}
+        a_bar = {(2, 1): f"np.outer({d}, {b_name})", (1, 2): f"{b_name} @ {d}", (2, 2): f"{d} @ {b_name}.T"}
+        b_bar = {(2, 1): f"{a_name}.T @ {d}", (1, 2): f"np.outer({a_name}, {d})", (2, 2): f"{a_name}.T @ {d}"}
         for x, texts in ((a, a_bar), (b, b_bar)):
             if x in self.active:
                 self.line(f"{self.bar(x)} += {texts[a.kind.ndim, b.kind.ndim]}")
