@@ -495,7 +495,7 @@ def main():
     for seed in range(options.seed, options.seed + options.count):
         result = check(seed)
         counts["agree" if result is None else kind(result)] += 1
-        if result is not None and not result.startswith("rejected"):
+        if result is not None and not result.startswith("rejected"):  # slow ones too
             failures.setdefault(result[:60], (seed, result))
     print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
     for seed, result in list(failures.values())[:12]:

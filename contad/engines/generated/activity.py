@@ -68,7 +68,8 @@ def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
         pairs = [(x, m.result) for m in operation.merges for x in (m.then, m.otherwise)]
     elif isinstance(operation, Loop):
         for c in operation.carried:
-            pairs += [(c.initial, c.inner), (c.following, c.inner), (c.initial, c.result), (c.following, c.result)]
+            # the adjoint of the result is that of what is carried, so neither is active without the other
+            pairs += [(c.initial, c.inner), (c.following, c.inner), (c.inner, c.result), (c.result, c.inner)]
     for source, target in pairs:
         for a in _keys([source]):
             yield from ((a, b) for b in _keys([target]))

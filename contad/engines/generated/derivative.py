@@ -71,3 +71,8 @@ class Derivative(Reverse):
         if isinstance(tree, tuple):
             return "(" + "".join(f"{self._returned(part)}, " for part in tree).rstrip() + ")"
         return f"{tree.name}.copy()" if tree.is_array else self.text(tree)
+
+    def constants(self) -> dict[str, Any]:
+        """The global arrays that the source reads, by name."""
+        values = self.program.captured_values
+        return {v.name: array for v, array in zip(values, self.program.captured.values(), strict=True)}

@@ -7,6 +7,7 @@ from contad.engines.generated.exits import RESULT
 from contad.engines.generated.ir import Kind, Program, Value
 from contad.engines.generated.refusal import refuse
 from contad.engines.generated.scope import Scope
+from contad.engines.generated.simplify import simplify
 from contad.engines.generated.statements import Statements
 
 
@@ -31,6 +32,7 @@ def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -
     program.captured = {name: array for name, (_, array) in reader.captured.items()}
     for name, (value, _) in reader.captured.items():
         value.hint = name
+    simplify(program)
     program.captured_values = [value for value, _ in reader.captured.values()]
     return program
 
