@@ -3,7 +3,9 @@
 from typing import Any
 
 from contad.engines.generated.activity import Activity
+from contad.engines.generated.fuse import fuse as fuse_loops
 from contad.engines.generated.ir import Program, Value, leaves, walk, Store, Accumulate
+from contad.engines.generated.linear import partial_sums
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.reverse import Reverse
 
@@ -16,19 +18,17 @@ class Derivative(Reverse):
         self.value = program.returned[0] if has_aux else program.returned
         self.has_aux = has_aux
         activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], [self.value])
-        super().__init__(program, Plan(program, activity))
+        sums = partial_sums(program)
+        fused = fuse_loops(program, activity, sums) if fuse else frozenset()
+        super().__init__(program, Plan(program, activity, fused), sums)
 
     def source(self) -> str:
-        operations = self.program.block.operations
         self._copies()
         parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
         for value in parameters:
             if value in self.active and value.is_array:
                 self.line(f"{value.name}_bar = np.zeros({value.name}.shape)")
-        self.forward(operations)
-        if self.value in self.active:
-            self.add(self.value, "1.0")
-        self.reverse(operations)
+        self.sweep(self.program.block, lambda: self.add(self.value, "1.0"))
         grads = "".join(f"{self._gradient(tree)}, " for tree in self.wanted).rstrip()
         value = self._returned(self.program.returned)
         self.line(f"return {value}, ({grads})")

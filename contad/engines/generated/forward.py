@@ -250,7 +250,9 @@ class Forward(Writer):
 
 def stored(value: Value) -> str:
     """A value as the workspace of floats holds it."""
-    return value.name if value.kind == FLOAT else f"float({value.name})"
+    if value.kind == FLOAT:
+        return value.name
+    return f"float({value.name})" if value.kind == INT else f"1.0 if {value.name} else 0.0"
 
 
 def restored(value: Value, place: str) -> str:

@@ -1,5 +1,7 @@
 """The reverse sweep as source: the operations backwards, each adding to the adjoints of what it read."""
 
+from collections.abc import Callable
+
 from contad.engines.generated.forward import Forward, restored
 from contad.engines.generated.functions import SELECT
 from contad.engines.generated.ir import (
@@ -32,19 +34,25 @@ _ALWAYS_FINITE = {"sin", "cos", "tanh", "arctan", "square", "absolute", "maximum
 class Reverse(Forward):
     """Writes the reverse of operations. An adjoint is first assigned, then added to."""
 
-    def __init__(self, program: Program, plan: Plan) -> None:
+    def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
         super().__init__(program)
         self.plan = plan
+        self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
     def bar(self, value: Value) -> str:
-        return value.name + BAR
+        """The name of an adjoint."""
+        return self.sums.get(value, value).name + BAR
+
+    def has_bar(self, value: Value) -> bool:
+        """Whether anything has been added to an adjoint yet."""
+        return self.sums.get(value, value) in self.begun
 
     def add(self, value: Value, text: str) -> None:
         """Add to an adjoint."""
-        if value not in self.active:
+        if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
             return
         if value not in self.begun:
             self.begun.add(value)
@@ -56,7 +64,7 @@ class Reverse(Forward):
 
     def begin(self, value: Value) -> None:
         """Make sure that an adjoint is assigned."""
-        if value not in self.begun:
+        if not self.has_bar(value):
             self.add(value, "0.0")
 
     def begin_outside(self, o: Operation) -> None:
@@ -80,7 +88,7 @@ class Reverse(Forward):
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def reverse_Apply(self, o: Apply) -> None:
-        if o.result not in self.begun:
+        if not self.has_bar(o.result):
             return
         d = self.bar(o.result)
         for k, x in enumerate(o.inputs):
@@ -110,7 +118,7 @@ class Reverse(Forward):
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def reverse_Load(self, o: Load) -> None:
-        if o.result not in self.begun:
+        if not self.has_bar(o.result):
             return
         line = f"{self.subscript(self.bar(o.array), o.indices)} += {self.bar(o.result)}"
         if o.guard is None:
@@ -141,7 +149,7 @@ class Reverse(Forward):
         d = self.bar(o.result)
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
         if a.kind.ndim == b.kind.ndim == 1:
-            if o.result in self.begun:
+            if self.has_bar(o.result):
                 for x, other in ((a, b_name), (b, a_name)):
                     if x in self.active:
                         self.line(f"{self.bar(x)} += {d} * {other}")
@@ -184,7 +192,7 @@ class Reverse(Forward):
             with self.indented(head, o.line, else_nothing=block is o.blocks[1]):
                 self.restore(block)
                 for m, value in zip(o.merges, values, strict=True):
-                    if m.result in self.begun:
+                    if self.has_bar(m.result):
                         self.add(value, self.bar(m.result))
                 self.reverse(block.operations)
 
@@ -225,7 +233,7 @@ class Reverse(Forward):
 
     def _end_loop(self, o: Loop) -> None:
         for c in o.carried:
-            if c.result in self.active:
+            if c.result in self.active and c.initial not in self.sums:
                 self.add(c.initial, self.bar(c.result))
 
     def _iteration(self, o: Loop, k: str) -> None:
@@ -239,13 +247,42 @@ class Reverse(Forward):
             self._restore_inner(o, c.inner, k)
         for block in o.blocks:
             self.restore(block)
-        active = [c for c in o.carried if c.result in self.active]
+        active = [c for c in o.carried if c.result in self.active and c.inner not in self.sums]
         for c in active:
             self.add(c.following, self.bar(c.result))
         for block in reversed(o.blocks):
             self.reverse(block.operations)
         for c in active:
             self.line(f"{self.bar(c.result)} = {self.bar(c.inner) if c.inner in self.begun else '0.0'}")
+
+    # ---- loops that are reversed at once -----------------------------------------------------------------------------
+    def sweep(self, block: Block, seed: Callable[[], None]) -> None:
+        """A block forwards and backwards; `seed` starts the adjoints of what it hands on."""
+        operations = block.operations
+        loop = next((o for o in operations if o in self.plan.fused), None)
+        if not isinstance(loop, For):
+            self.forward(operations)
+            seed()
+            self.reverse(operations)
+            return
+        position = operations.index(loop)
+        before, after = operations[:position], operations[position + 1 :]
+        self.forward(before)
+        seed()
+        self.reverse(after)
+        self._at_once(loop)
+        self.forward(after)
+        self.reverse(before)
+
+    def _at_once(self, o: For) -> None:
+        self.assign_together([(c.inner, c.initial) for c in o.carried])
+        self._begin_loop(o)
+        with self.indented(self.head(o), o.line):
+            self.sweep(o.body, lambda: None)
+            self.assign_together([(c.inner, c.following) for c in o.carried])
+        for c in o.carried:
+            self.line(f"{c.result.name} = {c.inner.name}")
+        self._end_loop(o)
 
     # ---- values of an earlier iteration ------------------------------------------------------------------------------
     def _restore_inner(self, o: Loop, inner: Value, k: str) -> None:
