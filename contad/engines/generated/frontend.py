@@ -4,6 +4,7 @@ from typing import Any
 
 from contad.engines.generated.entries import Elementwise, Object, Unknown
 from contad.engines.generated.exits import RESULT
+from contad.engines.generated.hoist import hoist
 from contad.engines.generated.ir import Kind, Program, Value
 from contad.engines.generated.refusal import refuse
 from contad.engines.generated.scope import Scope
@@ -33,6 +34,7 @@ def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -
     for name, (value, _) in reader.captured.items():
         value.hint = name
     simplify(program)
+    hoist(program)
     program.captured_values = [value for value, _ in reader.captured.values()]
     return program
 

@@ -25,10 +25,8 @@ from contad.engines.generated.ir import (
 )
 from contad.engines.generated.partials import partial, source_of
 from contad.engines.generated.plan import Plan, counted
+from contad.engines.generated.tame import may_be_infinite, wild_values
 from contad.engines.generated.writer import BAR, number
-
-# Their partials are finite where the operands are and the result is; see `product`.
-_ALWAYS_FINITE = {"sin", "cos", "tanh", "arctan", "square", "absolute", "maximum", "minimum", "sign", "copysign"}
 
 
 class Reverse(Forward):
@@ -39,6 +37,7 @@ class Reverse(Forward):
         self.plan = plan
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
+        self.wild = wild_values(program)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
@@ -106,15 +105,14 @@ class Reverse(Forward):
                 lines, text = source_of(o, k, names, f"{o.result.name}_")
                 for line in lines:
                     self.line(line)
-                self.add(x, self.product(o, d, text))
+                self.add(x, self.product(o, k, d, text))
 
-    def product(self, o: Apply, d: str, text: str) -> str:
+    def product(self, o: Apply, k: int, d: str, text: str) -> str:
         """An adjoint times a partial. Where the adjoint is 0 the product is 0, though the partial may be infinite."""
         simple = text.replace("_", "").replace(".", "").isalnum()
         text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
-        if o.function.name in _ALWAYS_FINITE:
-            return f"{d} * {text}"
-        return f"{d} * {text} if {d} != 0.0 else 0.0"
+        product = f"{d} * {text}"
+        return f"{product} if {d} != 0.0 else 0.0" if may_be_infinite(o, k, self.wild) else product
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def reverse_Load(self, o: Load) -> None:

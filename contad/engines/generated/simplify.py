@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from contad.engines.generated.functions import MULTIPLY, SQUARE
 from contad.engines.generated.ir import (
     FLOAT,
     Accumulate,
@@ -53,6 +54,10 @@ class _Equal:
         kept = []
         for operation in block.operations:
             operation.rewrite(self.new)
+            if isinstance(operation, Apply) and operation.function is MULTIPLY:
+                x, y = operation.inputs
+                if x is y:
+                    operation.function, operation.inputs = SQUARE, [x]
             key = self.key(operation)
             if key is not None and key in known:
                 same = known[key]

@@ -1,0 +1,69 @@
+"""Which numbers may be infinite or nan although the arguments are finite: what functions with poles lead to.
+
+Only there can an adjoint of zero meet an infinite partial; the reverse pass then has to say that the product is zero.
+"""
+
+from contad.engines.generated.ir import (
+    FLOAT,
+    Accumulate,
+    Apply,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+    walk,
+)
+from contad.engines.generated.partials import partial
+
+# finite at finite operands, with finite partials; large products are not considered
+TAME = frozenset(
+    "add subtract multiply negative square absolute sin cos tanh arctan arcsinh maximum minimum select float hypot "
+    "floor ceil trunc rint sign copysign deg2rad rad2deg erf erfc ndtr expit".split()
+)
+
+
+def wild_values(program: Program) -> set[Value]:
+    """The numbers, and the arrays by their roots, that may be infinite or nan."""
+    wild: set[Value] = set()
+    operations = list(walk(program.block))
+    size = -1
+    while len(wild) != size:
+        size = len(wild)
+        for o in operations:
+            for source, target in _flow(o):
+                if source is None or source in wild or any(root in wild for root in source.roots):
+                    wild.update(target.roots or (target,))
+    return wild
+
+
+def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
+    """From what to what wildness spreads; from None where it begins."""
+    if isinstance(o, Apply) and o.result.kind == FLOAT:
+        begins: list[tuple[Value | None, Value]] = [] if o.function.name in TAME else [(None, o.result)]
+        return begins + [(x, o.result) for x in o.inputs if x.kind == FLOAT]
+    if isinstance(o, Load):
+        return [(o.array, o.result)]
+    if isinstance(o, Store):
+        return [(o.stored, o.array)]
+    if isinstance(o, Accumulate):
+        return [(o.added, o.array)]
+    if isinstance(o, Product):
+        return [(x, o.result) for x in o.inputs]
+    if isinstance(o, If):
+        return [(x, m.result) for m in o.merges for x in (m.then, m.otherwise)]
+    if isinstance(o, Loop):
+        pairs = [(c.initial, c.inner, c.following, c.result) for c in o.carried]
+        return [pair for i, inner, f, r in pairs for pair in ((i, inner), (f, inner), (inner, r))]
+    return []
+
+
+def may_be_infinite(o: Apply, k: int, wild: set[Value]) -> bool:
+    """Whether the partial with respect to operand k may be infinite or nan."""
+    if o.function.name not in TAME:
+        return True
+    p = partial(o.function, k)
+    return any(o.inputs[j] in wild for j in p.reads) or (p.reads_result and o.result in wild)
