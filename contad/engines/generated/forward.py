@@ -1,5 +1,8 @@
 """The forward sweep as source: the user's program, storing what the reverse sweep will read."""
 
+import contextlib
+from collections.abc import Callable, Iterator
+
 from contad.engines.generated.ir import (
     FLOAT,
     INT,
@@ -19,6 +22,9 @@ from contad.engines.generated.ir import (
     Value,
     View,
     While,
+    around,
+    is_inside,
+    walk,
 )
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.writer import Writer
@@ -35,6 +41,7 @@ class Forward(Writer):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
+        self.reserved = False  # whether there is room in the workspace for all that is stored here
         self.bases: dict[Loop, tuple[str, str]] = {}
 
     def forward(self, operations: list[Operation]) -> None:
@@ -123,6 +130,10 @@ class Forward(Writer):
             self.save(m.result)
 
     def forward_For(self, o: For) -> None:
+        with self.room(o):
+            self._forward_for(o)
+
+    def _forward_for(self, o: For) -> None:
         self.enter(o)
         count = o.exit is not None and self.is_read(o.count)
         if count:
@@ -176,9 +187,50 @@ class Forward(Writer):
         return self.bases[o]
 
     def push(self, size: str) -> None:
+        """Take room for `size` numbers from the workspace."""
         self.line(f"top += {size}")
-        with self.indented("if top > work.size:"):
-            self.line("work = grow(work, top)")
+        if not self.reserved:
+            with self.indented("if top > work.size:"):
+                self.line("work = grow(work, top)")
+
+    @contextlib.contextmanager
+    def room(self, o: Loop) -> Iterator[None]:
+        """Inside, a loop and the loops in it find room in the workspace; it is asked for once, where that is possible."""
+        size = "" if self.reserved else self.storage(o, o)
+        if not size:
+            yield
+            return
+        need = size if size.isidentifier() else self.fresh("room")
+        if need != size:
+            self.line(f"{need} = {size}")
+        with self.indented(f"if top + {need} > work.size:"):
+            self.line(f"work = grow(work, top + {need})")
+        self.reserved = True
+        yield
+        self.reserved = False
+
+    def storage(self, o: Loop, outermost: Loop) -> str:
+        """How many numbers a loop stores, as source in what is known before the outermost one; empty if unknown.
+
+        Of a loop that is reversed at once, how many one iteration stores.
+        """
+        own = len(self.slots(o))
+        known = isinstance(o, For) and o.exit is None
+        parts = [str(own)] if own else []
+        for block in o.blocks:
+            for inner in walk(block):
+                if isinstance(inner, Loop) and next(h for h in around(inner.block) if isinstance(h, Loop)) is o:
+                    if self.plan.pushes(inner):
+                        parts.append(self.storage(inner, outermost))
+        if not parts or not all(parts):
+            return ""
+        size = " + ".join(parts)
+        if o in self.plan.fused:
+            return size
+        if not known or any(x.constant is None and is_inside(x.block, outermost) for x in o.inputs):
+            return ""
+        n = self.trip_count(o)  # type: ignore[arg-type]
+        return n if size == "1" else f"{n} * ({size})" if len(parts) > 1 else f"{n} * {size}"
 
     def leave_iteration(self, o: Loop) -> None:
         slots = self.slots(o)
@@ -207,9 +259,9 @@ class Forward(Writer):
             for a, b in pairs:
                 self.line(f"{a.name} = {self.text(b)}")
 
-    def trip_count(self, o: For) -> str:
+    def trip_count(self, o: For, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""
-        start, stop, step = map(self.text, o.inputs)
+        start, stop, step = map(text or self.text, o.inputs)
         if o.step.constant != 1:
             return f"len(range({start}, {stop}, {step}))"
         return f"max({stop}, 0)" if o.start.constant == 0 else f"max({stop} - {start}, 0)"

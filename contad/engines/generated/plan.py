@@ -146,6 +146,8 @@ class Plan:
             for c in o.carried:
                 if value in (c.inner, c.result) and (step := counted(o, c)) is not None:
                     return 0.5, [c.initial, step[1], *(trips(o) if value is c.result else [])]
+                if value is c.inner and isinstance(o, For) and (steps := advanced(o, c)) is not None:
+                    return 0.6, [c.result, *(x for step in steps for x in step.reads_outside(o))]
         return INFINITE, []
 
     def unchanged(self, reader: Operation, array: Value) -> bool:
@@ -189,6 +191,66 @@ def trips(loop: Loop) -> list[Value]:
     if isinstance(loop, For) and loop.exit is None:
         return loop.inputs
     return [loop.count, *loop.inputs]
+
+
+class Step:
+    """What an iteration adds to an integer: a number times what an inner loop counts (once, without a loop)."""
+
+    def __init__(self, sign: str, amount: Value, times: For | None) -> None:
+        self.sign, self.amount, self.times = sign, amount, times
+
+    def reads(self) -> list[Value]:
+        return [self.amount, *(self.times.inputs if self.times is not None else [])]
+
+    def reads_outside(self, loop: For) -> list[Value]:
+        """What the step is made of, besides the index of the loop."""
+        return [x for value in self.reads() for x in _outside(value, loop)]
+
+
+def advanced(loop: Loop, c: Carried) -> list[Step] | None:
+    """The steps by which an iteration changes an integer, if they are known at its end; None for any other.
+
+    The reverse sweep takes them back: it starts from what the loop ended with.
+    """
+    if not isinstance(loop, For) or c.inner.kind != INT:
+        return None
+    steps: list[Step] = []
+    value = c.following
+    while value is not c.inner:
+        o = value.operation
+        if isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and is_inside(o.block, loop):
+            before, amount = o.inputs
+            if o.function is ADD and not isinstance(before.operation, (Loop, Apply)) and before is not c.inner:
+                before, amount = amount, before
+            steps.append(Step("+" if o.function is ADD else "-", amount, None))
+        elif isinstance(o, For) and o.exit is None and is_inside(o.block, loop):
+            inner = next((i for i in o.carried if i.result is value), None)
+            step = counted(o, inner) if inner is not None else None
+            if inner is None or step is None:
+                return None
+            steps.append(Step(step[0], step[1], o))
+            before = inner.initial
+        else:
+            return None
+        value = before
+    return steps if all(_of_index(x, loop) for step in steps for x in step.reads()) else None
+
+
+def _outside(value: Value, loop: For) -> list[Value]:
+    if value.constant is not None or value is loop.index:
+        return []
+    if not is_inside(value.block, loop):
+        return [value]
+    assert value.operation is not None
+    return [x for part in value.operation.inputs for x in _outside(part, loop)]
+
+
+def _of_index(value: Value, loop: For) -> bool:
+    """Whether a value is made of the index of a loop and of what does not change in it, by sums."""
+    if value.constant is not None or value is loop.index or not is_inside(value.block, loop):
+        return True
+    o = value.operation
+    return isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and all(_of_index(x, loop) for x in o.inputs)
 
 
 def counted(loop: Loop, c: Carried) -> tuple[str, Value] | None:

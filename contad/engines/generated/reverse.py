@@ -3,12 +3,13 @@
 from collections.abc import Callable
 
 from contad.engines.generated.forward import Forward, restored
-from contad.engines.generated.functions import SELECT
+from contad.engines.generated.functions import DIVIDE, SELECT
 from contad.engines.generated.ir import (
     FLOAT,
     Accumulate,
     Apply,
     Block,
+    Carried,
     Choose,
     Create,
     For,
@@ -21,10 +22,11 @@ from contad.engines.generated.ir import (
     Store,
     Value,
     View,
+    is_inside,
     walk,
 )
 from contad.engines.generated.partials import partial, source_of
-from contad.engines.generated.plan import Plan, counted
+from contad.engines.generated.plan import Plan, advanced, counted
 from contad.engines.generated.tame import may_be_infinite, wild_values
 from contad.engines.generated.writer import BAR, number
 
@@ -90,6 +92,7 @@ class Reverse(Forward):
         if not self.has_bar(o.result):
             return
         d = self.bar(o.result)
+        inverses = self._inverses(o)
         for k, x in enumerate(o.inputs):
             if x not in self.active:
                 continue
@@ -105,7 +108,21 @@ class Reverse(Forward):
                 lines, text = source_of(o, k, names, f"{o.result.name}_")
                 for line in lines:
                     self.line(line)
-                self.add(x, self.product(o, k, d, text))
+                self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))
+
+    def _inverses(self, o: Apply) -> dict[str, str]:
+        """A divisor of both partials is inverted once: divisor -> the name of its inverse."""
+        if o.function is not DIVIDE or not all(x in self.active for x in o.inputs):
+            return {}
+        divisor = self.text(o.inputs[1])
+        name = self.fresh(f"{o.result.name}_inverse")
+        self.line(f"{name} = 1.0 / {divisor}")
+        return {divisor: name}
+
+    def _by_inverse(self, text: str, inverses: dict[str, str]) -> str:
+        for divisor, name in inverses.items():
+            text = text.replace(f"1.0 / {divisor}", name).replace(f"/ {divisor}", f"* {name}")
+        return text
 
     def product(self, o: Apply, k: int, d: str, text: str) -> str:
         """An adjoint times a partial. Where the adjoint is 0 the product is 0, though the partial may be infinite."""
@@ -228,6 +245,8 @@ class Reverse(Forward):
         self.begin_outside(o)
         for c in o.carried:
             self.begin(c.result)
+        if o not in self.plan.fused:
+            self._start_replay(o)
 
     def _end_loop(self, o: Loop) -> None:
         for c in o.carried:
@@ -242,7 +261,7 @@ class Reverse(Forward):
                 self.line(f"{value.name} = {restored(value, f'work[top - {len(slots) - j}]')}")
             self.line(f"top -= {len(slots)}")
         for c in o.carried:
-            self._restore_inner(o, c.inner, k)
+            self._restore_inner(o, c, k)
         for block in o.blocks:
             self.restore(block)
         active = [c for c in o.carried if c.result in self.active and c.inner not in self.sums]
@@ -275,7 +294,7 @@ class Reverse(Forward):
     def _at_once(self, o: For) -> None:
         self.assign_together([(c.inner, c.initial) for c in o.carried])
         self._begin_loop(o)
-        with self.indented(self.head(o), o.line):
+        with self.room(o), self.indented(self.head(o), o.line):
             self.sweep(o.body, lambda: None)
             self.assign_together([(c.inner, c.following) for c in o.carried])
         for c in o.carried:
@@ -283,14 +302,34 @@ class Reverse(Forward):
         self._end_loop(o)
 
     # ---- values of an earlier iteration ------------------------------------------------------------------------------
-    def _restore_inner(self, o: Loop, inner: Value, k: str) -> None:
-        if inner in self.slots(o):
-            self._read_back(o, inner)
-        elif inner in self.plan.recomputed.get(o, ()):
-            c = next(c for c in o.carried if c.inner is inner)
+    def _restore_inner(self, o: Loop, c: Carried, k: str) -> None:
+        if c.inner in self.slots(o):
+            self._read_back(o, c.inner)
+        elif c.inner in self.plan.recomputed.get(o, ()):
             found = counted(o, c)
-            assert found is not None
-            self.line(f"{inner.name} = {self.text(c.initial)} {found[0]} {times(k, self.text(found[1]))}")
+            if found is not None:
+                self.line(f"{c.inner.name} = {self.text(c.initial)} {found[0]} {times(k, self.text(found[1]))}")
+            else:
+                for step in advanced(o, c) or ():
+
+                    def text(value: Value) -> str:
+                        return self.sum_text(value, o)
+
+                    count = times(self.trip_count(step.times, text) if step.times else "1", text(step.amount))
+                    self.line(f"{c.inner.name} {'-' if step.sign == '+' else '+'}= {count}")
+
+    def sum_text(self, value: Value, loop: Loop) -> str:
+        """A value that an iteration makes by sums of the index and of what does not change, written out."""
+        o = value.operation
+        if isinstance(o, Apply) and is_inside(value.block, loop):
+            return f"({o.function.template.format(*(self.sum_text(x, loop) for x in o.inputs))})"
+        return self.text(value)
+
+    def _start_replay(self, o: Loop) -> None:
+        """Integers that are taken back step by step start from what the loop ended with."""
+        for c in o.carried:
+            if c.inner in self.plan.recomputed.get(o, ()) and counted(o, c) is None:
+                self.line(f"{c.inner.name} = {c.result.name}")
 
     def restore(self, block: Block) -> None:
         """At the start of a reversed block: the values that it reads, read back or computed again."""
