@@ -138,15 +138,16 @@ def _within(index: Value, length: Value) -> bool:
     if not isinstance(loop, For) or index is not loop.index:
         return False
     same = loop.stop is length or (loop.stop.constant is not None and loop.stop.constant == length.constant)
-    return same and loop.step.constant == 1 and _is_natural(loop.start)
+    return same and loop.step.constant == 1 and is_natural(loop.start)
 
 
-def _is_natural(value: Value) -> bool:
+def is_natural(value: Value) -> bool:
+    """Whether an integer is surely not negative."""
     if value.constant is not None:
         return bool(value.constant >= 0)
     o = value.operation
     if isinstance(o, For) and value is o.index:
-        return _is_natural(o.start) and (o.step.constant or 0) > 0
-    return isinstance(o, Apply) and o.function is ADD and all(map(_is_natural, o.inputs))
+        return is_natural(o.start) and (o.step.constant or 0) > 0
+    return isinstance(o, Apply) and o.function is ADD and all(map(is_natural, o.inputs))
 
 

@@ -25,6 +25,7 @@ from contad.engines.generated.ir import (
     is_inside,
     walk,
 )
+from contad.engines.generated.order import any_order
 from contad.engines.generated.partials import partial, source_of
 from contad.engines.generated.plan import Plan, advanced, counted
 from contad.engines.generated.tame import may_be_infinite, wild_values
@@ -221,7 +222,10 @@ class Reverse(Forward):
             self.line(f"top -= {f'{len(slots)} * {n}' if len(slots) > 1 else n}")
             self.line(f"{base} = top")
         start, stop, step = map(self.text, o.inputs)
-        if o.exit is None and o.step.constant == 1:
+        if any_order(o, self.active, self.sums, self.plan):
+            with self.indented(self.head(o), o.line):
+                self._iteration(o, self.iteration(o))
+        elif o.exit is None and o.step.constant == 1:
             first = f"{stop} - 1"
             last = "-1" if o.start.constant == 0 else f"{start} - 1"
             with self.indented(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
