@@ -24,7 +24,9 @@ LAYERS = (
     ("ops",),
     ("activation", "array_methods", "protocols"),
     ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
+    ("native",),
     ("engines",),
+    ("front",),
     ("functional", "explain", "testing", "table", "array_table"),
     ("command", "__main__", "example", "__init__"),
 )

@@ -1,0 +1,39 @@
+"""What a compiled engine is asked for, and what it answers with.
+
+An engine is a module with two functions:
+
+    build(request) -> an njit dispatcher `run`, never called with other types than the request's
+    explain(request) -> str, what it does and what it stores
+
+`run` has this form:
+
+    value_and_grad    run(*args) -> (value, grads)     grads: a tuple, one entry per argnum, structured like the argument;
+                                                       with has_aux ((value, aux), grads)
+    vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
+    jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
+
+`run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the arena
+as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers and float32
+of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and defaults are
+positional.
+"""
+
+from types import FunctionType
+from typing import Any, Literal, NamedTuple
+
+Mode = Literal["value_and_grad", "vjp", "jvp"]
+
+
+class Request(NamedTuple):
+    """A derivative of one function at arguments of given types.
+
+    `build` raises contad.errors.UnsupportedError, with file, line, construct and remedy, where its engine refuses; then
+    the next engine is asked.
+    """
+
+    function: FunctionType  # the user's Python function (dispatcher.py_func)
+    dispatcher: Any  # the user's dispatcher, whose options (error_model, fastmath) are followed
+    types: tuple[Any, ...]  # numba types of all positional arguments, defaults filled in, keywords resolved
+    argnums: tuple[int, ...]  # what is differentiated: float64 scalars, float64 arrays, (nested) tuples of them
+    has_aux: bool
+    mode: Mode
