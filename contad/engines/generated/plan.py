@@ -34,7 +34,7 @@ from contad.engines.generated.ir import (
 )
 from contad.engines.generated.partials import partial
 
-STORE = 2.0  # what storing and reading back one number costs, in units of an addition
+STORE = 5.0  # what storing and reading back one number costs, in units of an addition
 _SCALE = 1000
 
 
