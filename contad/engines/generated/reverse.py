@@ -1,6 +1,7 @@
 """The reverse sweep as source: the operations backwards, each adding to the adjoints of what it read."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 
 from contad.engines.generated.forward import Forward, restored
 from contad.engines.generated.functions import DIVIDE, SELECT
@@ -22,8 +23,10 @@ from contad.engines.generated.ir import (
     Store,
     Value,
     View,
+    around,
     is_inside,
     walk,
+    written_roots,
 )
 from contad.engines.generated.order import any_order
 from contad.engines.generated.partials import partial, source_of
@@ -41,6 +44,10 @@ class Reverse(Forward):
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = wild_values(program)
+        self.readers: dict[Value, list[Operation]] = {}
+        for operation in walk(program.block):
+            for value in operation.reads():
+                self.readers.setdefault(value, []).append(operation)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
@@ -221,6 +228,11 @@ class Reverse(Forward):
             self.line(f"{n} = {self.trip_count(o)}")
             self.line(f"top -= {f'{len(slots)} * {n}' if len(slots) > 1 else n}")
             self.line(f"{base} = top")
+        with self._unless_zero(o):
+            self._reverse_for(o)
+        self._end_loop(o)
+
+    def _reverse_for(self, o: For) -> None:
         start, stop, step = map(self.text, o.inputs)
         if any_order(o, self.active, self.sums, self.plan):
             with self.indented(self.head(o), o.line):
@@ -236,7 +248,24 @@ class Reverse(Forward):
             with self.indented(f"for {k} in range({count} - 1, -1, -1):", o.line):
                 self.line(f"{o.index.name} = {start} + {k} * {step}")
                 self._iteration(o, k)
-        self._end_loop(o)
+
+    @contextlib.contextmanager
+    def _unless_zero(self, o: For) -> Iterator[None]:
+        """A loop in a loop whose results may not have been chosen is reversed only where an adjoint is not zero."""
+        results = [c.result for c in o.carried if c.result in self.active]
+        chosen = any(
+            isinstance(reader, If) or (isinstance(reader, Apply) and reader.function is SELECT)
+            for c in o.carried
+            for reader in self.readers.get(c.result, ())
+        )
+        nested = any(isinstance(holder, Loop) for holder in around(o.block))
+        pops = any(isinstance(i, Loop) and self.plan.pushes(i) for i in walk(o.body)) or not self.plan.as_block(o)
+        if not (chosen and nested) or pops or any(root in self.active for root in written_roots(o)):
+            yield
+            return
+        names = dict.fromkeys(self.bar(value) for value in results)
+        with self.indented(f"if {' or '.join(f'{name} != 0.0' for name in names)}:"):
+            yield
 
     def reverse_While(self, o: Loop) -> None:
         self._begin_loop(o)
