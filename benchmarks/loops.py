@@ -45,7 +45,7 @@ def logistic_arrays(b, X, y):
 @njit(error_model="numpy")
 def recurrence(x, a, b, n):
     for _ in range(n):
-        if x > 0.0:
+        if x > 0.0:  # noqa: SIM108  (as a user writes it)
             x = math.sin(x) * a + b / (1.0 + x * x)
         else:
             x = math.cos(x) * b - a * x
@@ -124,16 +124,14 @@ def mixture(alphas, means, icf, x, gamma, m):
             terms[k] = alphas[k] + sums[k] - 0.5 * sq
         mx = terms[0]
         for k in range(1, K):
-            if terms[k] > mx:
-                mx = terms[k]
+            mx = max(mx, terms[k])
         se = 0.0
         for k in range(K):
             se += math.exp(terms[k] - mx)
         total += mx + math.log(se)
     mx = alphas[0]
     for k in range(1, K):
-        if alphas[k] > mx:
-            mx = alphas[k]
+        mx = max(mx, alphas[k])
     se = 0.0
     for k in range(K):
         se += math.exp(alphas[k] - mx)
@@ -188,8 +186,7 @@ def kmeans(centres, points):
             distance = 0.0
             for j in range(points.shape[1]):
                 distance += (points[i, j] - centres[k, j]) ** 2
-            if distance < best:
-                best = distance
+            best = min(best, distance)
         total += best
     return total
 

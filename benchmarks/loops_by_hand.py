@@ -65,7 +65,7 @@ def recurrence(x, a, b, n):
     xs = np.empty(n)
     for k in range(n):
         xs[k] = x
-        if x > 0.0:
+        if x > 0.0:  # noqa: SIM108  (as a user writes it)
             x = math.sin(x) * a + b / (1.0 + x * x)
         else:
             x = math.cos(x) * b - a * x
@@ -195,8 +195,7 @@ def mixture(alphas, means, icf, x, gamma, m):
             terms[k] = alphas[k] + sums[k] - 0.5 * sq
         mx = terms[0]
         for k in range(1, K):
-            if terms[k] > mx:
-                mx = terms[k]
+            mx = max(mx, terms[k])
         se = 0.0
         for k in range(K):
             terms[k] = math.exp(terms[k] - mx)

@@ -32,7 +32,11 @@ from contad.errors import UnsupportedError
 KINDS = (ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("int", 1))
 ARGNUMS = (0, 1, 2, 3)
 SECONDS = 10
-CALLEES = '''\
+REDUCTIONS = (
+    "np.sum(u * w)", "np.sum(u)", "np.dot(u, x)", "w.sum()", "np.max(u)", "np.mean(q)", "np.sum(np.sin(u) * a)",
+    "np.sum(v * v)",
+)  # fmt: skip
+CALLEES = """\
 @njit
 def g(y, c):
     if y > c:
@@ -52,7 +56,7 @@ def h(v, c, k=1):
     return v[0] * c, c
 
 
-'''
+"""
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
@@ -81,7 +85,11 @@ def source(block):
         "@njit", "def f(x, m, a, b, idx):", "    n = len(x)", "    s = 0", "    p = 0", "    r = 0.5",
         "    u = x.copy()", "    w = np.zeros(n)", "    q = m.copy()", "    v = u[1:4]",
     ]  # fmt: skip
-    tail = ["    for z in range(n):", "        s += u[z] * w[z] + 0.1 * u[z] + 0.3 * q[z % 3, 1]", "    return s + a * b + r"]
+    tail = [
+        "    for z in range(n):",
+        "        s += u[z] * w[z] + 0.1 * u[z] + 0.3 * q[z % 3, 1]",
+        "    return s + a * b + r",
+    ]
     return CALLEES + "\n".join([*head, *block_lines(block, 1), *tail]) + "\n"
 
 
@@ -100,7 +108,9 @@ class Maker:
         if not ivs or r.random() < 0.15:
             return str(r.choice([0, 1, 2, 3, -1, -2]))
         i = r.choice(ivs)
-        return r.choice([i, i, i, f"({i} + {r.randrange(1, 3)}) % n", f"n - 1 - {i}", f"({i} + p) % n", f"idx[{i}]", f"-1 - {i}"])
+        return r.choice(
+            [i, i, i, f"({i} + {r.randrange(1, 3)}) % n", f"n - 1 - {i}", f"({i} + p) % n", f"idx[{i}]", f"-1 - {i}"]
+        )
 
     def element(self, ivs):
         r = self.r
@@ -144,7 +154,7 @@ class Maker:
         if c < 0.9:
             return f"{r.choice(['max', 'min'])}({e(sc, ivs, d + 1)}, {e(sc, ivs, d + 1)})"
         if c < 0.94:
-            return f"math.tanh({r.choice(['np.sum(u * w)', 'np.sum(u)', 'np.dot(u, x)', 'w.sum()', 'np.max(u)', 'np.mean(q)', 'np.sum(np.sin(u) * a)', 'np.sum(v * v)'])})"
+            return f"math.tanh({r.choice(REDUCTIONS)})"
         if c < 0.97:
             return f"np.maximum({e(sc, ivs, d + 1)}, {e(sc, ivs, d + 1)})"
         return f"-{e(sc, ivs, d + 1)}"
@@ -153,7 +163,14 @@ class Maker:
         r = self.r
         c = f"{self.expr(sc, ivs, 2)} {r.choice(['<', '>'])} {self.expr(sc, ivs, 2)}"
         if ivs and r.random() < 0.3:
-            c = r.choice([f"{r.choice(ivs)} % {r.randrange(2, 4)} == {r.randrange(2)}", f"{r.choice(ivs)} < {r.randrange(3)} or {c}", f"not p > 2 and {c}"])
+            i = r.choice(ivs)
+            c = r.choice(
+                [
+                    f"{i} % {r.randrange(2, 4)} == {r.randrange(2)}",
+                    f"{i} < {r.randrange(3)} or {c}",
+                    f"not p > 2 and {c}",
+                ]
+            )
         return c
 
     def block(self, sc, ivs, loop, n):
@@ -222,15 +239,39 @@ class Maker:
         if r.random() < 0.8:
             i = f"i{len(ivs)}"
             more = [f"range({ivs[-1]})", f"range({ivs[-1]} + 1, n)", f"range({ivs[-1]}, -1, -1)"] if ivs else []
-            head = r.choice(["range(n)", "range(n)", "range(n)", "range(1, n)", "range(3)", "range(0, n, 2)", "range(n - 1, -1, -1)", "range(n - 1, 0, -2)", "range(2, 2)", "range(p)", *more])
+            head = r.choice(
+                [
+                    "range(n)",
+                    "range(n)",
+                    "range(n)",
+                    "range(1, n)",
+                    "range(3)",
+                    "range(0, n, 2)",
+                    "range(n - 1, -1, -1)",
+                    "range(n - 1, 0, -2)",
+                    "range(2, 2)",
+                    "range(p)",
+                    *more,
+                ]
+            )
             body = self.block(sc, [*ivs, i], True, r.randrange(1, 6)) + self.exit(True, ivs, 0.1)
             return [S(f"for {i} in {head}:", body)]
         if r.random() < 0.4:
             self.names += 1
             e = f"e{self.names}"
-            head = r.choice([f"for {e} in u:", f"for {e} in x[1:]:", f"for i{len(ivs)}, {e} in enumerate(w):", f"for {e}, y{e} in zip(u, x):", f"for {e} in idx:"])
+            head = r.choice(
+                [
+                    f"for {e} in u:",
+                    f"for {e} in x[1:]:",
+                    f"for i{len(ivs)}, {e} in enumerate(w):",
+                    f"for {e}, y{e} in zip(u, x):",
+                    f"for {e} in idx:",
+                ]
+            )
             new = [f"i{len(ivs)}"] if "enumerate" in head else [e] if "idx" in head else []
-            body = self.block(sc if "idx" in head else [*sc, e], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(True, ivs, 0.1)
+            body = self.block(sc if "idx" in head else [*sc, e], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(
+                True, ivs, 0.1
+            )
             return [S(head, body)]
         self.names += 1
         k = f"k{self.names}"
@@ -342,7 +383,9 @@ def close(x, y, tolerance=1e-9):
 def ill_conditioned(function, args, reference):
     """Whether a change of the arguments in the last digits changes the gradient: a tie, or a loss of all digits."""
     rng = np.random.default_rng(0)
-    nudged = [x * (1.0 + 1e-12 * rng.standard_normal(np.shape(x))) if np.asarray(x).dtype.kind == "f" else x for x in args]
+    nudged = [
+        x * (1.0 + 1e-12 * rng.standard_normal(np.shape(x))) if np.asarray(x).dtype.kind == "f" else x for x in args
+    ]
     return not close(eager(function, nudged)[1], reference, 1e-9)
 
 
@@ -499,7 +542,9 @@ def main():
             failures.setdefault(result[:60], (seed, result))
     print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
     for seed, result in list(failures.values())[:12]:
-        print(f"\nseed {seed}: {result}\n{shrunk(seed, result)}" if len(failures) < 4 else f"seed {seed}: {result[:150]}")
+        print(
+            f"\nseed {seed}: {result}\n{shrunk(seed, result)}" if len(failures) < 4 else f"seed {seed}: {result[:150]}"
+        )
     return 1 if failures else 0
 
 

@@ -6,17 +6,17 @@ from contad.engines.generated.ir import (
     Accumulate,
     Apply,
     Choose,
+    If,
     Load,
     Loop,
-    If,
     Operation,
     Product,
     Program,
     Store,
     Value,
-    walk,
 )
 from contad.engines.generated.partials import passes
+from contad.engines.generated.walks import walk
 
 
 class Activity:
@@ -91,5 +91,3 @@ def _closure(start: list[Value], edges: list[tuple[Value, Value]], joined: list[
                 reached.add(b)
                 waiting.append(b)
     return reached
-
-

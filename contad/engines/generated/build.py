@@ -9,7 +9,8 @@ from numba import njit, types
 from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.entries import Object
 from contad.engines.generated.frontend import read
-from contad.engines.generated.ir import Kind, Value, leaves
+from contad.engines.generated.ir import Kind, Value
+from contad.engines.generated.walks import leaves
 from contad.engines.generated.workspace import grow, workspace
 from contad.errors import UnsupportedError
 
@@ -22,7 +23,7 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
         return Kind(_BASES[str(t.dtype)], t.ndim)
     if isinstance(t, types.BaseTuple):
-        return tuple(kind_of(part, what) for part in t.types)
+        return tuple(kind_of(part, what) for part in t.types)  # type: ignore[attr-defined]
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
     if isinstance(t, (types.NoneType, types.Omitted)):
@@ -31,8 +32,10 @@ def kind_of(t: Any, what: str) -> Any:
         return Object(t.dispatcher)
     if str(t) in _BASES:
         return Kind(_BASES[str(t)])
-    raise UnsupportedError(f"{what}: an argument of type {t}; use float64, integers, booleans, and arrays of them with "
-                           'one to three dimensions, or engine="tape"')
+    raise UnsupportedError(
+        f"{what}: an argument of type {t}; use float64, integers, booleans, and arrays of them with "
+        'one to three dimensions, or engine="tape"'
+    )
 
 
 def derivative_of(request: Any) -> Derivative:
@@ -76,5 +79,3 @@ def options_of(dispatcher: Any) -> dict[str, Any]:
     """How derivatives are compiled: divisions never raise, because those of the function are checked in the source."""
     own = getattr(dispatcher, "targetoptions", {})
     return {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
-
-

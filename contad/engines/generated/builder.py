@@ -1,7 +1,7 @@
 """Writing operations: the part of the front end that knows the program and not the syntax."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from contad.engines.generated import functions
@@ -26,7 +26,7 @@ from contad.engines.generated.ir import (
     View,
 )
 
-_FOLDED = {
+_FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
     "multiply": lambda x, y: x * y,

@@ -141,7 +141,7 @@ class Calls(Expressions):
             return otherwise
         x = given.value if isinstance(given, Object) else None
         x = x.type if isinstance(x, np.dtype) else x
-        if x not in _DTYPES:
+        if x is None or x not in _DTYPES:
             self.refuse(node, f"the dtype in {ast.unparse(node)!r}", "use float64, int64 or bool")
         return _DTYPES[x]
 

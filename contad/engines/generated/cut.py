@@ -1,5 +1,6 @@
 """The smallest cut of a graph, by augmenting paths; capacities are integers, so it ends."""
 
+import itertools
 from collections import deque
 from collections.abc import Hashable
 
@@ -28,7 +29,7 @@ class Cut:
             path = [self.sink]
             while path[-1] is not self.source:
                 path.append(before[path[-1]])
-            steps = [(a, b) for b, a in zip(path, path[1:], strict=False)]
+            steps = [(a, b) for b, a in itertools.pairwise(path)]
             flow = min(self.capacity[a][b] for a, b in steps)
             for a, b in steps:
                 self.capacity[a][b] -= flow

@@ -4,10 +4,11 @@ from typing import Any
 
 from contad.engines.generated.activity import Activity
 from contad.engines.generated.fuse import fuse as fuse_loops
-from contad.engines.generated.ir import Program, Value, leaves, walk, Store, Accumulate
+from contad.engines.generated.ir import Accumulate, Program, Store, Value
 from contad.engines.generated.linear import partial_sums
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.reverse import Reverse
+from contad.engines.generated.walks import leaves, walk
 
 
 class Derivative(Reverse):
@@ -30,8 +31,8 @@ class Derivative(Reverse):
                 self.line(f"{value.name}_bar = np.zeros({value.name}.shape)")
         self.sweep(self.program.block, lambda: self.add(self.value, "1.0"))
         grads = "".join(f"{self._gradient(tree)}, " for tree in self.wanted).rstrip()
-        value = self._returned(self.program.returned)
-        self.line(f"return {value}, ({grads})")
+        returned = self._returned(self.program.returned)
+        self.line(f"return {returned}, ({grads})")
         arguments = ", ".join(self._argument(k) for k in range(len(self.program.parameters)))
         head = [f"def value_and_grad({arguments}):"]
         if any("top" in line for line in self.lines):

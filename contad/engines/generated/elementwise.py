@@ -2,14 +2,16 @@
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, constant, is_array
 from contad.engines.generated.ir import Check, Kind, Product, Store, Value
 from contad.engines.generated.merging import Merging
 
-_LENGTHS = "ValueError('array operands differ in length along an axis; write the broadcast of an axis of length 1 as a loop')"
+_LENGTHS = (
+    "ValueError('array operands differ in length along an axis; write the broadcast of an axis of length 1 as a loop')"
+)
 
 
 class Elements(Merging):
@@ -17,7 +19,7 @@ class Elements(Merging):
 
     loop_depth = 0
 
-    def refuse(self, node: ast.AST, construct: str, remedy: str = "") -> Any:
+    def refuse(self, node: ast.AST, construct: str, remedy: str = "") -> NoReturn:
         raise NotImplementedError
 
     def shape(self, entry: Any) -> list[Value]:
@@ -154,9 +156,7 @@ class Elements(Merging):
         if not rows and not columns:
             return entry([], [])
         result = self.create("empty", rows + columns, "float", "product")
-        self.over(
-            rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :]))
-        )
+        self.over(rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :])))
         return result
 
     def power(self, x: Any, y: Any) -> Any:
@@ -170,5 +170,3 @@ def _arrays(entry: Any) -> list[Value]:
     if isinstance(entry, Elementwise):
         return [array for operand in entry.operands for array in _arrays(operand)]
     return [entry] if is_array(entry) else []
-
-

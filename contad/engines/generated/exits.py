@@ -22,7 +22,9 @@ _EXITS = (ast.Break, ast.Continue, ast.Return)
 
 def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
     """The body of a function with a single way out: at its end, with the value in the variable RESULT."""
-    early = _holds(body[:-1], ast.Return) or (body and not isinstance(body[-1], ast.Return) and _holds(body, ast.Return))
+    early = _holds(body[:-1], ast.Return) or (
+        body and not isinstance(body[-1], ast.Return) and _holds(body, ast.Return)
+    )
     exits = _Exits(bool(early))
     statements = exits.block(body)
     return [_assign(RETURNED, ast.Constant(False), body[0]), *statements] if early else statements
@@ -78,7 +80,9 @@ class _Exits:
         if _holds(statement.body, ast.Return):
             ends.append(RETURNED)
         # in an iteration that has begun, none of the flags holds
-        body = [_assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])] + body
+        body = [
+            _assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
+        ] + body
         changed = copy.copy(statement)
         changed.body = body
         changed.flags = ends  # type: ignore[union-attr]

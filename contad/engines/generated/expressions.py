@@ -2,7 +2,7 @@
 
 import ast
 import types
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Expressions(Elements):
     scope: Scope
     captured: dict[str, Any]
 
-    def refuse(self, node: ast.AST, construct: str, remedy: str = _TAPE) -> Any:
+    def refuse(self, node: ast.AST, construct: str, remedy: str = _TAPE) -> NoReturn:
         refuse(self.scope.place.at(node), construct, remedy)
 
     def expression(self, node: ast.expr, env: Environment) -> Any:
@@ -94,7 +94,9 @@ class Expressions(Elements):
         """A global array, which Numba makes a constant."""
         bases = {"f": "float", "i": "int", "u": "int", "b": "bool"}
         if x.dtype.kind not in bases or x.dtype in (np.float32, np.float16, np.uint64) or not 1 <= x.ndim <= 3:
-            self.refuse(node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument")
+            self.refuse(
+                node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
+            )
         for value, array in self.captured.values():
             if array is x:
                 return value

@@ -22,11 +22,9 @@ from contad.engines.generated.ir import (
     Value,
     View,
     While,
-    around,
-    is_inside,
-    walk,
 )
 from contad.engines.generated.plan import Plan
+from contad.engines.generated.walks import around, is_inside, walk
 from contad.engines.generated.writer import Writer
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
@@ -101,7 +99,7 @@ class Forward(Writer):
         self._assign(o)
         self.shadow(o)
 
-    forward_View = forward_Product = forward_Create  # type: ignore[assignment]
+    forward_View = forward_Product = forward_Create
 
     def shadow(self, o: Operation) -> None:
         """The adjoint of an array, where its reverse is not in a loop of its own."""
@@ -174,7 +172,7 @@ class Forward(Writer):
         """What a loop carries at first, and room in the workspace."""
         self.assign_together([(c.inner, c.initial) for c in o.carried])
         slots = self.slots(o)
-        if slots and self.plan.as_block(o):
+        if slots and isinstance(o, For) and self.plan.as_block(o):
             base, n = self.block_names(o)
             self.line(f"{n} = {self.trip_count(o)}")
             self.line(f"{base} = top")
@@ -195,7 +193,7 @@ class Forward(Writer):
 
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
-        """Inside, a loop and the loops in it find room in the workspace; it is asked for once, where that is possible."""
+        """Inside, a loop and the loops in it find room in the workspace, asked for once where that is possible."""
         size = "" if self.reserved else self.storage(o, o)
         if not size:
             yield
@@ -312,5 +310,3 @@ def restored(value: Value, place: str) -> str:
     if value.kind == FLOAT:
         return place
     return f"int({place})" if value.kind == INT else f"{place} != 0.0"
-
-

@@ -56,5 +56,3 @@ def _parameter(kind: Any, name: str) -> Any:
     if isinstance(kind, tuple):
         return tuple(_parameter(part, f"{name}_{k}") for k, part in enumerate(kind))
     return Value(kind, name) if isinstance(kind, Kind) else kind
-
-

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import contad.ops  # registers the rules
 from contad.engines.generated.ir import BOOL, FLOAT, INT, Kind
 from contad.rule import ScalarRule, rule, rule_of_ufunc
 

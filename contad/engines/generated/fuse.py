@@ -21,11 +21,9 @@ from contad.engines.generated.ir import (
     Program,
     Store,
     Value,
-    is_inside,
-    walk,
-    written_roots,
 )
 from contad.engines.generated.plan import Plan
+from contad.engines.generated.walks import is_inside, walk, written_roots
 
 
 def fuse(program: Program, activity: Activity, sums: dict[Value, Value]) -> frozenset[Loop]:
@@ -43,7 +41,7 @@ class _Fuser:
 
     def block(self, block: Block) -> None:
         candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
-        for loop in sorted(reversed(candidates), key=lambda o: -_depth(o)):
+        for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
             before = block.operations
             position = before.index(loop)
             independent, dependent = _split(loop, before[position + 1 :])
@@ -94,9 +92,7 @@ def _split(loop: Loop, after: list[Operation]) -> tuple[list[Operation], list[Op
 
 def _read_roots(operation: Operation) -> set[Value]:
     inside = (operation, *(o for block in operation.blocks for o in walk(block)))
-    return {
-        root for o in inside if isinstance(o, (Load, Product)) for x in o.inputs if x.is_array for root in x.roots
-    }
+    return {root for o in inside if isinstance(o, (Load, Product)) for x in o.inputs if x.is_array for root in x.roots}
 
 
 def private_length(program: Program, array: Value, loop: Loop) -> Value | None:
@@ -104,16 +100,16 @@ def private_length(program: Program, array: Value, loop: Loop) -> Value | None:
     if array.kind.ndim != 1 or not isinstance(array.operation, Create):
         return None
     users = [o for o in walk(program.block) if any(x.is_array and array in x.roots for x in o.inputs)]
-    if not all(isinstance(o, (Load, Store, Accumulate)) and o.array is array and is_inside(o.block, loop) for o in users):
+    if not all(
+        isinstance(o, (Load, Store, Accumulate)) and o.array is array and is_inside(o.block, loop) for o in users
+    ):
         return None
     return _written_first(users, loop)
 
 
 def _written_first(users: list[Operation], loop: Loop) -> Value | None:
     """The length of what each iteration writes in full before anything else is done to it."""
-    first = next(
-        (o for o in loop.body.operations if o in users or any(is_inside(u.block, o) for u in users)), None
-    )
+    first = next((o for o in loop.body.operations if o in users or any(is_inside(u.block, o) for u in users)), None)
     if not isinstance(first, For) or first.exit is not None:
         return None
     own = [o for o in first.body.operations if o in users]
@@ -149,5 +145,3 @@ def is_natural(value: Value) -> bool:
     if isinstance(o, For) and value is o.index:
         return is_natural(o.start) and (o.step.constant or 0) > 0
     return isinstance(o, Apply) and o.function is ADD and all(map(is_natural, o.inputs))
-
-

@@ -6,20 +6,8 @@ iterations add; and it is stored once. A loop may run zero times, so a read move
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import constant
-from contad.engines.generated.ir import (
-    BOOL,
-    Apply,
-    Block,
-    Check,
-    For,
-    Load,
-    Operation,
-    Program,
-    Value,
-    is_inside,
-    walk,
-    written_roots,
-)
+from contad.engines.generated.ir import BOOL, Apply, Block, Check, For, Load, Operation, Program, Value
+from contad.engines.generated.walks import is_inside, walk, written_roots
 
 _CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
 

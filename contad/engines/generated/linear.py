@@ -4,7 +4,8 @@ So it is one variable, the same in every iteration, and an iteration can be reve
 """
 
 from contad.engines.generated.functions import ADD, SUBTRACT
-from contad.engines.generated.ir import FLOAT, Apply, Carried, If, Loop, Operation, Program, Value, is_inside, walk
+from contad.engines.generated.ir import FLOAT, Apply, Carried, If, Loop, Operation, Program, Value
+from contad.engines.generated.walks import is_inside, walk
 
 
 def partial_sums(program: Program) -> dict[Value, Value]:

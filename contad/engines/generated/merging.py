@@ -7,10 +7,10 @@ carried as an integer, the number of the array it stands for; so the reverse pas
 from collections.abc import Callable
 from typing import Any
 
+from contad.engines.generated import functions
 from contad.engines.generated.builder import Builder
 from contad.engines.generated.entries import UNDEFINED, Unknown, default, is_number, joined, same
 from contad.engines.generated.ir import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
-from contad.engines.generated import functions
 
 Environment = dict[str, Any]
 _MADE_INSIDE = (
@@ -30,7 +30,11 @@ class Merging(Builder):
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def branch(
-        self, condition: Value, env: Environment, then: Callable[[Environment], None], otherwise: Callable[[Environment], None]
+        self,
+        condition: Value,
+        env: Environment,
+        then: Callable[[Environment], None],
+        otherwise: Callable[[Environment], None],
     ) -> None:
         """An If; each of two functions writes one branch and changes its copy of the environment."""
         envs = []
@@ -143,9 +147,15 @@ class Merging(Builder):
         if isinstance(pattern, Kind) and is_number(out):
             return joined(pattern, out.kind)
         if pattern is UNDEFINED:
-            return _pattern(out) if is_number(out) or out is UNDEFINED else (
-                tuple(self._joined(UNDEFINED, x, body, name) for x in out) if isinstance(out, tuple)
-                else Unknown(_MADE_INSIDE.format("loop", name)))
+            return (
+                _pattern(out)
+                if is_number(out) or out is UNDEFINED
+                else (
+                    tuple(self._joined(UNDEFINED, x, body, name) for x in out)
+                    if isinstance(out, tuple)
+                    else Unknown(_MADE_INSIDE.format("loop", name))
+                )
+            )
         if isinstance(pattern, Unknown):
             return pattern
         if isinstance(pattern, tuple) and isinstance(out, tuple) and len(pattern) == len(out):

@@ -35,7 +35,12 @@ def partial(function: Function, k: int) -> Partial:
     if literal is not None:
         return Partial(literal, False, ())
     assignments, result = body.slice(k)
-    names = {n.id for tree in (result, *(value for _, value in assignments)) for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    names = {
+        n.id
+        for tree in (result, *(value for _, value in assignments))
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Name)
+    }
     parameters = body.parameters
     return Partial(None, parameters[0] in names, tuple(j for j, name in enumerate(parameters[1:]) if name in names))
 

@@ -28,11 +28,9 @@ from contad.engines.generated.ir import (
     Store,
     Value,
     View,
-    around,
-    is_inside,
-    walk,
 )
 from contad.engines.generated.partials import partial
+from contad.engines.generated.walks import around, is_inside, walk
 
 STORE = 5.0  # what storing and reading back one number costs, in units of an addition
 _SCALE = 1000
@@ -264,5 +262,3 @@ def counted(loop: Loop, c: Carried) -> tuple[str, Value] | None:
     if a is not c.inner or b is c.inner or (b.constant is None and is_inside(b.block, loop)):
         return None
     return "+" if following.function is ADD else "-", b
-
-

@@ -19,9 +19,8 @@ from contad.engines.generated.ir import (
     Store,
     Value,
     While,
-    leaves,
-    written_roots,
 )
+from contad.engines.generated.walks import leaves, written_roots
 
 
 def simplify(program: Program) -> None:
@@ -119,8 +118,11 @@ def _never(check: Check) -> bool:
     if condition.constant is not None:
         return not condition.constant
     test = condition.operation
-    return isinstance(test, Apply) and test.function.name == "!=" and test.inputs[0] is test.inputs[1] and (
-        test.inputs[0].kind != FLOAT
+    return (
+        isinstance(test, Apply)
+        and test.function.name == "!="
+        and test.inputs[0] is test.inputs[1]
+        and (test.inputs[0].kind != FLOAT)
     )
 
 
@@ -145,13 +147,17 @@ class _Live:
 
     def sweep(self, block: Block) -> bool:
         """Mark the live operations of a block, from the last to the first; whether there are any."""
-        return any([self.mark(operation) for operation in reversed(block.operations)])
+        live = False
+        for operation in reversed(block.operations):
+            live = self.mark(operation) or live
+        return live
 
     def mark(self, o: Operation) -> bool:
         live = isinstance(o, Check) or any(value in self.values for value in o.results)
         if isinstance(o, (Store, Accumulate)):
             live = any(root in self.values for root in o.array.roots)
-        live = any([self.sweep(block) for block in o.blocks]) or live
+        for block in o.blocks:
+            live = self.sweep(block) or live
         if not live:
             return False
         if o not in self.operations:

@@ -8,7 +8,7 @@ from typing import Any
 from contad.engines.generated import functions
 from contad.engines.generated.calls import Calls, Iteration, Range
 from contad.engines.generated.entries import Elementwise, constant, is_array, is_number
-from contad.engines.generated.ir import INT, Accumulate, Block, Check, For, Kind, Loop, Store, Value, While
+from contad.engines.generated.ir import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.generated.merging import Environment
 
 
@@ -219,7 +219,9 @@ class Statements(Calls):
             found = [self.items(argument, node) for argument in iterated.arguments]
             for limits, _ in found:
                 if limits[0].constant != 0 or limits[2].constant != 1:
-                    self.refuse(node, "zip of a range that does not count from 0 by 1", "compute the number in the loop")
+                    self.refuse(
+                        node, "zip of a range that does not count from 0 by 1", "compute the number in the loop"
+                    )
             stop = found[0][0][1]
             for limits, _ in found[1:]:
                 less = self.apply(functions.COMPARISONS["Lt"], limits[1], stop)
@@ -247,4 +249,3 @@ _NAMES: dict[type, str] = {
     ast.ClassDef: "a class", ast.Delete: "the statement del", ast.Import: "an import", ast.Global: "a global name",
     ast.Nonlocal: "a name of an outer function", ast.Match: "the statement match",
 }  # fmt: skip
-

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.generated.ir import Apply, For, Loop, Program, Value, leaves, walk
+from contad.engines.generated.ir import Apply, For, Loop, Program, Value
+from contad.engines.generated.walks import leaves, walk
 
 BAR = "_bar"  # the suffix of an adjoint
 _RESERVED = {"np", "math", "work", "top", "grow", "workspace"}
@@ -95,5 +96,3 @@ def number(x: Any) -> str:
     if isinstance(x, float) and not math.isfinite(x):
         return "math.nan" if x != x else "math.inf" if x > 0 else "-math.inf"
     return repr(x)
-
-
