@@ -11,27 +11,32 @@ array([8., 6.])
 
 from contad import ops
 from contad.array_rule import array_rule
+from contad.compilation import cfunc, clear_cache, explain, primitive
 from contad.continuations import gradient, make_callback_var, reverse_pass_callback, var
 from contad.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.dual import Dual
 from contad.errors import (
     ContadError,
     ForeignVariableError,
+    FrozenValueError,
     LostDerivativeError,
     NestingError,
     OtherThreadError,
     OutputError,
+    OverlapError,
     RuleError,
+    StaleCacheError,
     StaleSourceError,
     StaleVariableError,
     UnsupportedError,
 )
-from contad.explain import show_stack
 from contad.functional import derivative, elementwise_grad, engine_name, grad, jacobian, jvp, value_and_grad, vjp
+from contad.inside_njit import set_memory_limit
 from contad.number import primal
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rule import scalar_rule
 from contad.stack import nested, recover_memory, set_zero_adjoints, stack
+from contad.stack_table import show_stack
 from contad.var import Var, value_of, value_of_rec
 
 __all__ = [  # noqa: PLE0604  (the rules' names are added)
@@ -39,22 +44,28 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "ContadError",
     "Dual",
     "ForeignVariableError",
+    "FrozenValueError",
     "LostDerivativeError",
     "NestingError",
     "OtherThreadError",
     "OutputError",
+    "OverlapError",
     "RuleError",
+    "StaleCacheError",
     "StaleSourceError",
     "StaleVariableError",
     "UnsupportedError",
     "Var",
     "array",
     "array_rule",
+    "cfunc",
+    "clear_cache",
     "constant",
     "derivative",
     "elementwise_grad",
     "empty",
     "engine_name",
+    "explain",
     "full",
     "grad",
     "gradient",
@@ -63,9 +74,11 @@ __all__ = [  # noqa: PLE0604  (the rules' names are added)
     "make_callback_var",
     "nested",
     "primal",
+    "primitive",
     "recover_memory",
     "reverse_pass_callback",
     "scalar_rule",
+    "set_memory_limit",
     "set_zero_adjoints",
     "show_stack",
     "stack",

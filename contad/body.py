@@ -222,22 +222,26 @@ def _float(p: Any) -> Any:
     return float(p) if isinstance(p, (np.floating, int)) else p
 
 
-def inline(body: Body, k: int, names: dict[str, str], prefix: str) -> tuple[list[str], str]:
+def inline(
+    body: Body, k: int, names: dict[str, str], prefix: str, called: Callable[[Any], str] | None = None
+) -> tuple[list[str], str]:
     """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
 
     `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select`
-    becomes a conditional expression. Raises RuleError where a called rule has no one-line value.
+    becomes a conditional expression. `called(rule)` names a compiled function to call for a rule without a one-line
+    value; without it, such a rule raises RuleError.
     """
     assignments, result = body.slice(k)
     names = names | {name: prefix + name for name, _ in assignments}
-    lines = [f"{names[name]} = {_Inliner(body, names).text(value)}" for name, value in assignments]
-    return lines, _Inliner(body, names).text(result)
+    lines = [f"{names[name]} = {_Inliner(body, names, called).text(value)}" for name, value in assignments]
+    return lines, _Inliner(body, names, called).text(result)
 
 
 class _Inliner(ast.NodeTransformer):
-    def __init__(self, body: Body, names: dict[str, str]) -> None:
+    def __init__(self, body: Body, names: dict[str, str], called: Callable[[Any], str] | None) -> None:
         self.body = body
         self.names = names
+        self.called = called
 
     def text(self, expression: ast.expr) -> str:
         return ast.unparse(self.visit(ast.parse(ast.unparse(expression), mode="eval").body))
@@ -266,21 +270,30 @@ class _Inliner(ast.NodeTransformer):
         arguments = [self.visit(argument) for argument in node.args]
         if getattr(target, "is_select", False):
             return ast.IfExp(*arguments)
-        return _value_expression(target, arguments)
+        value = _one_line_value(target)
+        if value is not None:
+            return _substituted(value, dict(zip(target.argument_names, arguments, strict=True)))
+        if self.called is None:
+            raise RuleError(
+                f"{target.name}: only core rules with a one-line value can be called in the body of a core rule"
+            )
+        return ast.Call(ast.Name(self.called(target), ast.Load()), arguments, [])
 
 
-def _value_expression(rule: Any, arguments: list[ast.expr]) -> ast.expr:
-    """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
+def _one_line_value(rule: Any) -> ast.expr | None:
+    """The value of a core rule as an expression, if its function is one line."""
+    if not rule.core:
+        return None
     definition, _ = definition_of(rule.function)
     assert isinstance(definition, ast.FunctionDef)
     last = definition.body[-1]
     statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    if not rule.core or len(statements) != 1 or not isinstance(last, ast.Return) or last.value is None:
-        raise RuleError(f"{rule.name}: only core rules with a one-line value can be called in the body of a core rule")
-    replacement = dict(zip(rule.argument_names, arguments, strict=True))
+    return last.value if len(statements) == 1 and isinstance(last, ast.Return) else None
 
+
+def _substituted(expression: ast.expr, replacement: dict[str, ast.expr]) -> ast.AST:
     class Replace(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.AST:
             return replacement.get(node.id, node)
 
-    return Replace().visit(last.value)
+    return Replace().visit(expression)

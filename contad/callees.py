@@ -1,7 +1,8 @@
-"""Numba functions where variables are passed to them: by their Python twins, whose results are compared.
+"""Numba functions where variables are passed to them.
 
 Compiled code takes plain numbers only. A plain function that names a Numba function runs as a copy of itself whose
-globals, read live, give the Numba function's Python twin wherever a variable is passed.
+globals, read live, give a stand-in: with variables it is one operation with a compiled derivative where there is one,
+and the Numba function's Python twin otherwise.
 """
 
 import builtins
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from contad import calls
 from contad.array_base import Array
 from contad.dispatcher import assignable, global_names, is_dispatcher, python_twin
 from contad.errors import LostDerivativeError, UnsupportedError
@@ -55,6 +57,7 @@ def compared(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
         copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
         return _callers_arrays(y, expected, copies)
 
+    run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
     return run
 
 
@@ -84,8 +87,12 @@ def with_numba_callees(f: Callable[..., Any]) -> Callable[..., Any]:
     return f
 
 
-# Libraries are not searched: they are large, and what they name is not the user's.
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+
+
+def is_installed(filename: str) -> bool:
+    """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
+    return filename.startswith(_INSTALLED)
 
 
 def _named(f: FunctionType) -> list[Any]:
@@ -103,7 +110,7 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _reaches_numba(f: FunctionType, seen: set[int]) -> bool:
-    if id(f) in seen or f.__code__.co_filename.startswith(_INSTALLED):
+    if id(f) in seen or is_installed(f.__code__.co_filename):
         return False
     seen.add(id(f))
     named = _named(f)
@@ -180,7 +187,7 @@ class _Globals(dict[str, Any]):
 
 
 class OnNumbers:
-    """A dispatcher that runs as it is on plain arguments, and as its twin where a variable is among them."""
+    """A dispatcher that runs as it is on plain arguments; with variables it is one operation, or runs as its twin."""
 
     def __init__(self, dispatcher: Any) -> None:
         self.dispatcher = dispatcher
@@ -190,17 +197,21 @@ class OnNumbers:
         return getattr(self.dispatcher, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not any(map(_holds_number, (*args, *kwargs.values()))):
+        if not any(map(holds_number, (*args, *kwargs.values()))):
             functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
             return self.dispatcher(
                 *(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions
             )
+        result = calls.compiled_call(self.dispatcher, args, kwargs)
+        if result is not NotImplemented:
+            return result
         if self._twin is None:
             self._twin = compared(self.dispatcher, keeps_arrays=True)
         return self._twin(*args, **kwargs)
 
 
-def _holds_number(x: Any) -> bool:
+def holds_number(x: Any) -> bool:
+    """Whether x is or contains a variable or a dual; object arrays are taken to."""
     if isinstance(x, np.ndarray):
         return x.dtype == object
-    return isinstance(x, Carrier) or (isinstance(x, (tuple, list)) and any(map(_holds_number, x)))
+    return isinstance(x, Carrier) or (isinstance(x, (tuple, list)) and any(map(holds_number, x)))

@@ -11,22 +11,40 @@ from contad.errors import OutputError, UnsupportedError
 from contad.layout import is_immutable
 from contad.number import Number, is_real
 
+compiled_call: Callable[..., Any]  # (f, args, kwargs): a Numba function at variables, or NotImplemented
+
+
+def set_compiled_call(call: Callable[..., Any]) -> None:
+    """How plain code calls a Numba function with variables, where compiled engines take it."""
+    global compiled_call
+    compiled_call = call
+
 
 def name_of(f: Any) -> str:
     """The name of a function in messages."""
     return getattr(f, "__name__", type(f).__name__)
 
 
-def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+def numba_function(f: Any) -> Any:
+    """The Numba function that f is, or stands for; None for anything else."""
     if "numba" not in sys.modules:
-        return f
-    from contad.callees import OnNumbers, compared, with_numba_callees
+        return None
+    from contad.callees import OnNumbers
     from contad.dispatcher import is_dispatcher
 
     if isinstance(f, OnNumbers):
         f = f.dispatcher
-    return compared(f) if is_dispatcher(f) else with_numba_callees(f)
+    return f if is_dispatcher(f) else None
+
+
+def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+    if "numba" not in sys.modules or hasattr(f, "is_twin"):
+        return f
+    from contad.callees import compared, with_numba_callees
+
+    dispatcher = numba_function(f)
+    return with_numba_callees(f) if dispatcher is None else compared(dispatcher)
 
 
 def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:

@@ -42,11 +42,12 @@ def cache_directory() -> Path:
             return path
     except OSError:
         pass
-    return _temporary_directory()
+    return temporary_directory()
 
 
 @functools.cache
-def _temporary_directory() -> Path:
+def temporary_directory() -> Path:
+    """A directory of this process, deleted with it."""
     import tempfile
 
     directory = tempfile.TemporaryDirectory(prefix="contad-")
@@ -59,19 +60,10 @@ def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) 
 
     A truncated or altered file is written again, and unreadable machine code is compiled again.
     """
-    import hashlib
-
-    import numba
-
-    digest = hashlib.sha256()
-    for part in (numba.__version__, sys.version, __file__, *depends):
-        digest.update(Path(part).read_bytes() if os.path.isfile(part) else part.encode())
-    stem = f"{name}_{digest.hexdigest()[:16]}"
+    stem = f"{name}_{digest_of(depends)}"
     path = cache_directory() / f"{stem}.py"
-    text = _read(path)
-    if text is None:
-        text = source()
-        _write(path, text)
+    if read_sealed(path) is None:
+        write_sealed(path, source())
     try:
         return _load(path, stem)
     except Exception:  # whatever a damaged cache file raises while Numba unpickles it
@@ -80,13 +72,25 @@ def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) 
         return _load(path, stem)
 
 
+def digest_of(depends: Iterable[str]) -> str:
+    """16 hexadecimal digits for the contents of files or texts, Numba, Python and this file."""
+    import hashlib
+
+    import numba
+
+    digest = hashlib.sha256()
+    for part in (numba.__version__, sys.version, __file__, *depends):
+        digest.update(Path(part).read_bytes() if os.path.isfile(part) else part.encode())
+    return digest.hexdigest()[:16]
+
+
 def _seal(text: str) -> str:
     import hashlib
 
     return f"# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
 
 
-def _read(path: Path) -> str | None:
+def read_sealed(path: Path) -> str | None:
     """The text of a sealed file, or None where it is missing or altered."""
     try:
         seal, _, text = path.read_text(encoding="utf-8").partition("\n")
@@ -95,7 +99,7 @@ def _read(path: Path) -> str | None:
     return text if seal + "\n" == _seal(text) else None
 
 
-def _write(path: Path, text: str) -> None:
+def write_sealed(path: Path, text: str) -> None:
     """Write atomically, so that concurrent processes see the whole file or none."""
     import tempfile
 

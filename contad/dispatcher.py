@@ -256,31 +256,31 @@ def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
     return lambda x: function(primal(x))
 
 
-_MATH = {
+MATH = {  # function of `math` -> contad's
     name: getattr(ops, name)
     for name in (
         "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
         "tanh", "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians",
     )
 }  # fmt: skip
-_MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
-_MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
-_MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil", "trunc")})
-_MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
+MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
+MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
+MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil", "trunc")})
+MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
 _NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty", "array", "linspace", "copy")}
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
 _NUMPY.update({"full": _full, "full_like": _full_like, "float64": _Float})
 for _name, _value in vars(np).items():
     if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
         _NUMPY[_name] = _ufunc(_value, _rule)
-_REPLACED = {id(getattr(math, name)): value for name, value in _MATH.items() if hasattr(math, name)}
+_REPLACED = {id(getattr(math, name)): value for name, value in MATH.items() if hasattr(math, name)}
 _REPLACED.update({id(getattr(np, name)): value for name, value in _NUMPY.items()})
 
 
 def _translated(value: Any, made: dict[int, Any]) -> Any:
     """A global or captured value as the rewritten function sees it."""
     if value is math:
-        return _Module(math, _MATH)
+        return _Module(math, MATH)
     if value is np:
         return _Module(np, _NUMPY)
     if is_dispatcher(value):

@@ -57,5 +57,28 @@ class StaleSourceError(ContadError, RuntimeError):
     """
 
 
+class StaleCacheError(ContadError, OSError):
+    """Machine code in a cache of Numba's holds the gradient of a function that has changed since, or is unknown.
+
+    Numba meets it while it loads a cached caller, takes it as a missing file, and compiles the caller again.
+    """
+
+
+class FrozenValueError(ContadError, RuntimeError):
+    """A global or captured value of a Numba function has changed since its derivative was asked for.
+
+    Broken:  RATE = 0.7; g = grad(f); g(1.0); RATE = 0.8; g(np.ones(3))    (compiled code of two values)
+    Fixed:   pass the value as an argument, or define the function again
+    """
+
+
+class OverlapError(ContadError, ValueError):
+    """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
+
+    Broken:  grad(f)(c, c)  where f assigns to elements of an argument
+    Fixed:   grad(f)(c, c.copy())
+    """
+
+
 class RuleError(ContadError, TypeError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""

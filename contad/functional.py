@@ -7,24 +7,35 @@ arrays, and nested lists, tuples and dicts of them; every transform nests in eve
 import functools
 import weakref
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from contad import check
 from contad.activation import activate, block, pull, seeds
-from contad.calls import name_of, positional, positions, require_number, runnable, split_aux
+from contad.calls import name_of, numba_function, positional, positions, require_number, runnable, split_aux
 from contad.engines import DEFAULT, engine as engine_class
 from contad.engines.forward import forward_level
 from contad.stack import opened
-from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output
+from contad.transform import (
+    Transform,
+    compiled_engine_name,
+    compiled_vjp,
+    gradient_of,
+    memo_of,
+    pair_of,
+    takes_compiled,
+)
+from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output, with_cotangents
 
 Function = Callable[..., Any]
 
 
-def engine_name(f: Function, engine: str | None = None) -> str:
-    """The name of the engine that differentiates f in reverse mode."""
+def engine_name(f: Function, engine: str | None = None, args: Sequence[Any] = ()) -> str:
+    """The name of the engine that differentiates f in reverse mode; of a Numba function or its gradient, at args."""
+    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
+    if hasattr(derivative, "form"):
+        return compiled_engine_name(derivative, tuple(args))
     return engine_class(engine).engine if engine else DEFAULT
 
 
@@ -71,6 +82,7 @@ class _Gradient:
             return (value, gradient) if self.value else gradient
 
 
+@Transform
 def grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
 ) -> _Gradient:
@@ -90,6 +102,7 @@ def grad(
     return _memoised(f, False, argnums, has_aux, engine)
 
 
+@Transform
 def value_and_grad(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
 ) -> _Gradient:
@@ -134,6 +147,10 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     """
     check.callable_("vjp", "f", f)
     what = f"vjp: {name_of(f)}"
+    if takes_compiled(f, engine) and not has_aux:
+        found = compiled_vjp(f, primals, what, pair_of(f, "vjp", _pulled_back, engine))
+        if found is not None:
+            return found
     f = runnable(f)
     with opened(engine_class(engine)) as s:
         active, trees = activate(s, what, range(len(primals)), primals)
@@ -145,25 +162,18 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
         s.end("its vjp call has ended")  # the recording stays with the pullback
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
-        tree = flatten(cotangent)
-        if tree.spec != result.spec:
-            raise TypeError(
-                f"{what}: the cotangent must have the structure of the result, {result.describe()}, "
-                f"got {tree.describe()}"
-            )
         found = []
-        for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
-            if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
-                raise TypeError(
-                    f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}, "
-                    f"got {getattr(z_bar, 'shape', ())}"
-                )
-            found += seeds(s, leaf, plain_leaf(what, "a cotangent", z_bar))
+        for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
+            found += seeds(s, leaf, z_bar)
         return tuple(pull(s, trees, found))
 
     pullback.__qualname__ = f"pullback of {name_of(f)}"
     weakref.finalize(pullback, s.release)  # the buffers serve again
     return (value, pullback, aux) if has_aux else (value, pullback)
+
+
+def _pulled_back(f: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+    return vjp(f, *primals)[1](cotangent)
 
 
 def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
@@ -193,6 +203,11 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     return jacobian_of_f
 
 
+def _jvp_of(f: Function) -> Any:
+    return pair_of(f, "jvp", jvp)
+
+
+@functools.partial(Transform, made_for=_jvp_of)
 def jvp(
     f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False, several: bool = False
 ) -> tuple[Any, ...]:
@@ -209,13 +224,15 @@ def jvp(
     """
     check.callable_("jvp", "f", f)
     what = f"jvp: {name_of(f)}"
-    f = runnable(f)
     if (
         not isinstance(primals, (tuple, list))
         or not isinstance(tangents, (tuple, list))
         or len(primals) != len(tangents)
     ):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
+    if takes_compiled(f, None) and not (has_aux or several):
+        return _jvp_of(f)(tuple(primals), tuple(tangents))
+    f = runnable(f)
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()
     if several:
@@ -279,18 +296,25 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 # ---- shared steps ----------------------------------------------------------------------------------------------------
 def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
+    made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
+    if made[0] is f and argnums.__class__ is int:  # as most often
+        found = made[1].get((value, True, (argnums,), has_aux, engine))
+        if found is not None:
+            return found
     numbers = positions("value_and_grad" if value else "grad", argnums)
+    f = numba_function(f) or f
     key = (value, isinstance(argnums, int), numbers, has_aux, engine)
-    memo: dict[Any, _Gradient] = {}
-    # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
-    if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
-        # functools.wraps and copy.copy take the memo of f along, so it must say whose it is
-        owner, memo = f.__dict__.get("__contad__", (None, memo))
-        if owner is not f and isinstance(f.__dict__, dict):
-            memo = {}
-            f.__dict__["__contad__"] = f, memo
+    memo = memo_of(f)
     if key not in memo:
-        memo[key] = _Gradient(f, argnums, has_aux, engine, value)
+        if takes_compiled(f, engine):
+            transform: Any = value_and_grad if value else grad
+            options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+            # the eager engine is given a plain function, the Python copy
+            memo[key] = gradient_of(
+                f, transform, options, lambda: _Gradient(runnable(f), argnums, has_aux, None, value)
+            )
+        else:
+            memo[key] = _Gradient(f, argnums, has_aux, engine, value)
     return memo[key]
 
 

@@ -7,19 +7,25 @@ owner with the higher level number performs the operation and the other number i
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
 from contad.errors import LostDerivativeError, UnsupportedError
 
 
-class _NoNumbaType:
+class NoNumbaType:
     """What Numba finds where it asks a number for its type: the refusal, as soon as it looks inside."""
+
+    _code: int  # set where derivatives of Numba functions are loaded, which take variables and know what to do
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise UnsupportedError: Numba functions take no variables."""
         raise UnsupportedError(
             "a variable was passed to a function compiled by Numba, which takes plain numbers; call its Python "
             "function instead (f.py_func), with np.exp for math.exp"
@@ -110,7 +116,7 @@ class Number(Carrier):
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise UnsupportedError(f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)")
 
-    _numba_type_ = _NoNumbaType()
+    _numba_type_ = NoNumbaType()
 
     def __copy__(self) -> "Number":
         return self

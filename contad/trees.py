@@ -160,6 +160,22 @@ def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
     return checked
 
 
+def with_cotangents(what: str, result: Tree, leaves: Sequence[Any], cotangent: Any) -> list[tuple[Any, Any]]:
+    """The leaves of a result with those of a cotangent, which must have its structure and shapes."""
+    tree = flatten(cotangent)
+    if tree.spec != result.spec:
+        raise TypeError(
+            f"{what}: the cotangent must have the structure of the result, {result.describe()}, got {tree.describe()}"
+        )
+    for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
+        if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
+            raise TypeError(
+                f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}, "
+                f"got {getattr(z_bar, 'shape', ())}"
+            )
+    return [(leaf, plain_leaf(what, "a cotangent", x)) for leaf, x in zip(leaves, tree.leaves, strict=True)]
+
+
 def lowered(x: Any, owner: Any) -> Any:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 

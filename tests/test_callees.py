@@ -80,13 +80,183 @@ def test_globals_are_read_live(monkeypatch):
         contad.grad(lambda x: square(x) + undefined_name)(1.0)  # noqa: F821
 
 
+def twins_asked(monkeypatch):
+    """The list of the functions whose Python twins are asked for."""
+    asked = []
+    compared = callees.compared
+    monkeypatch.setattr(callees, "compared", lambda f, **options: asked.append(f.__name__) or compared(f, **options))
+    return asked
+
+
 def test_plain_arguments_run_compiled(monkeypatch):
-    calls = []
-    monkeypatch.setattr("contad.callees.compared", lambda f, **options: calls.append(f) or f.py_func)
+    asked = twins_asked(monkeypatch)
     assert contad.grad(lambda x: x * square(3.0))(2.0) == 9.0
-    assert calls == []
     assert contad.grad(lambda x: x * square(x))(2.0) == 12.0
-    assert len(calls) == 1
+    assert asked == []
+
+
+# ---- one operation ---------------------------------------------------------------------------------------------------
+@numba.njit
+def shifted(x, k):
+    """An array, a number and a count."""
+    z = np.empty_like(x)
+    total = 0.0
+    for i in range(x.shape[0]):
+        z[i] = x[i] * x[i] + k
+        total += x[i] * k
+    return z, total, x.shape[0]
+
+
+def shifted_plain(x, k):
+    return x * x + k, np.sum(x * k), len(x)
+
+
+def records_of(f, *args):
+    """How many records a function pushes, on variables of a level of its own."""
+    with contad.nested() as s:
+        x = [contad.var(a) for a in args]
+        before = len(list(s.rows()))
+        f(*x)
+        return len(list(s.rows())) - before
+
+
+def test_a_numba_function_is_one_record(monkeypatch):
+    asked = twins_asked(monkeypatch)
+    theta = np.array([0.3, -0.2])
+    assert records_of(contad.primitive(logp), theta, Y) == 1
+    assert records_of(contad.primitive(square), 2.0) == 1
+    # two variables for the results, and one continuation
+    assert records_of(contad.primitive(shifted), theta, 0.5) == 3
+    assert asked == []
+
+
+@numba.njit
+def offset(x, k=3.0):
+    return x * k
+
+
+def test_defaults_and_names_of_arguments(monkeypatch):
+    asked = twins_asked(monkeypatch)
+    assert contad.grad(lambda x: offset(x) + offset(x, k=2.0) + offset(k=x, x=2.0))(2.0) == 3.0 + 2.0 + 2.0
+    assert asked == []
+
+
+@pytest.mark.parametrize("k", [0.5, -2.0])
+def test_several_results_have_one_continuation(monkeypatch, k):
+    asked = twins_asked(monkeypatch)
+
+    def through(f):
+        def model(x, k):
+            z, total, n = f(x * 2.0, k)
+            return np.sum(z * x) * total / n + k
+
+        return model
+
+    x = np.array([0.7, -1.2, 2.5])
+    got = contad.value_and_grad(through(shifted), (0, 1))(x, k)
+    expected = contad.value_and_grad(through(shifted_plain), (0, 1))(x, k)
+    assert got[0] == pytest.approx(expected[0], rel=1e-13)
+    for a, b in zip(got[1], expected[1], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert asked == []
+
+
+def test_outer_levels_and_forward_mode_run_the_twin(monkeypatch):
+    asked = twins_asked(monkeypatch)
+    x = np.array([0.7, -1.2])
+
+    def through(f):
+        return lambda x: np.sum(f(x, 2.0)[0] ** 2) * x[0]
+
+    for transform in (
+        lambda f: contad.jacobian(contad.grad(f))(x),
+        lambda f: contad.jvp(f, (x,), (x,))[1],
+        lambda f: contad.jvp(contad.grad(f), (x,), (x,))[1],
+    ):
+        np.testing.assert_allclose(transform(through(shifted)), transform(through(shifted_plain)), rtol=1e-12)
+    assert set(asked) == {"shifted"}
+    # an outer variable beside those of the inner level, and an outer cotangent
+    outer = contad.grad(lambda a: contad.grad(lambda x: square(x) * a * square(a))(3.0))
+    assert outer(2.0) == pytest.approx(6.0 * 3 * 4.0)
+
+
+def test_an_array_may_be_written_to_after_the_call():
+    def f(x):
+        z = x * 1.0
+        total = logp(z, Y)
+        z[0] = 5.0
+        return total * z[0] + z[1]
+
+    theta = np.array([0.3, -0.2])
+    assert contad.grad(f)(theta) == pytest.approx(5.0 * by_hand(theta) * -1.0 + [0.0, 1.0], rel=1e-12)
+
+
+def test_a_dead_result_makes_no_nan():
+    @numba.njit
+    def root(x):
+        return math.sqrt(x)
+
+    assert contad.grad(lambda x: root(x) * 0.0 + x)(0.0) == 1.0
+
+
+def test_results_without_a_derivative():
+    @numba.njit
+    def is_large(x):
+        return x > 1.0
+
+    @numba.njit
+    def rounded(x):
+        return int(x * 2.0)
+
+    @numba.njit
+    def nothing(x):
+        x + 1.0
+
+    @numba.njit("float64(float64)")
+    def typed(x):
+        return x * x
+
+    def f(x):
+        assert nothing(x) is None
+        return typed(x) * rounded(x) if is_large(x) else x
+
+    assert [contad.grad(f)(x) for x in (2.1, 0.5)] == [pytest.approx(2 * 2.1 * 4), 1.0]
+
+
+def test_an_error_inside_leaves_the_stack_as_it_was():
+    @numba.njit
+    def positive(x):
+        if x < 0.0:
+            raise ValueError("x must be positive")
+        return x * x
+
+    f = contad.grad(lambda x: positive(x) * x)
+    for x, slope in ((2.0, 12.0), (-1.0, None), (3.0, 27.0)):
+        if slope is None:
+            with pytest.raises(ValueError, match="x must be positive"):
+                f(x)
+        else:
+            assert f(x) == pytest.approx(slope)
+
+
+class Model:
+    """A class that holds a Numba function, which the search for names does not find."""
+
+    kernel = staticmethod(contad.primitive(square))
+    plain = staticmethod(square)
+
+
+def test_a_primitive_is_reached_in_any_way():
+    model = Model()
+    assert contad.grad(lambda x: model.kernel(x) * x)(2.0) == 12.0
+    assert contad.jacobian(contad.grad(lambda x: model.kernel(x) * x))(2.0) == 12.0
+    assert model.kernel(3.0) == 9.0 and contad.grad(contad.primitive(square))(2.0) == 4.0
+    with pytest.raises(contad.UnsupportedError, match="passed to a function compiled by Numba"):
+        contad.grad(lambda x: model.plain(x) * x)(2.0)
+    with pytest.raises(
+        contad.UnsupportedError, match="primitive: through_helper must be a function made by numba.njit"
+    ):
+        contad.primitive(through_helper)
 
 
 def test_writes_into_arrays_are_seen_or_refused():

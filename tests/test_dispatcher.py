@@ -125,14 +125,14 @@ def test_the_users_function_is_not_touched():
 def test_what_cannot_be_read_is_refused_by_file_and_line():
     nameless = numba.njit(eval("lambda x: x * x"))
     with pytest.raises(UnsupportedError, match=r"<string>:1: the source of the njit function <lambda> cannot be read"):
-        contad.grad(nameless)(1.0)
+        contad.grad(nameless, engine="matrix")(1.0)
     with pytest.raises(UnsupportedError, match=r"test_dispatcher.py:\d+: njit of a lambda"):
-        contad.grad(numba.njit(lambda x: x * x))(1.0)
+        contad.grad(numba.njit(lambda x: x * x), engine="matrix")(1.0)
 
 
 def test_tracebacks_show_the_users_line():
     with pytest.raises(ZeroDivisionError) as caught:
-        contad.grad(divides)(1.0, 0.0)
+        contad.grad(divides, engine="matrix")(1.0, 0.0)
     lines = [
         (entry.path.name, entry.lineno + 1) for entry in caught.traceback if entry.path.name == "test_dispatcher.py"
     ]
@@ -217,7 +217,7 @@ def hashed(x, seed):
 
 def test_what_the_python_copy_does_not_reproduce_is_refused():
     with pytest.raises(UnsupportedError, match=r"hashed: its Python copy gives .* compiled"):
-        contad.grad(hashed)(1.0, 12345)
+        contad.grad(hashed, engine="matrix")(1.0, 12345)
 
 
 @numba.njit

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.linalg import toeplitz
 from scipy.optimize import minimize
+from scipy.special import expit
 from scipy.stats import multivariate_normal
 
 import contad
@@ -18,6 +19,7 @@ import contad
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 NILE = ROOT / "examples" / "nile.py"
+HMC = ROOT / "examples" / "hmc.py"
 
 
 @functools.cache
@@ -117,3 +119,34 @@ def test_nile_with_another_flow_has_other_estimates(tmp_path):
     assert found["variances"] == pytest.approx(np.exp(best.x), rel=1e-3)
     assert found["log likelihood"] == [pytest.approx(-best.fun, abs=1e-3)]
     assert abs(found["variances"][0] / 15099 - 1.0) > 0.05
+
+
+# ---- Hamiltonian Monte Carlo -----------------------------------------------------------------------------------------
+def hand_written(w, X, y):
+    """The log posterior of the logistic regression, its gradient and its Hessian, in NumPy."""
+    logit = X @ w
+    p = expit(logit)
+    value = np.sum(y * logit - np.logaddexp(0.0, logit)) - 0.5 * np.sum((w / 2.5) ** 2)
+    return value, X.T @ (y - p) - w / 2.5**2, -(X.T * (p * (1 - p))) @ X - np.eye(len(w)) / 2.5**2
+
+
+def test_hmc_draws_from_the_posterior():
+    example = runpy.run_path(str(HMC))
+    X, y, names = example["X"], example["y"], example["names"]
+    w = np.linspace(-0.5, 0.7, len(names))
+    value, gradient = contad.value_and_grad(example["log_posterior"])(w, X, y)
+    expected = hand_written(w, X, y)
+    assert value == pytest.approx(expected[0], rel=1e-12)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-10)
+    found = {
+        name: (float(mean), float(sd))
+        for name, mean, sd in re.findall(r"^(\w+) +(-?\d.*) \+- (.*)$", script(HMC).stdout, re.MULTILINE)
+    }
+    assert list(found) == names
+    mode = minimize(
+        lambda w: -hand_written(w, X, y)[0], np.zeros(len(w)), jac=lambda w: -hand_written(w, X, y)[1], method="BFGS"
+    ).x
+    sd = np.sqrt(np.diag(np.linalg.inv(-hand_written(mode, X, y)[2])))
+    mean, spread = np.array([found[name] for name in names]).T
+    assert np.max(np.abs(mean - mode) / sd) < 0.5  # the posterior is nearly normal, and a little skewed
+    assert np.max(np.abs(spread / sd - 1.0)) < 0.2

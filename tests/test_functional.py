@@ -125,7 +125,11 @@ def test_malformed_calls_are_named():
         (lambda: grad(product, -1), TypeError, "argnums must be"),
         (lambda: grad(product, (0, 0)), TypeError, "must not repeat"),
         (lambda: grad(product, 5)(1.0, 2.0), TypeError, r"argnums \(5,\) out of range for 2"),
-        (lambda: grad(product, engine="quantum"), UnsupportedError, "of closures, records, matrix; got 'quantum'"),
+        (
+            lambda: grad(product, engine="quantum"),
+            UnsupportedError,
+            "of closures, records, matrix, tape; got 'quantum'",
+        ),
         (
             lambda: grad(product)("a", 1.0),
             UnsupportedError,

@@ -24,10 +24,10 @@ LAYERS = (
     ("ops",),
     ("activation", "array_methods", "protocols"),
     ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
-    ("native",),
+    ("native", "_generated"),
     ("engines",),
     ("front",),
-    ("functional", "explain", "testing", "table", "array_table"),
+    ("transform", "functional", "numba_calls", "compilation", "inside_njit", "stack_table", "testing", "table"),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -60,7 +60,7 @@ def examined(problem: Problem, engine: str | None, tolerance: float, names: Sequ
     disagreements["value"] = abs(value_there - value) / abs(value or 1.0)
     return Report(
         problem,
-        engine_used,
+        engine_used(),
         value,
         gradient,
         derivatives,
@@ -73,8 +73,8 @@ def examined(problem: Problem, engine: str | None, tolerance: float, names: Sequ
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
-def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Any], str]:
-    """() -> (value, gradients of the active parameters), and the engine's name."""
+def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Any], Callable[[], str]]:
+    """() -> (value, gradients of the active parameters), and () -> the engine's name."""
     args, kwargs = problem.arguments()
     if problem.keywords.intersection(problem.active):
         # transforms differentiate positional arguments
@@ -90,11 +90,10 @@ def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Any], 
         positional = [name for name in problem.values if name not in problem.keywords]
         argnums = tuple(map(positional.index, problem.active))
     try:
-        name = engine_name(problem.function, engine)
+        transform = value_and_grad(function, argnums, engine=engine)
     except ContadError as error:
         raise CommandError(f"--engine: {str(error).removeprefix('engine: ')}") from error
-    transform = value_and_grad(function, argnums, engine=engine)
-    return lambda: transform(*args, **kwargs), name
+    return lambda: transform(*args, **kwargs), lambda: engine_name(transform, engine, args)
 
 
 def _blamed(problem: Problem) -> contextlib.AbstractContextManager[None]:

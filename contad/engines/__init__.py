@@ -1,10 +1,14 @@
 """The engines by name. They are siblings behind one protocol, `contad.stack.ChainStack`; none imports another."""
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 from contad.engines.matrix import MatrixStack
 from contad.errors import UnsupportedError
 from contad.stack import ChainStack, set_base_engine
 
 DEFAULT = "matrix"
+COMPILED = ("tape",)  # for Numba functions, in the order in which they are asked; then the default takes a Python copy
 
 
 def engine(name: str | None = None) -> type[ChainStack]:
@@ -22,11 +26,29 @@ def engine(name: str | None = None) -> type[ChainStack]:
         from contad.engines.closures import ClosureStack
 
         return ClosureStack
-    raise UnsupportedError(f"engine: expected one of {', '.join(engine_names())}; got {name!r}")
+    if name in COMPILED:
+        raise UnsupportedError(f"engine: {name!r} differentiates functions made by numba.njit; use {DEFAULT!r}")
+    raise UnsupportedError(f"engine: expected one of {', '.join((*engine_names(), *COMPILED))}; got {name!r}")
+
+
+class CompiledEngine(NamedTuple):
+    """The two functions of a compiled engine that `contad.native.request` tells of."""
+
+    build: Callable[[Any], Any]
+    explain: Callable[[Any], str]
+
+
+def compiled_engine(name: str) -> CompiledEngine:
+    """A compiled engine by its name, imported on demand."""
+    if name == "tape":
+        from contad.engines.tape import build, explain
+
+        return CompiledEngine(build, explain)
+    raise UnsupportedError(f"engine: expected one of {', '.join(COMPILED)}; got {name!r}")
 
 
 def engine_names() -> tuple[str, ...]:
-    """The names of all engines."""
+    """The names of the eager engines."""
     return ("closures", "records", "matrix")
 
 

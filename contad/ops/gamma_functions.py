@@ -256,12 +256,12 @@ def _pole_difference(n, r, t, d):
 
 def _distance(x, y):
     """(m, r) with x + y = r - m, m an integer and |r| <= 1/2; r is accurate however small it is."""
-    n, k = round(x), round(y)
+    n, k = rint.function(x), rint.function(y)
     r, s = x - n, y - k
     t = r + s
     error = (r - (t - (t - r))) + (s - (t - r))
-    shift = round(t)
-    return float(-(n + k + shift)), (t - shift) + error
+    shift = rint.function(t)
+    return -(n + k + shift), (t - shift) + error
 
 
 def _across(n, m, r, t):
@@ -275,8 +275,8 @@ def _across(n, m, r, t):
 
 def _below(n, x, y):
     """psi^(n)(x + y) - psi^(n)(x) for x, x + y < 0, from the distances r, t of these to poles."""
-    r = x - round(x)
-    d = y - round(y)
+    r = x - rint.function(x)
+    d = y - rint.function(y)
     t = r + d
     if abs(t) > 0.75:
         t = _distance(x, y)[1]

@@ -2,8 +2,8 @@
 
 import contad
 from contad.engines import engine, engine_names
-from contad.explain import show_stack
 from contad.stack import opened
+from contad.stack_table import show_stack
 
 
 def table(name):

@@ -1,0 +1,85 @@
+"""What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
+
+from collections.abc import Callable
+from typing import Any
+
+from contad import check
+from contad.arguments import fail
+from contad.calls import name_of, numba_function
+from contad.engines import DEFAULT
+from contad.errors import UnsupportedError
+from contad.functional import grad, value_and_grad
+from contad.transform import memo_of
+
+
+def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Which engine computes grad(f)(*args), why engines before it do not, and what it does and stores.
+
+    f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one.
+
+    Cost:    compiles the derivative for these arguments, unless it is compiled or cached.
+
+    >>> print(explain(lambda x: x * x, 2.0))
+    grad: <lambda>: engine matrix, on variables
+    """
+    check.callable_("explain", "f", f)
+    gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
+    if hasattr(gradient, "form"):
+        from contad.front.explanation import explained
+
+        return explained(gradient, args, kwargs)
+    return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
+
+
+def cfunc(f: Callable[..., Any], n: int) -> Any:
+    """A C function `int (const double *x, double *value, double *grad)`: f, a Numba function of one array of length n,
+    and its gradient.
+
+    It returns 0, or 1 where f raises; then value and grad are left as they are. The result has `address` and `ctypes`,
+    is kept as long as f, and may be called on any thread.
+
+    Raises:  UnsupportedError where f is no Numba function, or no compiled engine takes it.
+    """
+    f = _required("cfunc", f)
+    if not isinstance(n, int) or n < 0:
+        fail("cfunc", "n", "be the length of f's argument", n)
+    memo = memo_of(f)
+    if ("cfunc", n) not in memo:
+        from contad.front.cfunction import c_function
+
+        gradient: Any = value_and_grad(f)
+        memo["cfunc", n] = c_function(gradient, n)
+    return memo["cfunc", n]
+
+
+def primitive(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A Numba function as one operation of plain Python code: on variables it runs compiled, with its own gradient.
+
+    Plain functions do this for the Numba functions that they name; `primitive` does it for one that they reach in
+    another way, as an attribute or a method.
+
+    Raises:  UnsupportedError where kernel is no Numba function.
+    """
+    from contad.callees import OnNumbers
+
+    return OnNumbers(_required("primitive", kernel))
+
+
+def clear_cache() -> None:
+    """Delete the source and machine code that contad keeps on disk, of all its versions.
+
+    What this process has compiled goes on working; other processes may go on too, and compile again.
+    """
+    from contad.native.modules import clear
+
+    clear()
+
+
+def _required(function: str, f: Any) -> Any:
+    check.callable_(function, "f", f)
+    found = numba_function(f)
+    if found is None:
+        raise UnsupportedError(
+            f"{function}: {name_of(f)} must be a function made by numba.njit, got {type(f).__name__}"
+        )
+    return found

@@ -1,0 +1,311 @@
+"""NumPy's functions of whole arrays on arrays of variables and duals, as loops over operations on numbers.
+
+Numba's own implementations serve where they only move elements; here are those that calculate.
+"""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+
+from contad.engines.tape.arrays import ActiveArray, is_active_array, values, zeros_of
+from contad.engines.tape.elementwise import UFUNCS
+from contad.engines.tape.variables import PLAIN, Active, chain2
+from contad.native.overloads import overloaded, overloaded_method
+from contad.native.rules import partial_function
+from contad.rule import rule
+
+_OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # the others follow the caller
+_by_x, _by_y = partial_function(rule("multiply"), 0), partial_function(rule("multiply"), 1)
+
+
+# ---- sums of products ------------------------------------------------------------------------------------------------
+def accumulated(total: Any, x: Any, y: Any) -> Any:
+    """total + x y inside njit; one record where x or y is plain, else two."""
+    raise NotImplementedError
+
+
+@overloaded(accumulated)
+def _accumulated(total: Any, x: Any, y: Any) -> Any:
+    if isinstance(x, Active) and isinstance(y, Active):
+        return lambda total, x, y: total + x * y
+    if isinstance(x, Active):
+        return lambda total, x, y: chain2(
+            total.value + x.value * y, 1.0, total, _by_x(0.0, x.value, float(y)), x  # type: ignore[misc]
+        )
+    if isinstance(y, Active):
+        return lambda total, x, y: chain2(
+            total.value + x * y.value, 1.0, total, _by_y(0.0, float(x), y.value), y  # type: ignore[misc]
+        )
+    return None
+
+
+def _dot(a: Any, b: Any) -> Any:
+    """np.dot, np.matmul and @ of arrays with one or two axes, one of them active."""
+    if not isinstance(a, types.Array) or not isinstance(b, types.Array):
+        return None
+    active = next((x.dtype for x in (a, b) if is_active_array(x)), None)
+    if active is None or not {a.ndim, b.ndim} <= {1, 2}:
+        return None
+    if not all(isinstance(x.dtype, (Active, *PLAIN)) for x in (a, b)):
+        return None
+    zeros = zeros_of[active]
+
+    def vectors(a: Any, b: Any) -> Any:
+        if len(a) != len(b):
+            raise ValueError("incompatible array sizes for np.dot(a, b) (vector * vector)")
+        total = zeros(1)[0]
+        for k in range(len(a)):
+            total = accumulated(total, a[k], b[k])
+        return total
+
+    def matrix_vector(a: Any, b: Any) -> Any:
+        if a.shape[1] != len(b):
+            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * vector)")
+        made = zeros(a.shape[0])
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                made[i] = accumulated(made[i], a[i, k], b[k])
+        return made
+
+    def vector_matrix(a: Any, b: Any) -> Any:
+        if len(a) != b.shape[0]:
+            raise ValueError("incompatible array sizes for np.dot(a, b) (vector * matrix)")
+        made = zeros(b.shape[1])
+        for k in range(b.shape[0]):
+            for j in range(b.shape[1]):
+                made[j] = accumulated(made[j], a[k], b[k, j])
+        return made
+
+    def matrices(a: Any, b: Any) -> Any:
+        if a.shape[1] != b.shape[0]:
+            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
+        made = zeros((a.shape[0], b.shape[1]))
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                for j in range(b.shape[1]):
+                    made[i, j] = accumulated(made[i, j], a[i, k], b[k, j])
+        return made
+
+    if a.ndim == 1:
+        return vectors if b.ndim == 1 else vector_matrix
+    return matrix_vector if b.ndim == 1 else matrices
+
+
+for _function in (np.dot, operator.matmul):
+    overloaded(_function)(_dot)
+overloaded_method(ActiveArray, "dot")(_dot)
+
+
+@overloaded(np.vdot)
+def _vdot(a: Any, b: Any) -> Any:
+    if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
+        return None
+    return lambda a, b: np.dot(a, b)
+
+
+@overloaded(np.outer)
+def _outer(a: Any, b: Any) -> Any:
+    if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
+        return None
+    return lambda a, b: a.reshape((len(a), 1)) * b.reshape((1, len(b)))
+
+
+# ---- reductions ------------------------------------------------------------------------------------------------------
+def _sum(a: Any) -> Any:
+    total = 0.0
+    for x in a.flat:
+        total = total + x
+    return total
+
+
+def _prod(a: Any) -> Any:
+    total = 1.0
+    for x in a.flat:
+        total = total * x
+    return total
+
+
+def _mean(a: Any) -> Any:
+    return np.divide(np.sum(a), float(a.size))
+
+
+def _var(a: Any) -> Any:
+    mean = np.mean(a)
+    total = 0.0
+    for x in a.flat:
+        total = total + np.square(x - mean)
+    return np.divide(total, float(a.size))
+
+
+def _std(a: Any) -> Any:
+    return np.sqrt(np.var(a))
+
+
+def _max(a: Any) -> Any:
+    return a.flat[np.argmax(a)]
+
+
+def _min(a: Any) -> Any:
+    return a.flat[np.argmin(a)]
+
+
+def _reduction(name: str, whole: Callable[..., Any]) -> None:
+    """Register np.<name> of an array and the method; along an axis Numba has them of sums only."""
+    whole = njit(**_OPTIONS)(whole)
+
+    def typing(a: Any) -> Any:
+        return (lambda a: whole(a)) if is_active_array(a) else None
+
+    overloaded(getattr(np, name))(typing)
+    if hasattr(np.ndarray, name):
+        overloaded_method(ActiveArray, name)(typing)
+
+
+for _function in (_prod, _mean, _var, _std, _max, _min):
+    _reduction(_function.__name__[1:], _function)
+_reduction("amax", _max)
+_reduction("amin", _min)
+
+
+def _sum_typing(a: Any, axis: Any = None) -> Any:
+    if not is_active_array(a):
+        return None
+    if axis is None or isinstance(axis, (types.NoneType, types.Omitted)):
+        return lambda a, axis=None: _whole_sum(a)
+    if not isinstance(axis, types.IntegerLiteral):
+        return None
+    zeros = zeros_of[a.dtype]
+    along = axis.literal_value + (a.ndim if axis.literal_value < 0 else 0)
+    order = (along, *(k for k in range(a.ndim) if k != along))
+
+    def along_axis(a: Any, axis: Any = None) -> Any:
+        moved = a.transpose(order)
+        made = zeros(moved.shape[1:])
+        for k in range(len(moved)):
+            made[...] = made + moved[k]
+        return made
+
+    return (lambda a, axis=None: _whole_sum(a)) if a.ndim == 1 else along_axis
+
+
+_whole_sum = njit(**_OPTIONS)(_sum)
+overloaded(np.sum, prefer_literal=True)(_sum_typing)
+overloaded_method(ActiveArray, "sum", prefer_literal=True)(_sum_typing)
+
+
+# ---- positions, found on the plain numbers; and elements moved from there --------------------------------------------
+def _positions(function: Any) -> None:
+    def typing(a: Any) -> Any:
+        return (lambda a: function(values(a))) if is_active_array(a) else None
+
+    overloaded(function)(typing)
+    overloaded_method(ActiveArray, function.__name__)(typing)
+
+
+for _function in (np.argmax, np.argmin, np.argsort):
+    _positions(_function)
+
+
+@overloaded(np.sort)
+def _sort(a: Any) -> Any:
+    return (lambda a: a[np.argsort(a)]) if is_active_array(a) and a.ndim == 1 else None
+
+
+@overloaded(np.where)
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    active = next((a for a in (x, y) if is_active_array(a)), None)
+    active = active.dtype if active else next((a for a in (x, y) if isinstance(a, Active)), None)
+    if active is None:
+        return None
+    if not any(isinstance(a, types.Array) for a in (condition, x, y)):
+        return lambda condition, x, y: x if condition else y
+    zeros = zeros_of[active]
+
+    def implementation(condition: Any, x: Any, y: Any) -> Any:
+        shape = np.broadcast_shapes(np.shape(condition), shape_of(x), shape_of(y))
+        made = zeros(shape)
+        for_x, for_y = zeros(shape), zeros(shape)
+        for_x[...] = x
+        for_y[...] = y
+        chosen = np.broadcast_to(condition, shape)
+        for k in np.ndindex(shape):
+            made[k] = for_x[k] if chosen[k] else for_y[k]
+        return made
+
+    return implementation
+
+
+def shape_of(x: Any) -> Any:
+    """The shape of an array, () for a number. For use inside njit."""
+    raise NotImplementedError
+
+
+@overloaded(shape_of)
+def _shape_of(x: Any) -> Any:
+    return (lambda x: x.shape) if isinstance(x, types.Array) else lambda x: ()
+
+
+# ---- others ----------------------------------------------------------------------------------------------------------
+_maximum, _minimum = UFUNCS[np.maximum], UFUNCS[np.minimum]
+
+
+@overloaded(np.clip)
+def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
+    if not any(isinstance(x, Active) or is_active_array(x) for x in (a, a_min, a_max)):
+        return None
+    if isinstance(a_min, types.NoneType):
+        return lambda a, a_min, a_max: _minimum(a, a_max)
+    if isinstance(a_max, types.NoneType):
+        return lambda a, a_min, a_max: _maximum(a, a_min)
+    return lambda a, a_min, a_max: _minimum(_maximum(a, a_min), a_max)
+
+
+@overloaded(np.cumsum)
+def _cumsum(a: Any) -> Any:
+    if not is_active_array(a) or a.ndim != 1:
+        return None
+
+    def implementation(a: Any) -> Any:
+        made = a.copy()
+        for k in range(1, len(a)):
+            made[k] = made[k - 1] + a[k]
+        return made
+
+    return implementation
+
+
+@overloaded(np.diff)
+def _diff(a: Any) -> Any:
+    return (lambda a: a[1:] - a[:-1]) if is_active_array(a) and a.ndim == 1 else None
+
+
+@overloaded(np.trace)
+def _trace(a: Any) -> Any:
+    if not is_active_array(a) or a.ndim != 2:
+        return None
+
+    def implementation(a: Any) -> Any:
+        total = 0.0
+        for k in range(min(a.shape)):
+            total = total + a[k, k]
+        return total
+
+    return implementation
+
+
+@overloaded(np.linalg.norm)
+def _norm(x: Any) -> Any:
+    """The Euclidean norm, of which the kink at 0 has derivative 0."""
+    if not is_active_array(x):
+        return None
+
+    def implementation(x: Any) -> Any:
+        total = 0.0
+        for element in x.flat:
+            total = np.hypot(total, element)
+        return total
+
+    return implementation

@@ -1,0 +1,156 @@
+"""Arrays of variables and of duals: Numba's own arrays, of active elements.
+
+So indexing, slices as views, iteration, shapes and copies are Numba's. An element is (value, cell, arena) or (value,
+tangent); a written constant has no cell. Float arrays that a function under differentiation creates are of this kind,
+and `np.empty` is zero, because an element that was never written must not name a cell.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload_classmethod, register_model
+from numba.np import arrayobj
+
+from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
+from contad.native.arena import INTERNAL_OPTIONS
+
+
+class ActiveArray(types.Array):
+    """An array of active elements, of which views are such arrays as well."""
+
+    is_internal = True  # lets Numba fuse expressions of it
+
+    def copy(self, dtype: Any = None, ndim: Any = None, layout: Any = None, readonly: Any = None) -> Any:
+        """The type with some of its parts exchanged."""
+        return _kept(super().copy(dtype, ndim, layout, readonly))
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        """The type that both arrays have."""
+        return _kept(super().unify(typingctx, other))
+
+
+def _kept(kind: Any) -> Any:
+    if kind is None or not isinstance(kind.dtype, Active):
+        return kind
+    return ActiveArray(kind.dtype, kind.ndim, kind.layout, readonly=not kind.mutable, aligned=kind.aligned)
+
+
+register_model(ActiveArray)(models.ArrayModel)
+
+
+@overload_classmethod(ActiveArray, "_allocate")  # type: ignore[untyped-decorator]
+def _allocate(cls, size, align):  # type: ignore[no-untyped-def]
+    """As for Numba's own arrays, whose class method is not inherited."""
+    return lambda cls, size, align: arrayobj.intrin_alloc(size, align)
+
+
+def is_active_array(kind: Any) -> bool:
+    """Whether a type is that of an array of variables or duals."""
+    return isinstance(kind, types.Array) and isinstance(kind.dtype, Active)
+
+
+def _zeros_of(active: Active) -> Callable[..., Any]:
+    """An njit function of a shape that makes an array of constants 0."""
+
+    @intrinsic
+    def zeros(typingctx, shape):  # type: ignore[no-untyped-def]
+        if isinstance(shape, types.Integer):
+            ndim = 1
+        elif isinstance(shape, types.UniTuple) and isinstance(shape.dtype, types.Integer):
+            ndim = len(shape)
+        elif isinstance(shape, types.Tuple) and not len(shape):
+            ndim = 0
+        else:
+            return None
+        kind = ActiveArray(active, ndim, "C")
+
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            lengths = arrayobj._parse_shape(context, builder, signature.args[0], args[0])
+            made = arrayobj._empty_nd_impl(context, builder, kind, lengths)
+            cgutils.memset(builder, made.data, builder.mul(made.itemsize, made.nitems), 0)
+            return made._getvalue()
+
+        return kind(shape), codegen
+
+    found: Callable[..., Any] = zeros
+    return found
+
+
+zeros_of = {VARIABLE: _zeros_of(VARIABLE), DUAL: _zeros_of(DUAL)}
+_zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
+
+
+@njit(**INTERNAL_OPTIONS)
+def lifted(x, cell, header):  # type: ignore[no-untyped-def]
+    """The array x as variables of the cells from `cell`, in C order."""
+    made = _zero_variables(x.shape)
+    flat = made.reshape(made.size)
+    k = 0
+    for value in x.flat:
+        flat[k] = variable(value, cell + k, header)
+        k += 1
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def lifted_dual(x, x_dot):  # type: ignore[no-untyped-def]
+    """The array x as duals with tangents x_dot."""
+    made = _zero_duals(x.shape)
+    for k in np.ndindex(x.shape):
+        made[k] = dual(x[k], x_dot[k])
+    return made
+
+
+def _constants(zeros: Callable[..., Any]) -> Callable[..., Any]:
+    @njit(**INTERNAL_OPTIONS)
+    def constants(x):  # type: ignore[no-untyped-def]
+        """The array x as an array of constants that can take variables."""
+        made = zeros(x.shape)
+        made[...] = x
+        return made
+
+    found: Callable[..., Any] = constants
+    return found
+
+
+constants_of = {active: _constants(zeros) for active, zeros in zeros_of.items()}
+
+
+@njit(**INTERNAL_OPTIONS)
+def values(x):  # type: ignore[no-untyped-def]
+    """The plain numbers of an array."""
+    made = np.empty(x.shape)
+    for k in np.ndindex(x.shape):
+        made[k] = x[k].value
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def tangents(x):  # type: ignore[no-untyped-def]
+    """The tangents of an array of duals."""
+    made = np.empty(x.shape)
+    for k in np.ndindex(x.shape):
+        made[k] = x[k].tangent
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def copied(x):  # type: ignore[no-untyped-def]
+    """A copy in C order."""
+    made = np.empty(x.shape, x.dtype)
+    made[...] = x
+    return made
+
+
+@intrinsic
+def readonly(typingctx, x):  # type: ignore[no-untyped-def]
+    """The same array, of a type that cannot be written."""
+    kind = x.copy(readonly=True)
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return arrayobj.impl_ret_borrowed(context, builder, kind, args[0])
+
+    return kind(x), codegen

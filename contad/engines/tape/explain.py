@@ -1,0 +1,20 @@
+"""What the tape does with a request, in words."""
+
+from contad.engines.tape.layout import is_array, leaves
+from contad.native.request import Request
+
+
+def explain(request: Request) -> str:
+    """The engine, what is differentiated, and what is stored."""
+    name = request.function.__name__
+    lines = [f"{name}: engine tape, {request.mode}"]
+    for k in request.argnums:
+        for leaf in leaves(f"argument {k}", request.types[k]):
+            lines.append(f"  {leaf.text}: {'array of variables' if is_array(leaf.type) else 'variable'}")
+    if request.mode == "jvp":
+        lines.append("  every number carries its tangent (16 bytes); nothing is recorded")
+    else:
+        lines.append(
+            "  stores, per operation on variables, two partials and two cells (24 bytes) and an adjoint (8 bytes)"
+        )
+    return "\n".join(lines)

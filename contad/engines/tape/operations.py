@@ -1,0 +1,155 @@
+"""Operations on variables and duals inside Numba, generated from the rules.
+
+The value is that of the user's own operation at plain numbers, so it raises where that raises; the partials are the
+rule's. Both are emitted straight into the caller: compiling a function for every operation would take most of the time
+of a first call.
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import lower_builtin
+
+from contad.dispatcher import MATH
+from contad.engines.tape.variables import PLAIN, Active, chained
+from contad.native.rules import partial_function, value_function
+from contad.rule import ScalarRule, rule, rules
+
+# the functions of Python that an operator method stands for
+_OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
+    "add": (operator.add, operator.iadd), "sub": (operator.sub, operator.isub), "mul": (operator.mul, operator.imul),
+    "truediv": (operator.truediv, operator.itruediv), "floordiv": (operator.floordiv, operator.ifloordiv),
+    "mod": (operator.mod, operator.imod), "pow": (operator.pow, operator.ipow, pow), "neg": (operator.neg,),
+    "abs": (abs,),
+}  # fmt: skip
+_IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")}
+
+
+def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
+    """Every function that means a rule inside njit: operators, functions of math and NumPy, and the rule itself."""
+    if rule.operator is not None:
+        yield from _OPERATORS[rule.operator]
+    yield from (getattr(math, name) for name, found in MATH.items() if found is rule and hasattr(math, name))
+    yield from (u for u in rule.ufuncs if not isinstance(u, str))
+    yield rule
+
+
+def register(rule: ScalarRule) -> None:
+    """Let every spelling of a rule take variables and duals inside njit."""
+    for spelling in spellings(rule):
+        _declare(rule, spelling)
+        for kinds in _mixes(rule.arity):
+            lower_builtin(spelling, *kinds)(_emitter(rule, spelling))
+
+
+def register_plain(function: Callable[..., Any], arity: int) -> None:
+    """Let a function of numbers, whose result carries no derivative, take variables and duals inside njit."""
+
+    class Plain(AbstractTemplate):
+        key = function
+        metadata: ClassVar = {"target": "cpu"}
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if kws or len(args) != arity or not all(isinstance(x, (Active, *PLAIN)) for x in args):
+                return None
+            if not any(isinstance(x, Active) for x in args):
+                return None
+            plain = tuple(types.float64 if isinstance(x, Active) else types.unliteral(x) for x in args)
+            found = self.context.resolve_value_type(function).get_call_type(self.context, plain, {})
+            return signature(found.return_type, *args)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        plain, numbers = _plain(context, builder, sig.args, args)
+        result, kind = _call(context, builder, function, plain, numbers)
+        return context.cast(builder, result, kind, sig.return_type)
+
+    infer_global(function, types.Function(Plain))
+    for kinds in _mixes(arity):
+        lower_builtin(function, *kinds)(emit)
+
+
+def _plain(context: Any, builder: Any, kinds: Any, args: Any) -> tuple[list[Any], list[Any]]:
+    """The types and values of arguments without their derivatives."""
+    plain, numbers = [], []
+    for kind, x in zip(kinds, args, strict=True):
+        active = isinstance(kind, Active)
+        plain.append(types.float64 if active else types.unliteral(kind))
+        numbers.append(cgutils.create_struct_proxy(kind)(context, builder, x).value if active else x)
+    return plain, numbers
+
+
+def _mixes(arity: int) -> Iterator[list[Any]]:
+    """Active or any, at least one of them active."""
+    for mask in range(1, 2**arity):
+        yield [Active if mask >> k & 1 else types.Any for k in range(arity)]
+
+
+def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
+    class Operation(AbstractTemplate):
+        key = spelling
+        metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
+        prefer_literal = rule.name == "power"
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if kws or len(args) != rule.arity or not all(isinstance(x, (Active, *PLAIN)) for x in args):
+                return None
+            active = [k for k, x in enumerate(args) if isinstance(x, Active)]
+            if not active:
+                return None
+            carries = any(partial_function(rule, k) is not None for k in active)
+            return signature(args[active[0]] if carries else types.float64, *args)
+
+    infer_global(spelling, types.Function(Operation))
+
+
+def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that emits an operation into its caller."""
+    spelled = _IN_PLACE.get(spelling, spelling)
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        rule_, function = operation, value_function(operation) if spelling is operation else spelled
+        kinds, operands = list(sig.args), list(args)
+        if rule_.name == "power" and isinstance(kinds[1], types.IntegerLiteral) and kinds[1].literal_value == 2:
+            rule_, function, kinds, operands = _SQUARE, np.square, kinds[:1], operands[:1]  # a libm pow saved, or two
+        plain, numbers = _plain(context, builder, kinds, operands)
+        z, result = _call(context, builder, function, plain, numbers)
+        z = context.cast(builder, z, result, types.float64)
+        floats = [context.cast(builder, x, kind, types.float64) for x, kind in zip(numbers, plain, strict=True)]
+        pairs = []
+        for k, (kind, x) in enumerate(zip(kinds, operands, strict=True)):
+            p = _partial(context, builder, rule_, k, [z, *floats]) if isinstance(kind, Active) else None
+            if p is not None:
+                pairs.append((p, x))
+        return chained(context, builder, sig.return_type, z, pairs) if pairs else z
+
+    return emit
+
+
+def _partial(context: Any, builder: Any, rule: ScalarRule, k: int, given: list[Any]) -> Any:
+    """The value of partial k at (z, *arguments); None where it is zero everywhere."""
+    assert rule.body is not None
+    literal = rule.body.literal(k)
+    if literal is not None:
+        return context.get_constant(types.float64, literal) if literal else None
+    return _call(context, builder, partial_function(rule, k), [types.float64] * len(given), given)[0]
+
+
+def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: list[Any]) -> tuple[Any, Any]:
+    """The result of a function that Numba knows at plain numbers, and its type."""
+    kind = context.typing_context.resolve_value_type(function)
+    found = kind.get_call_type(context.typing_context, tuple(kinds), {})
+    implementation = context.get_function(kind, found)
+    context.add_linking_libs(getattr(implementation, "libs", ()))
+    cast = [context.cast(builder, x, own, to) for x, own, to in zip(args, kinds, found.args, strict=True)]
+    return implementation(builder, cast), found.return_type
+
+
+_SQUARE = rule("square")
+for _rule in rules():
+    register(_rule)

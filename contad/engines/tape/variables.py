@@ -1,0 +1,165 @@
+"""Numba's types of a differentiated number: a variable of the tape, and a dual number.
+
+Both are plain data. A variable is (value, cell, address of the arena); cell 0 is a constant's. A dual is (value,
+tangent). Operations on either are written once, over `chain1` and `chain2`: those push a record, or combine tangents.
+A record holds the two partials and the two cells that they belong to.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.typeconv import Conversion
+from numba.extending import intrinsic, lower_cast, make_attribute_wrapper, models, register_model
+
+from contad.native.arena import CAPACITY, RECORDS, USED, _pointer, reserve
+from contad.native.rules import PLAIN
+
+_WORD = ir.IntType(64)
+_RECORD = ir.LiteralStructType([ir.DoubleType(), ir.DoubleType(), ir.IntType(32), ir.IntType(32)])
+
+
+
+class Active(types.Type):
+    """A number that carries a derivative. Integers and floats become one where they meet it; never the reverse."""
+
+    def can_convert_from(self, typingctx: Any, other: Any) -> Any:
+        """Constants convert, as float does to complex."""
+        return Conversion.safe if isinstance(other, PLAIN) else None
+
+    def unify(self, typingctx: Any, other: Any) -> Any:
+        """A name that holds a constant on one path and a variable on another holds a variable."""
+        return self if isinstance(other, PLAIN) else None
+
+
+class Variable(Active):
+    """A variable of the tape."""
+
+    def __init__(self) -> None:
+        super().__init__("contad.variable")
+
+
+class DualNumber(Active):
+    """A value and a tangent."""
+
+    def __init__(self) -> None:
+        super().__init__("contad.dual")
+
+
+VARIABLE = Variable()
+DUAL = DualNumber()
+
+
+@register_model(Variable)
+class _VariableModel(models.StructModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        fields = [("value", types.float64), ("cell", types.int64), ("arena", types.int64)]
+        super().__init__(dmm, fe_type, fields)
+
+
+@register_model(DualNumber)
+class _DualModel(models.StructModel):
+    def __init__(self, dmm: Any, fe_type: Any) -> None:
+        super().__init__(dmm, fe_type, [("value", types.float64), ("tangent", types.float64)])
+
+
+for _name, _type in (("value", Variable), ("cell", Variable), ("value", DualNumber), ("tangent", DualNumber)):
+    make_attribute_wrapper(_type, _name, _name)
+
+
+@lower_cast(types.Float, Active)
+@lower_cast(types.Integer, Active)
+@lower_cast(types.Boolean, Active)
+def _constant(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) -> Any:
+    made = cgutils.create_struct_proxy(toty)(context, builder)  # the other fields are zero
+    made.value = context.cast(builder, value, fromty, types.float64)
+    return made._getvalue()
+
+
+# ---- making them -----------------------------------------------------------------------------------------------------
+@intrinsic
+def variable(typingctx, value, cell, arena):  # type: ignore[no-untyped-def]
+    """A variable of a cell."""
+    return VARIABLE(types.float64, types.int64, types.int64), _assembled
+
+
+@intrinsic
+def dual(typingctx, value, tangent):  # type: ignore[no-untyped-def]
+    """A dual number."""
+    return DUAL(types.float64, types.float64), _assembled
+
+
+def _assembled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
+    for k, x in enumerate(args):
+        made[k] = x
+    return made._getvalue()
+
+
+# ---- the chain rule --------------------------------------------------------------------------------------------------
+def chained(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    """Emit the number of value z whose partial in x is p, for every pair (p, x).
+
+    A record holds two partials; more of them go through cells of their own, with partial 1.
+    """
+    emit = _pushed if kind == VARIABLE else _combined
+    made = emit(context, builder, kind, z, pairs[:2])
+    for pair in pairs[2:]:
+        made = emit(context, builder, kind, z, [(ir.Constant(ir.DoubleType(), 1.0), made), pair])
+    return made
+
+
+@intrinsic
+def chain2(typingctx, z, p, x, q, y):  # type: ignore[no-untyped-def]
+    """The number of value z with partials p in x and q in y."""
+    if not isinstance(x, Active) or x != y:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        z, p, x, q, y = args
+        return chained(context, builder, signature.return_type, z, [(p, x), (q, y)])
+
+    return x(types.float64, types.float64, x, types.float64, x), codegen
+
+
+def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    read = cgutils.create_struct_proxy(kind)
+    zero = ir.Constant(ir.DoubleType(), 0.0)
+    total = zero
+    for p, packed in pairs:
+        x = read(context, builder, packed)
+        # no tangent, no contribution: a partial that is infinite or nan makes none
+        term = builder.select(builder.fcmp_ordered("==", x.tangent, zero), zero, builder.fmul(p, x.tangent))
+        total = term if total is zero else builder.fadd(total, term)
+    made = read(context, builder)
+    made.value, made.tangent = z, total
+    return made._getvalue()
+
+
+def _pushed(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    read = cgutils.create_struct_proxy(kind)
+    operands = [(p, read(context, builder, packed)) for p, packed in pairs]
+    arena = operands[0][1].arena
+    active = operands[0][1].cell
+    for _, x in operands[1:]:  # a constant's cell and arena are zero
+        arena = builder.or_(arena, x.arena)
+        active = builder.or_(active, x.cell)
+    cell = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
+    with builder.if_then(builder.icmp_unsigned("!=", active, ir.Constant(_WORD, 0)), likely=True):
+        used = builder.load(_pointer(builder, arena, USED))
+        after = builder.add(used, ir.Constant(_WORD, 1))
+        full = builder.icmp_unsigned(">=", used, builder.load(_pointer(builder, arena, CAPACITY)))
+        with builder.if_then(full, likely=False):
+            reserve(context, builder, arena, "_grow", after)
+        records = builder.inttoptr(builder.load(_pointer(builder, arena, RECORDS)), _RECORD.as_pointer())
+        record = builder.gep(records, [used])
+        nothing = [(ir.Constant(ir.DoubleType(), 0.0), ir.Constant(_WORD, 0))] * (2 - len(operands))
+        for k, (p, c) in enumerate([*((p, x.cell) for p, x in operands), *nothing]):
+            builder.store(p, cgutils.gep_inbounds(builder, record, 0, k))
+            builder.store(builder.trunc(c, ir.IntType(32)), cgutils.gep_inbounds(builder, record, 0, 2 + k))
+        builder.store(after, _pointer(builder, arena, USED))
+        builder.store(used, cell)
+    made = read(context, builder)
+    made.value, made.cell, made.arena = z, builder.load(cell), arena
+    return made._getvalue()

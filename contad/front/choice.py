@@ -1,0 +1,67 @@
+"""Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
+
+import pickle
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from numba.core.errors import NumbaError
+
+from contad.engines import compiled_engine
+from contad.errors import ContadError, UnsupportedError
+from contad.front.plan import Plan
+from contad.native.modules import discard_machine_code
+
+
+class Choice(NamedTuple):
+    """The engine that answers, what it has built, and why engines before it refused."""
+
+    engine: str | None  # None where all refused
+    run: Any
+    refusals: tuple[tuple[str, str], ...]
+    lasting: bool = True  # whether another process would find the same
+
+
+def choose(plan: Plan, names: Sequence[str]) -> Choice:
+    """Ask engines in turn. An engine refuses by UnsupportedError, or where Numba cannot compile what it has built.
+
+    Numba raises errors of many classes on code that it does not know; all are reasons to go on. Errors of contad that
+    tell the user something else than a refusal are raised.
+    """
+    refusals = []
+    lasting = True
+    for name in names:
+        try:
+            run = _built(name, plan)
+        except Exception as error:
+            if isinstance(error, (ContadError, MemoryError)) and not isinstance(error, UnsupportedError):
+                raise
+            refusals.append((name, reason(error)))
+            lasting &= isinstance(error, (UnsupportedError, NumbaError))
+        else:
+            return Choice(name, run, tuple(refusals), lasting)
+    return Choice(None, None, tuple(refusals), lasting)
+
+
+def _built(name: str, plan: Plan) -> Any:
+    for damaged in (False, True):
+        try:
+            run = compiled_engine(name).build(plan.request)
+            run.compile(plan.run_types)
+            return run
+        except (EOFError, pickle.UnpicklingError):  # a truncated file of machine code
+            if damaged:
+                raise
+            discard_machine_code()
+    return None
+
+
+def reason(error: Exception) -> str:
+    """An error as one line; of Numba's long reports what stands before the first empty line."""
+    text = str(error)
+    if isinstance(error, NumbaError):
+        lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
+        text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
+        text = f"Numba: {text}"
+    elif not isinstance(error, UnsupportedError):
+        text = f"{type(error).__name__}: {text}"
+    return " ".join(text.split())[:400]

@@ -1,0 +1,133 @@
+"""Which derivative of a function is meant, and the source of the compiled function that gives it from an engine's."""
+
+from typing import Any, Literal, NamedTuple
+
+from numba import types
+
+from contad.errors import UnsupportedError
+from contad.native.request import Mode
+
+Kind = Literal["grad", "value_and_grad", "vjp", "jvp"]
+
+
+class Form(NamedTuple):
+    """A derivative of a function: the transform, and what is differentiated."""
+
+    kind: Kind
+    argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
+    single: bool = False  # whether argnums was one number
+    has_aux: bool = False
+
+    @property
+    def mode(self) -> Mode:
+        """What the engine is asked for."""
+        return self.kind if self.kind in ("vjp", "jvp") else "value_and_grad"
+
+    @property
+    def result(self) -> str:
+        """What is returned, from `z` (a pair with has_aux) and `grads`."""
+        gradient = "grads[0]" if self.single else "grads"
+        if self.kind == "value_and_grad":
+            return f"z, {gradient}"
+        return f"{gradient}, z[1]" if self.has_aux else gradient
+
+
+class Argument(NamedTuple):
+    """An argument as an engine takes it: its type, and an expression that makes it of what was given."""
+
+    type: Any
+    expression: str
+
+    def leaves(self) -> list["Argument"]:
+        """The numbers and arrays in it."""
+        if not isinstance(self.type, types.BaseTuple):
+            return [self]
+        parts = [Argument(t, f"{self.expression}[{k}]") for k, t in enumerate(self.type)]
+        return [leaf for part in parts for leaf in part.leaves()]
+
+
+def differentiated(x: Argument) -> Argument:
+    """An argument to differentiate: numbers become float64, arrays float64 and writable.
+
+    Raises UnsupportedError for what holds anything but real numbers and arrays of them.
+    """
+    t = types.unliteral(x.type)
+    if t == types.float64:
+        return Argument(t, x.expression)
+    if isinstance(t, (types.Integer, types.Float)):
+        return Argument(types.float64, f"float({x.expression})")
+    if isinstance(t, types.Array) and isinstance(t.dtype, (types.Integer, types.Float)):
+        layout = t.layout if t.layout in "CF" else "C"
+        if t.dtype != types.float64:
+            return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.astype(np.float64)")
+        if not t.mutable or not t.aligned:
+            return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.copy()")
+        return Argument(t, x.expression)
+    if isinstance(t, types.BaseTuple) and len(t):
+        parts = [differentiated(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
+        if all(part.type == was for part, was in zip(parts, t, strict=True)):
+            return Argument(t, x.expression)
+        if not isinstance(t, types.BaseNamedTuple):
+            return Argument(types.Tuple([part.type for part in parts]), f"({tuple_of(parts)})")
+    raise UnsupportedError(
+        f"{x.expression}: compiled engines differentiate numbers, arrays and tuples of them, got {t}"
+    )
+
+
+def constant(x: Argument) -> Argument:
+    """An argument that is not differentiated, as it is.
+
+    Raises UnsupportedError for lists and sets, which Numba copies back into those of the caller.
+    """
+    t = types.unliteral(x.type)
+    if any(isinstance(part, (types.List, types.Set)) for part in (t, *(t if isinstance(t, types.BaseTuple) else ()))):
+        raise UnsupportedError(f"{x.expression}: compiled engines take tuples and arrays, got {t}")
+    return Argument(t, x.expression)
+
+
+def tuple_of(arguments: list[Argument]) -> str:
+    """The expressions with commas, as inside a tuple."""
+    return "".join(f"{x.expression}, " for x in arguments).rstrip(" ")
+
+
+def overlap_checks(arguments: list[Argument], what: str) -> list[str]:
+    """Statements that raise where two arrays share memory."""
+    arrays = [leaf for x in arguments for leaf in x.leaves() if isinstance(leaf.type, types.Array)]
+    if len(arrays) < 2:
+        return []
+    lines = []
+    for n, a in enumerate(arrays):
+        x = a.expression
+        lines += [f"low{n} = high{n} = {x}.ctypes.data", f"if {x}.size:"]
+        if a.type.layout in "CF":
+            lines.append(f"    high{n} += {x}.size * {x}.itemsize")
+            continue
+        lines.append(f"    high{n} += {x}.itemsize")
+        for axis in range(a.type.ndim):
+            extent = f"({x}.shape[{axis}] - 1) * {x}.strides[{axis}]"
+            lines += [f"    low{n} += min(0, {extent})", f"    high{n} += max(0, {extent})"]
+    for n in range(len(arrays)):
+        for m in range(n):
+            message = (
+                f"{what}: {arrays[m].expression} and {arrays[n].expression} overlap in memory and the function may "
+                "write into them; pass copies"
+            )
+            lines += [f"if low{n} < high{m} and low{m} < high{n}:", f"    raise OverlapError({message!r})"]
+    return lines
+
+
+def shape_checks(primals: list[Argument], tangents: list[Argument], what: str) -> list[str]:
+    """Statements that raise where a tangent has another shape than its primal.
+
+    Raises UnsupportedError where they have different structures.
+    """
+    lines = []
+    pairs = [(x.leaves(), t.leaves()) for x, t in zip(primals, tangents, strict=True)]
+    for x, t in ((x, t) for xs, ts in pairs for x, t in zip(xs, ts, strict=True)):
+        dimensions = [leaf.type.ndim if isinstance(leaf.type, types.Array) else -1 for leaf in (x, t)]
+        if dimensions[0] != dimensions[1]:
+            raise UnsupportedError(f"{what}: tangents must have the structure of primals, {x.type}; got {t.type}")
+        if dimensions[0] > 0:
+            message = f"{what}: a tangent must have its primal's shape"
+            lines += [f"if {x.expression}.shape != {t.expression}.shape:", f"    raise ValueError({message!r})"]
+    return lines

@@ -1,0 +1,126 @@
+"""From the types of a call to a request to an engine, and the compiled function that stands between the two."""
+
+import dis
+import inspect
+from collections.abc import Sequence
+from types import CodeType
+from typing import Any, NamedTuple
+
+from numba import typeof, types
+
+from contad.errors import OutputError, UnsupportedError
+from contad.front.form import Argument, Form, constant, differentiated, overlap_checks, shape_checks, tuple_of
+from contad.native.request import Request
+from contad.native.writes import may_write_arrays
+
+_PARAMETERS = {"vjp": ("primals", "z_bar"), "jvp": ("primals", "tangents")}
+_SOURCE = """\
+import numpy as np
+from numba import njit
+
+from contad.errors import OverlapError
+
+
+@njit(nogil=True, error_model="numpy", cache={cache})
+def derivative({parameters}):
+{body}
+"""
+
+
+class Plan(NamedTuple):
+    """How a call with arguments of given types is answered."""
+
+    request: Request
+    run_types: tuple[Any, ...]  # what the engine's function is compiled for
+    parameters: tuple[str, ...]
+    body: list[str]
+
+    def source(self, cache: bool) -> str:
+        """The module with the function that calls the engine's `run`."""
+        body = "\n".join(f"    {line}" for line in self.body)
+        return _SOURCE.format(cache=cache, parameters=", ".join(self.parameters), body=body)
+
+
+def plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
+    """The plan for a derivative of the dispatcher f at arguments of these types.
+
+    Raises OutputError where f returns nothing, TypeError where argnums do not fit, UnsupportedError where no compiled
+    engine takes such arguments.
+    """
+    if _returns_nothing(f.py_func.__code__):
+        raise OutputError(f"{what} returned None; return the value to differentiate")
+    if form.kind in ("vjp", "jvp"):
+        return _pair_plan(f, form, given, what)
+    names = f.py_func.__code__.co_varnames
+    arguments = [Argument(_present(t), name) for t, name in zip(given, names, strict=False)]
+    if len(arguments) < len(given) or any(isinstance(t, types.StarArgTuple) for t in given):
+        raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled")
+    if max(form.argnums) >= len(arguments):
+        raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")
+    taken = [differentiated(x) if n in form.argnums else constant(x) for n, x in enumerate(arguments)]
+    request = _request(f, form, taken, form.argnums)
+    body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
+    return Plan(request, request.types, tuple(x.expression for x in arguments), body)
+
+
+def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
+    """The plan for vjp(primals, z_bar) and jvp(primals, tangents)."""
+    parameters = _PARAMETERS[form.kind]
+    first, second = (Argument(types.unliteral(t), name) for t, name in zip(given, parameters, strict=True))
+    if not isinstance(first.type, types.BaseTuple) or not len(first.type):
+        raise UnsupportedError(f"{what}: primals must be a tuple of numbers and arrays, got {first.type}")
+    primals = [Argument(t, f"primals[{k}]") for k, t in enumerate(first.type)]
+    argnums = form.argnums or tuple(range(len(primals)))
+    taken = [differentiated(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
+    taken += _defaults(f, len(primals), what)
+    request = _request(f, form, taken, argnums)
+    body = _checks(f, primals, what)
+    if form.kind == "vjp":
+        along = differentiated(second)
+        run_types = (types.Tuple(request.types), along.type)
+        passed = along.expression
+    else:
+        if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(argnums):
+            raise UnsupportedError(f"{what}: tangents must be a tuple with one entry for each primal")
+        tangents = [differentiated(Argument(t, f"tangents[{k}]")) for k, t in enumerate(second.type)]
+        body += shape_checks([primals[n] for n in argnums], tangents, what)
+        run_types = (types.Tuple(request.types), types.Tuple([t.type for t in tangents]))
+        passed = f"({tuple_of(tangents)})"
+    body.append(f"return run(({tuple_of(taken)}), {passed})")
+    return Plan(request, run_types, parameters, body)
+
+
+def _defaults(f: Any, given: int, what: str) -> list[Argument]:
+    """The arguments of f that were left out, by their defaults."""
+    parameters = list(inspect.signature(f.py_func).parameters.values())[given:]
+    for x in parameters:
+        if not isinstance(x.default, (bool, int, float)):
+            raise UnsupportedError(f"{what}: argument {x.name} must be given")
+    return [Argument(typeof(x.default), repr(x.default)) for x in parameters]
+
+
+def _request(f: Any, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
+    return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode)
+
+
+def _checks(f: Any, arguments: list[Argument], what: str) -> list[str]:
+    checks = overlap_checks(arguments, what)
+    return checks if checks and may_write_arrays(f) else []
+
+
+def _present(t: Any) -> Any:
+    """The type of an argument, of its default where it was left out."""
+    return typeof(t.value) if isinstance(t, types.Omitted) else t
+
+
+def _returns_nothing(code: CodeType) -> bool:
+    """Whether every return of a function is that of None."""
+    instructions = list(dis.get_instructions(code))
+    returned = []
+    for k, i in enumerate(instructions):
+        if i.opname == "RETURN_CONST":
+            returned.append(i.argval)
+        elif i.opname == "RETURN_VALUE":
+            before = instructions[k - 1]
+            returned.append(before.argval if before.opname == "LOAD_CONST" else before)
+    return all(x is None for x in returned)

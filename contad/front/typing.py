@@ -1,0 +1,90 @@
+"""What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
+
+import inspect
+from typing import Any
+
+from numba import types
+from numba.core.typing.templates import AbstractTemplate, fold_arguments, signature
+from numba.extending import lower_builtin, overload
+
+from contad.errors import UnsupportedError
+
+
+def type_of(transform: Any) -> Any:
+    """The Numba type of `contad.grad` and its kin; found by Numba where a compiled function names it."""
+    return _type_of_call(transform) if transform.made_for else _type_of_maker(transform)
+
+
+def _type_of_maker(transform: Any) -> Any:
+    """The type of a transform whose result is called later, as contad.grad(f)(x)."""
+    name = transform.function.__name__
+
+    def parameters(f, argnums=0, has_aux=False, engine=None):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    class Template(AbstractTemplate):
+        """Numba's question: of which type is contad.grad(f)?"""
+
+        key = transform
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """The answer for arguments of these types; None where Numba shall ask again with constants as such."""
+            called = inspect.signature(parameters)
+            given = fold_arguments(
+                called, args, kws, lambda _, p, t: t, lambda _, p, default: types.Omitted(default), lambda _, p, t: t
+            )
+            f, *options = given
+            _require_first_derivative(name, f)
+            argnums, has_aux, engine = map(_constant, options)
+            if NotImplemented in (argnums, has_aux, engine):
+                return None
+            made = transform.function(f.dispatcher, argnums, has_aux=has_aux, engine=engine)
+            return signature(made._numba_type_, *given).replace(pysig=called)
+
+    @lower_builtin(transform, types.VarArg(types.Any))
+    def nothing_to_compute(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return context.get_dummy_value()
+
+    return types.Function(Template)
+
+
+def _require_first_derivative(name: str, f: Any) -> None:
+    if not isinstance(f, types.Dispatcher):
+        raise UnsupportedError(f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}")
+    if hasattr(f.dispatcher, "form"):
+        raise UnsupportedError(
+            f"contad.{name}: compiled code takes first derivatives only; take this one of {f.dispatcher!r} in Python"
+        )
+
+
+def _constant(t: Any) -> Any:
+    """The value of an option in compiled code; NotImplemented where its type does not tell."""
+    if isinstance(t, types.Omitted):
+        return t.value
+    if isinstance(t, types.Literal):
+        return t.literal_value
+    if isinstance(t, types.BaseTuple):
+        values = tuple(_constant(x) for x in t)
+        return NotImplemented if NotImplemented in values else values
+    if isinstance(t, types.NoneType):
+        return None
+    return NotImplemented if isinstance(t, types.Type) else t
+
+
+def _type_of_call(transform: Any) -> Any:
+    """The type of a transform that is called with f and its arguments, as contad.jvp(f, primals, tangents)."""
+
+    def call(f, primals, tangents):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    @overload(call)
+    def typed_call(f, primals, tangents):  # type: ignore[no-untyped-def]
+        if not isinstance(f, types.Dispatcher):
+            return None
+        derivative = transform.made_for(f.dispatcher)
+        return lambda f, primals, tangents: derivative(primals, tangents)
+
+    from numba.core.registry import cpu_target
+
+    cpu_target.typing_context.refresh()
+    return cpu_target.typing_context.resolve_value_type(call)

@@ -1,0 +1,304 @@
+"""The memory of compiled code: one growing block of records and one of adjoints per thread, reused from call to call.
+
+A thread's arena is found through a thread-specific key, once per gradient; from there on variables carry its address. The
+key, the functions of the operating system and contad's own slow paths are reached by name, as external symbols, so that
+machine code from a disk cache finds them in every process. This module must be imported before such code is loaded.
+
+The header of an arena is eight words:
+
+    USED              number of cells issued; cell 0 is the sink for constants, so it starts at 1
+    CAPACITY          number of records there is room for
+    RECORDS           address of the records, 24 bytes each
+    ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
+    ADJOINT_CAPACITY  number of adjoints there is room for
+"""
+
+import ctypes
+import os
+import sys
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import carray, cfunc, njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from contad.compiled import NJIT_OPTIONS
+
+USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY = range(5)
+HEADER_BYTES = 64
+RECORD_BYTES = 24
+MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits
+FIRST_CAPACITY = 4096
+TOO_LARGE = "the tape needs more memory than there is, or than contad.set_memory_limit allows"
+
+INTERNAL_OPTIONS = {
+    **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of what calls it
+    "no_cpython_wrapper": True,  # it takes what Python cannot hold
+    "no_cfunc_wrapper": True,
+}
+
+_WORD = ir.IntType(64)
+# What machine code reads by name: bytes in use by all arenas, how many there may be, the thread-specific key.
+_numbers = np.zeros(3, np.int64)
+_BYTES, _LIMIT, _KEY = range(3)
+
+
+def memory_limit() -> int:
+    """How many bytes the tapes of all threads may take together."""
+    return int(_numbers[_LIMIT])
+
+
+def set_memory_limit(limit: int | None) -> None:
+    """Let the tapes of all threads take at most so many bytes together; None for 0.8 of the machine's memory.
+
+    Compiled gradients that need more raise MemoryError. What is in use stays in use.
+
+    Raises ValueError for a negative number.
+    """
+    if limit is not None and limit < 0:
+        raise ValueError(f"set_memory_limit: limit must be a number of bytes or None, got {limit}")
+    _numbers[_LIMIT] = _most_of_memory() if limit is None else limit
+
+
+def memory_in_use() -> int:
+    """How many bytes the tapes of all threads hold now."""
+    return int(_numbers[_BYTES])
+
+
+def _most_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4
+    except (AttributeError, ValueError, OSError):  # Windows
+        return 2**62
+
+
+# ---- words at addresses ----------------------------------------------------------------------------------------------
+def _pointer(builder: Any, address: Any, k: Any = 0) -> Any:
+    base = builder.inttoptr(address, _WORD.as_pointer())
+    return builder.gep(base, [k if isinstance(k, ir.Value) else ir.Constant(_WORD, k)])
+
+
+@intrinsic
+def word(typingctx, address, k):  # type: ignore[no-untyped-def]
+    """Word k at an address."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.load(_pointer(builder, *args))
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def set_word(typingctx, address, k, value):  # type: ignore[no-untyped-def]
+    """Set word k at an address."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        builder.store(args[2], _pointer(builder, *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def pointer(typingctx, address):  # type: ignore[no-untyped-def]
+    """An address as a pointer, for `carray`."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), codegen
+
+
+@intrinsic
+def _numbers_address(typingctx):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ptrtoint(_external(builder.module, "contad_numbers"), _WORD)
+
+    return types.int64(), codegen
+
+
+@intrinsic
+def _add_atomically(typingctx, address, amount):  # type: ignore[no-untyped-def]
+    """Add to the word at an address, and return its former value."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw("add", _pointer(builder, args[0]), args[1], "monotonic")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+def _external(module: Any, name: str) -> Any:
+    if name in module.globals:
+        return module.globals[name]
+    variable = ir.GlobalVariable(module, ir.ArrayType(_WORD, len(_numbers)), name)
+    variable.linkage = "external"
+    return variable
+
+
+def _external_function(module: Any, name: str, arity: int) -> Any:
+    return cgutils.get_or_insert_function(module, ir.FunctionType(_WORD, [_WORD] * arity), name)
+
+
+# ---- slow paths ------------------------------------------------------------------------------------------------------
+# Every function here takes and returns words, whatever the C declaration says: the unused upper half is ignored.
+_realloc = types.ExternalFunction("contad_realloc", types.int64(types.int64, types.int64))
+_free = types.ExternalFunction("contad_free", types.int64(types.int64))
+_get_thread_value = types.ExternalFunction("contad_thread_get", types.int64(types.int64))
+_set_thread_value = types.ExternalFunction("contad_thread_set", types.int64(types.int64, types.int64))
+
+
+@njit(**NJIT_OPTIONS)
+def _resize(address, old, new):  # type: ignore[no-untyped-def]
+    """A block resized from `old` to `new` bytes, its contents kept; 0 where there is no memory, the block being kept."""
+    numbers = _numbers_address()
+    if _add_atomically(numbers, new - old) + new - old <= word(numbers, _LIMIT):
+        made = _realloc(address, new)
+        if made != 0:
+            return made
+    _add_atomically(numbers, old - new)
+    return 0
+
+
+def _release(header):  # type: ignore[no-untyped-def]
+    """Give back a thread's arena: the operating system calls it when the thread ends."""
+    held = RECORD_BYTES * word(header, CAPACITY) + 8 * word(header, ADJOINT_CAPACITY)
+    _add_atomically(_numbers_address(), -held)
+    _free(word(header, RECORDS))
+    _free(word(header, ADJOINTS))
+    _free(header)
+    return 0
+
+
+def _create():  # type: ignore[no-untyped-def]
+    """A new empty arena as this thread's; its address, or 0."""
+    header = _realloc(0, HEADER_BYTES)
+    if header == 0:
+        return 0
+    for k in range(HEADER_BYTES // 8):
+        set_word(header, k, 0)
+    set_word(header, USED, 1)
+    _set_thread_value(word(_numbers_address(), _KEY), header)
+    return header
+
+
+def _grow(header, needed):  # type: ignore[no-untyped-def]
+    """Make room for `needed` cells: 0 if there is none, else 1."""
+    old = word(header, CAPACITY)
+    if needed <= old:
+        return 1
+    if needed > MOST_CELLS:
+        return 0
+    address = 0
+    new = min(max(2 * old, needed, FIRST_CAPACITY), MOST_CELLS)
+    address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
+    if address == 0 and new > needed:
+        new = needed
+        address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
+    if address == 0:
+        return 0
+    set_word(header, RECORDS, address)
+    set_word(header, CAPACITY, new)
+    return 1
+
+
+def _grow_adjoints(header, needed):  # type: ignore[no-untyped-def]
+    """Make room for `needed` adjoints, which are zero: 0 if there is none, else 1."""
+    old = word(header, ADJOINT_CAPACITY)
+    if needed <= old:
+        return 1
+    new = max(needed, word(header, CAPACITY))
+    address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
+    if address == 0:
+        return 0
+    carray(pointer(address), new, np.float64)[old:] = 0.0
+    set_word(header, ADJOINTS, address)
+    set_word(header, ADJOINT_CAPACITY, new)
+    return 1
+
+
+# ---- symbols ---------------------------------------------------------------------------------------------------------
+def _register() -> list[Any]:
+    """Give machine code the addresses it names; returns what must live as long as they are used."""
+    if sys.platform == "win32":
+        c, system = ctypes.cdll.msvcrt, ctypes.WinDLL("kernel32")
+        get, put = system.FlsGetValue, system.FlsSetValue
+    else:
+        c = system = ctypes.CDLL(None)
+        get, put = system.pthread_getspecific, system.pthread_setspecific
+    llvm.add_symbol("contad_numbers", _numbers.ctypes.data)
+    functions = {"realloc": c.realloc, "free": c.free, "thread_get": get, "thread_set": put}
+    for name, function in functions.items():
+        llvm.add_symbol(f"contad_{name}", ctypes.cast(function, ctypes.c_void_p).value)
+    options = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}  # callbacks never hold a lock
+    release = cfunc("int64(int64)", **options)(_release)
+    if sys.platform == "win32":
+        _numbers[_KEY] = system.FlsAlloc(ctypes.c_void_p(release.address))
+    else:
+        key = ctypes.c_size_t(0)  # pthread_key_t is an unsigned int, or a long on macOS
+        if system.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(release.address)) != 0:
+            raise MemoryError("contad: the operating system gives no thread-specific key")
+        _numbers[_KEY] = key.value
+    created = cfunc("int64()", **options)(_create)
+    grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints)]
+    for function in (created, *grown):
+        llvm.add_symbol(f"contad{function.__name__}", function.address)
+    return [release, created, *grown]
+
+
+set_memory_limit(None)
+_ALIVE = _register()
+
+
+# ---- what engines use ------------------------------------------------------------------------------------------------
+def _raise_unless(context: Any, builder: Any, made: Any) -> None:
+    with builder.if_then(builder.icmp_unsigned("==", made, ir.Constant(_WORD, 0)), likely=False):
+        context.call_conv.return_user_exc(builder, MemoryError, (TOO_LARGE,))
+
+
+@intrinsic
+def arena(typingctx):  # type: ignore[no-untyped-def]
+    """The address of this thread's arena; MemoryError if there is none to be had."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        numbers = _external(builder.module, "contad_numbers")
+        key = builder.load(builder.gep(numbers, [ir.Constant(_WORD, 0), ir.Constant(_WORD, _KEY)]))
+        found = builder.call(_external_function(builder.module, "contad_thread_get", 1), [key])
+        address = cgutils.alloca_once_value(builder, found)
+        with builder.if_then(builder.icmp_unsigned("==", found, ir.Constant(_WORD, 0)), likely=False):
+            made = builder.call(_external_function(builder.module, "contad_create", 0), [])
+            _raise_unless(context, builder, made)
+            builder.store(made, address)
+        return builder.load(address)
+
+    return types.int64(), codegen
+
+
+def reserve(context: Any, builder: Any, header: Any, name: str, needed: Any) -> None:
+    """Emit a call of a slow path, `_grow` or `_grow_adjoints`, that raises MemoryError where it finds no memory."""
+    made = builder.call(_external_function(builder.module, f"contad{name}", 2), [header, needed])
+    _raise_unless(context, builder, made)
+
+
+@intrinsic
+def reserve_cells(typingctx, header, needed):  # type: ignore[no-untyped-def]
+    """Make room for so many cells in all, or raise MemoryError."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        reserve(context, builder, args[0], "_grow", args[1])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def reserve_adjoints(typingctx, header, needed):  # type: ignore[no-untyped-def]
+    """Make room for so many adjoints in all, or raise MemoryError."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        reserve(context, builder, args[0], "_grow_adjoints", args[1])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen

@@ -1,0 +1,40 @@
+"""Numba's `overload` for typing functions that carry annotations, which Numba would compare as text."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from numba.extending import overload, overload_method
+
+
+def overloaded(function: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`overload(function, **options)`; annotations of the typing function and of the implementation are dropped."""
+
+    def register(typing: Callable[..., Any]) -> Callable[..., Any]:
+        overload(function, target="cpu", **options)(_bare(typing))  # before Numba's own, which are for any target
+        return typing
+
+    return register
+
+
+def overloaded_method(kind: Any, name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`overload_method(kind, name, **options)`, likewise."""
+
+    def register(typing: Callable[..., Any]) -> Callable[..., Any]:
+        overload_method(kind, name, **options)(_bare(typing))
+        return typing
+
+    return register
+
+
+def _bare(typing: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(typing)
+    def bare(*args: Any, **kwargs: Any) -> Any:
+        implementation = typing(*args, **kwargs)
+        if implementation is not None:
+            implementation.__annotations__ = {}
+        return implementation
+
+    typing.__annotations__ = {}
+    bare.__annotations__ = {}
+    return bare

@@ -1,0 +1,227 @@
+"""The scalar rules as Numba functions: the value, and each partial, generated from the rule's own source.
+
+The rules of contad are two modules in the disk cache, one for the core rules and one that needs SciPy; a user's rule is
+compiled in memory.
+"""
+
+import ast
+import functools
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.core.registry import cpu_target
+
+import contad.body
+from contad.body import inline
+from contad.compiled import NJIT_OPTIONS, cached_module
+from contad.native.overloads import overloaded
+from contad.errors import UnsupportedError
+from contad.ops._scipy import special
+from contad.rule import ScalarRule, rules
+from contad.source import definition_of
+
+_HEAD = '''\
+"""Values and partials of scalar rules; generated from the rules, do not edit."""
+
+import math
+
+import numpy as np
+from numba import njit
+'''
+
+
+def value_function(rule: ScalarRule) -> Callable[..., float]:
+    """The rule's value as an njit function of floats; it never raises."""
+    found: Callable[..., float] = _compiled(rule)[f"value_{rule.name}"]
+    return found
+
+
+def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
+    """Partial k as an njit function of (z, *arguments) that never raises; None where it is zero everywhere."""
+    assert rule.body is not None
+    if rule.body.literal(k) == 0.0:
+        return None
+    found: Callable[..., float] = _compiled(rule)[f"partial_{rule.name}_{k}"]
+    return found
+
+
+def _is_own(rule: ScalarRule) -> bool:
+    return rule.__module__.startswith("contad.ops.")
+
+
+def _compiled(rule: ScalarRule) -> dict[str, Any]:
+    if _is_own(rule):
+        return vars(_core_module() if rule.core else _special_module())
+    return _of_user(rule)
+
+
+@functools.cache
+def _core_module() -> ModuleType:
+    return _module("core_rules", [rule for rule in rules() if _is_own(rule) and rule.core])
+
+
+@functools.cache
+def _special_module() -> ModuleType:
+    return _module("special_rules", [rule for rule in rules() if _is_own(rule) and not rule.core])
+
+
+def _module(name: str, own: list[ScalarRule]) -> ModuleType:
+    files = {contad.body.__file__, __file__, str(Path(__file__).with_name("special.py"))}
+    files |= {rule.function.__code__.co_filename for rule in rules() if _is_own(rule)}
+    return cached_module(name, lambda: Source(own).text(), sorted(files))
+
+
+@functools.cache
+def _of_user(rule: ScalarRule) -> dict[str, Any]:
+    """The functions of a rule that is not contad's; made again where the rule is declared again."""
+    options = {name: value for name, value in NJIT_OPTIONS.items() if name != "cache"}
+    try:
+        source = Source([rule], options)
+        names: dict[str, Any] = {}
+        exec(compile(source.text(), f"<rule {rule.name}>", "exec"), names)
+    except OSError:  # typed at a prompt: there is no source to generate from
+        assert rule.body is not None
+        names = {f"value_{rule.name}": njit(**options)(rule.function)}
+        body = njit(**options)(rule.body.function)
+        for k in range(rule.arity):
+            names[f"partial_{rule.name}_{k}"] = _part(body, None if rule.arity == 1 else k, options)
+    return names
+
+
+def _part(body: Any, k: int | None, options: dict[str, Any]) -> Any:
+    return njit(**options)((lambda *args: body(*args)) if k is None else lambda *args: body(*args)[k])
+
+
+# ---- calls inside njit -----------------------------------------------------------------------------------------------
+def numba_type(rule: ScalarRule) -> Any:
+    """Numba's type of a rule, which makes `contad.gammaln(x)` a call of plain numbers inside njit."""
+    if rule not in _declared:
+        _declared.add(rule)
+        names = ", ".join(rule.argument_names)
+        floats = ", ".join(f"float({name})" for name in rule.argument_names)
+        known: dict[str, Any] = {"value_": value_function(rule), "_PLAIN": PLAIN}
+        exec(_PLAIN_CALL.format(names=names, floats=floats), known)
+        overloaded(rule)(known["typing"])
+        cpu_target.typing_context.refresh()
+    return cpu_target.typing_context._lookup_global(rule)
+
+
+PLAIN = (types.Float, types.Integer, types.Boolean)
+_declared: set[ScalarRule] = set()
+_PLAIN_CALL = """\
+def typing({names}):
+    if all(isinstance(x, _PLAIN) for x in ({names},)):
+        return lambda {names}: value_({floats})
+"""
+
+
+class Source:
+    """The text of a module with the values and partials of rules, and the functions that these call."""
+
+    def __init__(self, own: Iterable[ScalarRule], options: dict[str, Any] = NJIT_OPTIONS) -> None:
+        self.own = list(own)
+        self.options = ", ".join(f"{name}={value!r}" for name, value in options.items())
+        self.imports: set[str] = set()
+        self.written: dict[str, str] = {}
+
+    def text(self) -> str:
+        """The whole module."""
+        for rule in self.own:
+            self.name_of_value(rule)
+            assert rule.body is not None
+            for k in range(rule.arity):
+                if rule.body.literal(k) != 0.0:
+                    self.written[f"partial_{rule.name}_{k}"] = self._partial(rule, k)
+        functions = "".join(f"\n\n@njit({self.options})\n{text}\n" for text in self.written.values())
+        return _HEAD + "".join(f"{line}\n" for line in sorted(self.imports)) + functions
+
+    def name_of_value(self, rule: ScalarRule) -> str:
+        """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
+        name = f"value_{rule.name}"
+        if rule in self.own:
+            self._write(name, rule.function)
+        else:
+            which = "_core_module" if rule.core else "_special_module"
+            self.imports |= {"from contad.native import rules", f"{name} = rules.{which}().{name}"}
+        return name
+
+    def _partial(self, rule: ScalarRule, k: int) -> str:
+        assert rule.body is not None
+        parameters = rule.body.parameters
+        lines, result = inline(rule.body, k, {name: name for name in parameters}, "", self.name_of_value)
+        body = "".join(f"    {line}\n" for line in [*lines, f"return {result}"])
+        return f"def partial_{rule.name}_{k}({', '.join(parameters)}):\n{body}"
+
+    def _write(self, name: str, function: FunctionType) -> str:
+        if name not in self.written:
+            self.written[name] = ""  # functions call themselves and one another
+            definition, _ = definition_of(function)
+            if not isinstance(definition, ast.FunctionDef):
+                raise UnsupportedError(f"{function.__qualname__}: the value of a rule is compiled from a def statement")
+            definition.name = name
+            definition.body = definition.body[1:] if ast.get_docstring(definition) else definition.body
+            translated = _Translator(self, function).visit(definition)
+            self.written[name] = ast.unparse(ast.fix_missing_locations(translated))
+        return name
+
+    def name_of_helper(self, function: FunctionType) -> str:
+        """The name of a Python function that values call."""
+        return self._write(f"called_{function.__module__.rpartition('.')[2]}_{function.__name__}", function)
+
+    def name_of_special(self, name: str) -> str:
+        """The name of a function of SciPy."""
+        self.imports |= {"from contad.native import special", f"special_{name} = special.FUNCTIONS[{name!r}]"}
+        return f"special_{name}"
+
+
+class _Translator(ast.NodeTransformer):
+    """A value function of a rule for Numba, with NumPy's results where Python's floats raise."""
+
+    def __init__(self, source: Source, function: FunctionType) -> None:
+        self.source = source
+        self.function = function
+        self.local = set(function.__code__.co_varnames)
+        names = function.__code__.co_freevars
+        cells = {name: cell.cell_contents for name, cell in zip(names, function.__closure__ or (), strict=True)}
+        self.values = function.__globals__ | cells
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.local or node.id not in self.values:
+            return node
+        value = self.values[node.id]
+        if value is math or value is np:
+            return ast.Name("math" if value is math else "np", ast.Load())
+        if isinstance(value, (int, float, tuple)):
+            return ast.parse(repr(value), mode="eval").body
+        if isinstance(value, ScalarRule):
+            return ast.Name(self.source.name_of_value(value), ast.Load())
+        if isinstance(value, FunctionType):
+            return ast.Name(self.source.name_of_helper(value), ast.Load())
+        raise UnsupportedError(
+            f"{self.function.__module__}.{self.function.__qualname__}: {node.id} is a {type(value).__name__}, which "
+            "the value of a rule cannot use in compiled code; use numbers, functions and rules"
+        )
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        base = node.value
+        if isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and self._global(base.func) is special:
+            return ast.Name(self.source.name_of_special(node.attr), ast.Load())
+        if isinstance(base, ast.Name) and isinstance(self._global(base), ScalarRule) and node.attr == "function":
+            return self.visit_Name(base)
+        if isinstance(base, ast.Name) and self._global(base) is math and node.attr == "floor":
+            return ast.Attribute(ast.Name("np", ast.Load()), "floor", ast.Load())  # math.floor is an int64 in Numba
+        return self.generic_visit(node)
+
+    def _global(self, node: ast.Name) -> Any:
+        return None if node.id in self.local else self.values.get(node.id)
+
+    def visit_Try(self, node: ast.Try) -> list[ast.AST]:
+        return [self.visit(statement) for statement in node.body]  # compiled arithmetic gives inf and nan
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
+        return None if node.arg == "strict" else self.generic_visit(node)

@@ -1,0 +1,62 @@
+"""SciPy's special functions of one or two floats inside Numba, by the C addresses that SciPy publishes for Cython.
+
+The addresses are external symbols, so that machine code from a disk cache finds them; importing this module registers
+them.
+"""
+
+import ctypes
+import math
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba import njit, types
+
+from contad.compiled import NJIT_OPTIONS
+
+# what the value functions of contad.ops call, with the number of arguments
+ARITIES = {
+    "beta": 2, "betaln": 2, "erfc": 1, "erfcx": 1, "gamma": 1, "gammaln": 1, "log_ndtr": 1, "logit": 1, "ndtri": 1,
+    "psi": 1,
+}  # fmt: skip
+
+
+def _address(name: str, arity: int) -> int:
+    """The address of `double f(double, ..., int)` among the variants that Cython makes of a function."""
+    from scipy.special import cython_special
+
+    read_name, read_pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    read_name.restype, read_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    read_pointer.restype, read_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    for variant in (name, *(f"__pyx_fuse_{k}{name}" for k in range(4))):
+        capsule = cython_special.__pyx_capi__.get(variant)
+        if capsule is not None:
+            declared = read_name(capsule)
+            if declared.startswith(b"double (" + b"double, " * arity + b"int"):
+                return int(read_pointer(capsule, declared))
+    raise ImportError(f"contad: scipy.special.cython_special has no {name} of {arity} float(s)")
+
+
+def _function(name: str, arity: int) -> Any:
+    llvm.add_symbol(f"contad_special_{name}", _address(name, arity))
+    signature = types.float64(*[types.float64] * arity, types.int32)  # Cython's last argument is of no use here
+    external = types.ExternalFunction(f"contad_special_{name}", signature)
+    if arity == 1:
+        return njit(**NJIT_OPTIONS)(lambda x: external(x, 0))
+    return njit(**NJIT_OPTIONS)(lambda x, y: external(x, y, 0))
+
+
+@njit(**NJIT_OPTIONS)
+def _loggamma(x):  # type: ignore[no-untyped-def]
+    """The value of a real argument, of which gammaln takes the real part; C's is accurate at the roots as well."""
+    return complex(math.lgamma(x.real), 0.0)
+
+
+@njit(**NJIT_OPTIONS)
+def _zeta(s, x):  # type: ignore[no-untyped-def]
+    """Hurwitz's zeta function has no C address: 0 makes polygamma sum its own series."""
+    return 0.0
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {name: _function(name, arity) for name, arity in ARITIES.items()}
+FUNCTIONS.update(loggamma=_loggamma, zeta=_zeta)

@@ -1,0 +1,144 @@
+"""Whether a Numba function may write into the arrays that it is given, by its source and that of its callees."""
+
+import ast
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from contad.callees import is_installed
+from contad.dispatcher import global_names, is_dispatcher
+from contad.errors import StaleSourceError
+from contad.source import definition_of
+
+_METHODS = {"fill", "sort", "itemset", "put", "partition"}
+_FUNCTIONS = {"copyto", "fill_diagonal", "put", "shuffle", "nan_to_num"}
+_LIBRARIES = {"numpy", "math", "cmath", "builtins", "operator", "contad"}  # their writers are in the two sets above
+_NEW = {  # results that share no memory with an argument
+    "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "copy", "array", "arange",
+    "linspace", "eye", "identity", "sum", "mean", "dot", "outer", "cumsum", "exp", "log", "sqrt", "sin", "cos", "tanh",
+    "len", "float", "int", "abs", "range", "min", "max", "round",
+}  # fmt: skip
+
+
+def may_write_arrays(f: Any) -> bool:
+    """False only where a function surely leaves its array arguments as they are."""
+    return _may_write(f, set())
+
+
+def _may_write(f: Any, seen: set[int]) -> bool:
+    function = f.py_func if is_dispatcher(f) else f
+    if not isinstance(function, FunctionType) or id(function) in seen:
+        return False
+    if function.__module__.partition(".")[0] in _LIBRARIES:
+        return function.__name__ in _FUNCTIONS
+    if function is f and is_installed(function.__code__.co_filename):
+        return True  # a library's overload, whose code is somewhere else
+    seen.add(id(function))
+    try:
+        definition, _ = definition_of(function)
+    except (OSError, TypeError, StaleSourceError):
+        return True
+    captured = dict.fromkeys(function.__code__.co_freevars)
+    return _Writes(definition, function.__globals__ | captured).found or any(
+        _may_write(x, seen) for x in _named(function)
+    )
+
+
+def _named(function: FunctionType) -> list[Any]:
+    """What the names of a function stand for, and the attributes of users' modules that it may mean."""
+    names = global_names(function.__code__)
+    found = [cell.cell_contents for cell in function.__closure__ or ()]
+    for name in names & function.__globals__.keys():
+        x = function.__globals__[name]
+        found.append(x)
+        if isinstance(x, ModuleType) and x.__name__.partition(".")[0] not in _LIBRARIES:
+            found += [vars(x)[attribute] for attribute in names & vars(x).keys()]
+    return found
+
+
+class _Writes(ast.NodeVisitor):
+    """Looks for assignments to elements of anything but arrays that the function has made itself."""
+
+    def __init__(self, definition: ast.stmt, names: dict[str, Any]) -> None:
+        self.found = False
+        self.names = names
+        # every expression that a name is given; None where that cannot be told
+        self.given: dict[str, list[ast.expr | None]] = {}
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    self._give(target, node.value)
+            elif isinstance(node, ast.AnnAssign) and node.value:
+                self._give(node.target, node.value)
+            elif isinstance(node, ast.For):
+                self._give(node.target, node.iter if _called(node.iter) == "range" else None)
+            elif isinstance(node, (ast.NamedExpr, ast.comprehension, ast.withitem)):
+                self._give(getattr(node, "target", None) or ast.Tuple([]), None)
+            elif isinstance(node, ast.arg):
+                self.given.setdefault(node.arg, []).append(None)
+        self.visit(definition)
+
+    def _give(self, target: ast.expr, value: ast.expr | None) -> None:
+        if isinstance(target, ast.Name):
+            self.given.setdefault(target.id, []).append(value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            pairs = isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts)
+            values = value.elts if pairs else [None] * len(target.elts)  # type: ignore[union-attr]
+            for t, v in zip(target.elts, values, strict=True):
+                self._give(t, v)
+
+    def own(self, x: ast.expr | None, element: bool = False, asking: frozenset[str] = frozenset()) -> bool:
+        """Whether an expression is a number, or an array that the function has made; or an element of such an array."""
+        if isinstance(x, (ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp)):
+            return not (element and isinstance(x, ast.BinOp))  # a sum of tuples has elements of others
+        if isinstance(x, ast.Name):
+            given = self.given.get(x.id)
+            return x.id in asking or (given is not None and all(self.own(v, element, asking | {x.id}) for v in given))
+        if isinstance(x, ast.Subscript):
+            return self.own(x.value, True, asking)
+        if isinstance(x, ast.IfExp):
+            return self.own(x.body, element, asking) and self.own(x.orelse, element, asking)
+        return isinstance(x, ast.Call) and _called(x) in _NEW and self._of_library(x.func)
+
+    def _of_library(self, function: ast.expr) -> bool:
+        """Whether a name with a known meaning has it: of a builtin, in a library, or as a method."""
+        if isinstance(function, ast.Attribute) and not isinstance(function.value, ast.Name):
+            return True
+        name = function.value.id if isinstance(function, ast.Attribute) else function.id  # type: ignore[attr-defined]
+        if name not in self.names:
+            return isinstance(function, ast.Name) or name in self.given
+        module = self.names[name]
+        module = module.__name__ if isinstance(module, ModuleType) else getattr(module, "__module__", "")
+        return module.partition(".")[0] in _LIBRARIES
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        """An element that is assigned to."""
+        self.found |= isinstance(node.ctx, (ast.Store, ast.Del)) and not self.own(node.value)
+        self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        """`a.real = x`."""
+        self.found |= isinstance(node.ctx, ast.Store)
+        self.generic_visit(node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        """`a += x` writes into a where it is an array."""
+        self.found |= isinstance(node.target, ast.Name) and not self.own(node.target)
+        self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        """Methods that write, and results that go into an argument."""
+        name = _called(node)
+        ufunc = getattr(np, name, None)
+        inputs = ufunc.nin if isinstance(ufunc, np.ufunc) else 2 if name in ("dot", "take", "round") else None
+        out = any(keyword.arg in (None, "out") for keyword in node.keywords)
+        self.found |= out or name in _METHODS | _FUNCTIONS or (inputs is not None and len(node.args) > inputs)
+        self.generic_visit(node)
+
+
+def _called(node: ast.expr) -> str:
+    """The last name of what is called; no name for anything else."""
+    if not isinstance(node, ast.Call):
+        return ""
+    return str(getattr(node.func, "attr", None) or getattr(node.func, "id", ""))

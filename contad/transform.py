@@ -1,0 +1,148 @@
+"""Transforms of Numba functions: their objects, and how compiled code finds the transforms.
+
+What knows Numba is imported with the first Numba function that is differentiated.
+"""
+
+import functools
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from contad import calls
+from contad.calls import numba_function, runnable
+from contad.engines import COMPILED
+from contad.errors import UnsupportedError
+from contad.layout import subclass_of_arrays
+from contad.number import is_real
+from contad.trees import flatten, output_leaves, with_cotangents
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Transform(Generic[P, R]):
+    """A transform that Numba functions may call too: `contad.grad(f)(x)` inside njit.
+
+    `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
+    """
+
+    def __init__(self, function: Callable[P, R], made_for: Callable[..., Any] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.made_for = made_for
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<contad.{self.function.__name__}>"
+
+    def __reduce__(self) -> str:
+        return self.function.__name__
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for where compiled code names the transform."""
+        from contad.front.typing import type_of
+
+        return type_of(self)
+
+
+def memo_of(f: Any) -> dict[Any, Any]:
+    """What has been made of f, kept in an attribute of f so that it dies with it; a new one where f takes none."""
+    memo: dict[Any, Any] = {}
+    # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
+    if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
+        # functools.wraps and copy.copy take the memo of f along, so it must say whose it is
+        owner, memo = f.__dict__.get("__contad__", (None, memo))
+        if owner is not f and isinstance(f.__dict__, dict):
+            memo = {}
+            f.__dict__["__contad__"] = f, memo
+    return memo
+
+
+def takes_compiled(f: Any, engine: str | None) -> bool:
+    """Whether f is a Numba function that compiled engines are asked about."""
+    return engine in (None, *COMPILED) and numba_function(f) is not None
+
+
+def gradient_of(f: Any, transform: Any, options: dict[str, Any], eager: Callable[[], Any]) -> Any:
+    """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
+    from contad.front.derivative import Derivative
+    from contad.front.form import Form
+
+    kind = transform.function.__name__
+    argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
+    form = Form(kind, calls.positions(kind, argnums), isinstance(argnums, int), has_aux)
+    return Derivative(f, form, engine, eager, (transform, options))
+
+
+def compiled_engine_name(derivative: Any, args: tuple[Any, ...]) -> str:
+    """The name of the engine that answers a derivative of a Numba function at these arguments.
+
+    Without arguments that of the engine which is asked first.
+    """
+    if not args:
+        return str(derivative.engine or COMPILED[0])
+    from contad.front.explanation import engine_for
+
+    return engine_for(derivative, args, {})
+
+
+def pair_of(
+    f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
+) -> Any:
+    """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function.
+
+    Without argnums all arguments are differentiated. `eager(twin, primals, along)` answers calls that no compiled
+    engine takes, with the Python copy of f.
+    """
+    f = numba_function(f)
+    memo = memo_of(f)
+    key = kind, engine, argnums
+    if key not in memo:
+        from contad.front.derivative import Derivative
+        from contad.front.form import Form
+
+        memo[key] = Derivative(f, Form(kind, argnums), engine, lambda: functools.partial(eager, runnable(f)))
+    return memo[key]
+
+
+def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tuple[Any, Any] | None:
+    """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
+    try:
+        own = tuple(map(_owned, primals))
+    except UnsupportedError:
+        return None
+    result = flatten(numba_function(f)(*map(_owned, own)))
+    leaves = output_leaves(result, what)
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        z_bar = result.unflatten([x for _, x in with_cotangents(what, result, leaves, cotangent)])
+        return pair(own, z_bar)
+
+    pullback.__qualname__ = f"pullback of {what.removeprefix('vjp: ')}"
+    return result.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]), pullback
+
+
+def _owned(x: Any) -> Any:
+    """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else."""
+    if isinstance(x, tuple):
+        parts = [_owned(part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiu" and not subclass_of_arrays(x):
+        return x.astype(np.float64)
+    if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):
+        return float(x)
+    raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
+
+
+def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from contad.numba_calls import call
+
+    return call(f, args, kwargs)
+
+
+calls.set_compiled_call(_call_compiled)

@@ -1,0 +1,288 @@
+"""Gradients of Numba functions, called from Python."""
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad import functional
+from contad.engines import CompiledEngine
+from contad.errors import OutputError, OverlapError, UnsupportedError
+from contad.front.derivative import Derivative
+from tests.front.kernels import (
+    Point,
+    X,
+    Y,
+    guarded,
+    of_pair,
+    of_point,
+    overwrites,
+    overwrites_by_hand,
+    power,
+    several,
+    weighted,
+    weighted_by_hand,
+    with_aux,
+    writes_only,
+)
+
+
+@pytest.fixture
+def no_eager(monkeypatch):
+    """Calls that fall back to the eager engine fail."""
+
+    def refuse(*args, **options):
+        raise AssertionError("the eager engine was asked")
+
+    monkeypatch.setattr(Derivative, "_run_eager", refuse)
+    monkeypatch.setattr(functional, "opened", refuse)
+
+
+@pytest.fixture
+def refusing(monkeypatch, tmp_path):
+    """The compiled engines refuse everything; the list of what they were asked."""
+    asked = []
+
+    def build(request):
+        asked.append(request)
+        raise UnsupportedError("model.py:7: sorted(x) has no derivative; sort before")
+
+    contad.grad(lambda x: np.sum(x * x))(X)  # what the eager engine compiles is loaded from the usual place
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))  # where refusals are remembered
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr("contad.front.choice.compiled_engine", lambda name: CompiledEngine(build, None))
+    return asked
+
+
+def fresh(f):
+    """The same function without the derivatives that have been made of it."""
+    return numba.njit(f.py_func)
+
+
+def same(got, expected):
+    assert type(got) is type(expected)
+    if isinstance(expected, tuple):
+        assert len(got) == len(expected)
+        for a, b in zip(got, expected, strict=True):
+            same(a, b)
+    else:
+        assert np.asarray(got).dtype == np.asarray(expected).dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def test_arguments_by_position_by_name_and_by_default(no_eager):
+    g_x, g_y, g_scale = weighted_by_hand(X, Y)
+    same(contad.grad(weighted)(X, Y), g_x)
+    same(contad.grad(weighted)(X, Y, scale=3.0), weighted_by_hand(X, Y, 3.0)[0])
+    same(contad.grad(weighted)(y=Y, x=X), g_x)
+    same(contad.grad(weighted, 1)(X, Y), g_y)
+    same(contad.grad(weighted, 2)(X, Y), float(g_scale))
+    same(contad.grad(weighted, (2, 0))(X, Y), (float(g_scale), g_x))
+    same(contad.value_and_grad(weighted, (0,))(X, Y), (weighted(X, Y), (g_x,)))
+
+
+def test_integers_and_single_precision_become_float64(no_eager):
+    gradient = contad.grad(weighted)
+    same(gradient(np.array([1, 2, 3]), Y), weighted_by_hand(X, Y)[0])
+    same(gradient(X.astype(np.float32), Y), weighted_by_hand(X, Y)[0])
+    same(contad.grad(power)(3, 2), 6.0)
+    same(contad.grad(power)(np.float32(1.5), 2), 3.0)
+    same(contad.grad(power)(np.float64(1.5), 3), 6.75)
+
+
+def test_tuples_and_named_tuples(no_eager):
+    same(contad.grad(of_pair)((2.0, np.array([3.0, 5.0]))), (12.0, np.array([4.0, 1.0])))
+    same(contad.grad(of_pair)((2, np.array([3, 5]))), (12.0, np.array([4.0, 1.0])))
+    same(contad.grad(of_point)(Point(2.0, 3.0)), Point(12.0, 4.0))
+
+
+def test_extra_results(no_eager):
+    gradient, (count, total) = contad.grad(with_aux, has_aux=True)(X)
+    same(gradient, 2 * X)
+    assert count == 3 and total == pytest.approx(np.sum(X**2) + 1.0)
+    (value, aux), gradient = contad.value_and_grad(with_aux, has_aux=True)(X)
+    assert value == pytest.approx(np.sum(X**2)) and aux == (3, total)
+    same(gradient, 2 * X)
+
+
+def test_arguments_are_left_as_they_were_and_results_are_the_callers(no_eager):
+    x, y = X.copy(), Y.copy()
+    g_x, g_y = contad.grad(overwrites, (0, 1))(x, y)
+    same((g_x, g_y), overwrites_by_hand(X, Y))
+    same((x, y), (X, Y))
+    again, _ = contad.grad(overwrites, (0, 1))(x, y)
+    assert not np.shares_memory(g_x, again) and g_x.flags.writeable
+
+
+def test_strided_and_read_only_arrays(no_eager):
+    gradient = contad.grad(weighted)
+    long = np.repeat(X, 2)
+    same(gradient(long[::2], Y[::-1]), weighted_by_hand(X, Y[::-1])[0])
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    same(gradient(frozen, Y), weighted_by_hand(X, Y)[0])
+
+
+# ---- overlap ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (slice(0, 3), slice(0, 3)),
+        (slice(0, 3), slice(2, 5)),
+        (slice(3, 0, -1), slice(0, 3)),
+        (slice(0, 6, 2), slice(4, 7)),
+    ],
+)
+def test_overlapping_arguments_that_are_written_to_are_refused(first, second):
+    c = np.arange(1.0, 8.0)
+    with pytest.raises(OverlapError, match="grad: overwrites: x and y overlap in memory.*pass copies"):
+        contad.grad(overwrites)(c[first], c[second])
+    assert c.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    same(contad.grad(overwrites)(c[first], c[second].copy()), overwrites_by_hand(c[first], c[second])[0])
+
+
+def test_neighbours_in_memory_do_not_overlap():
+    c = np.arange(1.0, 7.0)
+    same(contad.grad(overwrites)(c[:3], c[3:]), overwrites_by_hand(c[:3], c[3:])[0])
+    same(contad.grad(overwrites)(c[:0], c[:0]), np.zeros(0))
+
+
+def test_overlapping_arguments_that_are_only_read_are_taken():
+    same(contad.grad(weighted)(X, X), weighted_by_hand(X, X)[0])
+
+
+# ---- errors ----------------------------------------------------------------------------------------------------------
+def test_errors_of_the_function_are_raised():
+    assert contad.grad(guarded)(4.0) == pytest.approx(3.0)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="x must not be negative"):
+            contad.grad(guarded)(-1.0)
+    assert contad.grad(guarded)(4.0) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: contad.grad(writes_only)(X), OutputError, "writes_only returned None; return the value to differ"),
+        (lambda: contad.grad(several)(X, 2.0), OutputError, "must return one real number"),
+        (lambda: contad.grad(weighted, 3)(X, Y), TypeError, r"argnums \(3,\) out of range for 3 positional"),
+        (lambda: contad.grad(weighted)(X), TypeError, "not enough arguments|missing"),
+        (lambda: contad.grad(power)(1j, 2), UnsupportedError, "got complex"),
+        (lambda: contad.grad(power)(True, 2), UnsupportedError, "got bool"),
+        (lambda: contad.grad(power)("2", 2), UnsupportedError, "got str"),
+        (lambda: contad.grad(lambda x: x, engine="tape"), UnsupportedError, "'tape' differentiates functions made by"),
+    ],
+)
+def test_malformed_calls_are_named(call, error, message):
+    for _ in range(2):
+        with pytest.raises(error, match=message):
+            call()
+
+
+# ---- the eager engine ------------------------------------------------------------------------------------------------
+def test_what_compiled_engines_refuse_runs_on_the_eager_engine(refusing):
+    for k in (1, 1):
+        f = fresh(weighted)
+        same(contad.grad(f)(X, Y), weighted_by_hand(X, Y)[0])
+        assert contad.grad(f)(X, y=Y) == pytest.approx(weighted_by_hand(X, Y)[0])
+        assert len(refusing) == k  # remembered on disk
+    assert contad.vjp(f, X, Y, 2.0)[1](1.0)[1] == pytest.approx(weighted_by_hand(X, Y)[1])
+    assert contad.jvp(f, (X, Y, 2.0), (X, Y, 0.0))[1] == pytest.approx(3 * (weighted(X, Y) - np.exp(0.5)))
+    assert contad.explain(f, X, Y) == (
+        "grad: weighted(array(float64, 1d, C), array(float64, 1d, C), 2.0): engine matrix, on a Python copy of the "
+        "function\n  tape refuses it: model.py:7: sorted(x) has no derivative; sort before"
+    )
+    with pytest.raises(UnsupportedError, match="grad: weighted: engine tape refuses it: model.py:7: sorted"):
+        contad.grad(f, engine="tape")(X, Y)
+
+    @numba.njit
+    def caller(x, y):
+        return contad.grad(f)(x, y)
+
+    with pytest.raises(UnsupportedError, match="grad: weighted: engine tape refuses it: model.py:7: sorted"):
+        caller(X, Y)
+
+
+def test_arrays_of_objects_run_on_the_eager_engine():
+    assert contad.grad(weighted)(X.astype(object), Y) == pytest.approx(weighted_by_hand(X, Y)[0])
+
+
+def test_any_number_of_arguments_runs_on_the_eager_engine():
+    @numba.njit
+    def product(x, *factors):
+        for k in range(len(factors)):
+            x = x * factors[k]
+        return x * x
+
+    assert contad.grad(product)(2.0, 3.0, 4.0) == pytest.approx(2 * 2.0 * 144.0)
+
+
+def test_an_outer_gradient_runs_on_the_eager_engine():
+    inner = contad.grad(power)
+    assert contad.grad(inner)(2.0, 4) == pytest.approx(48.0)
+    assert contad.jvp(contad.grad(guarded), (4.0,), (1.0,))[1] == pytest.approx(0.375)
+    assert contad.derivative(contad.grad(inner))(2.0, 4) == pytest.approx(48.0)
+    same(contad.jacobian(contad.grad(weighted, 1))(X, Y), np.diag(4.0 * Y))
+    same(contad.jacobian(contad.grad(weighted, 1), 1)(X, Y), np.diag(4.0 * X))
+    assert contad.grad(lambda x: contad.grad(power)(x, 3) * x)(2.0) == pytest.approx(36.0)
+
+
+# ---- vjp and jvp -----------------------------------------------------------------------------------------------------
+def test_vjp(no_eager):
+    value, pullback = contad.vjp(several, X, 2.0)
+    same(value[0], 2 * X**2)
+    assert value[1:] == (pytest.approx(2 * X.sum()), 3)
+    x_bar, k_bar = pullback((Y, 0.5, 0.0))
+    same(x_bar, 4 * X * Y + 1.0)
+    assert k_bar == pytest.approx(np.sum(X**2 * Y) + 0.5 * X.sum())
+    with pytest.raises(TypeError, match="vjp: several: the cotangent must have the structure of the result"):
+        pullback(Y)
+    with pytest.raises(TypeError, match="its result's shape"):
+        pullback((Y[:2], 0.5, 0.0))
+
+
+def test_vjp_keeps_the_arguments_it_was_given(no_eager):
+    x = X.copy()
+    _, pullback = contad.vjp(overwrites, x, Y)
+    x[:] = 0.0
+    same(pullback(1.0), overwrites_by_hand(X, Y))
+
+
+def test_jvp(no_eager):
+    z, z_dot = contad.jvp(weighted, (X, Y), (Y, np.ones(3)))
+    g_x, g_y, _ = weighted_by_hand(X, Y)
+    assert z == pytest.approx(weighted(X, Y)) and z_dot == pytest.approx(g_x @ Y + g_y.sum())
+    with pytest.raises(ValueError, match="jvp: weighted: a tangent must have its primal's shape"):
+        contad.jvp(weighted, (X, Y), (Y, np.ones(2)))
+
+
+def test_transforms_of_a_pullback_and_of_a_tangent():
+    assert contad.grad(lambda x: contad.jvp(guarded, (x,), (1.0,))[1])(4.0) == pytest.approx(0.375)
+    assert contad.grad(lambda x: contad.vjp(guarded, x)[1](1.0)[0])(4.0) == pytest.approx(0.375)
+    assert contad.grad(lambda x: contad.vjp(guarded, x)[1](x)[0])(4.0) == pytest.approx(4.5)
+
+
+# ---- which engine ----------------------------------------------------------------------------------------------------
+def test_explain_tells_the_engine_and_why():
+    text = contad.explain(weighted, X, Y)
+    assert text.startswith("grad: weighted(array(float64, 1d, C), array(float64, 1d, C), 2.0): engine tape\n")
+    assert contad.explain(contad.grad(weighted, (1, 2)), X, y=Y).count("argument") == 2
+    assert contad.explain(lambda x: x * 2.0, 1.0).endswith("<lambda>: engine matrix, on variables")
+    seen = []
+    contad.grad(lambda x: seen.append(contad.explain(power, x, 2)) or x)(2.0)
+    assert "compiled engines take first derivatives only" in seen[0]
+
+
+def test_the_engine_is_named():
+    assert contad.engine_name(weighted) == contad.engine_name(weighted, args=(X, Y)) == "tape"
+    assert contad.engine_name(contad.grad(weighted, (0, 1)), args=(X, Y)) == "tape"
+    assert (
+        contad.engine_name(weighted, "matrix") == contad.engine_name(weighted, args=(X.astype(object), Y)) == "matrix"
+    )
+
+
+def test_a_call_compiles_once_per_types():
+    derivative = contad.grad(fresh(power))
+    for x in (2.0, 3.0, 2, 3):
+        derivative(x, 3)
+    assert len(derivative.signatures) == 2

@@ -1,0 +1,220 @@
+"""Gradients of Numba functions, called from Numba functions."""
+
+import ctypes
+import threading
+
+import numba
+import numpy as np
+import pytest
+import scipy
+from scipy.integrate import quad
+
+import contad
+from contad.errors import UnsupportedError
+from tests.front.kernels import X, Y, guarded, overwrites, power, several, weighted, weighted_by_hand, with_aux
+
+gradient = contad.grad(weighted)
+both = contad.value_and_grad(weighted, (0, 1))
+
+
+@numba.njit
+def by_global(x, y):
+    return gradient(x, y), both(x, y)
+
+
+@numba.njit
+def written_inside(x, y):
+    by_scale = contad.grad(weighted, 2)(x, y, 2.0)
+    value, (x_bar, y_bar) = contad.value_and_grad(weighted, argnums=(0, 1))(x, y)
+    return by_scale, value, x_bar, y_bar
+
+
+@numba.njit
+def by_argument(g, x, y):
+    return g(x, y)
+
+
+def capturing(g):
+    @numba.njit
+    def by_closure(x, y):
+        return g(x, y=y)
+
+    return by_closure
+
+
+def test_as_a_global_a_captured_value_and_an_argument():
+    g_x, g_y, _ = weighted_by_hand(X, Y)
+    first, (value, (x_bar, y_bar)) = by_global(X, Y)
+    assert value == pytest.approx(weighted(X, Y))
+    for got, expected in ((first, g_x), (x_bar, g_x), (y_bar, g_y)):
+        np.testing.assert_allclose(got, expected, rtol=1e-13)
+    np.testing.assert_allclose(capturing(gradient)(X, Y), g_x, rtol=1e-13)
+    np.testing.assert_allclose(by_argument(gradient, X, Y), g_x, rtol=1e-13)
+    np.testing.assert_allclose(by_argument(contad.grad(weighted, 1), X, Y), g_y, rtol=1e-13)
+
+
+def test_written_inside():
+    g_x, g_y, g_scale = weighted_by_hand(X, Y)
+    by_scale, value, x_bar, y_bar = written_inside(X, Y)
+    assert (by_scale, value) == (pytest.approx(g_scale), pytest.approx(weighted(X, Y)))
+    np.testing.assert_allclose([x_bar, y_bar], [g_x, g_y], rtol=1e-13)
+
+
+def test_a_signature_is_compiled_when_a_caller_needs_it():
+    cube = numba.njit(power.py_func)
+    derivative = contad.grad(cube)
+
+    @numba.njit
+    def caller(x):
+        return derivative(x, 3) + derivative(2.0, 3)
+
+    assert derivative.signatures == []
+    assert caller(3) == 27.0 + 12.0
+    assert [str(signature[0]) for signature in derivative.signatures] == ["int64", "float64"]
+    assert derivative(2.0, 3) == 12.0
+    assert len(derivative.signatures) == 2
+
+
+def test_jvp_inside():
+    @numba.njit
+    def caller(x, y):
+        return contad.jvp(several, (x, 2.0), (y, 1.0))
+
+    (z, total, n), (z_dot, total_dot, _) = caller(X, Y)
+    assert n == 3 and total == pytest.approx(2 * X.sum()) and total_dot == pytest.approx(2 * Y.sum() + X.sum())
+    np.testing.assert_allclose([z, z_dot], [2 * X**2, 4 * X * Y + X**2], rtol=1e-13)
+
+
+def test_extra_results_inside():
+    @numba.njit
+    def caller(x):
+        g, (n, total) = contad.grad(with_aux, has_aux=True)(x)
+        return g[0] + n + total
+
+    assert caller(X) == pytest.approx(1.4 + 3 + np.sum(X**2) + 1.0)
+
+
+def test_errors_pass_through_and_can_be_caught():
+    @numba.njit
+    def caller(x):
+        try:
+            return contad.grad(guarded)(x)
+        except Exception:
+            return -1.0
+
+    @numba.njit
+    def uncaught(x):
+        return contad.grad(guarded)(x)
+
+    assert [caller(x) for x in (4.0, -1.0, 4.0)] == [pytest.approx(3.0), -1.0, pytest.approx(3.0)]
+    with pytest.raises(ValueError, match="x must not be negative"):
+        uncaught(-1.0)
+
+
+def test_overlapping_arguments_are_refused_inside():
+    @numba.njit
+    def caller(c):
+        return contad.grad(overwrites)(c, c)
+
+    with pytest.raises(contad.OverlapError, match="overlap in memory"):
+        caller(X.copy())
+
+
+def second_derivative(x):
+    return contad.grad(contad.grad(guarded))(x)
+
+
+def of_a_number(x):
+    return contad.grad(x)(x)
+
+
+def with_unknown_argnums(x):
+    return contad.grad(guarded, argnums=int(x))(x)
+
+
+@pytest.mark.parametrize(
+    ("f", "error", "message"),
+    [
+        (second_derivative, UnsupportedError, "compiled code takes first derivatives only"),
+        (of_a_number, UnsupportedError, "f must be a function made by numba.njit, got float64"),
+        (with_unknown_argnums, numba.TypingError, "contad.grad"),
+    ],
+)
+def test_what_compiled_code_cannot_do_is_named(f, error, message):
+    with pytest.raises(error, match=message):
+        numba.njit(f)(1.0)
+
+
+def test_threads_give_what_one_gives():
+    @numba.njit(nogil=True)
+    def descend(x, y, steps):
+        x = x.copy()
+        for _ in range(steps):
+            x -= 1e-3 * gradient(x, y)
+        return x
+
+    expected = [descend(X * k, Y, 500) for k in range(4)]
+    found = [None] * 4
+
+    def work(k):
+        found[k] = descend(X * k, Y, 500)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    np.testing.assert_array_equal(found, expected)
+
+
+# ---- from C ----------------------------------------------------------------------------------------------------------
+@numba.njit
+def positive_squares(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        if x[i] < 0.0:
+            raise ValueError("x must not be negative")
+        total += (i + 1) * x[i] * x[i]
+    return total
+
+
+def pointer(a):
+    return a.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def test_a_c_function_gives_value_gradient_and_status():
+    f = contad.cfunc(positive_squares, 3)
+    assert f is contad.cfunc(positive_squares, 3) is not contad.cfunc(positive_squares, 2)
+    x, value, g = np.array([1.0, 2.0, 3.0]), np.zeros(1), np.zeros(3)
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.POINTER(ctypes.c_double)] * 3)
+    for call in (f.ctypes, prototype(f.address)):
+        value[:], g[:] = 0.0, 0.0
+        assert call(pointer(x), pointer(value), pointer(g)) == 0
+        assert (value[0], g.tolist()) == (36.0, [2.0, 8.0, 18.0])
+    x[1] = -1.0
+    assert f.ctypes(pointer(x), pointer(value), pointer(g)) != 0
+    assert (value[0], g.tolist()) == (36.0, [2.0, 8.0, 18.0])
+    callable_from_c = scipy.LowLevelCallable(f.ctypes)
+    assert callable_from_c.signature.replace(" ", "") == "int(double*,double*,double*)"
+
+
+def test_scipy_integrates_a_gradient_by_its_c_interface():
+    @numba.cfunc("float64(int32, CPointer(float64))")
+    def slope(n, x):
+        return contad.grad(guarded)(x[0])
+
+    rise, _ = quad(scipy.LowLevelCallable(slope.ctypes), 1.0, 4.0)
+    assert rise == pytest.approx(guarded(4.0) - guarded(1.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: contad.cfunc(positive_squares, -1), ValueError, "cfunc: n must be the length"),
+        (lambda: contad.cfunc(lambda x: x, 2), UnsupportedError, "must be a function made by numba.njit"),
+        (lambda: contad.cfunc(power, 2), (UnsupportedError, TypeError), "power"),
+    ],
+)
+def test_what_has_no_c_function_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
