@@ -325,11 +325,12 @@ def generated(function, args, store=2.0, fuse=True):
         text = Derivative(read(function, KINDS), ARGNUMS, fuse=fuse).source()
     finally:
         plan.STORE = 2.0
-    names = {"np": np, "math": math, "workspace": lambda: np.full(3, np.nan), "grow": grown}
+    names = {}
     exec(compile(text, "<generated>", "exec"), names)
+    names.update(workspace=lambda: np.full(3, np.nan), grow=grown)
     args = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
     before = [np.copy(x) for x in args]
-    value, gradient = names["value_and_grad"](*args)
+    value, gradient = names["run"](*args)
     for x, y in zip(args, before, strict=True):
         np.testing.assert_array_equal(x, y)
     return value, flat(gradient), text

@@ -7,17 +7,6 @@ An engine is a module with two functions:
 
 `run` has this form:
 
-<<<<<<< HEAD
-    value_and_grad    run(*args) -> (value, grads)     grads: a tuple, one entry per argnum, structured like the argument;
-                                                       with has_aux ((value, aux), grads)
-    vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
-    jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
-
-`run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the arena
-as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers and float32
-of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and defaults are
-positional.
-=======
     value_and_grad    run(*args) -> (value, grads)     grads: a tuple, one entry per argnum, each structured like its
                                                        argument; with has_aux ((value, aux), grads)
     vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
@@ -27,7 +16,6 @@ positional.
 arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
 and float32 of differentiated arguments have become float64, overlapping arrays have been dealt with, and keywords and
 defaults are positional.
->>>>>>> front
 """
 
 from types import FunctionType

@@ -101,7 +101,7 @@ class Adjoints(Forward):
                     self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
             else:
                 names = [o.result.name, *map(self.text, o.inputs)]
-                lines, text = source_of(o, k, names, f"{o.result.name}_")
+                lines, text = source_of(o, k, names, f"{o.result.name}_", self.called)
                 for line in lines:
                     self.line(line)
                 self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))

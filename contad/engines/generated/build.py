@@ -1,17 +1,17 @@
 """From a request to a compiled function: types, source, compilation."""
 
-import math
+import re
+from types import ModuleType
 from typing import Any
 
-import numpy as np
-from numba import njit, types
+from numba import types
 
+from contad.compiled import cached_module
 from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.entries import Object
 from contad.engines.generated.frontend import read
-from contad.engines.generated.ir import Kind, Value
-from contad.engines.generated.walks import leaves
-from contad.engines.generated.workspace import grow, workspace
+from contad.engines.generated.ir import Kind, Loop, Value
+from contad.engines.generated.walks import leaves, walk
 from contad.errors import UnsupportedError
 
 _BASES = {"float64": "float", "int64": "int", "int32": "int", "int16": "int", "int8": "int", "uint8": "int"}
@@ -23,7 +23,7 @@ def kind_of(t: Any, what: str) -> Any:
     if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
         return Kind(_BASES[str(t.dtype)], t.ndim)
     if isinstance(t, types.BaseTuple):
-        return tuple(kind_of(part, what) for part in t.types)  # type: ignore[attr-defined]
+        return tuple(kind_of(part, what) for part in t.types)
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
     if isinstance(t, (types.NoneType, types.Omitted)):
@@ -66,16 +66,48 @@ def source(request: Any) -> str:
 
 
 def build(request: Any) -> Any:
-    """The compiled derivative: run(*args) -> (value, grads)."""
+    """The compiled derivative: run(*args) -> (value, grads).
+
+    Raises UnsupportedError where the function has something in it that is not generated.
+    """
     derivative = derivative_of(request)
-    text = derivative.source()
-    namespace: dict[str, Any] = {"np": np, "math": math, "workspace": workspace, "grow": grow}
-    namespace |= derivative.constants()
-    exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), namespace)
-    return njit(**options_of(request.dispatcher))(namespace["value_and_grad"])
+    options = options_of(request.dispatcher)
+    stable = all(rule.__module__.startswith("contad.ops.") for rule in derivative.rules.values())
+    written = ", ".join(f"{name}={value!r}" for name, value in (options | ({"cache": True} if stable else {})).items())
+    text = derivative.source(written)
+    constants = derivative.constants()
+    if stable:
+        name = re.sub(r"\W", "", request.function.__name__)
+        contents = [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in constants.items()]
+        module = cached_module(f"generated_{name}", lambda: text, [text, *contents])
+    else:
+        module = ModuleType("contad._generated.generated")
+        exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))
+    vars(module).update(constants)
+    run = module.run
+    run.compile(request.types)
+    return run
 
 
 def options_of(dispatcher: Any) -> dict[str, Any]:
     """How derivatives are compiled: divisions never raise, because those of the function are checked in the source."""
     own = getattr(dispatcher, "targetoptions", {})
     return {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
+
+
+def explain(request: Any) -> str:
+    """What a derivative does: which loops are reversed at once, and what the others store for each iteration."""
+    derivative = derivative_of(request)
+    derivative.source()
+    lines = ["the reverse pass is generated from the source of the function"]
+    for loop in walk(derivative.program.block):
+        if isinstance(loop, Loop) and derivative.active.changes(loop):
+            what = f"line {loop.line}: the loop "
+            if loop in derivative.plan.fused:
+                lines.append(what + "is reversed at once, iteration by iteration, and stores nothing")
+                continue
+            names = [value.name for value in derivative.slots(loop)]
+            again = [value.name for value in derivative.plan.recomputed.get(loop, ()) if not value.is_array]
+            told = f"stores {', '.join(names)} in each iteration" if names else "stores nothing"
+            lines.append(what + told + (f"; computes {', '.join(sorted(again))} again" if again else ""))
+    return "\n".join(lines)

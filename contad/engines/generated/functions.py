@@ -118,8 +118,14 @@ _FUNCTIONS = _table()
 def function_of(called: Callable[..., Any]) -> Function | None:
     """The function of numbers that a callable of the user's program stands for, if it is one."""
     if isinstance(called, ScalarRule):
-        same = next((f for f in _FUNCTIONS.values() if f.rule is called), None)
-        return same
+        if called.body is None:
+            return None
+        if called.operator is None and called.core:
+            same = next((f for f in _FUNCTIONS.values() if f.rule is called), None)
+            if same is not None:
+                return same
+        arguments = ", ".join(f"{{{k}}}" for k in range(called.arity))
+        return Function(called.name, f"value_{called.name}({arguments})", called, "float", 100.0)
     try:
         return _FUNCTIONS.get(called)
     except TypeError:  # not hashable

@@ -5,12 +5,13 @@ The derivative bodies are those of the registry; `contad.body` slices them per a
 
 import ast
 import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from contad.body import inline
 from contad.engines.generated.functions import SELECT, TO_FLOAT, Function
 from contad.engines.generated.ir import FLOAT, Apply, Value
-from contad.errors import RuleError, UnsupportedError
+from contad.rule import ScalarRule
 
 
 class Partial(NamedTuple):
@@ -45,14 +46,16 @@ def partial(function: Function, k: int) -> Partial:
     return Partial(None, parameters[0] in names, tuple(j for j, name in enumerate(parameters[1:]) if name in names))
 
 
-def source_of(operation: Apply, k: int, names: list[str], prefix: str) -> tuple[list[str], str]:
-    """Lines and an expression for the derivative with respect to operand k; `names` of the result and the operands."""
+def source_of(
+    operation: Apply, k: int, names: list[str], prefix: str, called: Callable[[ScalarRule], str]
+) -> tuple[list[str], str]:
+    """Lines and an expression for the derivative with respect to operand k; `names` of the result and the operands.
+
+    `called(rule)` names a compiled function for a rule whose value is no expression.
+    """
     rule = operation.function.rule
     assert rule is not None and rule.body is not None
-    try:
-        return inline(rule.body, k, dict(zip(rule.body.parameters, names, strict=True)), prefix)
-    except RuleError as error:
-        raise UnsupportedError(f"line {operation.line}: {rule.name} has no compiled derivative: {error}") from None
+    return inline(rule.body, k, dict(zip(rule.body.parameters, names, strict=True)), prefix, called)
 
 
 def passes(operation: Apply) -> list[Value]:

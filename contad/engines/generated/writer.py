@@ -8,6 +8,7 @@ from typing import Any
 
 from contad.engines.generated.ir import Apply, For, Loop, Program, Value
 from contad.engines.generated.walks import leaves, walk
+from contad.rule import ScalarRule
 
 BAR = "_bar"  # the suffix of an adjoint
 _RESERVED = {"np", "math", "work", "top", "grow", "workspace"}
@@ -19,6 +20,7 @@ class Writer:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.lines: list[str] = []
+        self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
         self.depth = 1
         self.noted = 0  # the line of the user's source that was noted last
         self.taken: set[str] = set(_RESERVED)
@@ -86,8 +88,15 @@ class Writer:
     def subscript(self, array: str, indices: list[Value]) -> str:
         return f"{array}[{', '.join(number(i.constant) if i.constant is not None else i.name for i in indices)}]"
 
+    def called(self, rule: ScalarRule) -> str:
+        """The name of the compiled value of a rule that is no expression."""
+        self.rules[rule.name] = rule
+        return f"value_{rule.name}"
+
     def applied(self, operation: Apply) -> str:
         """The text of a function of numbers."""
+        if operation.function.template.startswith("value_") and operation.function.rule is not None:
+            self.called(operation.function.rule)
         return operation.function.template.format(*map(self.text, operation.inputs))
 
 
