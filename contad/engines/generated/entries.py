@@ -63,10 +63,12 @@ def joined(a: Kind, b: Kind) -> Kind:
 
 
 def is_number(entry: Any) -> bool:
+    """Whether an entry is a number."""
     return isinstance(entry, Value) and not entry.is_array
 
 
 def is_array(entry: Any) -> bool:
+    """Whether an entry is an array or an array expression."""
     return (isinstance(entry, Value) and entry.is_array) or isinstance(entry, Elementwise)
 
 
