@@ -9,6 +9,7 @@ from contad.engines.generated.ir import (
     Choose,
     Create,
     Load,
+    Loop,
     Operation,
     Product,
     Program,
@@ -19,7 +20,8 @@ from contad.engines.generated.ir import (
 from contad.engines.generated.partials import partial, source_of
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.tame import may_be_infinite, wild_values
-from contad.engines.generated.walks import walk
+from contad.engines.generated.tidy import folded, readers_of
+from contad.engines.generated.walks import leaves, walk
 from contad.engines.generated.writer import BAR, number
 
 
@@ -29,19 +31,25 @@ class Adjoints(Forward):
     def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
         super().__init__(program)
         self.plan = plan
+        self.value: Value | None = None  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = wild_values(program)
-        self.readers: dict[Value, list[Operation]] = {}
-        for operation in walk(program.block):
-            for value in operation.reads():
-                self.readers.setdefault(value, []).append(operation)
+        self.readers = readers_of(program)
+        self.same: dict[Value, str] = {}  # adjoints that are another one
+        for value, total in sums.items():  # partial sums are one variable
+            total.name = min(total.name, value.name, key=lambda name: (len(name), name))
+        for value, total in sums.items():
+            value.name = total.name
+        kept = {*sums, *sums.values(), *leaves(program.returned)}
+        self.folded = folded(program, plan, self.readers, kept)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
     def bar(self, value: Value) -> str:
         """The name of an adjoint."""
-        return self.sums.get(value, value).name + BAR
+        value = self.sums.get(value, value)
+        return self.same.get(value) or value.name + BAR
 
     def has_bar(self, value: Value) -> bool:
         """Whether anything has been added to an adjoint yet."""
@@ -53,11 +61,21 @@ class Adjoints(Forward):
             return
         if value not in self.begun:
             self.begun.add(value)
+            if text.isidentifier() and self.is_alone(value):
+                self.same[value] = text
+                return
             self.line(f"{self.bar(value)} = {text}")
         elif text.startswith("-") and not text.startswith("-("):
             self.line(f"{self.bar(value)} -= {text[1:]}")
         else:
             self.line(f"{self.bar(value)} += {text}")
+
+    def is_alone(self, value: Value) -> bool:
+        """Whether an adjoint has a single contribution, in the block in which the value is made."""
+        mine = self.readers.get(value, [])
+        if len(mine) != 1 or value is self.value or isinstance(value.operation, Loop):
+            return False  # the adjoint of what a loop carries changes while the loop is reversed
+        return isinstance(mine[0], Apply) and mine[0].block is value.block
 
     def begin(self, value: Value) -> None:
         """Make sure that an adjoint is assigned."""

@@ -16,12 +16,13 @@ class Derivative(Reverse):
 
     def __init__(self, program: Program, argnums: tuple[int, ...], has_aux: bool = False, fuse: bool = True) -> None:
         self.wanted = [program.parameters[k] for k in argnums]
-        self.value = program.returned[0] if has_aux else program.returned
+        value = program.returned[0] if has_aux else program.returned
         self.has_aux = has_aux
-        activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], [self.value])
+        activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], [value])
         sums = partial_sums(program)
         fused = fuse_loops(program, activity, sums) if fuse else frozenset()
         super().__init__(program, Plan(program, activity, fused), sums)
+        self.value: Value = value
 
     def source(self, options: str = "") -> str:
         """The module with the function `run`, under the decorator njit with these options if there are any."""

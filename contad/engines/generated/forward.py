@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
+from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
     FLOAT,
     INT,
@@ -25,7 +26,7 @@ from contad.engines.generated.ir import (
 )
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.walks import around, is_inside, walk
-from contad.engines.generated.writer import Writer
+from contad.engines.generated.writer import Writer, bare
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
@@ -39,6 +40,7 @@ class Forward(Writer):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
+        self.folded: set[Value] = set()
         self.reserved = False  # whether there is room in the workspace for all that is stored here
         self.bases: dict[Loop, tuple[str, str]] = {}
 
@@ -90,7 +92,14 @@ class Forward(Writer):
         return text
 
     def _assign(self, o: Operation) -> None:
-        self.line(f"{o.result.name} = {self.expression(o)}", o.line)
+        if o.result in self.folded:
+            self.inside[o.result] = self.expression(o)
+            return
+        name = o.result.name
+        if isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and o.inputs[0].name == name:
+            self.line(f"{name} {'+' if o.function is ADD else '-'}= {bare(self.text(o.inputs[1]))}", o.line)
+        else:
+            self.line(f"{name} = {self.expression(o)}", o.line)
         self.save(o.result)
 
     forward_Apply = forward_Load = forward_Length = forward_Choose = _assign
@@ -105,10 +114,10 @@ class Forward(Writer):
         """The adjoint of an array, where its reverse is not in a loop of its own."""
 
     def forward_Store(self, o: Store) -> None:
-        self.line(f"{self.subscript(self.text(o.array), o.indices)} = {self.text(o.stored)}", o.line)
+        self.line(f"{self.subscript(self.text(o.array), o.indices)} = {bare(self.text(o.stored))}", o.line)
 
     def forward_Accumulate(self, o: Accumulate) -> None:
-        self.line(f"{self.subscript(self.text(o.array), o.indices)} {o.sign}= {self.text(o.added)}", o.line)
+        self.line(f"{self.subscript(self.text(o.array), o.indices)} {o.sign}= {bare(self.text(o.added))}", o.line)
 
     def forward_Check(self, o: Check) -> None:
         with self.indented(f"if {self.text(o.inputs[0])}:", o.line):
@@ -123,7 +132,7 @@ class Forward(Writer):
             with self.indented(head, o.line, else_nothing=block is o.blocks[1]):
                 self.forward(block.operations)
                 for m, value in zip(o.merges, values, strict=True):
-                    self.line(f"{m.result.name} = {self.text(value)}")
+                    self.assign_together([(m.result, value)])
         for m in o.merges:
             self.save(m.result)
 
@@ -243,15 +252,15 @@ class Forward(Writer):
 
     def leave(self, o: Loop) -> None:
         for c in o.carried:
-            self.line(f"{c.result.name} = {c.inner.name}")
+            self.assign_together([(c.result, c.inner)])
             self.save(c.result)
         self.save(o.count)
 
     def assign_together(self, pairs: list[tuple[Value, Value]]) -> None:
         """Assignments of which none reads what another has written."""
-        pairs = [(a, b) for a, b in pairs if a is not b]
-        targets = {a for a, _ in pairs}
-        if len(pairs) > 1 and any(b in targets for _, b in pairs):
+        pairs = [(a, b) for a, b in pairs if a is not b and a.name != b.name]
+        targets = {a.name for a, _ in pairs}
+        if len(pairs) > 1 and any(b.name in targets for _, b in pairs if b.constant is None):
             self.line(f"{', '.join(a.name for a, _ in pairs)} = {', '.join(self.text(b) for _, b in pairs)}")
         else:
             for a, b in pairs:

@@ -49,6 +49,8 @@ class Restore(Adjoints):
             for value in o.results:
                 if value in self.slots(loop):
                     self._read_back(loop, value)
+                elif value in self.folded:
+                    self.inside[value] = self.expression(o)
                 elif value in again:
                     if isinstance(o, Loop):
                         self._count_again(o, value)

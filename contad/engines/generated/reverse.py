@@ -140,5 +140,5 @@ class Reverse(Restore):
             self.sweep(o.body, lambda: None)
             self.assign_together([(c.inner, c.following) for c in o.carried])
         for c in o.carried:
-            self.line(f"{c.result.name} = {c.inner.name}")
+            self.assign_together([(c.result, c.inner)])
         self._end_loop(o)

@@ -23,6 +23,7 @@ class Writer:
         self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
         self.depth = 1
         self.noted = 0  # the line of the user's source that was noted last
+        self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
         self.taken: set[str] = set(_RESERVED)
         for parameter in program.parameters:
             for value in leaves(parameter):
@@ -80,13 +81,15 @@ class Writer:
     # ---- operands ----------------------------------------------------------------------------------------------------
     def text(self, value: Value) -> str:
         """A value as an operand."""
+        if value in self.inside:
+            return atom(self.inside[value])
         if value.constant is None:
             return value.name
         text = number(value.constant)
         return f"({text})" if text.startswith("-") else text
 
     def subscript(self, array: str, indices: list[Value]) -> str:
-        return f"{array}[{', '.join(number(i.constant) if i.constant is not None else i.name for i in indices)}]"
+        return f"{array}[{', '.join(bare(self.text(i)) for i in indices)}]"
 
     def called(self, rule: ScalarRule) -> str:
         """The name of the compiled value of a rule that is no expression."""
@@ -97,7 +100,32 @@ class Writer:
         """The text of a function of numbers."""
         if operation.function.template.startswith("value_") and operation.function.rule is not None:
             self.called(operation.function.rule)
+        template = operation.function.template
+        if template.endswith(")") and "{0} " not in template:  # a call
+            return template.format(*(bare(self.text(x)) for x in operation.inputs))
         return operation.function.template.format(*map(self.text, operation.inputs))
+
+
+def atom(text: str) -> str:
+    """A text as an operand: in parentheses, unless it is a name, a call or an element."""
+    opening = min((text.find(letter) for letter in "([" if letter in text), default=len(text))
+    name = text[:opening].replace(".", "_").isidentifier()
+    return text if name and (opening == len(text) or closes(text[opening:])) else f"({text})"
+
+
+def bare(text: str) -> str:
+    """A text without the parentheses around all of it."""
+    return text[1:-1] if text.startswith("(") and closes(text) else text
+
+
+def closes(text: str) -> bool:
+    """Whether the bracket that a text begins with is closed by its last letter, and not before."""
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if depth == 0:
+            return k == len(text) - 1
+    return False
 
 
 def number(x: Any) -> str:
