@@ -179,12 +179,12 @@ class Builder:
     # ---- control flow ------------------------------------------------------------------------------------------------
     def repeat(self, stop: Value, body: Any, initial: list[Value] | None = None) -> list[Value]:
         """for index in range(stop), carrying numbers: `body(index, *inner)` returns what follows; gives the results."""
-        inner = [Value(x.kind, "sum") for x in initial or []]
+        inner = [Value(x.kind, "total") for x in initial or []]
         index = Value(INT, "k")
         with self.inside(Block()) as block:
             following = body(index, *inner) or []
         carried = [
-            Carried(x, i, f, Value(x.kind, "sum")) for x, i, f in zip(initial or [], inner, following, strict=True)
+            Carried(x, i, f, Value(x.kind, "total")) for x, i, f in zip(initial or [], inner, following, strict=True)
         ]
         loop = For([constant(0), stop, constant(1)], index, block)
         loop.carry(carried)

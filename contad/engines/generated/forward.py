@@ -129,7 +129,8 @@ class Forward(Writer):
             (f"if {self.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
             ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
         ):
-            with self.indented(head, o.line, else_nothing=block is o.blocks[1]):
+            first = block is o.blocks[0]
+            with self.indented(head, o.line if first else 0, else_nothing=not first):
                 self.forward(block.operations)
                 for m, value in zip(o.merges, values, strict=True):
                     self.assign_together([(m.result, value)])

@@ -37,6 +37,7 @@ class Merging(Builder):
         otherwise: Callable[[Environment], None],
     ) -> None:
         """An If; each of two functions writes one branch and changes its copy of the environment."""
+        line = self.line
         envs = []
         blocks = []
         for write in (then, otherwise):
@@ -46,6 +47,7 @@ class Merging(Builder):
             envs.append(changed)
             blocks.append(block)
         operation = If(condition, *blocks)
+        self.line = line
         self.add(operation)
         for name in dict.fromkeys([*envs[0], *envs[1]]):
             a, b = (e.get(name, UNDEFINED) for e in envs)
@@ -122,6 +124,7 @@ class Merging(Builder):
         stand for what is carried once it has called `start(env)` in the first block. The blocks are written again until
         the kinds of what is carried are settled.
         """
+        line = self.line
         patterns = {name: _pattern(env.get(name, UNDEFINED)) for name in names}
         while True:
             inner = dict(env)
@@ -139,6 +142,7 @@ class Merging(Builder):
         carrying.patterns = patterns
         carrying.finish(loop.body, inner)
         loop.carry(list(carrying.carried.values()))
+        self.line = line
         self.add(loop)
         carrying.leave(env)
 

@@ -9,6 +9,7 @@ from contad.engines.generated.ir import Apply, Block, For, If, Loop
 from contad.engines.generated.order import any_order
 from contad.engines.generated.restore import Restore
 from contad.engines.generated.walks import around, walk, written_roots
+from contad.engines.generated.writer import number
 
 
 class Reverse(Restore):
@@ -21,7 +22,8 @@ class Reverse(Restore):
             (f"if {self.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
             ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
         ):
-            with self.indented(head, o.line, else_nothing=block is o.blocks[1]):
+            first = block is o.blocks[0]
+            with self.indented(head, o.line if first else 0, else_nothing=not first):
                 self.restore(block)
                 for m, value in zip(o.merges, values, strict=True):
                     if self.has_bar(m.result):
@@ -48,7 +50,7 @@ class Reverse(Restore):
                 self._iteration(o, self.iteration(o))
         elif o.exit is None and o.step.constant == 1:
             first = f"{stop} - 1"
-            last = "-1" if o.start.constant == 0 else f"{start} - 1"
+            last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
             with self.indented(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
                 self._iteration(o, self.iteration(o))
         else:

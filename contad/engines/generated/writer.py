@@ -11,7 +11,9 @@ from contad.engines.generated.walks import leaves, walk
 from contad.rule import ScalarRule
 
 BAR = "_bar"  # the suffix of an adjoint
-_RESERVED = {"np", "math", "work", "top", "grow", "workspace"}
+# what the source itself calls
+_RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", "grow", "workspace"}
+_RESERVED |= {"abs", "bool", "float", "int", "len", "max", "min", "range"}
 
 
 class Writer:
