@@ -513,7 +513,7 @@ def check(seed):
     except Rejected as error:
         return f"rejected: {error}"
     except TooSlow:
-        return "slow"
+        return "rejected: slow"
     finally:
         signal.alarm(0)
 
