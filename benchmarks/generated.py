@@ -82,7 +82,7 @@ def measure(name, problem, small, repeats):
     function, args, argnums = problem
     by_hand = getattr(loops_by_hand, name, None)
     asked = request(function, args, argnums)
-    primal = numba.njit(error_model="numpy")(function.py_func)
+    primal = numba.njit(function.py_func)
     compile_primal, _ = timed(lambda: primal.compile(asked.types))
     generate, _ = timed(lambda: source(asked))
     run = check(name, small, by_hand)

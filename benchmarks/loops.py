@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(error_model="numpy")
+@njit
 def rosenbrock(x):
     s = 0.0
     for i in range(len(x) - 1):
@@ -19,7 +19,7 @@ def rosenbrock(x):
     return s
 
 
-@njit(error_model="numpy")
+@njit
 def logistic(b, X, y):
     n, k = X.shape
     ll = 0.0
@@ -36,13 +36,13 @@ def logistic(b, X, y):
     return ll
 
 
-@njit(error_model="numpy")
+@njit
 def logistic_arrays(b, X, y):
     z = X @ b
     return np.sum(y * z - np.log1p(np.exp(-np.abs(z))) - np.maximum(z, 0.0)) - 0.5 * np.sum(b * b)
 
 
-@njit(error_model="numpy")
+@njit
 def recurrence(x, a, b, n):
     for _ in range(n):
         if x > 0.0:  # noqa: SIM108  (as a user writes it)
@@ -52,7 +52,7 @@ def recurrence(x, a, b, n):
     return x
 
 
-@njit(error_model="numpy")
+@njit
 def heat(u0, k, steps):
     n = len(u0)
     u = u0.copy()
@@ -68,7 +68,7 @@ def heat(u0, k, steps):
     return s
 
 
-@njit(error_model="numpy")
+@njit
 def newton(a, b):
     x = a
     it = 0
@@ -82,7 +82,7 @@ def newton(a, b):
     return x
 
 
-@njit(error_model="numpy")
+@njit
 def newtons(a, b):
     s = 0.0
     for i in range(len(a)):
@@ -90,7 +90,7 @@ def newtons(a, b):
     return s
 
 
-@njit(error_model="numpy")
+@njit
 def mixture(alphas, means, icf, x, gamma, m):
     """The log density of a Gaussian mixture with a Wishart prior, as in the benchmark ADBench."""
     n, d = x.shape
@@ -150,7 +150,7 @@ def mixture(alphas, means, icf, x, gamma, m):
 
 
 # ---- eight more ------------------------------------------------------------------------------------------------------
-@njit(error_model="numpy")
+@njit
 def lstm(w, b, x, y):
     """A recurrence with gates and state arrays; w (4, h, h), b (4, h), a scalar input and target per step."""
     h = b.shape[1]
@@ -177,7 +177,7 @@ def lstm(w, b, x, y):
     return loss
 
 
-@njit(error_model="numpy")
+@njit
 def kmeans(centres, points):
     total = 0.0
     for i in range(points.shape[0]):
@@ -191,7 +191,7 @@ def kmeans(centres, points):
     return total
 
 
-@njit(error_model="numpy")
+@njit
 def kalman(a, q, r, y):
     """Minus the log likelihood of a local linear trend: two states, one observation per step."""
     level, slope = y[0], 0.0
@@ -211,7 +211,7 @@ def kalman(a, q, r, y):
     return ll
 
 
-@njit(error_model="numpy")
+@njit
 def hmm(initial, transition, emission, observed):
     """The log likelihood of a hidden Markov model by the forward algorithm, in logarithms."""
     S = len(initial)
@@ -233,7 +233,7 @@ def hmm(initial, transition, emission, observed):
     return mx + math.log(np.sum(np.exp(alpha - mx)))
 
 
-@njit(error_model="numpy")
+@njit
 def nbody(x, v, mass, steps, dt):
     """The final spread of bodies that attract each other; x and v (n, 3)."""
     n = len(mass)
@@ -263,7 +263,7 @@ def nbody(x, v, mass, steps, dt):
     return s
 
 
-@njit(error_model="numpy")
+@njit
 def black_scholes(s0, mu, sigma, strike, z):
     """The mean payoff of a call option over simulated paths; z (paths, steps) standard normal."""
     paths, steps = z.shape
@@ -277,7 +277,7 @@ def black_scholes(s0, mu, sigma, strike, z):
     return math.exp(-mu) * total / paths
 
 
-@njit(error_model="numpy")
+@njit
 def runge_kutta(theta, y0, steps, dt):
     """Lotka-Volterra by the classical method, with arrays for the stages."""
     y = y0.copy()
@@ -300,7 +300,7 @@ def runge_kutta(theta, y0, steps, dt):
     return loss
 
 
-@njit(error_model="numpy")
+@njit
 def tridiagonal(lower, diagonal, upper, right):
     """The sum of squares of the solution of a tridiagonal system."""
     n = len(diagonal)

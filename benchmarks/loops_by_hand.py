@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(error_model="numpy")
+@njit
 def rosenbrock(x):
     n = len(x)
     g = np.empty(n)
@@ -23,7 +23,7 @@ def rosenbrock(x):
     return s, (g,)
 
 
-@njit(error_model="numpy")
+@njit
 def logistic(b, X, y):
     n, k = X.shape
     g = np.empty(k)
@@ -48,7 +48,7 @@ def logistic(b, X, y):
     return ll, (g,)
 
 
-@njit(error_model="numpy")
+@njit
 def logistic_arrays(b, X, y):
     z = X @ b
     r = np.empty(len(z))
@@ -60,7 +60,7 @@ def logistic_arrays(b, X, y):
     return ll - 0.5 * np.sum(b * b), (X.T @ r - b,)
 
 
-@njit(error_model="numpy")
+@njit
 def recurrence(x, a, b, n):
     xs = np.empty(n)
     for k in range(n):
@@ -85,7 +85,7 @@ def recurrence(x, a, b, n):
     return value, (d, da, db)
 
 
-@njit(error_model="numpy")
+@njit
 def heat(u0, k, steps):
     n = len(u0)
     u = np.empty((steps + 1, n))
@@ -115,7 +115,7 @@ def heat(u0, k, steps):
     return s, (du, dk)
 
 
-@njit(error_model="numpy")
+@njit
 def newtons(a, b):
     n = len(a)
     ga = np.empty(n)
@@ -156,7 +156,7 @@ def newtons(a, b):
     return s, (ga, gb)
 
 
-@njit(error_model="numpy")
+@njit
 def mixture(alphas, means, icf, x, gamma, m):
     n, d = x.shape
     K = len(alphas)
@@ -239,7 +239,7 @@ def mixture(alphas, means, icf, x, gamma, m):
     return total - n * lse + prior - K * C, (ga, gm, gi)
 
 
-@njit(error_model="numpy")
+@njit
 def kmeans(centres, points):
     g = np.zeros(centres.shape)
     total = 0.0
@@ -259,7 +259,7 @@ def kmeans(centres, points):
     return total, (g,)
 
 
-@njit(error_model="numpy")
+@njit
 def black_scholes(s0, mu, sigma, strike, z):
     paths, steps = z.shape
     dt = 1.0 / steps
@@ -279,7 +279,7 @@ def black_scholes(s0, mu, sigma, strike, z):
     return c * total, (c * ds0, c * (dmu - total), c * dsigma)
 
 
-@njit(error_model="numpy")
+@njit
 def tridiagonal(lower, diagonal, upper, right):
     n = len(diagonal)
     c = np.empty(n)
@@ -317,7 +317,7 @@ def tridiagonal(lower, diagonal, upper, right):
     return s, (gl, gd, gu, g)
 
 
-@njit(error_model="numpy")
+@njit
 def kalman(a, q, r, y):
     """Tangents of the filter in the three parameters, side by side: for so few, forward mode is the better plan."""
     n = len(y)

@@ -1,7 +1,7 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
 from contad.engines.generated.forward import Forward
-from contad.engines.generated.functions import DIVIDE, SELECT
+from contad.engines.generated.functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.generated.ir import (
     FLOAT,
     Accumulate,
@@ -126,7 +126,7 @@ class Adjoints(Forward):
 
     def _inverses(self, o: Apply) -> dict[str, str]:
         """A divisor of both partials is inverted once: divisor -> the name of its inverse."""
-        if o.function is not DIVIDE or not all(x in self.active for x in o.inputs):
+        if o.function not in (DIVIDE, CHECKED_DIVIDE) or not all(x in self.active for x in o.inputs):
             return {}
         divisor = self.text(o.inputs[1])
         name = self.fresh(f"{o.result.name}_inverse")

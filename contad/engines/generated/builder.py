@@ -93,6 +93,7 @@ class Builder:
         if self.checked_division and not arrays and not y.constant:
             zero = self.apply(functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
             self.add(Check(zero, "ZeroDivisionError('division by zero')"))
+            function = functions.CHECKED_DIVIDE if function is functions.DIVIDE else function
         return self.apply(function, x, y)
 
     def power(self, x: Any, y: Any) -> Any:

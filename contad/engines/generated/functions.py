@@ -42,6 +42,8 @@ ADD = _function("add", "{0} + {1}", "wide", 1, "add")
 SUBTRACT = _function("subtract", "{0} - {1}", "wide", 1, "subtract")
 MULTIPLY = _function("multiply", "{0} * {1}", "wide", 1, "multiply")
 DIVIDE = _function("divide", "{0} / {1}", "float", 5, "divide")
+# where division by zero has been ruled out by a check that raises
+CHECKED_DIVIDE = _function("checked_divide", "{0} / {1}", "float", 5, "divide")
 FLOOR_DIVIDE = _function("floor_divide", "{0} // {1}", "wide", 8, "floor_divide")
 REMAINDER = _function("remainder", "{0} % {1}", "wide", 8, "remainder")
 POWER = _function("power", "{0} ** {1}", "wide", 40, "power")
