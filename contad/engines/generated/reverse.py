@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from contad.engines.generated.forward import restored
 from contad.engines.generated.functions import SELECT
-from contad.engines.generated.ir import Apply, Block, For, If, Loop
+from contad.engines.generated.ir import Apply, Block, For, If, Loop, Operation
 from contad.engines.generated.order import any_order
 from contad.engines.generated.restore import Restore
 from contad.engines.generated.walks import around, walk, written_roots
@@ -53,6 +53,7 @@ class Reverse(Restore):
             last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
             with self.indented(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
                 self._iteration(o, self.iteration(o))
+                self._stop_at_zero(o)
         else:
             k = self.fresh("iteration")
             count = self.trip_count(o) if o.exit is None else o.count.name
@@ -60,23 +61,31 @@ class Reverse(Restore):
                 self.line(f"{o.index.name} = {start} + {k} * {step}")
                 self._iteration(o, k)
 
+    def _may_stop(self, o: For) -> bool:
+        """Whether nothing but the adjoints of what it carries enters the reverse of a loop, so that zeros end it."""
+        pops = any(isinstance(i, Loop) and self.plan.pushes(i) for i in walk(o.body)) or not self.plan.as_block(o)
+        return not pops and not any(root in self.active for root in written_roots(o))
+
     @contextlib.contextmanager
     def _unless_zero(self, o: For) -> Iterator[None]:
         """A loop in a loop whose results may not have been chosen is reversed only where an adjoint is not zero."""
         results = [c.result for c in o.carried if c.result in self.active]
-        chosen = any(
-            isinstance(reader, If) or (isinstance(reader, Apply) and reader.function is SELECT)
-            for c in o.carried
-            for reader in self.readers.get(c.result, ())
-        )
+        chosen = any(_chooses(reader) for c in o.carried for reader in self.readers.get(c.result, ()))
         nested = any(isinstance(holder, Loop) for holder in around(o.block))
-        pops = any(isinstance(i, Loop) and self.plan.pushes(i) for i in walk(o.body)) or not self.plan.as_block(o)
-        if not (chosen and nested) or pops or any(root in self.active for root in written_roots(o)):
+        if not (chosen and nested and self._may_stop(o)):
             yield
             return
         names = dict.fromkeys(self.bar(value) for value in results)
         with self.indented(f"if {' or '.join(f'{name} != 0.0' for name in names)}:"):
             yield
+
+    def _stop_at_zero(self, o: For) -> None:
+        """A running choice (a minimum) is reversed as far as what was chosen last."""
+        active = [c for c in o.carried if c.result in self.active]
+        if len(active) == 1 and active[0].following.operation is not None and self._may_stop(o):
+            if _chooses(active[0].following.operation):
+                with self.indented(f"if {self.bar(active[0].result)} == 0.0:"):
+                    self.line("break")
 
     def reverse_While(self, o: Loop) -> None:
         self._begin_loop(o)
@@ -144,3 +153,8 @@ class Reverse(Restore):
         for c in o.carried:
             self.assign_together([(c.result, c.inner)])
         self._end_loop(o)
+
+
+def _chooses(o: Operation) -> bool:
+    """Whether an operation hands on one of several values."""
+    return isinstance(o, If) or (isinstance(o, Apply) and o.function is SELECT)
