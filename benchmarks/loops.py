@@ -1,6 +1,6 @@
 """Programs for compiled engines: loops over scalars and arrays, as a user writes them; and their arguments.
 
-The first seven have hand-written gradients in `benchmarks.loops_by_hand`.
+Their gradients by hand are in `benchmarks.loops_by_hand`.
 """
 
 import math

@@ -356,3 +356,199 @@ def kalman(a, q, r, y):
         p01 = new01 - k0 * new01
         p00 = new00 - k0 * new00
     return ll, (g[0], g[1], g[2])
+
+
+@njit
+def hmm(initial, transition, emission, observed):
+    S = len(initial)
+    n = len(observed)
+    alpha = np.empty((n, S))
+    for s in range(S):
+        alpha[0, s] = initial[s] + emission[s, observed[0]]
+    for t in range(1, n):
+        for s in range(S):
+            mx = alpha[t - 1, 0] + transition[0, s]
+            for r in range(1, S):
+                mx = max(mx, alpha[t - 1, r] + transition[r, s])
+            total = 0.0
+            for r in range(S):
+                total += math.exp(alpha[t - 1, r] + transition[r, s] - mx)
+            alpha[t, s] = mx + math.log(total) + emission[s, observed[t]]
+    mx = np.max(alpha[n - 1])
+    value = mx + math.log(np.sum(np.exp(alpha[n - 1] - mx)))
+    gt = np.zeros((S, S))
+    ge = np.zeros(emission.shape)
+    d = np.exp(alpha[n - 1] - value)
+    new = np.empty(S)
+    for t in range(n - 1, 0, -1):
+        new[:] = 0.0
+        for s in range(S):
+            ge[s, observed[t]] += d[s]
+            # the weights of the sum: exp(term - logarithm of the sum)
+            log_sum = alpha[t, s] - emission[s, observed[t]]
+            for r in range(S):
+                w = d[s] * math.exp(alpha[t - 1, r] + transition[r, s] - log_sum)
+                gt[r, s] += w
+                new[r] += w
+        d, new = new, d
+    for s in range(S):
+        ge[s, observed[0]] += d[s]
+    return value, (d, gt, ge)
+
+
+@njit
+def nbody(x, v, mass, steps, dt):
+    n = len(mass)
+    xs = np.empty((steps + 1, n, 3))
+    xs[0] = x
+    v = v.copy()
+    for t in range(steps):
+        p = xs[t]
+        for i in range(n):
+            for j in range(i + 1, n):
+                dx = p[i, 0] - p[j, 0]
+                dy = p[i, 1] - p[j, 1]
+                dz = p[i, 2] - p[j, 2]
+                d2 = dx * dx + dy * dy + dz * dz + 0.01
+                f = dt / (d2 * math.sqrt(d2))
+                fi, fj = mass[j] * f, mass[i] * f
+                v[i, 0] -= dx * fi
+                v[i, 1] -= dy * fi
+                v[i, 2] -= dz * fi
+                v[j, 0] += dx * fj
+                v[j, 1] += dy * fj
+                v[j, 2] += dz * fj
+        for i in range(n):
+            for k in range(3):
+                xs[t + 1, i, k] = p[i, k] + dt * v[i, k]
+    s = 0.0
+    gx = np.empty((n, 3))
+    gv = np.zeros((n, 3))
+    gm = np.zeros(n)
+    for i in range(n):
+        for k in range(3):
+            s += xs[steps, i, k] * xs[steps, i, k]
+            gx[i, k] = 2.0 * xs[steps, i, k]
+    for t in range(steps - 1, -1, -1):
+        p = xs[t]
+        for i in range(n):
+            for k in range(3):
+                gv[i, k] += dt * gx[i, k]
+        for i in range(n):
+            for j in range(i + 1, n):
+                dx = p[i, 0] - p[j, 0]
+                dy = p[i, 1] - p[j, 1]
+                dz = p[i, 2] - p[j, 2]
+                d2 = dx * dx + dy * dy + dz * dz + 0.01
+                f = dt / (d2 * math.sqrt(d2))
+                along_i = gv[i, 0] * dx + gv[i, 1] * dy + gv[i, 2] * dz
+                along_j = gv[j, 0] * dx + gv[j, 1] * dy + gv[j, 2] * dz
+                gm[j] -= f * along_i
+                gm[i] += f * along_j
+                df = mass[i] * along_j - mass[j] * along_i
+                c = -3.0 * f * df / d2
+                gx0 = f * (mass[i] * gv[j, 0] - mass[j] * gv[i, 0]) + c * dx
+                gx1 = f * (mass[i] * gv[j, 1] - mass[j] * gv[i, 1]) + c * dy
+                gx2 = f * (mass[i] * gv[j, 2] - mass[j] * gv[i, 2]) + c * dz
+                gx[i, 0] += gx0
+                gx[i, 1] += gx1
+                gx[i, 2] += gx2
+                gx[j, 0] -= gx0
+                gx[j, 1] -= gx1
+                gx[j, 2] -= gx2
+    return s, (gx, gv, gm)
+
+
+@njit
+def runge_kutta(theta, y0, steps, dt):
+    a, b, c, d = theta[0], theta[1], theta[2], theta[3]
+    mids = np.empty((steps, 4, 2))
+    ys = np.empty((steps + 1, 2))
+    ys[0] = y0
+    k = np.empty((4, 2))
+    loss = 0.0
+    for t in range(steps):
+        for s in range(4):
+            h = 0.0 if s == 0 else dt if s == 3 else 0.5 * dt
+            p = ys[t, 0] + (h * k[s - 1, 0] if s > 0 else 0.0)
+            q = ys[t, 1] + (h * k[s - 1, 1] if s > 0 else 0.0)
+            mids[t, s, 0] = p
+            mids[t, s, 1] = q
+            k[s, 0] = a * p - b * p * q
+            k[s, 1] = c * p * q - d * q
+        for i in range(2):
+            ys[t + 1, i] = ys[t, i] + dt / 6.0 * (k[0, i] + 2.0 * k[1, i] + 2.0 * k[2, i] + k[3, i])
+        loss += ys[t + 1, 0] * ys[t + 1, 0] + 0.5 * ys[t + 1, 1]
+    ga = gb = gc = gd = 0.0
+    gy0 = gy1 = 0.0
+    for t in range(steps - 1, -1, -1):
+        gy0 += 2.0 * ys[t + 1, 0]
+        gy1 += 0.5
+        out0, out1 = gy0, gy1
+        from0 = from1 = 0.0  # what the next stage hands to this stage's slope
+        for s in range(3, -1, -1):
+            w = dt / 6.0 * (1.0 if s in (0, 3) else 2.0)
+            k0 = w * out0 + from0
+            k1 = w * out1 + from1
+            p, q = mids[t, s, 0], mids[t, s, 1]
+            ga += k0 * p
+            gb -= k0 * p * q
+            gc += k1 * p * q
+            gd -= k1 * q
+            gp = k0 * (a - b * q) + k1 * c * q
+            gq = -k0 * b * p + k1 * (c * p - d)
+            gy0 += gp
+            gy1 += gq
+            h = 0.0 if s == 0 else dt if s == 3 else 0.5 * dt
+            from0, from1 = h * gp, h * gq
+    return loss, (np.array([ga, gb, gc, gd]), np.array([gy0, gy1]))
+
+
+@njit
+def lstm(w, b, x, y):
+    n = len(x)
+    h = b.shape[1]
+    states = np.zeros((n + 1, h))
+    cells = np.zeros((n + 1, h))
+    gates = np.empty((n, 4, h))
+    squashed = np.empty((n, h))
+    misses = np.empty(n)
+    loss = 0.0
+    for t in range(n):
+        out = 0.0
+        for i in range(h):
+            for g in range(4):
+                z = b[g, i] + x[t]
+                for j in range(h):
+                    z += w[g, i, j] * states[t, j]
+                gates[t, g, i] = math.tanh(z) if g == 3 else 1.0 / (1.0 + math.exp(-z))
+            cells[t + 1, i] = gates[t, 0, i] * cells[t, i] + gates[t, 1, i] * gates[t, 3, i]
+            squashed[t, i] = math.tanh(cells[t + 1, i])
+            states[t + 1, i] = gates[t, 2, i] * squashed[t, i]
+            out += states[t + 1, i]
+        misses[t] = out - y[t]
+        loss += misses[t] * misses[t]
+    gw = np.zeros((4, h, h))
+    gb = np.zeros((4, h))
+    gs = np.zeros(h)
+    gc = np.zeros(h)
+    new = np.empty(h)
+    dz = np.empty(4)
+    for t in range(n - 1, -1, -1):
+        new[:] = 0.0
+        for i in range(h):
+            forget, enter, emit, offer = gates[t, 0, i], gates[t, 1, i], gates[t, 2, i], gates[t, 3, i]
+            ds = gs[i] + 2.0 * misses[t]
+            dc = gc[i] + ds * emit * (1.0 - squashed[t, i] * squashed[t, i])
+            dz[0] = dc * cells[t, i] * forget * (1.0 - forget)
+            dz[1] = dc * offer * enter * (1.0 - enter)
+            dz[2] = ds * squashed[t, i] * emit * (1.0 - emit)
+            dz[3] = dc * enter * (1.0 - offer * offer)
+            gc[i] = dc * forget
+            for g in range(4):
+                gb[g, i] += dz[g]
+                for j in range(h):
+                    gw[g, i, j] += dz[g] * states[t, j]
+                    new[j] += dz[g] * w[g, i, j]
+        gs, new = new, gs
+    return loss, (gw, gb)
