@@ -5,6 +5,7 @@ engine `records` on object arrays, and by the generated source; every fourth one
 derivative with contad. A failure is shrunk by removing statements while it persists.
 
     python -m tests.generated_programs --count 20000 --seed 1
+    python -m tests.generated_programs --count 100 --seed 1 --compiled
 """
 
 import argparse
@@ -19,15 +20,17 @@ import sys
 import warnings
 from types import SimpleNamespace
 
+import numba
 import numpy as np
 from numba import njit
 
 import contad
 from contad.dispatcher import python_twin
-from contad.engines.generated import ir, plan
+from contad.engines.generated import build, ir, plan
 from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.frontend import read
 from contad.errors import UnsupportedError
+from contad.native.request import Request
 
 KINDS = (ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("int", 1))
 ARGNUMS = (0, 1, 2, 3)
@@ -526,10 +529,30 @@ def too_slow(*_):
     raise TooSlow
 
 
+def check_compiled(seed):
+    """As `check`, for the compiled source against the source run as Python; small programs only."""
+    maker = Maker(seed)
+    block = maker.program()
+    outcome = check(seed)
+    if outcome is not None:
+        return outcome
+    f = namespace(source(block), seed)["f"]
+    args = arguments(seed)
+    value, gradient, _ = generated(f, args)
+    asked = Request(f.py_func, f, tuple(map(numba.typeof, args)), ARGNUMS, False, "value_and_grad")
+    try:
+        got_value, got = build(asked)(*args)
+    except Exception as error:
+        return f"crash compiled: {type(error).__name__}: {str(error)[:300]}"
+    same = close(got_value, value, 1e-12) and close(flat(got), gradient, 1e-12)
+    return None if same else f"wrong compiled: {flat(got)} for {gradient}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compiled", action="store_true", help="compile every program, too")
     parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
     options = parser.parse_args()
     if options.show:
@@ -538,7 +561,7 @@ def main():
         return 0
     counts, failures = collections.Counter(), {}
     for seed in range(options.seed, options.seed + options.count):
-        result = check(seed)
+        result = check_compiled(seed) if options.compiled else check(seed)
         counts["agree" if result is None else kind(result)] += 1
         if (seed + 1 - options.seed) % 1000 == 0:
             print(f"{seed + 1 - options.seed}: {dict(counts)}", flush=True)

@@ -59,19 +59,20 @@ def test_random_programs_agree(start):
     assert sum(o is None for o in outcomes) > 30
 
 
-def compiled_programs():
-    """Seeds of programs that prove something, the smaller ones."""
-    return [seed for seed in range(300) if programs.Maker(seed).budget == 6 and programs.check(seed) is None]
+SMALL = [seed for seed in range(300) if programs.Maker(seed).budget == 6]
 
 
-@pytest.mark.parametrize("seed", compiled_programs()[:12])
+@pytest.mark.parametrize("seed", SMALL[:20])
 def test_random_programs_agree_compiled(seed):
-    names = programs.namespace(programs.source(programs.Maker(seed).program()), seed)
-    args = programs.arguments(seed)
-    expected_value, expected, _ = programs.generated(names["f"], args)
-    value, gradient = build(request(names["f"], *args, argnums=programs.ARGNUMS))(*args)
-    assert value == pytest.approx(expected_value, rel=1e-12)
-    assert programs.close(flat(gradient), expected, 1e-12)
+    outcome = programs.check_compiled(seed)
+    assert outcome is None or outcome.startswith("rejected"), outcome
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(300, 400))
+def test_many_random_programs_agree_compiled(seed):
+    outcome = programs.check_compiled(seed)
+    assert outcome is None or outcome.startswith("rejected"), outcome
 
 
 def misread_stores(monkeypatch):
@@ -152,7 +153,7 @@ def test_sums_over_independent_terms_store_nothing(name):
 @pytest.mark.parametrize("points", [3, 30])
 def test_terms_that_store_share_the_room(points):
     args = (np.ones((4, 2)) * np.arange(4.0)[:, None], np.linspace(0.1, 3.0, 2 * points).reshape(points, 2))
-    assert numbers_stored(request(loops.kmeans, *args), args) == 12
+    assert numbers_stored(request(loops.kmeans, *args), args) == 4
 
 
 def test_source_is_deterministic():

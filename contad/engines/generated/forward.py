@@ -270,6 +270,9 @@ class Forward(Writer):
     def trip_count(self, o: For, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""
         start, stop, step = map(text or self.text, o.inputs)
+        limits = [x.constant for x in o.inputs]
+        if None not in limits:
+            return str(len(range(*limits)))
         if o.step.constant != 1:
             return f"len(range({start}, {stop}, {step}))"
         return f"max({stop}, 0)" if o.start.constant == 0 else f"max({stop} - {start}, 0)"

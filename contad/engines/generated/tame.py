@@ -79,10 +79,10 @@ def may_be_infinite(o: Apply, k: int, wild: set[Value]) -> bool:
 
 def is_tame(o: Apply) -> bool:
     """Whether a function has neither poles nor overflow, at these operands."""
-    return o.function.name in TAME or (o.function is DIVIDE and _sign(o.inputs[1]) == 1)
+    return o.function.name in TAME or (o.function is DIVIDE and sign(o.inputs[1]) == 1)
 
 
-def _sign(value: Value) -> int:
+def sign(value: Value) -> int:
     """1 for a number that is surely positive, 0 for one that is surely not negative, -1 for any other; or nan."""
     if value.constant is not None:
         return 1 if value.constant > 0 else 0 if value.constant == 0 else -1
@@ -94,7 +94,7 @@ def _sign(value: Value) -> int:
     if o.function in (SQUARE, ABSOLUTE):
         return 0
     if o.function in (ADD, MULTIPLY):
-        signs = [_sign(x) for x in o.inputs]
+        signs = [sign(x) for x in o.inputs]
         if min(signs) < 0:
             return -1
         return max(signs) if o.function is ADD else 0
