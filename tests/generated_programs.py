@@ -567,6 +567,7 @@ def main():
             print(f"{seed + 1 - options.seed}: {dict(counts)}", flush=True)
         if result is not None and not result.startswith("rejected"):
             failures.setdefault(result[:60], (seed, result))
+            print(f"seed {seed}: {result[:100]}", flush=True)
     print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
     for seed, result in list(failures.values())[:12]:
         print(

@@ -284,7 +284,75 @@ def matrices(x, n):
     return b[0, 1] * b[2, 2] + np.sum(a[n] * b[1]) + np.dot(a[:, 1], x)
 
 
+WEIGHTS = np.array([0.5, -1.0, 2.0, 0.1, 0.7])
+ORDER = np.array([2, 0, 1, 4, 3])
+SCALE = 1.5
+
+
+@njit
+def frozen_values(x, n):
+    s = 0.0
+    for i in range(len(x)):
+        s += WEIGHTS[i] * x[ORDER[i]] ** 2 * SCALE
+    return s * (n + 1)
+
+
+def closure(c):
+    @njit
+    def captures(x, n, k=2):
+        s = c
+        while True:
+            s = s * 0.9 + x[k] ** k
+            if s > 1.0 + n:
+                break
+            s += 1.0
+        return s
+
+    return captures
+
+
+@njit
+def iterates(x, n):
+    a = np.ones((3, len(x)))
+    s = 0.0
+    for k, row in enumerate(a):
+        for v, w in zip(row, x):
+            s += math.tanh(v * w) * (k + n)
+    for i, j in ((0, 1), (2, 3)):
+        s -= x[i] * x[j]
+    return s * np.float64(2)
+
+
+@njit
+def continues(x, n):
+    m = np.zeros((len(x), len(x)), dtype=np.float64)
+    k = np.zeros(len(x), np.int64)
+    for i in range(x.size):
+        k[i] = x.size - 1 - i
+        for j in range(x.shape[0]):
+            m[i, j] = x[i] * x[j]
+    total = 0.0
+    for i in range(len(x)):
+        if not (x[i] > -1.0 and m[i, k[i]] < 10.0 + n):
+            continue
+        total += m[i, k[i]] if i % 2 else -m[i, i]
+    return total
+
+
+@njit
+def constant_branches(x, n):
+    if 0.5 < 0.7:
+        s = x[0] * x[1]
+    else:
+        s = x[2]
+    for _ in range(n + 1):
+        t = 0.2 if 0.5 < 0.1 else x[3]
+        s = max(s * t, 0.1 * t) if True else t
+    return s
+
+
 TRAPS = [
+    frozen_values, closure(0.3), iterates, continues, constant_branches,
     never_runs, leaves_early, counts_down, returns_in_a_loop, last_elements_alias, swaps, swapped_elements,
     writes_into_its_argument, while_with_two_counters, views, calls, matrices,
 ]  # fmt: skip
@@ -296,7 +364,7 @@ def test_traps(function, n):
     agree(function, X, n)
 
 
-@pytest.mark.parametrize("function", [leaves_early, swaps, writes_into_its_argument, while_with_two_counters, views])
+@pytest.mark.parametrize("function", [leaves_early, swaps, writes_into_its_argument, closure(0.3), frozen_values])
 def test_traps_compiled(function):
     agree(function, X, 2, compiled=True)
 

@@ -1,6 +1,7 @@
 """Writing operations: the part of the front end that knows the program and not the syntax."""
 
 import contextlib
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,10 +34,14 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     "multiply": lambda x, y: x * y,
     "negative": lambda x: -x,
     "not": lambda x: not x,
-    "<": lambda x, y: x < y,
-    ">": lambda x, y: x > y,
-    "==": lambda x, y: x == y,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
 }
+_LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 
 
 class Builder:
@@ -75,13 +80,17 @@ class Builder:
         if all(c is not None for c in constants):
             if function is functions.TO_FLOAT:
                 return constant(float(constants[0]))
-            if function.name in _FOLDED and all(isinstance(c, (int, bool)) or len(constants) == 1 for c in constants):
+            whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
+            if function.name in _FOLDED and (whole or function.name in _LOGIC):
                 return constant(_FOLDED[function.name](*constants))
         if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
             if operands[0].kind != BOOL:
                 return operands[0]
         if function is functions.ADD and operands[0].kind == INT and constants[0] == 0 and operands[1].kind != BOOL:
             return operands[1]
+        if function is functions.SELECT and constants[0] is not None:
+            kind = function.kind([x.kind for x in operands[1:]])
+            return self.converted(operands[1 if constants[0] else 2], kind)
         if function is functions.MULTIPLY and operands[0] is operands[1]:
             return self.apply(functions.SQUARE, operands[0])
         result = Value(function.kind([x.kind for x in operands]))

@@ -28,7 +28,7 @@ class _Sum:
     """The partial sums from `inner` to `following`, or None where something else happens to them."""
 
     def __init__(self, loop: Loop, carried: Carried, readers: dict[Value, list[Operation]]) -> None:
-        self.loop, self.carried = loop, carried
+        self.leading: dict[Value, bool] = {}  # for values looked at, whether they lead to `carried.inner`
         self.values: set[Value] | None = {carried.inner}
         self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # who may read which partial sum
         if not self.reaches(carried.following, carried, loop) or any(
@@ -71,15 +71,22 @@ class _Sum:
 
     def _leads_to(self, value: Value, c: Carried, loop: Loop) -> bool:
         """Whether the sum may continue through a value: a first look, without side effects."""
+        known = self.leading.get(value)
+        if known is None:
+            known = self.leading[value] = self._look(value, c, loop)
+        return known
+
+    def _look(self, value: Value, c: Carried, loop: Loop) -> bool:
         o = value.operation
         if value is c.inner:
             return True
         if o is None or not is_inside(value.block, loop):
             return False
+        before: list[Value] = []
         if isinstance(o, Apply) and o.function in (ADD, SUBTRACT):
-            return any(self._leads_to(x, c, loop) for x in o.inputs)
-        if isinstance(o, If):
-            return any(self._leads_to(x, c, loop) for m in o.merges if m.result is value for x in (m.then, m.otherwise))
-        if isinstance(o, Loop):
-            return any(self._leads_to(i.initial, c, loop) for i in o.carried if i.result is value)
-        return False
+            before = o.inputs
+        elif isinstance(o, If):
+            before = [x for m in o.merges if m.result is value for x in (m.then, m.otherwise)]
+        elif isinstance(o, Loop):
+            before = [i.initial for i in o.carried if i.result is value]
+        return any(self._leads_to(x, c, loop) for x in before)

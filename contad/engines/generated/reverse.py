@@ -72,7 +72,7 @@ class Reverse(Restore):
         results = [c.result for c in o.carried if c.result in self.active]
         chosen = any(_chooses(reader) for c in o.carried for reader in self.readers.get(c.result, ()))
         nested = any(isinstance(holder, Loop) for holder in around(o.block))
-        if not (chosen and nested and self._may_stop(o)):
+        if not (results and chosen and nested and self._may_stop(o)):
             yield
             return
         names = dict.fromkeys(self.bar(value) for value in results)

@@ -82,19 +82,19 @@ def is_tame(o: Apply) -> bool:
     return o.function.name in TAME or (o.function is DIVIDE and sign(o.inputs[1]) == 1)
 
 
-def sign(value: Value) -> int:
+def sign(value: Value, depth: int = 6) -> int:
     """1 for a number that is surely positive, 0 for one that is surely not negative, -1 for any other; or nan."""
     if value.constant is not None:
         return 1 if value.constant > 0 else 0 if value.constant == 0 else -1
     o = value.operation
-    if not isinstance(o, Apply):
+    if not isinstance(o, Apply) or depth == 0:
         return -1
     if o.function.name == "exp":
         return 0  # it may underflow
     if o.function in (SQUARE, ABSOLUTE):
         return 0
     if o.function in (ADD, MULTIPLY):
-        signs = [sign(x) for x in o.inputs]
+        signs = [sign(x, depth - 1) for x in o.inputs]
         if min(signs) < 0:
             return -1
         return max(signs) if o.function is ADD else 0
