@@ -13,6 +13,7 @@ from benchmarks import loops, loops_by_hand
 from benchmarks.generated import stored as numbers_stored
 from contad.dispatcher import python_twin
 from contad.engines.generated import build, plan, reverse, source
+from contad.engines.generated.build import derivative_of
 from contad.errors import UnsupportedError
 from contad.native.request import Request
 from tests import generated_programs as programs
@@ -24,8 +25,10 @@ def request(function, *args, argnums=(0,), has_aux=False):
 
 def as_python(asked):
     """The derivative, its source run as plain Python."""
+    derivative = derivative_of(asked)
     names = {}
-    exec(source(asked), names)
+    exec(derivative.source(), names)
+    names.update(derivative.constants())
     names.update(workspace=lambda: np.empty(0), grow=programs.grown)
     return names["run"]
 
@@ -299,10 +302,10 @@ def frozen_values(x, n):
 
 def closure(c):
     @njit
-    def captures(x, n, k=2):
+    def captures(x, n):
         s = c
         while True:
-            s = s * 0.9 + x[k] ** k
+            s = s * 0.9 + x[n] ** 2
             if s > 1.0 + n:
                 break
             s += 1.0
@@ -316,7 +319,7 @@ def iterates(x, n):
     a = np.ones((3, len(x)))
     s = 0.0
     for k, row in enumerate(a):
-        for v, w in zip(row, x):
+        for v, w in zip(row, x):  # noqa: B905  (Numba has no strict)
             s += math.tanh(v * w) * (k + n)
     for i, j in ((0, 1), (2, 3)):
         s -= x[i] * x[j]
@@ -341,12 +344,12 @@ def continues(x, n):
 
 @njit
 def constant_branches(x, n):
-    if 0.5 < 0.7:
+    if 0.5 < 0.7:  # noqa: PLR0133, SIM108
         s = x[0] * x[1]
     else:
         s = x[2]
     for _ in range(n + 1):
-        t = 0.2 if 0.5 < 0.1 else x[3]
+        t = 0.2 if 0.5 < 0.1 else x[3]  # noqa: PLR0133
         s = max(s * t, 0.1 * t) if True else t
     return s
 
