@@ -491,3 +491,20 @@ def test_refusals_name_file_line_and_construct(body):
     assert message.startswith(f"<program refused {hash(body)}>:{line}: f: "), message
     assert construct in message
     assert ";" in message  # what to do
+
+
+# ---- vjp -------------------------------------------------------------------------------------------------------------
+@njit
+def several(x, a):
+    u = x * a
+    for i in range(1, len(x)):
+        u[i] = u[i - 1] * math.sin(x[i]) + a
+    return u, np.sum(u) * a, x
+
+
+def test_vjp_of_several_results():
+    z_bar = (np.arange(1.0, 6.0), 0.5, np.linspace(0.1, 0.9, 5))
+    _, pullback = contad.vjp(several, X, 0.7, engine="generated")
+    _, expected = contad.vjp(several, X, 0.7, engine="records")
+    for got, wanted in zip(pullback(z_bar), expected(z_bar), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)

@@ -31,7 +31,7 @@ class Adjoints(Forward):
     def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
         super().__init__(program)
         self.plan = plan
-        self.value: Value | None = None  # what is differentiated
+        self.outputs: list[Value] = []  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
         self.wild = wild_values(program)
@@ -73,7 +73,7 @@ class Adjoints(Forward):
     def is_alone(self, value: Value) -> bool:
         """Whether an adjoint has a single contribution, in the block in which the value is made."""
         mine = self.readers.get(value, [])
-        if len(mine) != 1 or value is self.value or isinstance(value.operation, Loop):
+        if len(mine) != 1 or value in self.outputs or isinstance(value.operation, Loop):
             return False  # the adjoint of what a loop carries changes while the loop is reversed
         return isinstance(mine[0], Apply) and mine[0].block is value.block
 

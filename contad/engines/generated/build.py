@@ -43,7 +43,7 @@ def derivative_of(request: Any) -> Derivative:
     name = request.function.__name__
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
-    if request.mode != "value_and_grad":
+    if request.mode not in ("value_and_grad", "vjp"):
         raise UnsupportedError(f'{what}: the mode {request.mode} is not generated; use engine="tape"')
     options = getattr(request.dispatcher, "targetoptions", {})
     kinds = tuple(kind_of(t, what) for t in request.types)
@@ -52,12 +52,12 @@ def derivative_of(request: Any) -> Derivative:
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
     value = returned[0] if request.has_aux else returned
-    if not isinstance(value, Value) or value.is_array:
+    if request.mode == "value_and_grad" and (not isinstance(value, Value) or value.is_array):
         raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
     for k in request.argnums:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
-    return Derivative(program, request.argnums, request.has_aux)
+    return Derivative(program, request.argnums, request.has_aux, request.mode)
 
 
 def source(request: Any) -> str:
@@ -85,7 +85,8 @@ def build(request: Any) -> Any:
         exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))
     vars(module).update(constants)
     run = module.run
-    run.compile(request.types)
+    if request.mode == "value_and_grad":
+        run.compile(request.types)
     return run
 
 

@@ -41,6 +41,7 @@ class Forward(Writer):
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]
         self.folded: set[Value] = set()
+        self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
         self.bases: dict[Loop, tuple[str, str]] = {}
 
@@ -196,6 +197,7 @@ class Forward(Writer):
 
     def push(self, size: str) -> None:
         """Take room for `size` numbers from the workspace."""
+        self.uses_workspace = True
         self.line(f"top += {size}")
         if not self.reserved:
             with self.indented("if top > work.size:"):
