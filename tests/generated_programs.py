@@ -35,6 +35,7 @@ from contad.native.request import Request
 KINDS = (ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("int", 1))
 ARGNUMS = (0, 1, 2, 3)
 SECONDS = 10
+UNLUCKY = ("x_bar", "t_2", "r_t", "s_bar", "base", "work", "top", "u_bar")  # as names of the generated source
 # the cost of storing a number, and whether loops are reversed at once: other plans for the same program
 VARIANTS = ((0.05, True), (0.05, False), (2.0, False), (1e4, True), (1e4, False))
 REDUCTIONS = (
@@ -197,7 +198,7 @@ class Maker:
             v = r.choice(["a", "b", "r", "s"])
             if r.random() < 0.3:
                 self.names += 1
-                v = f"t{self.names}"
+                v = r.choice([f"t{self.names}", *UNLUCKY])
             text = f"{v} = {bounded(self.expr(sc, ivs))}"
             if v not in sc:
                 sc.append(v)

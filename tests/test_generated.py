@@ -354,8 +354,32 @@ def constant_branches(x, n):
     return s
 
 
+@njit
+def unlucky_names(x, n):
+    y_t, y_r, z, x_bar, top, work, base, trips, cotangent, args, t, run = (
+        x[0],
+        x[1],
+        0.5,
+        x[2],
+        2.0,
+        x[3],
+        1,
+        1.0,
+        1,
+        2,
+        3,
+        4,
+    )
+    y = math.tanh(y_t * y_r)
+    z_bar = math.tanh(y * z + x_bar) * y_t
+    room = math.hypot(y_r, z_bar)
+    for max_ in range(n + 1):
+        y = math.tanh(y * y_t + work) + trips * y_r + max_
+    return y * y_t * z_bar * top * y_r * room + base + cotangent + args + t + run
+
+
 TRAPS = [
-    frozen_values, closure(0.3), iterates, continues, constant_branches,
+    unlucky_names, frozen_values, closure(0.3), iterates, continues, constant_branches,
     never_runs, leaves_early, counts_down, returns_in_a_loop, last_elements_alias, swaps, swapped_elements,
     writes_into_its_argument, while_with_two_counters, views, calls, matrices,
 ]  # fmt: skip

@@ -118,11 +118,23 @@ class Adjoints(Forward):
                 if literal != 0.0:
                     self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
             else:
-                names = [o.result.name, *map(self.text, o.inputs)]
-                lines, text = source_of(o, k, names, f"{o.result.name}_", self.called)
-                for line in lines:
-                    self.line(line)
+                text = self._partial(o, k)
                 self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))
+
+    def _partial(self, o: Apply, k: int) -> str:
+        """The text of a partial; the lines before it give its own names, which nothing else has."""
+        names = [o.result.name, *map(self.text, o.inputs)]
+        prefix = f"{o.result.name}_"
+        while True:
+            lines, text = source_of(o, k, names, prefix, self.called)
+            own = {line.partition(" = ")[0] for line in lines}
+            if not own & self.taken:
+                break
+            prefix += "_"
+        self.taken |= own
+        for line in lines:
+            self.line(line)
+        return text
 
     def _inverses(self, o: Apply) -> dict[str, str]:
         """A divisor of both partials is inverted once: divisor -> the name of its inverse."""

@@ -39,7 +39,7 @@ class Derivative(Reverse):
         for value in parameters:
             if value in self.active and value.is_array:
                 self.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
-        seed = "1.0" if self.mode == "value_and_grad" else "z_bar"
+        seed = "1.0" if self.mode == "value_and_grad" else "cotangent"
         self.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         grads = "(" + "".join(f"{self._gradient(tree)}, " for tree in self.wanted).rstrip() + ")"
         if self.mode == "value_and_grad":
@@ -47,7 +47,7 @@ class Derivative(Reverse):
         else:
             self.line(f"return {grads}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
-        arguments = ", ".join(given) if self.mode == "value_and_grad" else "args, z_bar"
+        arguments = ", ".join(given) if self.mode == "value_and_grad" else "args, cotangent"
         lines = [f"def run({arguments}):"]
         if self.uses_workspace:
             lines.append("    work, top = workspace(), 0")

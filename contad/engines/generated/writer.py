@@ -8,12 +8,12 @@ from typing import Any
 
 from contad.engines.generated.ir import Apply, For, Loop, Program, Value
 from contad.engines.generated.walks import leaves, walk
-from contad.rule import ScalarRule
+from contad.rule import ScalarRule, rules
 
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
 _RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", "grow", "workspace"}
-_RESERVED |= {"abs", "bool", "float", "int", "len", "max", "min", "range"}
+_RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 
 
 class Writer:
@@ -26,7 +26,7 @@ class Writer:
         self.depth = 1
         self.noted = 0  # the line of the user's source that was noted last
         self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
-        self.taken: set[str] = set(_RESERVED)
+        self.taken: set[str] = _RESERVED | {f"value_{rule.name}" for rule in rules()}
         for parameter in program.parameters:
             for value in leaves(parameter):
                 if isinstance(value, Value):
