@@ -1,9 +1,9 @@
 """Values of an earlier iteration: read back from the workspace, or computed again."""
 
 from contad.engines.generated.adjoints import Adjoints
-from contad.engines.generated.forward import restored
 from contad.engines.generated.ir import Apply, Block, Carried, Choose, Create, For, Loop, Value, View
 from contad.engines.generated.plan import advanced, counted
+from contad.engines.generated.storing import restored
 from contad.engines.generated.walks import is_inside
 
 

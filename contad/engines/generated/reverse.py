@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-from contad.engines.generated.forward import restored
 from contad.engines.generated.functions import SELECT
 from contad.engines.generated.ir import Apply, Block, For, If, Loop, Operation
 from contad.engines.generated.order import any_order
 from contad.engines.generated.restore import Restore
+from contad.engines.generated.storing import restored
 from contad.engines.generated.walks import around, walk, written_roots
 from contad.engines.generated.writer import number
 

@@ -10,6 +10,7 @@ from contad.engines.generated.ir import Apply, For, Loop, Program, Value
 from contad.engines.generated.walks import leaves, walk
 from contad.rule import ScalarRule, rules
 
+ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
 _RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", "grow", "workspace"}
