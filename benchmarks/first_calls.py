@@ -15,9 +15,6 @@ def model(x, y):
     total = 0.0
     state = x[0]
     for i in range(y.shape[0]):
-        if state > 0.0:
-            state = math.tanh(x[1] * state) + x[2]
-        else:
-            state = x[0] - math.exp(-x[2]) * state
+        state = math.tanh(x[1] * state) + x[2] if state > 0.0 else x[0] - math.exp(-x[2]) * state
         total -= (y[i] - state) ** 2
     return total

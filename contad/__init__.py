@@ -11,7 +11,7 @@ array([8., 6.])
 
 from contad import ops
 from contad.array_rule import array_rule
-from contad.compilation import cfunc, clear_cache, explain, primitive
+from contad.compilation import cfunc, clear_cache, engine_name, explain, primitive
 from contad.continuations import gradient, make_callback_var, reverse_pass_callback, var
 from contad.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.dual import Dual
@@ -30,7 +30,7 @@ from contad.errors import (
     StaleVariableError,
     UnsupportedError,
 )
-from contad.functional import derivative, elementwise_grad, engine_name, grad, jacobian, jvp, value_and_grad, vjp
+from contad.functional import derivative, elementwise_grad, grad, jacobian, jvp, value_and_grad, vjp
 from contad.inside_njit import set_memory_limit
 from contad.number import primal
 from contad.ops import *  # noqa: F403  (every rule is public)

@@ -1,15 +1,15 @@
 """What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from contad import check
 from contad.arguments import fail
 from contad.calls import name_of, numba_function
-from contad.engines import DEFAULT
+from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import UnsupportedError
 from contad.functional import grad, value_and_grad
-from contad.transform import memo_of
+from contad.numba_transforms import memo_of, takes_compiled
 
 
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
@@ -29,6 +29,21 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
 
         return explained(gradient, args, kwargs)
     return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
+
+
+def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence[Any] = ()) -> str:
+    """The name of the engine that differentiates f in reverse mode.
+
+    Of a Numba function, or of its gradient, the one that takes these arguments; without any, the first that is asked.
+    """
+    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
+    if not hasattr(derivative, "form"):
+        return engine_class(engine).engine if engine else DEFAULT
+    if not args:
+        return str(derivative.engine or COMPILED[0])
+    from contad.front.explanation import engine_for
+
+    return engine_for(derivative, tuple(args), {})
 
 
 def cfunc(f: Callable[..., Any], n: int) -> Any:

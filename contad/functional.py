@@ -5,6 +5,7 @@ arrays, and nested lists, tuples and dicts of them; every transform nests in eve
 """
 
 import functools
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,29 +15,21 @@ import numpy as np
 from contad import check
 from contad.activation import activate, block, pull, seeds
 from contad.calls import name_of, numba_function, positional, positions, require_number, runnable, split_aux
-from contad.engines import DEFAULT, engine as engine_class
+from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
-from contad.stack import opened
-from contad.transform import (
+from contad.numba_transforms import (
     Transform,
-    compiled_engine_name,
+    along,
     compiled_vjp,
     gradient_of,
     memo_of,
     pair_of,
     takes_compiled,
 )
+from contad.stack import opened
 from contad.trees import Tree, flatten, lowered, output_leaves, plain_leaf, real_leaf, scalar_output, with_cotangents
 
 Function = Callable[..., Any]
-
-
-def engine_name(f: Function, engine: str | None = None, args: Sequence[Any] = ()) -> str:
-    """The name of the engine that differentiates f in reverse mode; of a Numba function or its gradient, at args."""
-    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
-    if hasattr(derivative, "form"):
-        return compiled_engine_name(derivative, tuple(args))
-    return engine_class(engine).engine if engine else DEFAULT
 
 
 class _Gradient:
@@ -278,17 +271,17 @@ def derivative(f: Function, argnum: int = 0) -> Function:
         raise TypeError(f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp")
     positions("derivative", argnum)
     what = f"derivative: {name_of(f)}"
-    run = runnable(f)
+    compiled = takes_compiled(f, None)
+    run = f if compiled else runnable(f)
+    forward = functools.partial(along, jvp, argnum)
 
     def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = positional(run, what, (argnum,), args, kwargs)
         require_number(args[argnum], f"{what}, argument {argnum}")
-
-        def along(x: Any) -> Any:
-            return run(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
-
-        along.__name__ = name_of(f)
-        return jvp(along, (args[argnum],), (1.0,))[1]
+        if compiled:
+            args = inspect.signature(run).bind(*args, **kwargs).args
+            return pair_of(f, "jvp", forward, argnums=(argnum,))(args, (1.0,))[1]
+        return forward(functools.partial(run, **kwargs) if kwargs else run, args, (1.0,))[1]
 
     return derivative_of_f
 

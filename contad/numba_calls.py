@@ -14,9 +14,9 @@ from contad import callees
 from contad.array_base import Array
 from contad.engines.continued import number_result, several_results
 from contad.errors import OutputError, UnsupportedError
+from contad.numba_transforms import memo_of, pair_of
 from contad.number import Carrier
 from contad.stack import THREAD, stack
-from contad.transform import memo_of, pair_of
 from contad.var import Var, value_of
 
 

@@ -11,6 +11,8 @@ import importlib.util
 import random
 import tempfile
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ Vector = np.ndarray
 
 SIZE = 4
 GROUP = 10  # programs in one compiled module
+PER_PROCESS = 100
 RELATIVE = 1e-12
 NOISE_RUNS = 8
 ULP = 2.0**-52
@@ -55,14 +58,14 @@ REDUCTIONS = ("np.sum(w * x)", "(w @ c)", "np.dot(w, w)", "w.sum()", "np.mean(w)
 
 
 class Generator:
-    """The source of one program: `f(x, y, c, n)` and a callee."""
+    """The source of one program, `f(x, y, c, n)`; and of a function that it calls."""
 
     def __init__(self, seed: int, number: int) -> None:
         self.random = random.Random(f"{seed} {number}")
         self.number = number
         self.features: set[str] = set()
         self.loops: list[str] = []
-        self.arrays_left = 2 if number % 3 == 0 else 0  # whole-array operations, which take most time to compile
+        self.arrays_left = 2 if number % 8 == 0 else 0  # whole-array operations, which take most time to compile
 
     def leaf(self) -> str:
         r = self.random
@@ -81,7 +84,7 @@ class Generator:
             self.arrays_left -= 1
             return r.choice(REDUCTIONS)
         if kind < 0.55:
-            return f"callee_{self.number}({self.expression(depth - 1)}, {self.leaf()})"
+            return f"callee_{self.number // GROUP}({self.expression(depth - 1)}, {self.leaf()})"
         return r.choice(BINARY).format(self.expression(depth - 1), self.expression(depth - 1))
 
     def condition(self) -> str:
@@ -90,7 +93,7 @@ class Generator:
     def assignment(self) -> list[str]:
         target = f"s{self.random.randrange(4)}"
         bounded = self.random.choice(["np.tanh({})", "0.4 * ({})", "math.sin({})"])
-        return [f"{target} = {bounded.format(self.expression(3))}"]
+        return [f"{target} = {bounded.format(self.expression(2))}"]
 
     def statements(self, depth: int, count: int) -> list[str]:
         lines = []
@@ -118,7 +121,7 @@ class Generator:
             lines = [f"if {self.condition()}:", *body]
             if r.random() < 0.8:
                 self.features.add("early return")
-                lines.append(f"    return {self.expression(2)}")
+                lines.append(f"    return {self.expression(2)} + 0.3 * x[0] * s0")
             return lines if r.random() < 0.5 else [*lines, "else:", *indented(self.statements(depth - 1, 1))]
         k = f"k{len(self.loops)}"
         if len(self.loops) == 2:
@@ -143,18 +146,22 @@ class Generator:
         """The text of the program."""
         start = ["s0 = y", "s1 = 0.0", "s2 = x[1] * y", "s3 = 0.7"]
         start.append(self.random.choice(["w = np.zeros(4)", "w = x.copy()", "w = np.ones_like(c)"]))
-        body = indented([*start, *self.statements(3, 4)])
+        body = indented([*start, *self.statements(2, 3)])
         result = " + ".join(f"{self.random.uniform(0.5, 1.5):.2f} * s{k}" for k in range(4))
-        callee = ["@njit", f"def callee_{self.number}(a, b):", f"    if a {self.random.choice('<>')} b + 0.03:",
-                  f"        return {self.random.choice(UNARY).format('a')} * b",
-                  f"    return {self.random.choice(BINARY).format('b', 'a')}"]  # fmt: skip
         program = [
             "@njit",
             f"def f_{self.number}(x, y, c, n):",
             *body,
             f"    return {result} + w[0] * w[3] - 0.3 * w[1]",
         ]
-        return "\n".join([*callee, "", "", *program, ""])
+        return "\n".join([*program, ""])
+
+    def callee(self) -> str:
+        """The text of a function that the programs of a group call."""
+        lines = ["@njit", f"def callee_{self.number // GROUP}(a, b):", f"    if a {self.random.choice('<>')} b + 0.03:",
+                 f"        return {self.random.choice(UNARY).format('a')} * b",
+                 f"    return {self.random.choice(BINARY).format('b', 'a')}", ""]  # fmt: skip
+        return "\n".join(lines)
 
 
 def indented(lines: list[str]) -> list[str]:
@@ -179,7 +186,7 @@ class Group:
         self.features = [generator.features for generator in generators]
         calls = ", ".join(f"f_{k}(x, y, c, n)" for k in numbers)
         every = f"@njit\ndef every(x, y, c, n):\n    return ({calls},)\n"
-        self.text = "\n\n".join([*self.sources, every])
+        self.text = "\n\n".join([generators[0].callee(), *self.sources, every])
         path = folder / f"programs_{seed}_{numbers[0]}.py"
         path.write_text(f"import math\n\nimport numpy as np\nfrom numba import njit\n\n\n{self.text}")
         spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -277,13 +284,13 @@ def compare(group: Group, counts: Counter[str]) -> list[str]:
     return wrong
 
 
-def check(count: int, seed: int) -> tuple[Counter[str], list[str]]:
+def check(count: int, seed: int, first: int = 0) -> tuple[Counter[str], list[str]]:
     """Compare so many programs; counts, and what is wrong."""
     counts: Counter[str] = Counter()
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        for start in range(0, count, GROUP):
-            group = Group(seed, list(range(start, min(start + GROUP, count))), Path(folder))
+        for start in range(first, first + count, GROUP):
+            group = Group(seed, list(range(start, min(start + GROUP, first + count))), Path(folder))
             wrong += compare(group, counts)
     return counts, wrong
 
@@ -294,8 +301,16 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    counts, wrong = check(options.count, options.seed)
-    print("\n".join(wrong))
+    counts: Counter[str] = Counter()
+    wrong: list[str] = []
+    # Numba keeps what it compiled, so a process takes some hundred programs
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        firsts = range(0, options.count, PER_PROCESS)
+        sizes = [min(PER_PROCESS, options.count - first) for first in firsts]
+        for found, wrong_ones in pool.map(check, sizes, [options.seed] * len(sizes), firsts):
+            counts += found
+            wrong += wrong_ones
+            print("\n".join(wrong_ones), flush=True)
     print(f"{len(wrong)} mismatches; {dict(counts)}")
     raise SystemExit(bool(wrong))
 

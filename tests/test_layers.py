@@ -27,7 +27,7 @@ LAYERS = (
     ("native", "_generated"),
     ("engines",),
     ("front",),
-    ("transform", "functional", "numba_calls", "compilation", "inside_njit", "stack_table", "testing", "table"),
+    ("numba_transforms", "functional", "numba_calls", "compilation", "inside_njit", "stack_table", "testing", "table"),
     ("command", "__main__", "example", "__init__"),
 )
 LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}

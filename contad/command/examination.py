@@ -12,9 +12,10 @@ import numpy as np
 
 from contad.command.report import Report
 from contad.command.source import CommandError, Components, Problem, blamed, components, require_no_nan
+from contad.compilation import engine_name
 from contad.differences import derivative_by_differences
 from contad.errors import ContadError
-from contad.functional import engine_name, value_and_grad
+from contad.functional import value_and_grad
 from contad.number import is_real
 from contad.trees import Tree, flatten
 

@@ -36,7 +36,12 @@ class Argument(NamedTuple):
     """An argument as an engine takes it: its type, and an expression that makes it of what was given."""
 
     type: Any
-    expression: str
+    expression: str  # names end in an underscore, which keeps them apart from those of the generated function
+
+    @property
+    def shown(self) -> str:
+        """How messages call it."""
+        return self.expression.replace("_[", "[").removesuffix("_")
 
     def leaves(self) -> list["Argument"]:
         """The numbers and arrays in it."""
@@ -69,9 +74,7 @@ def differentiated(x: Argument) -> Argument:
             return Argument(t, x.expression)
         if not isinstance(t, types.BaseNamedTuple):
             return Argument(types.Tuple([part.type for part in parts]), f"({tuple_of(parts)})")
-    raise UnsupportedError(
-        f"{x.expression}: compiled engines differentiate numbers, arrays and tuples of them, got {t}"
-    )
+    raise UnsupportedError(f"{x.shown}: compiled engines differentiate numbers, arrays and tuples of them, got {t}")
 
 
 def constant(x: Argument) -> Argument:
@@ -80,8 +83,11 @@ def constant(x: Argument) -> Argument:
     Raises UnsupportedError for lists and sets, which Numba copies back into those of the caller.
     """
     t = types.unliteral(x.type)
-    if any(isinstance(part, (types.List, types.Set)) for part in (t, *(t if isinstance(t, types.BaseTuple) else ()))):
-        raise UnsupportedError(f"{x.expression}: compiled engines take tuples and arrays, got {t}")
+    if isinstance(t, (types.List, types.Set)):
+        raise UnsupportedError(f"{x.shown}: compiled engines take tuples and arrays, got {t}")
+    if isinstance(t, types.BaseTuple):
+        for k, part in enumerate(t):
+            constant(Argument(part, f"{x.expression}[{k}]"))
     return Argument(t, x.expression)
 
 
@@ -109,8 +115,8 @@ def overlap_checks(arguments: list[Argument], what: str) -> list[str]:
     for n in range(len(arrays)):
         for m in range(n):
             message = (
-                f"{what}: {arrays[m].expression} and {arrays[n].expression} overlap in memory and the function may "
-                "write into them; pass copies"
+                f"{what}: {arrays[m].shown} and {arrays[n].shown} overlap in memory and the function may write into "
+                "them; pass copies"
             )
             lines += [f"if low{n} < high{m} and low{m} < high{n}:", f"    raise OverlapError({message!r})"]
     return lines

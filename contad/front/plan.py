@@ -13,7 +13,7 @@ from contad.front.form import Argument, Form, constant, differentiated, overlap_
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 
-_PARAMETERS = {"vjp": ("primals", "z_bar"), "jvp": ("primals", "tangents")}
+_PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_")}
 _SOURCE = """\
 import numpy as np
 from numba import njit
@@ -52,7 +52,7 @@ def plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
     if form.kind in ("vjp", "jvp"):
         return _pair_plan(f, form, given, what)
     names = f.py_func.__code__.co_varnames
-    arguments = [Argument(_present(t), name) for t, name in zip(given, names, strict=False)]
+    arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, names, strict=False)]
     if len(arguments) < len(given) or any(isinstance(t, types.StarArgTuple) for t in given):
         raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled")
     if max(form.argnums) >= len(arguments):
@@ -69,7 +69,7 @@ def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
     first, second = (Argument(types.unliteral(t), name) for t, name in zip(given, parameters, strict=True))
     if not isinstance(first.type, types.BaseTuple) or not len(first.type):
         raise UnsupportedError(f"{what}: primals must be a tuple of numbers and arrays, got {first.type}")
-    primals = [Argument(t, f"primals[{k}]") for k, t in enumerate(first.type)]
+    primals = [Argument(t, f"primals_[{k}]") for k, t in enumerate(first.type)]
     argnums = form.argnums or tuple(range(len(primals)))
     taken = [differentiated(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
     taken += _defaults(f, len(primals), what)
@@ -82,7 +82,7 @@ def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
     else:
         if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(argnums):
             raise UnsupportedError(f"{what}: tangents must be a tuple with one entry for each primal")
-        tangents = [differentiated(Argument(t, f"tangents[{k}]")) for k, t in enumerate(second.type)]
+        tangents = [differentiated(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
         body += shape_checks([primals[n] for n in argnums], tangents, what)
         run_types = (types.Tuple(request.types), types.Tuple([t.type for t in tangents]))
         passed = f"({tuple_of(tangents)})"
@@ -123,4 +123,4 @@ def _returns_nothing(code: CodeType) -> bool:
         elif i.opname == "RETURN_VALUE":
             before = instructions[k - 1]
             returned.append(before.argval if before.opname == "LOAD_CONST" else before)
-    return all(x is None for x in returned)
+    return bool(returned) and all(x is None for x in returned)

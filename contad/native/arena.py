@@ -1,8 +1,9 @@
 """The memory of compiled code: one growing block of records and one of adjoints per thread, reused from call to call.
 
-A thread's arena is found through a thread-specific key, once per gradient; from there on variables carry its address. The
-key, the functions of the operating system and contad's own slow paths are reached by name, as external symbols, so that
-machine code from a disk cache finds them in every process. This module must be imported before such code is loaded.
+A thread's arena is found through a thread-specific key, once per gradient; from there on variables carry its address.
+The key, the functions of the operating system and contad's own slow paths are reached by name, as external symbols, so
+that machine code from a disk cache finds them in every process. This module must be imported before such code is
+loaded.
 
 The header of an arena is eight words:
 
@@ -26,6 +27,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compiled import NJIT_OPTIONS
+from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 
 USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY = range(5)
 HEADER_BYTES = 64
@@ -40,7 +42,6 @@ INTERNAL_OPTIONS = {
     "no_cfunc_wrapper": True,
 }
 
-_WORD = ir.IntType(64)
 # What machine code reads by name: bytes in use by all arenas, how many there may be, the thread-specific key.
 _numbers = np.zeros(3, np.int64)
 _BYTES, _LIMIT, _KEY = range(3)
@@ -75,71 +76,12 @@ def _most_of_memory() -> int:
         return 2**62
 
 
-# ---- words at addresses ----------------------------------------------------------------------------------------------
-def _pointer(builder: Any, address: Any, k: Any = 0) -> Any:
-    base = builder.inttoptr(address, _WORD.as_pointer())
-    return builder.gep(base, [k if isinstance(k, ir.Value) else ir.Constant(_WORD, k)])
-
-
-@intrinsic
-def word(typingctx, address, k):  # type: ignore[no-untyped-def]
-    """Word k at an address."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.load(_pointer(builder, *args))
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def set_word(typingctx, address, k, value):  # type: ignore[no-untyped-def]
-    """Set word k at an address."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        builder.store(args[2], _pointer(builder, *args[:2]))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
-
-
-@intrinsic
-def pointer(typingctx, address):  # type: ignore[no-untyped-def]
-    """An address as a pointer, for `carray`."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-    return types.voidptr(types.int64), codegen
-
-
 @intrinsic
 def _numbers_address(typingctx):  # type: ignore[no-untyped-def]
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.ptrtoint(_external(builder.module, "contad_numbers"), _WORD)
+        return builder.ptrtoint(external_words(builder.module, "contad_numbers", len(_numbers)), WORD)
 
     return types.int64(), codegen
-
-
-@intrinsic
-def _add_atomically(typingctx, address, amount):  # type: ignore[no-untyped-def]
-    """Add to the word at an address, and return its former value."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.atomic_rmw("add", _pointer(builder, args[0]), args[1], "monotonic")
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-def _external(module: Any, name: str) -> Any:
-    if name in module.globals:
-        return module.globals[name]
-    variable = ir.GlobalVariable(module, ir.ArrayType(_WORD, len(_numbers)), name)
-    variable.linkage = "external"
-    return variable
-
-
-def _external_function(module: Any, name: str, arity: int) -> Any:
-    return cgutils.get_or_insert_function(module, ir.FunctionType(_WORD, [_WORD] * arity), name)
 
 
 # ---- slow paths ------------------------------------------------------------------------------------------------------
@@ -152,20 +94,36 @@ _set_thread_value = types.ExternalFunction("contad_thread_set", types.int64(type
 
 @njit(**NJIT_OPTIONS)
 def _resize(address, old, new):  # type: ignore[no-untyped-def]
-    """A block resized from `old` to `new` bytes, its contents kept; 0 where there is no memory, the block being kept."""
+    """A block resized from `old` to `new` bytes, with its contents; 0, and the block kept, where there is no memory."""
     numbers = _numbers_address()
-    if _add_atomically(numbers, new - old) + new - old <= word(numbers, _LIMIT):
+    if add_atomically(numbers, new - old) + new - old <= word(numbers, _LIMIT):
         made = _realloc(address, new)
         if made != 0:
             return made
-    _add_atomically(numbers, old - new)
+    add_atomically(numbers, old - new)
     return 0
+
+
+@njit(**INTERNAL_OPTIONS)
+def allocate(size):  # type: ignore[no-untyped-def]
+    """The address of a block that counts as memory of the tapes; for `release`."""
+    address = _resize(0, 0, max(size, 8))
+    if address == 0:
+        raise MemoryError(TOO_LARGE)
+    return address
+
+
+@njit(**INTERNAL_OPTIONS)
+def release(address, size):  # type: ignore[no-untyped-def]
+    """Give back a block of that size."""
+    add_atomically(_numbers_address(), -max(size, 8))
+    _free(address)
 
 
 def _release(header):  # type: ignore[no-untyped-def]
     """Give back a thread's arena: the operating system calls it when the thread ends."""
     held = RECORD_BYTES * word(header, CAPACITY) + 8 * word(header, ADJOINT_CAPACITY)
-    _add_atomically(_numbers_address(), -held)
+    add_atomically(_numbers_address(), -held)
     _free(word(header, RECORDS))
     _free(word(header, ADJOINTS))
     _free(header)
@@ -191,7 +149,6 @@ def _grow(header, needed):  # type: ignore[no-untyped-def]
         return 1
     if needed > MOST_CELLS:
         return 0
-    address = 0
     new = min(max(2 * old, needed, FIRST_CAPACITY), MOST_CELLS)
     address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
     if address == 0 and new > needed:
@@ -211,6 +168,9 @@ def _grow_adjoints(header, needed):  # type: ignore[no-untyped-def]
         return 1
     new = max(needed, word(header, CAPACITY))
     address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
+    if address == 0 and new > needed:
+        new = needed
+        address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
     if address == 0:
         return 0
     carray(pointer(address), new, np.float64)[old:] = 0.0
@@ -254,7 +214,7 @@ _ALIVE = _register()
 
 # ---- what engines use ------------------------------------------------------------------------------------------------
 def _raise_unless(context: Any, builder: Any, made: Any) -> None:
-    with builder.if_then(builder.icmp_unsigned("==", made, ir.Constant(_WORD, 0)), likely=False):
+    with builder.if_then(builder.icmp_unsigned("==", made, ir.Constant(WORD, 0)), likely=False):
         context.call_conv.return_user_exc(builder, MemoryError, (TOO_LARGE,))
 
 
@@ -263,12 +223,12 @@ def arena(typingctx):  # type: ignore[no-untyped-def]
     """The address of this thread's arena; MemoryError if there is none to be had."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        numbers = _external(builder.module, "contad_numbers")
-        key = builder.load(builder.gep(numbers, [ir.Constant(_WORD, 0), ir.Constant(_WORD, _KEY)]))
-        found = builder.call(_external_function(builder.module, "contad_thread_get", 1), [key])
+        numbers = external_words(builder.module, "contad_numbers", len(_numbers))
+        key = builder.load(builder.gep(numbers, [ir.Constant(WORD, 0), ir.Constant(WORD, _KEY)]))
+        found = builder.call(external_function(builder.module, "contad_thread_get", 1), [key])
         address = cgutils.alloca_once_value(builder, found)
-        with builder.if_then(builder.icmp_unsigned("==", found, ir.Constant(_WORD, 0)), likely=False):
-            made = builder.call(_external_function(builder.module, "contad_create", 0), [])
+        with builder.if_then(builder.icmp_unsigned("==", found, ir.Constant(WORD, 0)), likely=False):
+            made = builder.call(external_function(builder.module, "contad_create", 0), [])
             _raise_unless(context, builder, made)
             builder.store(made, address)
         return builder.load(address)
@@ -278,7 +238,7 @@ def arena(typingctx):  # type: ignore[no-untyped-def]
 
 def reserve(context: Any, builder: Any, header: Any, name: str, needed: Any) -> None:
     """Emit a call of a slow path, `_grow` or `_grow_adjoints`, that raises MemoryError where it finds no memory."""
-    made = builder.call(_external_function(builder.module, f"contad{name}", 2), [header, needed])
+    made = builder.call(external_function(builder.module, f"contad{name}", 2), [header, needed])
     _raise_unless(context, builder, made)
 
 

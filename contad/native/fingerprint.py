@@ -106,7 +106,9 @@ class _Reader:
     def text(self, x: Any) -> str:
         """A value as text: numbers as they are, arrays by their contents, anything else by its identity."""
         if isinstance(x, np.ndarray) and x.dtype != object:
-            digest = hashlib.blake2b(np.ascontiguousarray(x).view(np.uint8).data, digest_size=16).hexdigest()
+            digest = hashlib.blake2b(
+                np.ascontiguousarray(x).reshape(-1).view(np.uint8).data, digest_size=16
+            ).hexdigest()
             return f"array of {x.dtype.str}, shape {x.shape}, strides {x.strides}, contents {digest}"
         if isinstance(x, (tuple, list)):
             return f"{type(x).__name__}({', '.join(map(self.text, x))})"
@@ -136,8 +138,10 @@ def is_named(x: Any) -> bool:
 
 def _of_library(module: str) -> bool:
     """Whether a module is of the standard library or installed: its version stands for its contents."""
+    if module.partition(".")[0] in _LIBRARIES or module in sys.builtin_module_names:
+        return True
     file = getattr(sys.modules.get(module), "__file__", None)
-    return module.partition(".")[0] in _LIBRARIES or file is None or is_installed(file)
+    return file is not None and is_installed(file)
 
 
 def _functions_of_rule(rule: ScalarRule | ArrayRule) -> list[FunctionType]:
@@ -154,6 +158,9 @@ def _functions_of_rule(rule: ScalarRule | ArrayRule) -> list[FunctionType]:
 
 def _essence(code: CodeType) -> tuple[Any, ...]:
     """A code object without its place: what it does, whatever file and line it stands on."""
-    constants = tuple(_essence(x) if isinstance(x, CodeType) else repr(x) for x in code.co_consts)
+    constants = tuple(
+        _essence(x) if isinstance(x, CodeType) else sorted(map(repr, x)) if isinstance(x, frozenset) else repr(x)
+        for x in code.co_consts
+    )
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
     return code.co_name, code.co_code, names, constants

@@ -19,8 +19,8 @@ from numba.core.registry import cpu_target
 import contad.body
 from contad.body import inline
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.native.overloads import overloaded
 from contad.errors import UnsupportedError
+from contad.native.overloads import overloaded
 from contad.ops._scipy import special
 from contad.rule import ScalarRule, rules
 from contad.source import definition_of
@@ -94,7 +94,7 @@ def _of_user(rule: ScalarRule) -> dict[str, Any]:
 
 
 def _part(body: Any, k: int | None, options: dict[str, Any]) -> Any:
-    return njit(**options)((lambda *args: body(*args)) if k is None else lambda *args: body(*args)[k])
+    return body if k is None else njit(**options)(lambda *args: body(*args)[k])
 
 
 # ---- calls inside njit -----------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class Source:
         """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
         name = f"value_{rule.name}"
         if rule in self.own:
-            self._write(name, rule.function)
+            self._write(name, rule.function)  # type: ignore[arg-type]
         else:
             which = "_core_module" if rule.core else "_special_module"
             self.imports |= {"from contad.native import rules", f"{name} = rules.{which}().{name}"}
@@ -191,9 +191,29 @@ class _Translator(ast.NodeTransformer):
         self.values = function.__globals__ | cells
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self.local or node.id not in self.values:
-            return node
-        value = self.values[node.id]
+        return node if self._global(node) is None else self._reference(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        base = node.value
+        if isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and self._global(base.func) is special:
+            return ast.Name(self.source.name_of_special(node.attr), ast.Load())
+        if isinstance(self._global(base), ScalarRule) and node.attr == "function":
+            return self._reference(base)
+        if self._global(base) is math and node.attr == "floor":
+            return ast.Attribute(ast.Name("np", ast.Load()), "floor", ast.Load())  # math.floor is an int64 in Numba
+        if isinstance(self._global(base), ModuleType) and self._global(base) not in (math, np):
+            return self._reference(node)
+        return self.generic_visit(node)
+
+    def _global(self, node: ast.expr) -> Any:
+        """What a global name or an attribute of a module stands for; None for anything else."""
+        if isinstance(node, ast.Attribute):
+            base = self._global(node.value)
+            return getattr(base, node.attr, None) if isinstance(base, ModuleType) else None
+        return self.values.get(node.id) if isinstance(node, ast.Name) and node.id not in self.local else None
+
+    def _reference(self, node: ast.expr) -> ast.AST:
+        value = self._global(node)
         if value is math or value is np:
             return ast.Name("math" if value is math else "np", ast.Load())
         if isinstance(value, (int, float, tuple)):
@@ -203,25 +223,28 @@ class _Translator(ast.NodeTransformer):
         if isinstance(value, FunctionType):
             return ast.Name(self.source.name_of_helper(value), ast.Load())
         raise UnsupportedError(
-            f"{self.function.__module__}.{self.function.__qualname__}: {node.id} is a {type(value).__name__}, which "
-            "the value of a rule cannot use in compiled code; use numbers, functions and rules"
+            f"{self.function.__module__}.{self.function.__qualname__}: {ast.unparse(node)} is a "
+            f"{type(value).__name__}; in compiled code the value of a rule uses numbers, functions and rules only"
         )
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        base = node.value
-        if isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and self._global(base.func) is special:
-            return ast.Name(self.source.name_of_special(node.attr), ast.Load())
-        if isinstance(base, ast.Name) and isinstance(self._global(base), ScalarRule) and node.attr == "function":
-            return self.visit_Name(base)
-        if isinstance(base, ast.Name) and self._global(base) is math and node.attr == "floor":
-            return ast.Attribute(ast.Name("np", ast.Load()), "floor", ast.Load())  # math.floor is an int64 in Numba
-        return self.generic_visit(node)
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node.func) == "math.pow":
+            node.args = [_as_float(x) for x in node.args]
+        return node
 
-    def _global(self, node: ast.Name) -> Any:
-        return None if node.id in self.local else self.values.get(node.id)
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Pow):  # Numba's powers of integer exponents raise where a square underflows
+            node.left, node.right = _as_float(node.left), _as_float(node.right)
+        return node
 
     def visit_Try(self, node: ast.Try) -> list[ast.AST]:
         return [self.visit(statement) for statement in node.body]  # compiled arithmetic gives inf and nan
 
     def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
         return None if node.arg == "strict" else self.generic_visit(node)
+
+
+def _as_float(expression: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name("float", ast.Load()), [expression], [])

@@ -20,6 +20,7 @@ from tests.front.kernels import (
     overwrites_by_hand,
     power,
     several,
+    square,
     weighted,
     weighted_by_hand,
     with_aux,
@@ -88,6 +89,14 @@ def test_integers_and_single_precision_become_float64(no_eager):
     same(contad.grad(power)(3, 2), 6.0)
     same(contad.grad(power)(np.float32(1.5), 2), 3.0)
     same(contad.grad(power)(np.float64(1.5), 3), 6.75)
+
+
+def test_names_of_arguments_are_free(no_eager):
+    @numba.njit
+    def f(run, z, grads, np, float):
+        return run * z * np + grads * float
+
+    same(contad.grad(f, (0, 1))(2, 3.0, 5, np=7.0, float=1), (21.0, 14.0))
 
 
 def test_tuples_and_named_tuples(no_eager):
@@ -255,6 +264,14 @@ def test_jvp(no_eager):
     assert z == pytest.approx(weighted(X, Y)) and z_dot == pytest.approx(g_x @ Y + g_y.sum())
     with pytest.raises(ValueError, match="jvp: weighted: a tangent must have its primal's shape"):
         contad.jvp(weighted, (X, Y), (Y, np.ones(2)))
+
+
+def test_derivative(no_eager):
+    _, _, g_scale = weighted_by_hand(X, Y, 3.0)
+    for args, names in (((X, Y, 3.0), {}), ((X, Y), {"scale": 3.0}), ((X,), {"y": Y, "scale": 3.0})):
+        assert contad.derivative(weighted, 2)(*args, **names) == pytest.approx(g_scale)
+    assert contad.derivative(power)(2.0, n=3) == contad.derivative(power)(2, 3) == 12.0
+    assert contad.derivative(fresh(square))(3.0) == 6.0
 
 
 def test_transforms_of_a_pullback_and_of_a_tangent():

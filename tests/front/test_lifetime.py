@@ -5,6 +5,7 @@ import functools
 import gc
 import math
 import pickle
+import pydoc
 import weakref
 
 import numba
@@ -71,6 +72,8 @@ def test_a_pickle_names_the_function():
 
 
 def test_transforms_are_functions():
+    help_of_grad = pydoc.render_doc(contad.grad, renderer=pydoc.plaintext)
+    assert "grad(f: " in help_of_grad and "The gradient of a function that returns one number." in help_of_grad
     assert "argnums" in str(contad.grad.__wrapped__.__annotations__) and contad.grad.__doc__.startswith("The gradient")
     assert repr(contad.grad) == "<contad.grad>"
     assert functools.partial(contad.grad, argnums=1)(weighted)(X, Y) == pytest.approx(weighted_by_hand(X, Y)[1])
@@ -119,3 +122,16 @@ def test_a_callee_that_is_replaced_is_noticed(monkeypatch):
     monkeypatch.setitem(globals(), "rated", numba.njit(lambda x: math.exp(x)))
     with pytest.raises(FrozenValueError, match="calls_rated.rated"):
         derivative(2.0)
+
+
+def test_a_twin_outlives_the_one_that_was_compiled():
+    def gradients(a, count):
+        made = [contad.grad(make(a)) for _ in range(count)]
+        assert [g(2.0) for g in made] == [4.0 * a] * count
+        return made
+
+    first, *rest = gradients(7.0, 3)
+    del first
+    gc.collect()
+    assert [g(3.0) for g in rest] == [42.0, 42.0]
+    assert gradients(7.0, 1)[0](3.0) == 42.0

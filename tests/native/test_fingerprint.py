@@ -5,6 +5,7 @@ import math
 import operator
 import sys
 from collections import namedtuple
+from types import ModuleType
 
 import numba
 import numpy as np
@@ -69,6 +70,20 @@ def test_the_digest_follows_globals_callees_and_contents(monkeypatch):
 def test_closures_differ_by_what_they_capture():
     digests = [fingerprint(make(a)).digest for a in (3.0, 3.0, 4.0, 3)]
     assert digests[0] == digests[1] and len(set(digests)) == 3
+
+
+def test_functions_of_an_interactive_session_are_read(monkeypatch):
+    session = ModuleType("session")  # without a file, as __main__
+    monkeypatch.setitem(sys.modules, "session", session)
+    exec("def helper(x):\n    return 2.0 * x\ndef f(x):\n    return helper(x)\n", vars(session))
+    before = fingerprint(session.f)
+    exec("def helper(x):\n    return 3.0 * x\n", vars(session))
+    assert [name for name, _, _ in before.changed(fingerprint(session.f))] == ["f.helper"]
+
+
+@pytest.mark.parametrize("empty", [np.zeros((0, 3)), np.array(2.0), np.array(["a"]), np.asfortranarray(np.eye(2))])
+def test_arrays_of_any_kind_have_a_text(empty):
+    assert fingerprint(lambda x: x + empty).stable
 
 
 def test_options_and_recursion():

@@ -5,20 +5,20 @@ Numba's own implementations serve where they only move elements; here are those 
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import njit, types
 
 from contad.engines.tape.arrays import ActiveArray, is_active_array, values, zeros_of
 from contad.engines.tape.elementwise import UFUNCS
-from contad.engines.tape.variables import PLAIN, Active, chain2
+from contad.engines.tape.variables import Active, chain2
 from contad.native.overloads import overloaded, overloaded_method
-from contad.native.rules import partial_function
+from contad.native.rules import PLAIN, partial_function
 from contad.rule import rule
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # the others follow the caller
-_by_x, _by_y = partial_function(rule("multiply"), 0), partial_function(rule("multiply"), 1)
+_by_x, _by_y = (cast("Callable[..., float]", partial_function(rule("multiply"), k)) for k in range(2))
 
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
@@ -33,11 +33,19 @@ def _accumulated(total: Any, x: Any, y: Any) -> Any:
         return lambda total, x, y: total + x * y
     if isinstance(x, Active):
         return lambda total, x, y: chain2(
-            total.value + x.value * y, 1.0, total, _by_x(0.0, x.value, float(y)), x  # type: ignore[misc]
+            total.value + x.value * y,
+            1.0,
+            total,
+            _by_x(0.0, x.value, float(y)),
+            x,
         )
     if isinstance(y, Active):
         return lambda total, x, y: chain2(
-            total.value + x * y.value, 1.0, total, _by_y(0.0, float(x), y.value), y  # type: ignore[misc]
+            total.value + x * y.value,
+            1.0,
+            total,
+            _by_y(0.0, float(x), y.value),
+            y,
         )
     return None
 
@@ -164,8 +172,8 @@ def _reduction(name: str, whole: Callable[..., Any]) -> None:
         overloaded_method(ActiveArray, name)(typing)
 
 
-for _function in (_prod, _mean, _var, _std, _max, _min):
-    _reduction(_function.__name__[1:], _function)
+for _name, _whole in (("prod", _prod), ("mean", _mean), ("var", _var), ("std", _std), ("max", _max), ("min", _min)):
+    _reduction(_name, _whole)
 _reduction("amax", _max)
 _reduction("amin", _min)
 
@@ -205,8 +213,8 @@ def _positions(function: Any) -> None:
     overloaded_method(ActiveArray, function.__name__)(typing)
 
 
-for _function in (np.argmax, np.argmin, np.argsort):
-    _positions(_function)
+for _position in (np.argmax, np.argmin, np.argsort):
+    _positions(_position)
 
 
 @overloaded(np.sort)

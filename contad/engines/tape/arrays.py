@@ -17,6 +17,8 @@ from numba.np import arrayobj
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
 from contad.native.arena import INTERNAL_OPTIONS
 
+VARIABLE_BYTES = 24
+
 
 class ActiveArray(types.Array):
     """An array of active elements, of which views are such arrays as well."""
@@ -41,7 +43,7 @@ def _kept(kind: Any) -> Any:
 register_model(ActiveArray)(models.ArrayModel)
 
 
-@overload_classmethod(ActiveArray, "_allocate")  # type: ignore[untyped-decorator]
+@overload_classmethod(ActiveArray, "_allocate")
 def _allocate(cls, size, align):  # type: ignore[no-untyped-def]
     """As for Numba's own arrays, whose class method is not inherited."""
     return lambda cls, size, align: arrayobj.intrin_alloc(size, align)
@@ -83,21 +85,43 @@ zeros_of = {VARIABLE: _zeros_of(VARIABLE), DUAL: _zeros_of(DUAL)}
 _zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
 
 
+@intrinsic
+def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
+    """An array of variables over memory that it does not own."""
+    kind = ActiveArray(VARIABLE, len(shape), "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        made = arrayobj.make_array(kind)(context, builder)
+        lengths = cgutils.unpack_tuple(builder, args[1])
+        size = context.get_constant(types.intp, VARIABLE_BYTES)
+        strides = [size]
+        for length in lengths[:0:-1]:
+            strides.insert(0, builder.mul(strides[0], length))
+        data = builder.inttoptr(args[0], made.data.type)
+        arrayobj.populate_array(made, data, lengths, strides if lengths else [], size, None)
+        return made._getvalue()
+
+    return kind(address, shape), codegen
+
+
 @njit(**INTERNAL_OPTIONS)
-def lifted(x, cell, header):  # type: ignore[no-untyped-def]
-    """The array x as variables of the cells from `cell`, in C order."""
-    made = _zero_variables(x.shape)
+def lifted(x, cell, header, address):  # type: ignore[no-untyped-def]
+    """The array x as variables of the cells from `cell`, in C order, in the memory at an address.
+
+    Numba would not free an array of its own where the user's function raises.
+    """
+    made = _array_at(address, x.shape)
     flat = made.reshape(made.size)
-    k = 0
-    for value in x.flat:
+    for k, value in enumerate(x.flat):
         flat[k] = variable(value, cell + k, header)
-        k += 1
     return made
 
 
 @njit(**INTERNAL_OPTIONS)
 def lifted_dual(x, x_dot):  # type: ignore[no-untyped-def]
     """The array x as duals with tangents x_dot."""
+    if x_dot.shape != x.shape:
+        raise ValueError("jvp: a tangent must have the shape of its argument")
     made = _zero_duals(x.shape)
     for k in np.ndindex(x.shape):
         made[k] = dual(x[k], x_dot[k])

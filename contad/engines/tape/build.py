@@ -7,15 +7,14 @@ from typing import Any
 
 import numba
 from numba import types
-from numba.core import errors
 
 import contad.body
 import contad.engines.tape.array_functions
 import contad.engines.tape.conversions
 import contad.engines.tape.elementwise
-import contad.engines.tape.operations  # noqa: F401  (registers what variables can do)
+import contad.engines.tape.operations
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.tape.arrays import ActiveArray, is_active_array
+from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, is_active_array
 from contad.engines.tape.creation import replacements
 from contad.engines.tape.layout import (
     Leaf,
@@ -30,11 +29,11 @@ from contad.engines.tape.layout import (
 from contad.engines.tape.rebuild import Rebuilt
 from contad.engines.tape.refusals import refusal
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
+from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.request import Request
 from contad.rule import rules
 
-_FAILURES = (errors.NumbaError, NotImplementedError)
 _HEAD = '''\
 """A derivative by the engine tape; generated, do not edit."""
 
@@ -45,7 +44,8 @@ from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copied, lifted, lifted_dual, readonly, tangents, values
 from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number, sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.native.arena import USED, arena, reserve_adjoints, reserve_cells, set_word, word
+from contad.native.arena import USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.native.words import set_word, word
 
 promoted = constants_of[{active}]
 '''
@@ -72,6 +72,9 @@ class Plan:
             if k in request.argnums:
                 for leaf in leaves("", kind):
                     require_active(k, leaf)
+            elif isinstance(kind, (types.List, types.ListType, types.DictType, types.Set)):
+                name = request.function.__name__
+                raise UnsupportedError(f"{name}: argument {k}: a {kind} may be written to; pass an array or a tuple")
             elif isinstance(kind, types.Dispatcher):
                 self.names[f"callable_{k}"] = self.rebuilt.rebuild(kind.dispatcher)
 
@@ -130,7 +133,7 @@ class Plan:
             return f"{made}({leaf.text}, {tangent})"
         cell = f"c{self.cells.index((k, leaf.text.removeprefix(text)))}"
         if is_array(leaf.type):
-            return f"lifted({leaf.text}, {cell}, header)"
+            return f"lifted({leaf.text}, {cell}, header, block + {VARIABLE_BYTES} * ({cell} - c0))"
         return f"variable({leaf.text}, {cell}, header)"
 
     @property
@@ -150,7 +153,7 @@ class Plan:
             signature = tuple(kind for kind, _ in given)
             try:
                 self.rebuilt.dispatcher.compile(signature)
-            except _FAILURES as error:
+            except Exception as error:  # Numba's errors, and whatever its typing of a type it does not know raises
                 first = first or error
                 continue
             return self.rebuilt.dispatcher.overloads[signature].signature.return_type, [text for _, text in given]
@@ -202,10 +205,13 @@ class Plan:
             "    header = arena()",
             "    c0 = word(header, USED)",
             *run,
+            f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
             f"    reserve_cells(header, c{len(sizes)})",
+            "    block = allocate(size)",
             f"    given = {passed}",
             f"    set_word(header, USED, c{len(sizes)})",
-            "    result = guarded(body, header, c0, given)",
+            "    result = guarded(body, header, c0, given, block, size)",
+            "    release(block, size)",
             "    set_word(header, USED, c0)",
             "    return result",
         ]  # fmt: skip

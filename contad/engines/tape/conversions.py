@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from contad.native.overloads import overloaded
+from numba.core import cgutils
+from numba.core.typing.templates import signature
+from numba.extending import lower_builtin
 
 from contad.engines.tape.operations import register_plain
-from contad.engines.tape.variables import PLAIN, Active
+from contad.engines.tape.variables import Active
+from contad.native.overloads import overloaded
+from contad.native.rules import PLAIN
 
 
 def _number(x: Any) -> bool:
@@ -23,6 +27,13 @@ for _function in (bool, operator.not_, int, math.floor, math.ceil, math.trunc, m
     register_plain(_function, 1)
 for _symbol in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne):
     register_plain(_symbol, 2)
+
+
+@lower_builtin("print_item", Active)
+def _print(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """print(x) shows the plain number. Variables do not become Python objects: these would lose the derivative."""
+    number = cgutils.create_struct_proxy(sig.args[0])(context, builder, args[0]).value
+    return context.get_function("print_item", signature(types.none, types.float64))(builder, [number])
 
 
 @overloaded(float)

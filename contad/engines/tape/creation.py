@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core.typing.npydecl import parse_dtype
-from contad.native.overloads import overloaded
 
 from contad.engines.tape.arrays import zeros_of
 from contad.engines.tape.elementwise import UFUNCS
 from contad.engines.tape.variables import Active
+from contad.native.overloads import overloaded
 
 
 def _is_float(dtype: Any) -> bool:
@@ -39,7 +39,7 @@ def _stub(name: str) -> Callable[..., Any]:
 def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]:
     """For each function of NumPy that makes a float array, a stub that makes an array of active elements in njit."""
     zeros = zeros_of[active]
-    made = {
+    made: dict[Callable[..., Any], Callable[..., Any]] = {
         np.zeros: _filled("zeros", np.zeros, zeros, 0.0),
         np.ones: _filled("ones", np.ones, zeros, 1.0),
         np.empty: _filled("empty", np.empty, zeros, 0.0),
@@ -215,8 +215,8 @@ def _assignments(kind: Any, text: str, index: str) -> Iterator[str]:
         for line in _assignments(kind.dtype, f"{text}[{k}]", f"{index}{k},"):
             yield f"    {line}"
     elif isinstance(kind, types.BaseTuple):
-        for k, item in enumerate(kind):
-            yield from _assignments(item, f"{text}[{k}]", f"{index}{k},")
+        for n, item in enumerate(kind):
+            yield from _assignments(item, f"{text}[{n}]", f"{index}{n},")
     else:
         yield f"made[{index}] = {text}"
 

@@ -12,9 +12,10 @@ from numba import njit, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
-from contad.engines.tape.variables import PLAIN, Active
+from contad.engines.tape.variables import Active
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.overloads import overloaded
+from contad.native.rules import PLAIN
 from contad.rule import rules
 
 _OPERATORS = {
@@ -97,7 +98,7 @@ def _operator_beside_arrays(function: Any, written: str) -> None:
 
 
 def _ufunc_beside_arrays(ufunc: Any) -> Any:
-    """A stub that takes the place of a ufunc, because Numba fuses calls of the ufunc itself whatever their arguments."""
+    """What takes the place of a ufunc, because Numba fuses calls of the ufunc itself whatever their arguments."""
 
     def stub(x: Any, y: Any) -> Any:
         raise NotImplementedError
@@ -142,8 +143,3 @@ def _in_place(symbol: Any, written: str) -> None:
 
 for _written, _function in _IN_PLACE.items():
     _in_place(_function, _written)
-
-
-@overloaded(abs)
-def _abs(x: Any) -> Any:
-    return (lambda x: np.absolute(x)) if is_active_array(x) else None

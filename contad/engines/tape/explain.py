@@ -9,8 +9,8 @@ def explain(request: Request) -> str:
     name = request.function.__name__
     lines = [f"{name}: engine tape, {request.mode}"]
     for k in request.argnums:
-        for leaf in leaves(f"argument {k}", request.types[k]):
-            lines.append(f"  {leaf.text}: {'array of variables' if is_array(leaf.type) else 'variable'}")
+        kinds = [(leaf.text, is_array(leaf.type)) for leaf in leaves(f"argument {k}", request.types[k])]
+        lines += [f"  {text}: {'array of variables' if array else 'variable'}" for text, array in kinds]
     if request.mode == "jvp":
         lines.append("  every number carries its tangent (16 bytes); nothing is recorded")
     else:

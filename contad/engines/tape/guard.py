@@ -8,23 +8,28 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compiled import NJIT_OPTIONS
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, _pointer, pointer, word
+from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, release
+from contad.native.words import place, pointer, word
 
 
 @intrinsic
-def guarded(typingctx, function, header, mark, given):  # type: ignore[no-untyped-def]
-    """function(header, mark, given); on an exception the arena is cut back to the mark, and `given` is freed."""
+def guarded(typingctx, function, header, mark, given, block, size):  # type: ignore[no-untyped-def]
+    """function(header, mark, given); on an exception the arena is cut back to the mark, and the block is released."""
     found = function.get_call_type(typingctx, (header, mark, given), {})
-    signature = found.return_type(function, header, mark, given)
+    signature = found.return_type(function, header, mark, given, block, size)
+    release_type = typingctx.resolve_value_type(release)
+    released = release_type.get_call_type(typingctx, (block, size), {})
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         compiled = function.dispatcher.overloads[tuple(found.args)]
         context.add_linking_libs([compiled.library])
         called = context.declare_function(builder.module, compiled.fndesc)
-        status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, args[1:])
+        status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, args[1:4])
         with cgutils.if_unlikely(builder, status.is_error):
-            builder.store(args[2], _pointer(builder, args[1], USED))
-            context.nrt.decref(builder, given, args[3])
+            builder.store(args[2], place(builder, args[1], USED))
+            give_back = context.get_function(release_type, released)
+            context.add_linking_libs(getattr(give_back, "libs", ()))
+            give_back(builder, args[4:])
             context.call_conv.return_status_propagate(builder, status)
         return result
 
@@ -46,12 +51,23 @@ def sweep(header, top, first):  # type: ignore[no-untyped-def]
     adjoint = carray(pointer(word(header, ADJOINTS)), top + 1, np.float64)
     partials = carray(pointer(word(header, RECORDS)), (top + 1, 3), np.float64)
     cells = carray(pointer(word(header, RECORDS)), (top + 1, 6), np.int32)
+    below = 0.0  # of the next cell's adjoint, which is kept out of memory: most records use the one before
     for k in range(top, first - 1, -1):
-        d = adjoint[k]
+        d = adjoint[k] + below
+        adjoint[k] = 0.0
+        below = 0.0
         if d != 0.0:
-            adjoint[k] = 0.0
-            adjoint[cells[k, 4]] += partials[k, 0] * d
-            adjoint[cells[k, 5]] += partials[k, 1] * d
+            x, y = cells[k, 4], cells[k, 5]
+            if x == k - 1:
+                below = partials[k, 0] * d
+            else:
+                adjoint[x] += partials[k, 0] * d
+            if y == k - 1:
+                below += partials[k, 1] * d
+            else:
+                adjoint[y] += partials[k, 1] * d
+    if top >= first:
+        adjoint[first - 1] += below
     adjoint[0] = 0.0
 
 
@@ -82,6 +98,8 @@ def seeded_number(header, cell, z_bar):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def seeded(header, z, z_bar):  # type: ignore[no-untyped-def]
     """Add the elements of z_bar to the adjoints of those of z."""
+    if z_bar.shape != z.shape:
+        raise ValueError("vjp: z_bar must have the shape of the result")
     adjoint = adjoints(header)
     for k in np.ndindex(z.shape):
         adjoint[z[k].cell] += z_bar[k]

@@ -74,8 +74,8 @@ def require_number(function: str, kind: Any) -> None:
         raise OutputError(f"{function} returned None; return the value to differentiate")
     if not isinstance(kind, (Active, types.Float, types.Integer)):
         raise OutputError(
-            f"{function} must return one real number, got {kind}; for several outputs use contad.jacobian or contad.vjp, "
-            "for extra results has_aux=True"
+            f"{function} must return one real number, got {kind}; for several outputs use contad.jacobian or "
+            "contad.vjp, for extra results has_aux=True"
         )
 
 

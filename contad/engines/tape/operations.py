@@ -17,8 +17,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin
 
 from contad.dispatcher import MATH
-from contad.engines.tape.variables import PLAIN, Active, chained
-from contad.native.rules import partial_function, value_function
+from contad.engines.tape.variables import Active, chained
+from contad.native.rules import PLAIN, partial_function, value_function
 from contad.rule import ScalarRule, rule, rules
 
 # the functions of Python that an operator method stands for
@@ -28,7 +28,9 @@ _OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
     "mod": (operator.mod, operator.imod), "pow": (operator.pow, operator.ipow, pow), "neg": (operator.neg,),
     "abs": (abs,),
 }  # fmt: skip
-_IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")}
+_IN_PLACE = {
+    getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")
+}
 
 
 def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
@@ -41,7 +43,10 @@ def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
 
 
 def register(rule: ScalarRule) -> None:
-    """Let every spelling of a rule take variables and duals inside njit."""
+    """Let every spelling of a rule take variables and duals inside njit; once."""
+    if rule in _registered:
+        return
+    _registered.add(rule)
     for spelling in spellings(rule):
         _declare(rule, spelling)
         for kinds in _mixes(rule.arity):
@@ -151,5 +156,6 @@ def _call(context: Any, builder: Any, function: Any, kinds: list[Any], args: lis
 
 
 _SQUARE = rule("square")
+_registered: set[ScalarRule] = set()
 for _rule in rules():
     register(_rule)

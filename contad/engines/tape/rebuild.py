@@ -1,8 +1,8 @@
 """The user's njit function once more, under contad's own options, with everything it calls.
 
 The code object is the user's own, so errors name the user's lines. Globals and captured values are those of the user's
-function, except that njit functions are rebuilt as well, and that what creates float arrays creates arrays of variables.
-Explicit signatures fall away, `parallel` too: prange runs in order on the one tape.
+function, except that njit functions are rebuilt as well, and that what creates float arrays creates arrays that take
+variables. Explicit signatures fall away, and so does `parallel`: prange runs in order, on the one tape.
 """
 
 import hashlib
@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 
 from contad.dispatcher import global_names, is_dispatcher
+from contad.engines.tape.operations import register
+from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.rule import ScalarRule
 
@@ -58,6 +60,12 @@ class Rebuilt:
         found = self._made[id(dispatcher)] = njit(**_OWN | options)(made)
         self._kept.append(dispatcher)
         used = global_names(function.__code__)
+        if "objmode" in used:
+            code = function.__code__
+            raise UnsupportedError(
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}: Python code in objmode is not "
+                "differentiated; move it out of the function"
+            )
         for name in sorted(used & names.keys()):
             names[name] = self._translated(name, names[name], used)
         for cell, name, own in zip(cells, function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -70,8 +78,9 @@ class Rebuilt:
     def _translated(self, name: str, value: Any, used: set[str]) -> Any:
         """A global or captured value as the rebuilt function sees it."""
         if is_dispatcher(value):
-            self._note(name)
-            return self.rebuild(value)
+            self._note(name, str(value.py_func.__module__))
+            own = str(value.py_func.__module__).startswith("contad.")  # a derivative, say, which is called as it is
+            return value if own else self.rebuild(value)
         if isinstance(value, ModuleType):
             return self._module(value, used)
         try:
@@ -126,11 +135,13 @@ class Rebuilt:
             for x in value:
                 self._note_value("", x)
         elif isinstance(value, ScalarRule):
+            register(value)
             self._note_code(value.function.__code__)
             if value.body is not None:
                 self._note_code(value.body.function.__code__)
         elif isinstance(value, (type, Callable)) and hasattr(value, "__qualname__"):  # type: ignore[arg-type]
             self._note(name, f"{value.__module__}.{value.__qualname__}")
+            self.cacheable &= "<locals>" not in value.__qualname__
         else:
             self._note(name, type(value).__qualname__)
             self.cacheable = False  # nothing known tells two such objects apart

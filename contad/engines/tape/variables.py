@@ -13,12 +13,11 @@ from numba.core import cgutils
 from numba.core.typeconv import Conversion
 from numba.extending import intrinsic, lower_cast, make_attribute_wrapper, models, register_model
 
-from contad.native.arena import CAPACITY, RECORDS, USED, _pointer, reserve
+from contad.native.arena import CAPACITY, RECORDS, USED, reserve
 from contad.native.rules import PLAIN
+from contad.native.words import WORD, place
 
-_WORD = ir.IntType(64)
 _RECORD = ir.LiteralStructType([ir.DoubleType(), ir.DoubleType(), ir.IntType(32), ir.IntType(32)])
-
 
 
 class Active(types.Type):
@@ -145,20 +144,20 @@ def _pushed(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[
     for _, x in operands[1:]:  # a constant's cell and arena are zero
         arena = builder.or_(arena, x.arena)
         active = builder.or_(active, x.cell)
-    cell = cgutils.alloca_once_value(builder, ir.Constant(_WORD, 0))
-    with builder.if_then(builder.icmp_unsigned("!=", active, ir.Constant(_WORD, 0)), likely=True):
-        used = builder.load(_pointer(builder, arena, USED))
-        after = builder.add(used, ir.Constant(_WORD, 1))
-        full = builder.icmp_unsigned(">=", used, builder.load(_pointer(builder, arena, CAPACITY)))
+    cell = cgutils.alloca_once_value(builder, ir.Constant(WORD, 0))
+    with builder.if_then(builder.icmp_unsigned("!=", active, ir.Constant(WORD, 0)), likely=True):
+        used = builder.load(place(builder, arena, USED))
+        after = builder.add(used, ir.Constant(WORD, 1))
+        full = builder.icmp_unsigned(">=", used, builder.load(place(builder, arena, CAPACITY)))
         with builder.if_then(full, likely=False):
             reserve(context, builder, arena, "_grow", after)
-        records = builder.inttoptr(builder.load(_pointer(builder, arena, RECORDS)), _RECORD.as_pointer())
+        records = builder.inttoptr(builder.load(place(builder, arena, RECORDS)), _RECORD.as_pointer())
         record = builder.gep(records, [used])
-        nothing = [(ir.Constant(ir.DoubleType(), 0.0), ir.Constant(_WORD, 0))] * (2 - len(operands))
+        nothing = [(ir.Constant(ir.DoubleType(), 0.0), ir.Constant(WORD, 0))] * (2 - len(operands))
         for k, (p, c) in enumerate([*((p, x.cell) for p, x in operands), *nothing]):
             builder.store(p, cgutils.gep_inbounds(builder, record, 0, k))
             builder.store(builder.trunc(c, ir.IntType(32)), cgutils.gep_inbounds(builder, record, 0, 2 + k))
-        builder.store(after, _pointer(builder, arena, USED))
+        builder.store(after, place(builder, arena, USED))
         builder.store(used, cell)
     made = read(context, builder)
     made.value, made.cell, made.arena = z, builder.load(cell), arena

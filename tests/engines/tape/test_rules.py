@@ -1,4 +1,4 @@
-"""Every scalar rule inside njit, in every spelling and every mix of active and constant arguments, against `records`."""
+"""Every scalar rule inside njit, spelled in every way, with every mix of active and constant arguments."""
 
 import itertools
 import math

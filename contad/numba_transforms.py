@@ -36,6 +36,10 @@ class Transform(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
+    def __get__(self, instance: Any, owner: Any = None) -> "Transform[P, R]":
+        """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""
+        return self
+
     def __repr__(self) -> str:
         return f"<contad.{self.function.__name__}>"
 
@@ -77,18 +81,6 @@ def gradient_of(f: Any, transform: Any, options: dict[str, Any], eager: Callable
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
     form = Form(kind, calls.positions(kind, argnums), isinstance(argnums, int), has_aux)
     return Derivative(f, form, engine, eager, (transform, options))
-
-
-def compiled_engine_name(derivative: Any, args: tuple[Any, ...]) -> str:
-    """The name of the engine that answers a derivative of a Numba function at these arguments.
-
-    Without arguments that of the engine which is asked first.
-    """
-    if not args:
-        return str(derivative.engine or COMPILED[0])
-    from contad.front.explanation import engine_for
-
-    return engine_for(derivative, args, {})
 
 
 def pair_of(
@@ -137,6 +129,16 @@ def _owned(x: Any) -> Any:
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):
         return float(x)
     raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
+
+
+def along(jvp: Callable[..., Any], argnum: int, f: Any, args: Any, tangents: Any) -> Any:
+    """jvp of f along one of its arguments."""
+
+    def of_one(x: Any) -> Any:
+        return f(*args[:argnum], x, *args[argnum + 1 :])
+
+    of_one.__name__ = calls.name_of(f)
+    return jvp(of_one, (args[argnum],), tangents)
 
 
 def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

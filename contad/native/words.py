@@ -1,0 +1,71 @@
+"""Words at addresses, and what machine code reaches by name: the ground that the arena stands on."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+WORD = ir.IntType(64)
+
+
+def place(builder: Any, address: Any, k: Any = 0) -> Any:
+    """Emit the pointer to word k at an address."""
+    base = builder.inttoptr(address, WORD.as_pointer())
+    return builder.gep(base, [k if isinstance(k, ir.Value) else ir.Constant(WORD, k)])
+
+
+@intrinsic
+def word(typingctx, address, k):  # type: ignore[no-untyped-def]
+    """Word k at an address."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.load(place(builder, *args))
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def set_word(typingctx, address, k, value):  # type: ignore[no-untyped-def]
+    """Set word k at an address."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        builder.store(args[2], place(builder, *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def pointer(typingctx, address):  # type: ignore[no-untyped-def]
+    """An address as a pointer, for `carray`."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), codegen
+
+
+@intrinsic
+def add_atomically(typingctx, address, amount):  # type: ignore[no-untyped-def]
+    """Add to the word at an address, and return its former value."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.atomic_rmw("add", place(builder, args[0]), args[1], "monotonic")
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+def external_words(module: Any, name: str, n: int) -> Any:
+    """The pointer to n words that are registered under a name."""
+    if name in module.globals:
+        return module.globals[name]
+    variable = ir.GlobalVariable(module, ir.ArrayType(WORD, n), name)
+    variable.linkage = "external"
+    return variable
+
+
+def external_function(module: Any, name: str, arity: int) -> Any:
+    """The function of words that is registered under a name."""
+    return cgutils.get_or_insert_function(module, ir.FunctionType(WORD, [WORD] * arity), name)
