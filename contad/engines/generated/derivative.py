@@ -9,6 +9,7 @@ from contad.engines.generated.linear import partial_sums
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.reverse import Reverse
 from contad.engines.generated.walks import leaves, walk
+from contad.engines.generated.writer import tuple_text
 
 
 class Derivative(Reverse):
@@ -41,7 +42,7 @@ class Derivative(Reverse):
                 self.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
         seed = "1.0" if self.mode == "value_and_grad" else "cotangent"
         self.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
-        grads = "(" + "".join(f"{self._gradient(tree)}, " for tree in self.wanted).rstrip() + ")"
+        grads = tuple_text([self._gradient(tree) for tree in self.wanted])
         if self.mode == "value_and_grad":
             self.line(f"return {self._returned(self.program.returned)}, {grads}")
         else:
@@ -101,14 +102,14 @@ class Derivative(Reverse):
 
     def _gradient(self, tree: Any) -> str:
         if isinstance(tree, tuple):
-            return "(" + "".join(f"{self._gradient(part)}, " for part in tree).rstrip() + ")"
+            return tuple_text([self._gradient(part) for part in tree])
         if tree.is_array:
             return self.bar(tree) if tree in self.active else f"np.zeros({tree.name}.shape)"
         return self.bar(tree) if tree in self.begun else "0.0"
 
     def _returned(self, tree: Any) -> str:
         if isinstance(tree, tuple):
-            return "(" + "".join(f"{self._returned(part)}, " for part in tree).rstrip() + ")"
+            return tuple_text([self._returned(part) for part in tree])
         return f"{tree.name}.copy()" if tree.is_array else self.text(tree)
 
     def constants(self) -> dict[str, Any]:

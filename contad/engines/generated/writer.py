@@ -131,6 +131,11 @@ def closes(text: str) -> bool:
     return False
 
 
+def tuple_text(parts: list[str]) -> str:
+    """A tuple as source."""
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
 def number(x: Any) -> str:
     """A constant as source."""
     if isinstance(x, float) and not math.isfinite(x):
