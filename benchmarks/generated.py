@@ -1,6 +1,6 @@
 """What generated derivatives of loops cost: `python -m benchmarks.generated [--quick] [names]`.
 
-Times are microseconds per call: the function itself, its gradient written by hand, and the generated one. Beside them
+Times are microseconds per call: the function itself, its gradient by hand, by `generated` and by `tape`. Beside them
 the numbers that a call keeps in the workspace, and the times of generation and of compilation. All gradients are
 compared before anything is timed.
 """
@@ -20,6 +20,8 @@ from benchmarks.timing import fastest, markdown
 from contad.dispatcher import python_twin
 from contad.engines.generated import build, source
 from contad.engines.generated.build import options_of
+from contad.engines.tape import build as build_tape
+from contad.errors import UnsupportedError
 from contad.native.request import Request
 
 TOLERANCE = 1e-9  # relative; by hand the terms are added in another order
@@ -71,6 +73,14 @@ def stored(request, args):
     return most[0]
 
 
+def on_tape(asked):
+    """The same derivative by the engine `tape`; None where it refuses."""
+    try:
+        return build_tape(asked)
+    except UnsupportedError:
+        return None
+
+
 def timed(make):
     start = perf_counter()
     made = make()
@@ -88,9 +98,11 @@ def measure(name, problem, small, repeats):
     run = check(name, small, by_hand)
     again = numba.njit(**options_of(function))(run.py_func)
     compile_run, _ = timed(lambda: again.compile(asked.types))
+    tape = on_tape(asked)
     calls = max(1, int(2e-3 / max(timed(lambda: run(*args))[0], 1e-7)))
     times = [
-        fastest(lambda f=f: f(*args), repeats, calls) if f is not None else math.nan for f in (primal, by_hand, run)
+        fastest(lambda f=f: f(*args), repeats, calls if f is not tape else 1) if f is not None else math.nan
+        for f in (primal, by_hand, run, tape)
     ]
     return [name, *times, stored(request(*small[:2], argnums), small[1]), generate, compile_primal, compile_run]
 
@@ -105,19 +117,19 @@ def main():
     for name, problem in problems.items():
         if options.names and name not in options.names:
             continue
-        _, primal, by_hand, run, numbers, generate, first, second = measure(
+        _, primal, by_hand, run, tape, numbers, generate, first, second = measure(
             name, problem, small[name], 2 if options.quick else 20
         )
         ratios.append(run / by_hand)
         compiled.append((generate + second) / first)
         rows.append([
-            name, *(f"{1e6 * t:.2f}" for t in (primal, by_hand, run)),
+            name, *(f"{1e6 * t:.2f}" for t in (primal, by_hand, run, tape)),
             *(f"{r:.2f}" for r in (by_hand / primal, run / primal, run / by_hand)),
             str(numbers), f"{1e3 * generate:.0f}", f"{first:.2f}", f"{second:.2f}",
         ])  # fmt: skip
     header = (
-        "program", "primal us", "by hand us", "generated us", "hand/primal", "generated/primal", "generated/hand",
-        "stored (small)", "generation ms", "compile primal s", "compile generated s",
+        "program", "primal us", "by hand us", "generated us", "tape us", "hand/primal", "generated/primal",
+        "generated/hand", "stored (small)", "generation ms", "compile primal s", "compile generated s",
     )  # fmt: skip
     print(re.sub(r"\bnan\b", "  -", markdown(header, rows)))
     known = [r for r in ratios if not math.isnan(r)]
