@@ -8,7 +8,8 @@ from contad.errors import UnsupportedError
 from contad.stack import ChainStack, set_base_engine
 
 DEFAULT = "matrix"
-COMPILED = ("tape",)  # for Numba functions, in the order in which they are asked; then the default takes a Python copy
+# for Numba functions, in the order in which they are asked; then the default takes a Python copy
+COMPILED = ("generated", "tape")
 
 
 def engine(name: str | None = None) -> type[ChainStack]:
@@ -40,6 +41,10 @@ class CompiledEngine(NamedTuple):
 
 def compiled_engine(name: str) -> CompiledEngine:
     """A compiled engine by its name, imported on demand."""
+    if name == "generated":
+        from contad.engines.generated import build, explain
+
+        return CompiledEngine(build, explain)
     if name == "tape":
         from contad.engines.tape import build, explain
 

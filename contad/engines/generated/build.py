@@ -1,0 +1,114 @@
+"""From a request to a compiled function: types, source, compilation."""
+
+import re
+from types import ModuleType
+from typing import Any
+
+from numba import types
+
+from contad.compiled import cached_module
+from contad.engines.generated.derivative import Derivative
+from contad.engines.generated.entries import Object
+from contad.engines.generated.frontend import read
+from contad.engines.generated.ir import Kind, Loop, Value
+from contad.engines.generated.walks import leaves, walk
+from contad.errors import UnsupportedError
+
+_BASES = {"float64": "float", "int64": "int", "int32": "int", "int16": "int", "int8": "int", "uint8": "int"}
+_BASES |= {"uint16": "int", "uint32": "int", "bool": "bool"}
+
+
+def kind_of(t: Any, what: str) -> Any:
+    """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
+    if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
+        return Kind(_BASES[str(t.dtype)], t.ndim)
+    if isinstance(t, types.BaseTuple):
+        return tuple(kind_of(part, what) for part in t.types)
+    if isinstance(t, types.Literal):
+        return kind_of(t.literal_type, what)
+    if isinstance(t, (types.NoneType, types.Omitted)):
+        return Object(None if isinstance(t, types.NoneType) else t.value)
+    if isinstance(t, types.Dispatcher):
+        return Object(t.dispatcher)
+    if str(t) in _BASES:
+        return Kind(_BASES[str(t)])
+    raise UnsupportedError(
+        f"{what}: an argument of type {t}; use float64, integers, booleans, and arrays of them with "
+        'one to three dimensions, or engine="tape"'
+    )
+
+
+def derivative_of(request: Any) -> Derivative:
+    """The derivative that a request asks for, as source that has not been written yet."""
+    name = request.function.__name__
+    code = request.function.__code__
+    what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
+    if request.mode not in ("value_and_grad", "vjp"):
+        raise UnsupportedError(f'{what}: the mode {request.mode} is not generated; use engine="tape"')
+    options = getattr(request.dispatcher, "targetoptions", {})
+    kinds = tuple(kind_of(t, what) for t in request.types)
+    program = read(request.function, kinds, checked_division=options.get("error_model", "python") == "python")
+    returned = program.returned
+    if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
+        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
+    value = returned[0] if request.has_aux else returned
+    if request.mode == "value_and_grad" and (not isinstance(value, Value) or value.is_array):
+        raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
+    for k in request.argnums:
+        if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
+            raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
+    return Derivative(program, request.argnums, request.has_aux, request.mode)
+
+
+def source(request: Any) -> str:
+    """The source of the derivative; it runs as plain Python, too."""
+    return derivative_of(request).source()
+
+
+def build(request: Any) -> Any:
+    """The compiled derivative: run(*args) -> (value, grads).
+
+    Raises UnsupportedError where the function has something in it that is not generated.
+    """
+    derivative = derivative_of(request)
+    options = options_of(request.dispatcher)
+    stable = all(rule.__module__.startswith("contad.ops.") for rule in derivative.rules.values())
+    written = ", ".join(f"{name}={value!r}" for name, value in (options | ({"cache": True} if stable else {})).items())
+    text = derivative.source(written)
+    constants = derivative.constants()
+    if stable:
+        name = re.sub(r"\W", "", request.function.__name__)
+        contents = [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in constants.items()]
+        module = cached_module(f"generated_{name}", lambda: text, [text, *contents])
+    else:
+        module = ModuleType("contad._generated.generated")
+        exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))
+    vars(module).update(constants)
+    run = module.run
+    if request.mode == "value_and_grad":
+        run.compile(request.types)
+    return run
+
+
+def options_of(dispatcher: Any) -> dict[str, Any]:
+    """How derivatives are compiled: divisions never raise, because those of the function are checked in the source."""
+    own = getattr(dispatcher, "targetoptions", {})
+    return {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
+
+
+def explain(request: Any) -> str:
+    """What a derivative does: which loops are reversed at once, and what the others store for each iteration."""
+    derivative = derivative_of(request)
+    derivative.source()
+    lines = ["the reverse pass is generated from the source of the function"]
+    for loop in walk(derivative.program.block):
+        if isinstance(loop, Loop) and derivative.active.changes(loop):
+            what = f"line {loop.line}: the loop "
+            if loop in derivative.plan.fused:
+                lines.append(what + "is reversed at once, iteration by iteration, and stores nothing")
+                continue
+            names = [value.name for value in derivative.slots(loop)]
+            again = [value.name for value in derivative.plan.recomputed.get(loop, ()) if not value.is_array]
+            told = f"stores {', '.join(names)} in each iteration" if names else "stores nothing"
+            lines.append(what + told + (f"; computes {', '.join(sorted(again))} again" if again else ""))
+    return "\n".join(lines)

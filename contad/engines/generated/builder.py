@@ -1,0 +1,208 @@
+"""Writing operations: the part of the front end that knows the program and not the syntax."""
+
+import contextlib
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from contad.engines.generated import functions
+from contad.engines.generated.entries import Elementwise, constant
+from contad.engines.generated.functions import Function
+from contad.engines.generated.ir import (
+    BOOL,
+    FLOAT,
+    INT,
+    Apply,
+    Block,
+    Carried,
+    Check,
+    Choose,
+    Create,
+    For,
+    Kind,
+    Length,
+    Load,
+    Operation,
+    Value,
+    View,
+)
+from contad.engines.generated.tame import sign
+
+_FOLDED: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "negative": lambda x: -x,
+    "not": lambda x: not x,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+_LOGIC = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class Builder:
+    """Appends operations to the current block."""
+
+    def __init__(self, checked_division: bool) -> None:
+        self.block = Block()
+        self.line = 0
+        self.checked_division = checked_division  # error_model="python": x / 0 raises
+        self.numbered: list[Value] = []  # arrays that a name may switch between; the position is the number
+
+    def add(self, operation: Operation) -> Operation:
+        operation.line = self.line
+        self.block.append(operation)
+        return operation
+
+    @contextlib.contextmanager
+    def inside(self, block: Block) -> Iterator[Block]:
+        """Append to another block meanwhile."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def apply(self, function: Function, *operands: Any) -> Any:
+        """A function of numbers; an array expression where an operand is one."""
+        if any(isinstance(x, Elementwise) or x.is_array for x in operands):
+            return Elementwise(function, list(operands))
+        constants = [x.constant for x in operands]
+        if function is functions.TO_FLOAT and operands[0].kind == FLOAT:
+            return operands[0]
+        if function is functions.TO_INT and operands[0].kind == INT:
+            return operands[0]
+        if all(c is not None for c in constants):
+            if function is functions.TO_FLOAT:
+                return constant(float(constants[0]))
+            whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
+            if function.name in _FOLDED and (whole or function.name in _LOGIC):
+                return constant(_FOLDED[function.name](*constants))
+        if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
+            if operands[0].kind != BOOL:
+                return operands[0]
+        if function is functions.ADD and operands[0].kind == INT and constants[0] == 0 and operands[1].kind != BOOL:
+            return operands[1]
+        if function is functions.SELECT and constants[0] is not None:
+            kind = function.kind([x.kind for x in operands[1:]])
+            return self.converted(operands[1 if constants[0] else 2], kind)
+        if function is functions.MULTIPLY and operands[0] is operands[1]:
+            return self.apply(functions.SQUARE, operands[0])
+        result = Value(function.kind([x.kind for x in operands]))
+        self.add(Apply(function, list(operands), result))
+        return result
+
+    def divide(self, function: Function, x: Any, y: Any) -> Any:
+        """x / y, x // y or x % y of numbers, raising where the user's function raises."""
+        arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
+        if self.checked_division and not arrays and sign(y) != 1 and not y.constant:
+            zero = self.apply(functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
+            self.add(Check(zero, "ZeroDivisionError('division by zero')"))
+            function = functions.CHECKED_DIVIDE if function is functions.DIVIDE else function
+        return self.apply(function, x, y)
+
+    def power(self, x: Any, y: Any) -> Any:
+        """x ** y; small powers are products, as Numba compiles them."""
+        n = y.constant if isinstance(y, Value) else None
+        if isinstance(n, (int, float)) and n in (1, 2, 3, 4) and (isinstance(n, int) or x.kind.base == "float"):
+            if n == 1:
+                return self.apply(functions.MULTIPLY, x, constant(1))
+            square = self.apply(functions.SQUARE, x)
+            if n == 2:
+                return square
+            return self.apply(functions.MULTIPLY, square, x) if n == 3 else self.apply(functions.SQUARE, square)
+        return self.apply(functions.POWER, x, y)
+
+    def converted(self, x: Value, kind: Kind) -> Value:
+        """x as a number of another kind, where it is merged with such numbers."""
+        if x.kind == kind:
+            return x
+        if x.constant is not None:
+            return constant({"float": float, "int": int, "bool": bool}[kind.base](x.constant))
+        to = {"float": functions.TO_FLOAT, "int": functions.TO_INT, "bool": functions.TO_BOOL}[kind.base]
+        converted: Value = self.apply(to, x)
+        return converted
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def load(self, array: Value, indices: list[Value]) -> Value:
+        result = Value(Kind(array.kind.base))
+        self.add(Load(array, indices, result))
+        return result
+
+    def create(self, fill: str, shape: list[Value], base: str, hint: str = "") -> Value:
+        result = Value(Kind(base, len(shape)), hint)
+        self.add(Create(fill, shape, result))
+        return result
+
+    def view(self, array: Value, spec: list[Any] | None) -> Value:
+        """array[spec]: an index (a value) or a slice (start, stop, step of values or None) for each dimension."""
+        parts: list[Value] = []
+        places: list[Any] = []
+        for part in spec or ():
+            if isinstance(part, tuple):
+                places.append(tuple(None if x is None else _placed(parts, x) for x in part))
+            else:
+                places.append(_placed(parts, part))
+        ndim = array.kind.ndim if spec is None else sum(isinstance(part, tuple) for part in spec)
+        result = Value(Kind(array.kind.base, ndim), array.hint)
+        self.add(View(array, parts, None if spec is None else places, result))
+        return result
+
+    def length(self, array: Value, axis: int) -> Value:
+        """array.shape[axis]."""
+        made = array.operation
+        if isinstance(made, Create):
+            return made.inputs[axis]
+        result = Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}")
+        self.add(Length(array, axis, result))
+        return result
+
+    # ---- arrays that a name switches between -------------------------------------------------------------------------
+    def number_of(self, array: Value) -> Value:
+        """The number of an array among those that names switch between: a constant, or the selector of a choice."""
+        if isinstance(array.operation, Choose):
+            return array.operation.inputs[0]
+        if array not in self.numbered:
+            self.numbered.append(array)
+        return constant(self.numbered.index(array))
+
+    def candidates(self, array: Value) -> dict[int, Value]:
+        """The arrays, by number, that an array may be."""
+        if isinstance(array.operation, Choose):
+            return dict(zip(array.operation.numbers, array.operation.inputs[1:], strict=True))
+        number = self.number_of(array).constant
+        assert isinstance(number, int)
+        return {number: array}
+
+    def choose(self, selector: Value, arrays: dict[int, Value], hint: str) -> Value:
+        if selector.constant is not None:
+            return arrays[selector.constant]
+        arrays = dict(sorted(arrays.items()))
+        result = Value(next(iter(arrays.values())).kind, hint)
+        self.add(Choose(selector, arrays, result))
+        return result
+
+    # ---- control flow ------------------------------------------------------------------------------------------------
+    def repeat(self, stop: Value, body: Any, initial: list[Value] | None = None) -> list[Value]:
+        """for index in range(stop), carrying numbers: `body(index, *inner)` returns what follows; gives the results."""
+        inner = [Value(x.kind, "total") for x in initial or []]
+        index = Value(INT, "k")
+        with self.inside(Block()) as block:
+            following = body(index, *inner) or []
+        carried = [
+            Carried(x, i, f, Value(x.kind, "total")) for x, i, f in zip(initial or [], inner, following, strict=True)
+        ]
+        loop = For([constant(0), stop, constant(1)], index, block)
+        loop.carry(carried)
+        self.add(loop)
+        return [c.result for c in carried]
+
+
+def _placed(parts: list[Value], x: Value) -> int:
+    parts.append(x)
+    return len(parts)

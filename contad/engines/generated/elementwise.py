@@ -1,0 +1,172 @@
+"""Array expressions as loops: `a * x + y` is computed element by element, without arrays in between."""
+
+import ast
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from contad.engines.generated import functions
+from contad.engines.generated.entries import Elementwise, constant, is_array
+from contad.engines.generated.ir import Check, Kind, Product, Store, Value
+from contad.engines.generated.merging import Merging
+
+_LENGTHS = (
+    "ValueError('array operands differ in length along an axis; write the broadcast of an axis of length 1 as a loop')"
+)
+
+
+class Elements(Merging):
+    """Shapes and elements of arrays and of array expressions."""
+
+    loop_depth = 0
+
+    def refuse(self, node: ast.AST, construct: str, remedy: str = "") -> NoReturn:
+        raise NotImplementedError
+
+    def shape(self, entry: Any) -> list[Value]:
+        """The lengths of an array or an array expression; operands of different lengths are an error at run time."""
+        if isinstance(entry, Value):
+            return [self.length(entry, axis) for axis in range(entry.kind.ndim)]
+        shapes = [self.shape(operand) for operand in entry.operands if is_array(operand)]
+        found = max(shapes, key=len)
+        for shape in shapes:
+            for a, b in zip(found[::-1], shape[::-1], strict=False):
+                self.require_equal(a, b)
+        return found
+
+    def require_equal(self, a: Value, b: Value) -> None:
+        """Raise ValueError at run time where two lengths differ."""
+        if a is not b:
+            self.add(Check(self.apply(functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
+
+    def element(self, entry: Any, indices: list[Value]) -> Value:
+        """One element; an operand of fewer dimensions is repeated along the first ones."""
+        if isinstance(entry, Elementwise):
+            operands = [self.element(operand, indices) for operand in entry.operands]
+            if entry.function is functions.POWER:
+                return self.power(*operands)
+            found: Value = self.apply(entry.function, *operands)
+            return found
+        return self.load(entry, indices[len(indices) - entry.kind.ndim :]) if entry.is_array else entry
+
+    def over(self, shape: list[Value], body: Callable[[list[Value]], None]) -> None:
+        """Nested loops over the indices of a shape."""
+
+        def nest(indices: list[Value]) -> None:
+            if len(indices) == len(shape):
+                body(indices)
+            else:
+                self.repeat(shape[len(indices)], lambda k: nest([*indices, k]))
+
+        nest([])
+
+    def computed(self, entry: Any, hint: str = "") -> Value:
+        """An array expression as a new array; an array as it is."""
+        if isinstance(entry, Value):
+            return entry
+        shape = self.shape(entry)
+        array = self.create("empty", shape, entry.kind.base, hint)
+        self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
+        return array
+
+    def copied(self, entry: Any, hint: str = "") -> Value:
+        """A new array with the elements of an array or an array expression."""
+        if isinstance(entry, Elementwise):
+            return self.computed(entry, hint)
+        shape = self.shape(entry)
+        array = self.create("empty", shape, entry.kind.base, hint)
+        self.over(shape, lambda indices: self.put(array, indices, self.load(entry, indices)))
+        return array
+
+    def put(self, array: Value, indices: list[Value], number: Value) -> None:
+        """array[indices] = number."""
+        self.add(Store(array, indices, self.converted(number, Kind(array.kind.base))))
+
+    def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
+        """array[...] = entry, as NumPy does it: the right side is computed before anything is written."""
+        shape = self.shape(array)
+        if is_array(entry):
+            if entry.kind.ndim > array.kind.ndim:
+                self.refuse(node, "an assignment from an array with more dimensions")
+            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in _arrays(entry)):
+                entry = self.copied(entry)
+            for a, b in zip(shape[::-1], self.shape(entry)[::-1], strict=False):
+                self.require_equal(a, b)
+        self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
+
+    # ---- reductions --------------------------------------------------------------------------------------------------
+    def fold(self, entry: Any, initial: Value, step: Callable[[Value, Value], Value]) -> Value:
+        """step(... step(step(initial, first element), second element) ...)."""
+        shape = self.shape(entry)
+
+        def nest(indices: list[Value], total: Value) -> list[Value]:
+            if len(indices) == len(shape):
+                return [step(total, self.element(entry, indices))]
+            return self.repeat(shape[len(indices)], lambda k, inner: nest([*indices, k], inner), [total])
+
+        return nest([], initial)[0]
+
+    def total(self, entry: Any) -> Value:
+        """The sum of all elements."""
+        zero = constant(0.0) if entry.kind.base == "float" else constant(0)
+        return self.fold(entry, zero, lambda total, x: self.apply(functions.ADD, total, x))
+
+    def size(self, entry: Any) -> Value:
+        """The number of elements."""
+        size = constant(1)
+        for length in self.shape(entry):
+            size = length if size.constant == 1 else self.apply(functions.MULTIPLY, size, length)
+        return size
+
+    def extreme(self, entry: Any, symbol: str) -> Value:
+        """The largest (">") or smallest element; an empty array is an error, as in NumPy."""
+        first = [constant(0)] * entry.kind.ndim
+        empty = self.apply(functions.COMPARISONS["Eq"], self.size(entry), constant(0))
+        self.add(Check(empty, "ValueError('zero-size array to reduction operation not possible')"))
+        better = functions.COMPARISONS["Gt" if symbol == ">" else "Lt"]
+
+        def step(found: Value, x: Value) -> Value:
+            chosen: Value = self.apply(functions.SELECT, self.apply(better, x, found), x, found)
+            return chosen
+
+        return self.fold(entry, self.element(entry, first), step)
+
+    def product(self, a: Any, b: Any, node: ast.AST) -> Value:
+        """a @ b."""
+        if not (is_array(a) and is_array(b)) or {a.kind.base, b.kind.base} != {"float"}:
+            self.refuse(node, "a product of other things than arrays of floats")
+        if max(a.kind.ndim, b.kind.ndim) > 2:
+            self.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
+        a, b = self.computed(a), self.computed(b)
+        inner = self.length(a, a.kind.ndim - 1)
+        self.require_equal(inner, self.length(b, 0))
+        rows = [self.length(a, 0)] if a.kind.ndim == 2 else []
+        columns = [self.length(b, 1)] if b.kind.ndim == 2 else []
+        if not self.loop_depth:
+            result = Value(Kind("float", len(rows) + len(columns)), "product")
+            self.add(Product(a, b, result))
+            return result
+
+        def entry(row: list[Value], column: list[Value]) -> Value:
+            def step(k: Value, total: Value) -> list[Value]:
+                term = self.apply(functions.MULTIPLY, self.load(a, [*row, k]), self.load(b, [k, *column]))
+                return [self.apply(functions.ADD, total, term)]
+
+            return self.repeat(inner, step, [constant(0.0)])[0]
+
+        if not rows and not columns:
+            return entry([], [])
+        result = self.create("empty", rows + columns, "float", "product")
+        self.over(rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :])))
+        return result
+
+    def power(self, x: Any, y: Any) -> Any:
+        if is_array(x) or is_array(y):
+            return Elementwise(functions.POWER, [x, y])
+        return super().power(x, y)
+
+
+def _arrays(entry: Any) -> list[Value]:
+    """The arrays that an array expression reads."""
+    if isinstance(entry, Elementwise):
+        return [array for operand in entry.operands for array in _arrays(operand)]
+    return [entry] if is_array(entry) else []

@@ -1,0 +1,287 @@
+"""Expressions: from the syntax tree to entries, with the operations that compute them."""
+
+import ast
+import types
+from typing import Any, NoReturn
+
+import numpy as np
+
+from contad.engines.generated import functions
+from contad.engines.generated.elementwise import Elements
+from contad.engines.generated.entries import (
+    Elementwise,
+    Method,
+    Object,
+    Unknown,
+    constant,
+    is_array,
+    is_number,
+)
+from contad.engines.generated.ir import BOOL, INT, Kind, Value
+from contad.engines.generated.merging import Environment
+from contad.engines.generated.refusal import refuse
+from contad.engines.generated.scope import Scope
+
+_TAPE = 'rewrite it, or use engine="tape"'
+
+
+class Expressions(Elements):
+    """Reads expressions; `self.scope` is the function they stand in."""
+
+    scope: Scope
+    captured: dict[str, Any]
+
+    def refuse(self, node: ast.AST, construct: str, remedy: str = _TAPE) -> NoReturn:
+        refuse(self.scope.place.at(node), construct, remedy)
+
+    def expression(self, node: ast.expr, env: Environment) -> Any:
+        """The entry that an expression stands for."""
+        read = getattr(self, f"read_{type(node).__name__}", None)
+        if read is None:
+            self.refuse(node, f"the expression {ast.unparse(node)!r} ({type(node).__name__})")
+        self.line = getattr(node, "lineno", self.line)
+        return read(node, env)
+
+    def number(self, node: ast.expr, env: Environment) -> Value:
+        """An expression that must be a number."""
+        entry = self.expression(node, env)
+        if not is_number(entry):
+            self.refuse(node, f"{ast.unparse(node)!r} where a number is needed")
+        return entry
+
+    def condition(self, node: ast.expr, env: Environment) -> Value:
+        """An expression as a truth value."""
+        entry = self.expression(node, env)
+        if isinstance(entry, Object):
+            return constant(bool(entry.value))
+        if not is_number(entry):
+            self.refuse(node, f"the truth of {ast.unparse(node)!r}, which is not a number")
+        if entry.kind == BOOL:
+            return entry
+        return self.apply(functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0))
+
+    # ---- names and constants -----------------------------------------------------------------------------------------
+    def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
+        return self.imported(node.value, node, "")
+
+    def read_Name(self, node: ast.Name, env: Environment) -> Any:
+        if node.id in env:
+            entry = env[node.id]
+            if isinstance(entry, Unknown):
+                self.refuse(node, f"the name {node.id}: {entry.reason}")
+            return entry
+        try:
+            found = self.scope.outer(node.id)
+        except KeyError:
+            self.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
+        return self.imported(found, node, node.id)
+
+    def imported(self, x: Any, node: ast.AST, name: str) -> Any:
+        """A constant of the program as an entry."""
+        if isinstance(x, (bool, np.bool_)):
+            return constant(bool(x))
+        if isinstance(x, (int, np.integer)):
+            return constant(int(x))
+        if isinstance(x, (float, np.float64)):
+            return constant(float(x))
+        if isinstance(x, tuple):
+            return tuple(self.imported(part, node, name) for part in x)
+        if isinstance(x, np.ndarray):
+            return self.captured_array(x, node, name)
+        return Object(x)
+
+    def captured_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
+        """A global array, which Numba makes a constant."""
+        bases = {"f": "float", "i": "int", "u": "int", "b": "bool"}
+        if x.dtype.kind not in bases or x.dtype in (np.float32, np.float16, np.uint64) or not 1 <= x.ndim <= 3:
+            self.refuse(
+                node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
+            )
+        for value, array in self.captured.values():
+            if array is x:
+                return value
+        value = Value(Kind(bases[x.dtype.kind], x.ndim), name)
+        self.captured[f"{name}_{len(self.captured)}"] = (value, x)
+        return value
+
+    def read_Attribute(self, node: ast.Attribute, env: Environment) -> Any:
+        base = self.expression(node.value, env)
+        if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
+            if not hasattr(base.value, node.attr):
+                self.refuse(node, f"{ast.unparse(node)} is not defined")
+            return self.imported(getattr(base.value, node.attr), node, node.attr)
+        if is_array(base):
+            if node.attr == "shape":
+                return tuple(self.shape(base))
+            if node.attr == "ndim":
+                return constant(base.kind.ndim)
+            if node.attr == "size":
+                size = constant(1)
+                for length in self.shape(base):
+                    size = self.apply(functions.MULTIPLY, size, length) if size.constant != 1 else length
+                return size
+            if node.attr == "T":
+                array = self.computed(base)
+                return array if array.kind.ndim == 1 else self.view(array, None)
+            if node.attr == "dtype":
+                return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
+            return Method(base, node.attr)
+        return self.refuse(node, f"the attribute {ast.unparse(node)!r}")
+
+    def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
+        return tuple(self.expression(part, env) for part in node.elts)
+
+    # ---- operators ---------------------------------------------------------------------------------------------------
+    def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
+        x, y = self.expression(node.left, env), self.expression(node.right, env)
+        return self.binary(type(node.op).__name__, x, y, node)
+
+    def binary(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
+        """x operator y."""
+        if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
+            return x + y
+        if not all(is_number(v) or is_array(v) for v in (x, y)):
+            self.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+        if operator == "MatMult":
+            return self.product(x, y, node)
+        if operator in functions.BITWISE:
+            if "float" in (x.kind.base, y.kind.base):
+                self.refuse(node, f"{ast.unparse(node)!r} on floats")
+            return self.apply(functions.BITWISE[operator], x, y)
+        function = functions.OPERATORS.get(operator)
+        if function is None:
+            self.refuse(node, f"the operator {operator}")
+        if operator == "Pow":
+            whole = x.kind.base != "float" and y.kind.base != "float"
+            if whole and not (isinstance(y, Value) and isinstance(y.constant, int) and y.constant >= 0):
+                self.refuse(node, "a power of integers with a variable or negative exponent", "make the base a float")
+            return self.power(x, y)
+        if operator in ("Div", "FloorDiv", "Mod"):
+            return self.divide(function, x, y)
+        return self.apply(function, x, y)
+
+    def read_UnaryOp(self, node: ast.UnaryOp, env: Environment) -> Any:
+        if isinstance(node.op, ast.Not):
+            return self.negated(self.condition(node.operand, env))
+        x = self.expression(node.operand, env)
+        if not (is_number(x) or is_array(x)):
+            self.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+        if isinstance(node.op, ast.UAdd):
+            return x
+        if isinstance(node.op, ast.Invert):
+            return self.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or np.logical_not")
+        return self.apply(functions.NEGATIVE, x)
+
+    def negated(self, condition: Value) -> Value:
+        found: Value = self.apply(functions.NOT, condition)
+        return found
+
+    def read_Compare(self, node: ast.Compare, env: Environment) -> Any:
+        left = self.expression(node.left, env)
+        result = None
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.expression(comparator, env)
+            found = self.compared(type(operator).__name__, left, right, node)
+            result = found if result is None else self.apply(functions.AND, result, found)
+            left = right
+        return result
+
+    def compared(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
+        if isinstance(left, Object) and isinstance(right, Object):
+            same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
+            if operator in ("Is", "IsNot", "Eq", "NotEq"):
+                return constant(bool(same) == (operator in ("Is", "Eq")))
+        if operator in ("Is", "IsNot"):  # a number or an array is not None
+            return constant(operator == "IsNot")
+        if operator not in functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
+            self.refuse(node, f"the comparison {ast.unparse(node)!r}")
+        return self.apply(functions.COMPARISONS[operator], left, right)
+
+    def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
+        both = isinstance(node.op, ast.And)
+        result = self.condition(node.values[0], env)
+        for part in node.values[1:]:
+            if result.constant is not None:
+                if bool(result.constant) != both:
+                    return result
+                result = self.condition(part, env)
+            elif any(isinstance(n, (ast.Subscript, ast.Call, ast.Div, ast.Mod, ast.FloorDiv)) for n in ast.walk(part)):
+                rest, settled = self._lazily(part, env), lambda: constant(not both)
+                result = self.choice(result, *((rest, settled) if both else (settled, rest)))
+            else:
+                result = self.apply(functions.AND if both else functions.OR, result, self.condition(part, env))
+        return result
+
+    def _lazily(self, node: ast.expr, env: Environment) -> Any:
+        return lambda: self.condition(node, env)
+
+    def read_IfExp(self, node: ast.IfExp, env: Environment) -> Any:
+        condition = self.condition(node.test, env)
+        if condition.constant is not None:
+            return self.expression(node.body if condition.constant else node.orelse, env)
+        result = self.choice(
+            condition,
+            lambda: self._settled(self.expression(node.body, env)),
+            lambda: self._settled(self.expression(node.orelse, env)),
+        )
+        if isinstance(result, Unknown):
+            self.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
+        return result
+
+    def _settled(self, entry: Any) -> Any:
+        return self.computed(entry) if isinstance(entry, Elementwise) else entry
+
+    # ---- subscripts --------------------------------------------------------------------------------------------------
+    def read_Subscript(self, node: ast.Subscript, env: Environment) -> Any:
+        base = self.expression(node.value, env)
+        if isinstance(base, tuple):
+            return self._part(base, node, env)
+        if not is_array(base):
+            self.refuse(node, f"the subscript {ast.unparse(node)!r}")
+        array = self.computed(base)
+        spec = self.subscript(array, node.slice, env)
+        return self.load(array, spec) if all(isinstance(part, Value) for part in spec) else self.view(array, spec)
+
+    def _part(self, parts: tuple[Any, ...], node: ast.Subscript, env: Environment) -> Any:
+        if isinstance(node.slice, ast.Slice):
+            limits = [None if x is None else self.number(x, env).constant for x in (node.slice.lower, node.slice.upper)]
+            if node.slice.step is None and all(
+                given is None or isinstance(x, int)
+                for given, x in zip((node.slice.lower, node.slice.upper), limits, strict=True)
+            ):
+                return parts[slice(*limits)]
+            self.refuse(node, "a slice of a tuple with variable limits")
+        index = self.number(node.slice, env)
+        if isinstance(index.constant, int):
+            if not -len(parts) <= index.constant < len(parts):
+                self.refuse(node, f"the subscript {ast.unparse(node)!r} is out of range", "use an index of the tuple")
+            return parts[index.constant]
+        if not parts or not all(is_number(part) and part.kind == parts[0].kind for part in parts):
+            self.refuse(node, "a variable index into a tuple of different things", "use an array, or constant indices")
+        found = parts[-1]
+        for k, part in list(enumerate(parts))[-2::-1]:
+            at = self.apply(functions.COMPARISONS["Eq"], index, constant(k))
+            negative = self.apply(functions.COMPARISONS["Eq"], index, constant(k - len(parts)))
+            found = self.apply(functions.SELECT, self.apply(functions.OR, at, negative), part, found)
+        return found
+
+    def subscript(self, array: Value, node: ast.expr, env: Environment) -> list[Any]:
+        """An index (a value) or a slice (three values or None) for each dimension of an array."""
+        spec: list[Any] = []
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        for part in parts:
+            if isinstance(part, ast.Slice):
+                limits = (part.lower, part.upper, part.step)
+                spec.append(tuple(None if x is None else self.number(x, env) for x in limits))
+                continue
+            if isinstance(part, ast.Constant) and part.value is Ellipsis:
+                spec += [(None, None, None)] * (array.kind.ndim - len(parts) + 1)
+                continue
+            index = self.expression(part, env)
+            for x in index if isinstance(index, tuple) else (index,):
+                if not is_number(x) or x.kind != INT:
+                    self.refuse(part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop")
+                spec.append(x)
+        if len(spec) > array.kind.ndim:
+            self.refuse(node, f"{len(spec)} indices of an array with {array.kind.ndim} dimension(s)")
+        return spec + [(None, None, None)] * (array.kind.ndim - len(spec))

@@ -1,0 +1,22 @@
+"""Refusals: every construct that is not differentiated is named, with its file and line and what to do about it."""
+
+import ast
+from typing import NoReturn
+
+from contad.errors import UnsupportedError
+
+
+class Place:
+    """Where in the user's source something stands."""
+
+    def __init__(self, filename: str, function: str, line: int) -> None:
+        self.filename, self.function, self.line = filename, function, line
+
+    def at(self, node: ast.AST) -> "Place":
+        """The place of a node of the same function."""
+        return Place(self.filename, self.function, getattr(node, "lineno", self.line))
+
+
+def refuse(place: Place, construct: str, remedy: str) -> NoReturn:
+    """Raise UnsupportedError: file, line, function, construct, remedy."""
+    raise UnsupportedError(f"{place.filename}:{place.line}: {place.function}: {construct}; {remedy}")

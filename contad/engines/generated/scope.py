@@ -1,0 +1,65 @@
+"""A function as the front end reads it: its statements without early exits, its names, and where it stands."""
+
+import ast
+import builtins
+import inspect
+from typing import Any
+
+from contad.engines.generated.exits import without_exits
+from contad.engines.generated.refusal import Place, refuse
+from contad.errors import UnsupportedError
+from contad.source import definition_of
+
+
+class Scope:
+    """One function: the user's, or one that it calls and that is written in its place."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        code = function.__code__
+        self.place = Place(code.co_filename, function.__name__, code.co_firstlineno)
+        try:
+            definition, start = definition_of(function)
+        except OSError:
+            raise UnsupportedError(
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}: its source cannot be read; define it "
+                'in a file, or use engine="tape"'
+            ) from None
+        if not isinstance(definition, ast.FunctionDef):
+            refuse(self.place, "njit of a lambda or an expression", "write it as a function")
+        self.parameters = definition.args
+        if self.parameters.vararg or self.parameters.kwarg:
+            refuse(self.place, "*args and **kwargs", "give the function a fixed number of arguments")
+        self.names = [a.arg for a in (*self.parameters.posonlyargs, *self.parameters.args, *self.parameters.kwonlyargs)]
+        self.line = start
+        self._refuse_generators(definition)
+        body = definition.body
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body = body[1:]
+        self.body = without_exits(body)
+        closure = inspect.getclosurevars(function)
+        self.captured: dict[str, Any] = dict(closure.nonlocals)
+        self.globals = function.__globals__
+
+    def _refuse_generators(self, definition: ast.FunctionDef) -> None:
+        for node in ast.walk(definition):
+            if isinstance(node, (ast.Yield, ast.YieldFrom)):
+                refuse(self.place.at(node), "a generator", "return the values in an array")
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node is not definition:
+                refuse(self.place.at(node), "a function inside a function", "define it at the top of the module")
+
+    def defaults(self) -> dict[str, Any]:
+        """The values of the parameters that have defaults."""
+        signature = inspect.signature(self.function)
+        return {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+
+    def outer(self, name: str) -> Any:
+        """What a name means outside the function; KeyError where nothing has it."""
+        for names in (self.captured, self.globals, vars(builtins)):
+            if name in names:
+                return names[name]
+        raise KeyError(name)
