@@ -294,3 +294,15 @@ def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
             return replacement.get(node.id, node)
 
     return Replace().visit(last.value)
+
+
+def or_call(name: Callable[[Any], str]) -> Callable[..., ast.expr]:
+    """For `inline`: the value of a rule as an expression where it has one, else a call of the function `name(rule)`."""
+
+    def value(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
+        try:
+            return value_expression(rule, arguments)
+        except RuleError:
+            return ast.Call(ast.Name(name(rule), ast.Load()), list(arguments), [])
+
+    return value

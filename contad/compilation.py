@@ -6,7 +6,7 @@ from typing import Any
 from contad import check
 from contad.arguments import fail
 from contad.calls import name_of, numba_function
-from contad.engines import COMPILED, DEFAULT, engine as engine_class
+from contad.engines import ASKED, DEFAULT, engine as engine_class
 from contad.errors import UnsupportedError
 from contad.functional import grad, value_and_grad
 from contad.numba_transforms import memo_of, takes_compiled
@@ -40,7 +40,7 @@ def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence
     if not hasattr(derivative, "form"):
         return engine_class(engine).engine if engine else DEFAULT
     if not args:
-        return str(derivative.engine or COMPILED[0])
+        return str(derivative.engine or ASKED[0])
     from contad.front.explanation import engine_for
 
     return engine_for(derivative, tuple(args), {})

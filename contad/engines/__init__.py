@@ -8,8 +8,8 @@ from contad.errors import UnsupportedError
 from contad.stack import ChainStack, set_base_engine
 
 DEFAULT = "matrix"
-# for Numba functions, in the order in which they are asked; then the default takes a Python copy
-COMPILED = ("generated", "tape")
+COMPILED = ("tape", "generated")  # for Numba functions
+ASKED = ("tape",)  # where no engine is named, in this order; then the default takes a Python copy
 
 
 def engine(name: str | None = None) -> type[ChainStack]:

@@ -19,7 +19,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
 
-from contad.engines import COMPILED
+from contad.engines import ASKED
 from contad.errors import FrozenValueError, UnsupportedError
 from contad.front.choice import Choice, choose, reason
 from contad.front.form import Form
@@ -181,7 +181,7 @@ class Derivative(CPUDispatcher):
         return p, Served("derivative", self.f, key, self.noted, named)
 
     def _engines(self) -> tuple[str, ...]:
-        return (self.engine,) if self.engine else COMPILED
+        return (self.engine,) if self.engine else ASKED
 
     def _refusal(self, choice: Choice) -> str:
         return f"{self.what}: " + "; ".join(f"engine {name} refuses it: {why}" for name, why in choice.refusals)

@@ -17,9 +17,9 @@ from numba import njit, types
 from numba.core.registry import cpu_target
 
 import contad.body
-from contad.body import inline, value_expression
+from contad.body import inline, or_call
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.errors import RuleError, UnsupportedError
+from contad.errors import UnsupportedError
 from contad.native.overloads import overloaded
 from contad.ops._scipy import special
 from contad.rule import ScalarRule, rules
@@ -153,15 +153,9 @@ class Source:
     def _partial(self, rule: ScalarRule, k: int) -> str:
         assert rule.body is not None
         parameters = rule.body.parameters
-        lines, result = inline(rule.body, k, {name: name for name in parameters}, "", self._value)
+        lines, result = inline(rule.body, k, {name: name for name in parameters}, "", or_call(self.name_of_value))
         body = "".join(f"    {line}\n" for line in [*lines, f"return {result}"])
         return f"def partial_{rule.name}_{k}({', '.join(parameters)}):\n{body}"
-
-    def _value(self, rule: Any, arguments: Any) -> ast.expr:
-        try:
-            return value_expression(rule, arguments)
-        except RuleError:
-            return ast.Call(ast.Name(self.name_of_value(rule), ast.Load()), list(arguments), [])
 
     def _write(self, name: str, function: FunctionType) -> str:
         if name not in self.written:

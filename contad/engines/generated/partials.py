@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from contad.body import inline
+from contad.body import inline, or_call
 from contad.engines.generated.functions import SELECT, TO_FLOAT, Function
 from contad.engines.generated.ir import FLOAT, Apply, Value
 from contad.rule import ScalarRule
@@ -55,7 +55,7 @@ def source_of(
     """
     rule = operation.function.rule
     assert rule is not None and rule.body is not None
-    return inline(rule.body, k, dict(zip(rule.body.parameters, names, strict=True)), prefix, called)
+    return inline(rule.body, k, dict(zip(rule.body.parameters, names, strict=True)), prefix, or_call(called))
 
 
 def passes(operation: Apply) -> list[Value]:
