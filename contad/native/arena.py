@@ -12,6 +12,7 @@ The header of an arena is eight words:
     RECORDS           address of the records, 24 bytes each
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
     ADJOINT_CAPACITY  number of adjoints there is room for
+    PRODUCT           the last record of a product of matrices, 0 where there is none
 """
 
 import ctypes
@@ -29,7 +30,7 @@ from numba.extending import intrinsic
 from contad.compiled import NJIT_OPTIONS
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 
-USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY = range(5)
+USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, PRODUCT = range(6)
 HEADER_BYTES = 64
 RECORD_BYTES = 24
 MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits

@@ -13,6 +13,7 @@ import contad.engines.tape.array_functions
 import contad.engines.tape.conversions
 import contad.engines.tape.elementwise
 import contad.engines.tape.operations
+import contad.engines.tape.products
 from contad.compiled import NJIT_OPTIONS, cached_module
 from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, is_active_array
 from contad.engines.tape.creation import replacements
@@ -44,7 +45,7 @@ from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copied, lifted, lifted_dual, readonly, tangents, values
 from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number, sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.native.arena import USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.native.arena import PRODUCT, USED, allocate, arena, release, reserve_adjoints, reserve_cells
 from contad.native.words import set_word, word
 
 promoted = constants_of[{active}]
@@ -204,15 +205,17 @@ class Plan:
             "", "", f"@njit({_options(NJIT_OPTIONS)})", f"def run({parameters}):",
             "    header = arena()",
             "    c0 = word(header, USED)",
+            "    product = word(header, PRODUCT)",
             *run,
             f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
             f"    reserve_cells(header, c{len(sizes)})",
             "    block = allocate(size)",
             f"    given = {passed}",
             f"    set_word(header, USED, c{len(sizes)})",
-            "    result = guarded(body, header, c0, given, block, size)",
+            "    result = guarded(body, header, c0, product, given, block, size)",
             "    release(block, size)",
             "    set_word(header, USED, c0)",
+            "    set_word(header, PRODUCT, product)",
             "    return result",
         ]  # fmt: skip
 

@@ -8,15 +8,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from contad.compiled import NJIT_OPTIONS
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, RECORDS, USED, release
+from contad.engines.tape.matrix_products import before, propagated
+from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS, USED, release
 from contad.native.words import place, pointer, word
 
 
 @intrinsic
-def guarded(typingctx, function, header, mark, given, block, size):  # type: ignore[no-untyped-def]
-    """function(header, mark, given); on an exception the arena is cut back to the mark, and the block is released."""
+def guarded(typingctx, function, header, mark, product, given, block, size):  # type: ignore[no-untyped-def]
+    """function(header, mark, given); on an exception the arena is cut back to the mark and to the product that was the
+    last, and the block is released.
+    """
     found = function.get_call_type(typingctx, (header, mark, given), {})
-    signature = found.return_type(function, header, mark, given, block, size)
+    signature = found.return_type(function, header, mark, product, given, block, size)
     release_type = typingctx.resolve_value_type(release)
     released = release_type.get_call_type(typingctx, (block, size), {})
 
@@ -24,12 +27,14 @@ def guarded(typingctx, function, header, mark, given, block, size):  # type: ign
         compiled = function.dispatcher.overloads[tuple(found.args)]
         context.add_linking_libs([compiled.library])
         called = context.declare_function(builder.module, compiled.fndesc)
-        status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, args[1:4])
+        passed = [args[1], args[2], args[4]]
+        status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, passed)
         with cgutils.if_unlikely(builder, status.is_error):
             builder.store(args[2], place(builder, args[1], USED))
+            builder.store(args[3], place(builder, args[1], PRODUCT))
             give_back = context.get_function(release_type, released)
             context.add_linking_libs(getattr(give_back, "libs", ()))
-            give_back(builder, args[4:])
+            give_back(builder, args[5:])
             context.call_conv.return_status_propagate(builder, status)
         return result
 
@@ -44,7 +49,20 @@ def adjoints(header):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def sweep(header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero.
+    """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero."""
+    product = word(header, PRODUCT)
+    while product >= first:
+        previous, of_result = before(header, product)
+        if of_result <= top:  # else it is newer than what is swept
+            swept(header, top, product + 1)
+            top = propagated(header, product) - 1
+        product = previous
+    swept(header, top, first)
+
+
+@njit(**NJIT_OPTIONS)
+def swept(header, top, first):  # type: ignore[no-untyped-def]
+    """Propagate the adjoints of cells without a product among them.
 
     A cell whose adjoint is zero is passed over, so that an infinite or undefined partial of it makes no nan.
     """
