@@ -15,7 +15,7 @@ from contad.array_base import Array
 from contad.array_body import check_body
 from contad.array_functions import Entry, register
 from contad.errors import RuleError, UnsupportedError
-from contad.number import Carrier, Number
+from contad.number import Carrier, Number, is_real
 from contad.rule import owner_of
 
 _array_rules: dict[str, "ArrayRule"] = {}
@@ -221,6 +221,8 @@ def _array(function: str, name: str, x: Any) -> np.ndarray:
         return a.astype(np.float64, copy=False)
     if a.dtype == object and any(isinstance(v, Number) for v in a.flat):
         return a
+    if a.dtype == object and all(map(is_real, a.flat)):  # as Python copies of Numba functions hold their constants
+        return a.astype(np.float64)
     fail(function, name, "be an array of real numbers", f"dtype {a.dtype}", UnsupportedError)
 
 

@@ -1,5 +1,6 @@
 """What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,6 +59,12 @@ def cfunc(f: Callable[..., Any], n: int) -> Any:
     f = _required("cfunc", f)
     if not isinstance(n, int) or n < 0:
         fail("cfunc", "n", "be the length of f's argument", n)
+    arguments = list(inspect.signature(f).parameters)
+    if len(arguments) != 1:
+        raise UnsupportedError(
+            f"cfunc: {f.__name__} must take one array, got the arguments {', '.join(arguments)}; call it from a Numba "
+            "function of one array that captures the others"
+        )
     memo = memo_of(f)
     if ("cfunc", n) not in memo:
         from contad.front.cfunction import c_function

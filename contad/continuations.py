@@ -48,7 +48,8 @@ def _require_reverse(function: str) -> None:
 def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     """Push a continuation of your own: f(adj) runs when a sweep reaches it.
 
-    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates.
+    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates. A sweep from z does not reach what was pushed after z: where
+    a result of yours may be the result of all, push its continuation first, or use `make_callback_var`.
 
     >>> import contad
     >>> with contad.nested():

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from contad import ops
-from contad.array_base import Array
+from contad.array_base import Array, as_objects, numbers_in
+from contad.creation import to_varmat
 from contad.errors import UnsupportedError
 from contad.number import Number, observed
 from contad.rule import rule_of_ufunc
@@ -56,6 +57,7 @@ def python_twin(f: Any, made: dict[int, Any] | None = None) -> Callable[..., Any
     if "float" in names and "float" not in function.__globals__:
         twin_globals["float"] = _Float
     twin_globals["__contad_key"] = np.s_
+    twin_globals["__contad_store"] = _store
     for name in _OPERATIONS.values():
         operate = _power if name == "power" else _division(getattr(np, name), error_model)
         twin_globals[f"__contad_{name}"] = operate
@@ -105,6 +107,15 @@ class _Operations(ast.NodeTransformer):
             return node
         return self._call(node, "", node.left, node.right)
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Subscript):
+            return node
+        key = ast.Subscript(ast.Name("__contad_key", ast.Load()), target.slice, ast.Load())
+        store = ast.Call(ast.Name("__contad_store", ast.Load()), [node.value, target.value, key], [])
+        return ast.copy_location(ast.Expr(store), node)
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         self.generic_visit(node)
         target = node.target
@@ -120,6 +131,11 @@ class _Operations(ast.NodeTransformer):
     def _call(self, node: ast.BinOp | ast.AugAssign, kind: str, *arguments: ast.expr) -> ast.expr:
         function = ast.Name(f"__contad_{_OPERATIONS[type(node.op)]}{kind}", ast.Load())
         return ast.copy_location(ast.Call(function, list(arguments), []), node)
+
+
+def _store(x: Any, a: Any, key: Any) -> None:
+    """a[key] = x; NumPy does not take an array variable apart for an object array."""
+    a[key] = as_objects(x) if isinstance(x, Array) and isinstance(a, np.ndarray) else x
 
 
 def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
@@ -252,6 +268,18 @@ def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
     return apply
 
 
+def _of_whole_arrays(name: str) -> Callable[..., Any]:
+    """A function that NumPy does not evaluate on object arrays: it is given array variables, and arrays of floats."""
+    function = getattr(np, name)
+    return lambda *args, **options: function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
+
+
+def _whole(x: Any) -> Any:
+    if not isinstance(x, np.ndarray) or x.dtype != object:
+        return x
+    return to_varmat(x) if numbers_in(x) else x.astype(float)
+
+
 def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
     """A function whose result carries no derivative."""
     return lambda x: observed(function, x)
@@ -271,6 +299,7 @@ MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf
 _NUMPY: dict[str, Any] = {name: _creation(name) for name in ("zeros", "ones", "empty", "array", "linspace", "copy")}
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
 _NUMPY.update({"full": _full, "full_like": _full_like, "float64": _Float})
+_NUMPY.update({name: _of_whole_arrays(name) for name in ("interp", "bincount", "percentile", "quantile")})
 for _name, _value in vars(np).items():
     if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
         _NUMPY[_name] = _ufunc(_value, _rule)

@@ -22,6 +22,7 @@ from contad.engines.second_order import SecondOrder
 from contad.engines.second_order_steps import Unsuited
 from contad.functional import Function, grad, jvp
 from contad.jacobians import BLOCK, activated, is_array, real_trees, size_of, split_last
+from contad.numba_transforms import takes_compiled
 from contad.stack import THREAD, opened
 from contad.trees import Tree, flatten, plain_leaf, scalar_output
 
@@ -36,7 +37,8 @@ class _Curvature:
     def __init__(
         self, transform: str, f: Function, argnums: int | tuple[int, ...], engine: str | None, args: Any, kwargs: Any
     ) -> None:
-        self.gradient = grad(f, argnums, engine=engine)
+        gradient: Any = grad(f, argnums, engine=engine)
+        self.gradient = gradient.eager() if takes_compiled(f, engine) else gradient  # only first order is compiled
         self.what = f"{transform}: {name_of(f)}"
         self.argnums = positions(transform, argnums)
         if max(self.argnums) >= len(args):  # the gradient copies constants itself, in case f writes to them

@@ -18,6 +18,7 @@ from contad.layout import subclass_of_arrays
 from contad.number import is_real
 from contad.trees import flatten, output_leaves, with_cotangents
 
+FLOAT = np.dtype(np.float64)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -108,7 +109,18 @@ def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tupl
         own = tuple(map(_owned, primals))
     except UnsupportedError:
         return None
-    result = flatten(numba_function(f)(*map(_owned, own)))
+    from numba.core.errors import TypingError
+
+    try:
+        result = flatten(numba_function(f)(*map(_owned, own)))
+    except TypingError as error:
+        integers = [k for k, x in enumerate(primals) if isinstance(x, int) or getattr(x, "dtype", FLOAT).kind in "iu"]
+        if not integers:
+            raise
+        raise UnsupportedError(
+            f"{what}: every argument is differentiated, as float64, which Numba refuses for the integers of argument "
+            f"{integers[0]}; capture what is constant in a plain function, as contad.vjp(lambda x: f(x, n), x)"
+        ) from error
     leaves = output_leaves(result, what)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:

@@ -161,6 +161,37 @@ def test_several_results_have_one_continuation(monkeypatch, k):
     assert asked == []
 
 
+@pytest.mark.parametrize("what", [(0, None), (0, slice(1, None)), (1, None), (None, None)])
+def test_results_that_are_returned_as_they_are(what):
+    """Nothing is recorded after the call, and the sweep starts at one of its results."""
+
+    def part(x, f):
+        which, key = what
+        z, total, _ = f(x, 0.5)
+        found = (z, total) if which is None else (z, total)[which]
+        return found if key is None else found[key]
+
+    x = np.array([0.7, -1.2, 2.5])
+    rows = [np.diag(2 * x), np.full(3, 0.5)]
+    which, key = what
+    expected = rows if which is None else [rows[which] if key is None else rows[which][key]]
+    got = contad.jacrev(lambda x: part(x, shifted))(x)
+    for a, b in zip(got if which is None else [got], expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-14)
+
+
+def test_a_result_may_be_written_to():
+    def overwritten(x):
+        z, total, _ = shifted(x, 0.5)
+        z[0] = total
+        z[1] *= 3.0
+        return z
+
+    x = np.array([0.7, -1.2, 2.5])
+    expected = [[0.5, 0.5, 0.5], [0.0, -7.2, 0.0], [0.0, 0.0, 5.0]]
+    np.testing.assert_allclose(contad.jacrev(overwritten)(x), expected, rtol=1e-14)
+
+
 def test_outer_levels_and_forward_mode_run_the_twin(monkeypatch):
     asked = twins_asked(monkeypatch)
     x = np.array([0.7, -1.2])

@@ -97,6 +97,28 @@ def test_recursion_closures_and_second_order():
     assert contad.grad(model) is contad.grad(model)
 
 
+@numba.njit
+def rows(x):
+    """x_0 sum x_i^3, and a table interpolated at x_0."""
+    z = np.zeros((2, x.size))
+    z[0] = x**2
+    z[1, :] = x * x[0]
+    knots, table = np.linspace(0.0, 1.0, 3), np.empty(3)
+    table[:] = x[:3] * x[1]
+    return np.sum(z[0] * z[1]) + np.interp(x[0], knots, table)
+
+
+def test_whole_arrays_in_arrays_that_were_created():
+    x = np.array([0.3, 0.7, 0.45, 0.9])
+    expected = np.append(np.sum(x**3) + 3 * x[0] ** 3, 3 * x[0] * x[1:] ** 2)
+    # between the knots 0 and 0.5: x_1 (x_0 + 2 x_0 (x_1 - x_0))
+    expected += [x[1] * (1 + 2 * x[1] - 4 * x[0]), x[0] * (1 + 4 * x[1] - 2 * x[0]), 0.0, 0.0]
+    np.testing.assert_allclose(contad.grad(rows, engine="matrix")(x), expected, rtol=1e-13)
+    first = contad.hessian(rows)(x)[0]
+    by_first = [12 * x[0] ** 2 - 4 * x[1], 3 * x[1] ** 2 + 1 + 4 * x[1] - 4 * x[0], 3 * x[2] ** 2, 3 * x[3] ** 2]
+    np.testing.assert_allclose(first, by_first, rtol=1e-12)
+
+
 def test_division_follows_the_error_model():
     for plain in (lambda: divides(1.0, 0.0), lambda: contad.grad(divides)(1.0, 0.0)):
         with pytest.raises(ZeroDivisionError, match="division by zero"):

@@ -28,15 +28,17 @@ def number_result(value: float, inputs: Sequence[Any], gradients: Sequence[Any])
 def several_results(y: Any, inputs: Sequence[Any], pullback: Callable[[Any], Sequence[Any]]) -> Any:
     """y with variables for its numbers and arrays, whose pullback gives the adjoints of `inputs`."""
     tree = flatten(y)
-    leaves = [var(leaf) if _is_real(leaf) else leaf for leaf in tree.leaves]
+    results: list[Any] = []
 
     def compiled_chain(adj: Adjoints) -> None:
-        z_bar = [adj[z] if isinstance(z, (Var, Array)) else 0.0 for z in leaves]
+        z_bar = [adj[z] if isinstance(z, (Var, Array)) else 0.0 for z in results]
         if any(np.any(d != 0.0) for d in z_bar):
             for x, x_bar in zip(inputs, pullback(tree.unflatten(z_bar)), strict=True):
                 adj.add(x, x_bar)
 
-    reverse_pass_callback(compiled_chain)
+    reverse_pass_callback(compiled_chain)  # older than the results, so that a sweep from any of them reaches it
+    leaves = [var(leaf) if _is_real(leaf) else leaf for leaf in tree.leaves]
+    results += [z.copy() if isinstance(z, Array) else z for z in leaves]  # the caller may write to its own
     return tree.unflatten(leaves)
 
 

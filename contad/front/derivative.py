@@ -66,7 +66,7 @@ class Derivative(CPUDispatcher):
         self.engine = engine
         self.noted = fingerprint(f)  # what Numba will freeze
         self.choices: dict[Any, Choice] = {}
-        self._eager = functools.cache(eager)
+        self.eager = functools.cache(eager)
         self._served: list[Any] = []  # modules whose functions are among the overloads
         self.__name__ = f.__name__
         self._made_by = made_by or (None, {})
@@ -107,7 +107,7 @@ class Derivative(CPUDispatcher):
     def _run_eager(self, *args: Any) -> Any:
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
             args = (*args[:-1], *args[-1])
-        return self._eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
+        return self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
 
     def types_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The types of a call, defaults filled in."""

@@ -250,6 +250,23 @@ def test_vjp(no_eager):
         pullback((Y[:2], 0.5, 0.0))
 
 
+@numba.njit
+def repeated(x, n):
+    rows = np.empty((n, x.shape[0]))
+    for i in range(n):
+        rows[i] = x
+    return rows
+
+
+def test_vjp_names_integers_that_cannot_be_floats():
+    with pytest.raises(
+        UnsupportedError, match="vjp: repeated: every argument is .* the integers of argument 1; capture"
+    ):
+        contad.vjp(repeated, X, 2)
+    _, pullback = contad.vjp(lambda x: repeated(x, 2), X)
+    np.testing.assert_allclose(pullback(np.arange(1.0, 7.0).reshape(2, 3))[0], [5.0, 7.0, 9.0])
+
+
 def test_vjp_keeps_the_arguments_it_was_given(no_eager):
     x = X.copy()
     _, pullback = contad.vjp(overwrites, x, Y)
