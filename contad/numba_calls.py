@@ -31,6 +31,8 @@ def call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     elif missing:
         args = args + defaults[-missing:]
     active = tuple(k for k, x in enumerate(args) if isinstance(x, Carrier))
+    if stack().is_traced:  # a recorded program holds the operations of the function
+        return NotImplemented
     plain = [value_of(x) if isinstance(x, Carrier) else x for x in args]
     if not _takes(args, plain, active):
         return NotImplemented

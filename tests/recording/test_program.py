@@ -312,3 +312,20 @@ def test_copies_are_the_program():
     program = contad.record(piecewise, 2.0)
     assert copy.copy(program) is program is copy.deepcopy(program)
     assert repr(program) == "<program of piecewise: 2 records>"
+
+
+@numba.njit
+def helper(p, k):
+    return k * p[0] * p[1] if p[0] > 0.0 else p[1]
+
+
+def test_a_numba_function_that_is_called_is_recorded_by_its_python_copy():
+    def f(p):
+        return np.sin(helper(p, 3)) + p[1]
+
+    program = contad.record(f, np.array([0.7, -1.2]))
+    point = np.array([0.4, 0.9])
+    slope = np.cos(3.0 * 0.4 * 0.9)
+    np.testing.assert_allclose(program.gradient(point), [2.7 * slope, 1.2 * slope + 1.0], rtol=1e-14)
+    with pytest.raises(contad.errors.GuardError, match="helper|test_program"):
+        program(np.array([-0.4, 0.9]))
