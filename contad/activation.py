@@ -61,11 +61,11 @@ def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Any]:
     """One sweep, and the adjoints of the variables in the structures of the trees."""
     s.run_sweep(found)
     cotangents = []
-    for leaves, spec in trees:
-        if spec is None:
-            cotangents.append(s.cotangent(leaves[0]))
+    for tree in trees:
+        if tree.spec is None:
+            cotangents.append(s.cotangent(tree.leaves[0]))
         else:
-            cotangents.append(Tree(leaves, spec).unflatten([s.cotangent(leaf) for leaf in leaves]))
+            cotangents.append(tree.unflatten([s.cotangent(leaf) for leaf in tree.leaves]))
     return cotangents
 
 

@@ -180,7 +180,7 @@ def compile_kernel(code: int) -> None:
     """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
     with _lock:
         if not KERNELS[code]:
-            depends = (__file__, *dependencies()) if code not in WRITTEN else (WRITTEN[code],)
+            depends = (__file__, *dependencies(), WRITTEN.get(code, ""))
             module = cached_module(f"kernel_{_name(code)}", lambda: kernel_source(code), depends)
             _modules.append(module)
             KERNELS[code] = module.kernel.address

@@ -62,18 +62,12 @@ def add_outer(z_bar, b, a_bar):
 _KERNEL = '''\
 """The adjoint of a matrix times a vector; generated, do not edit."""
 
-from llvmlite import ir
-from numba import carray, cfunc, njit, types
-from numba.extending import intrinsic
+import numpy as np
+from numba import carray, cfunc, njit
+
+from contad.native.words import pointer
 
 ENDLESS = 1 << 60
-
-
-@intrinsic
-def pointer(typingctx, address):
-    """The float64 numbers at an address."""
-    signature = types.CPointer(types.float64)(types.int64)
-    return signature, lambda context, builder, _, args: builder.inttoptr(args[0], ir.DoubleType().as_pointer())
 
 
 @njit(inline="always")
@@ -83,7 +77,7 @@ def numbers(cell, at, n, values, constants):
         return values[cell : cell + n]
     if at < 0:
         return constants[-at : n - at]
-    return carray(pointer(at), (n,))
+    return carray(pointer(at), (n,), np.float64)
 
 {loops}
 

@@ -7,6 +7,7 @@ call the kernel of their operation (`kernels.py`) by its address.
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import contad.body
@@ -53,22 +54,9 @@ _HEAD = '''\
 
 import math
 
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-
-@intrinsic
-def call_kernel(typingctx, address, shape, values, constants, adjoints):
-    """Call the C function at an address with four pointers."""
-
-    def codegen(context, builder, signature, args):
-        word = ir.IntType(64)
-        pointer = ir.FunctionType(ir.VoidType(), [word] * 4).as_pointer()
-        builder.call(builder.inttoptr(args[0], pointer), args[1:])
-        return context.get_dummy_value()
-
-    return types.void(*[types.uintp] * 5), codegen
+from contad.native.words import call_kernel
 
 
 @njit("int64(float64[:, ::1], float64[:, ::1], float64[::1], int64, int64, int64)", {options})
@@ -231,7 +219,8 @@ def dependencies() -> tuple[str, ...]:
     sources = {rule.function.__code__.co_filename for rule, _ in OPERATIONS.values()}
     # the codes too: a sweep that numbers the operations differently would be silently wrong
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
-    return (__file__, contad.body.__file__, *sorted(sources), numbering)
+    words = str(Path(__file__).parents[1] / "native" / "words.py")  # what generated code imports
+    return (__file__, contad.body.__file__, words, *sorted(sources), numbering)
 
 
 @functools.cache

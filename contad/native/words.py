@@ -48,6 +48,18 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def call_kernel(typingctx, address, shape, values, constants, target):  # type: ignore[no-untyped-def]
+    """Call the C function at an address with four pointers, given as addresses."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        function = ir.FunctionType(ir.VoidType(), [WORD] * 4).as_pointer()
+        builder.call(builder.inttoptr(args[0], function), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(*[types.uintp] * 5), codegen
+
+
+@intrinsic
 def add_atomically(typingctx, address, amount):  # type: ignore[no-untyped-def]
     """Add to the word at an address, and return its former value."""
 

@@ -126,7 +126,7 @@ class Program:
     # ---- running -----------------------------------------------------------------------------------------------------
     def _tried(self, run: Run) -> Outcome:
         """The outcome of the trace that goes, or of the last one that was tried."""
-        out = np.empty(4)
+        out = np.zeros(4)  # where the program needs Python nothing is written to it
         number = self._interpreter.run(self._at, *run, out)
         if number >= 0:
             value, slope, _, _ = out.tolist()

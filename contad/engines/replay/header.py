@@ -16,9 +16,9 @@ def run(header_at, inputs, direction, gradient, out):
     The slope is along `direction` where that has elements, the gradient is filled in where it has. Returns the number
     of the trace, NO_TRACE or NEEDS_PYTHON.
     """
-    header = carray(pointer_to(header_at), (1 << 30,), np.int64)
+    header = carray(pointer(header_at), (1 << 30,), np.int64)
     count = header[{count}]
-    kernels = carray(pointer_to(header[{kernels_at}]), (3, {array}), np.uintp)
+    kernels = carray(pointer(header[{kernels_at}]), (3, {array}), np.uintp)
     for attempt in range(count):
         number = (header[{preferred}] + attempt) % count
         trace = header[{first_trace} + number * {trace}:]
@@ -26,9 +26,9 @@ def run(header_at, inputs, direction, gradient, out):
             out[3] = number
             return {needs_python}
         cells = trace[{cells}]
-        code = carray(pointer_to(trace[{code_at}]), (trace[{rows}], 3), np.uint32)
-        constants = carray(pointer_to(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
-        shapes = carray(pointer_to(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
+        code = carray(pointer(trace[{code_at}]), (trace[{rows}], 3), np.uint32)
+        constants = carray(pointer(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
+        shapes = carray(pointer(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
         values = np.empty(cells)
         n = len(inputs)
         values[0] = 0.0
@@ -64,7 +64,7 @@ def run(header_at, inputs, direction, gradient, out):
        cache=True)
 def run_at(header_at, inputs, direction, directions, gradient, gradients, out):
     """`run` by its address; 0 where it fails, a number of a trace one more."""
-    header = carray(pointer_to(header_at), (1 << 30,), np.int64)
+    header = carray(pointer(header_at), (1 << 30,), np.int64)
     number = run(header_at, carray(inputs, (header[{size}],)), carray(direction, (directions,)),
                  carray(gradient, (gradients,)), carray(out, (4,)))
     return number + 1 if number >= 0 else number

@@ -23,32 +23,9 @@ _HEAD = '''\
 import math
 
 import numpy as np
-from llvmlite import ir
-from numba import carray, cfunc, njit, types
-from numba.extending import intrinsic
+from numba import carray, cfunc, njit
 
-
-@intrinsic
-def call_kernel(typingctx, address, shape, values, constants, target):
-    """Call the C function at an address with four pointers."""
-
-    def codegen(context, builder, signature, args):
-        word = ir.IntType(64)
-        pointer = ir.FunctionType(ir.VoidType(), [word] * 4).as_pointer()
-        builder.call(builder.inttoptr(args[0], pointer), args[1:])
-        return context.get_dummy_value()
-
-    return types.void(*[types.uintp] * 5), codegen
-
-
-@intrinsic
-def pointer_to(typingctx, address):
-    """An address as a pointer."""
-
-    def codegen(context, builder, signature, args):
-        return builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), codegen
+from contad.native.words import call_kernel, pointer
 
 
 @njit({options})
