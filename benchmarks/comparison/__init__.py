@@ -1,0 +1,1 @@
+"""contad beside other tools, program by program: `python -m benchmarks`."""

@@ -1,0 +1,26 @@
+"""One program of the comparison: its sizes, its inputs, and every way to its value and gradient."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Run = Callable[[], Any]  # computes (value, gradients), one gradient per differentiated argument, in the tool's own types
+
+
+class Program(NamedTuple):
+    """A function of NumPy arrays and numbers, and how each tool differentiates it.
+
+    A version is prepared outside the clock: `version(*args)` moves the arguments to where the tool wants them, traces
+    and compiles, and returns a `Run`. Only the run is timed. Where `primal` returns an array, the gradient is a Jacobian.
+    """
+
+    name: str
+    about: str  # one line: the formula
+    sizes: dict[str, dict[str, int]]  # "small", "medium", "large", each the arguments of `inputs`
+    inputs: Callable[..., tuple[Any, ...]]  # the arguments of the program, NumPy arrays and numbers, seeded
+    argnums: tuple[int, ...]  # what is differentiated
+    primal: Any  # a function made by numba.njit, or of NumPy arrays where the program calls LAPACK
+    by_hand: Callable[..., Any]  # by_hand(*args) -> (value, gradients), as an expert writes it in njit or NumPy
+    contad: dict[str, Callable[..., Run]]  # the ways of contad: "generated", "tape", "matrix", "record", ...
+    peers: dict[str, Callable[..., Run]]  # "autograd", "jax", "torch", "casadi", "xad"
+    idioms: dict[str, str] = {}  # per peer: which advice of its documentation the version follows, with the page
+    remarks: str = ""  # where contad is not first, and why, found by profiling

@@ -1,0 +1,1 @@
+"""The programs of the comparison, one module each with its `PROGRAM`."""
