@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-Run = Callable[[], Any]  # computes (value, gradients), one gradient per differentiated argument, in the tool's own types
+# computes (value, gradients), one gradient per differentiated argument, in the tool's own types
+Run = Callable[[], Any]
 
 
 class Program(NamedTuple):
     """A function of NumPy arrays and numbers, and how each tool differentiates it.
 
     A version is prepared outside the clock: `version(*args)` moves the arguments to where the tool wants them, traces
-    and compiles, and returns a `Run`. Only the run is timed. Where `primal` returns an array, the gradient is a Jacobian.
+    and compiles, and returns a `Run`. Only the run is timed. Where `primal` returns an array, the gradients are
+    Jacobians.
     """
 
     name: str
@@ -22,5 +24,5 @@ class Program(NamedTuple):
     by_hand: Callable[..., Any]  # by_hand(*args) -> (value, gradients), as an expert writes it in njit or NumPy
     contad: dict[str, Callable[..., Run]]  # the ways of contad: "generated", "tape", "matrix", "record", ...
     peers: dict[str, Callable[..., Run]]  # "autograd", "jax", "torch", "casadi", "xad"
-    idioms: dict[str, str] = {}  # per peer: which advice of its documentation the version follows, with the page
+    idioms: dict[str, str]  # per peer: which advice of its documentation the version follows, with the page
     remarks: str = ""  # where contad is not first, and why, found by profiling
