@@ -159,12 +159,6 @@ def test_terms_that_store_share_the_room(points):
     assert numbers_stored(request(loops.kmeans, *args), args) == 4
 
 
-def test_source_is_deterministic():
-    function, args, argnums = PROBLEMS["mixture"]
-    asked = request(function, *args, argnums=argnums)
-    assert source(asked) == source(asked)
-
-
 # ---- traps -----------------------------------------------------------------------------------------------------------
 X = np.array([0.3, -1.2, 0.7, 1.9, -0.4])
 
