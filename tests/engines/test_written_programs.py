@@ -1,4 +1,4 @@
-"""The written Numba programs by the engine `generated`, against gradients by hand: the agreement rule, spread printed."""
+"""The written Numba programs by the engine `generated`, against gradients by hand; the spread of noise is printed."""
 
 import numpy as np
 import pytest
