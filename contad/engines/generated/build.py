@@ -22,7 +22,7 @@ def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
         return Kind(_BASES[str(t.dtype)], t.ndim)
-    if isinstance(t, types.BaseTuple):
+    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
         return tuple(kind_of(part, what) for part in t.types)
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
