@@ -7,6 +7,7 @@ so that the blocks of the sparse Jacobian are per observation, and ones as cotan
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 import contad
 from benchmarks.comparison.cameras import by_hand, reprojection
@@ -62,20 +63,27 @@ def blocks(rows: Any) -> tuple[Any, ...]:
 
 
 # ---- contad ----------------------------------------------------------------------------------------------------------
+@njit
+def summed(cameras, points, weights, features, component):
+    """The sum of one component, whose gradient is that component's part of all blocks; and the errors."""
+    errors = reprojection(cameras, points, weights, features)
+    return np.sum(errors[:, component]), errors
+
+
 def compiled(engine: str) -> Version:
-    """contad.vjp of the Numba function: a pullback for each component."""
+    """The gradient of each component, inside a Numba function that puts the blocks together."""
+    gradient = contad.value_and_grad(summed, (0, 1, 2), has_aux=True, engine=engine)
 
-    def version(*args: Any) -> Run:
-        cotangents = np.zeros((2, len(args[2]), 2))
-        cotangents[0, :, 0] = cotangents[1, :, 1] = 1.0
+    @njit
+    def jacobian(cameras, points, weights, features):
+        n = len(weights)
+        of_cameras, of_points, of_weights = np.empty((n, 2, 11)), np.empty((n, 2, 3)), np.empty((n, 2))
+        for k in range(2):
+            (_, errors), parts = gradient(cameras, points, weights, features, k)
+            of_cameras[:, k], of_points[:, k], of_weights[:, k] = parts
+        return errors, (of_cameras, of_points, of_weights)
 
-        def run() -> Pair:
-            value, pullback = contad.vjp(reprojection, *args, engine=engine)
-            return value, blocks([pullback(c)[:3] for c in cotangents])
-
-        return run
-
-    return version
+    return lambda *args: lambda: jacobian(*args)
 
 
 def matrix(cameras: Any, points: Any, weights: Any, features: Any) -> Run:
