@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.array_workloads import matrix_products
-from benchmarks.peers import Run, Way, by_hand, peers, reason, with_contad
+from benchmarks.comparison.tools import reason
+from benchmarks.peers import Run, Way, by_hand, peers, with_contad
 
 ROOT = Path(__file__).parents[1]
 PRODUCTS = 10
