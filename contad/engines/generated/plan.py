@@ -33,6 +33,8 @@ from contad.engines.generated.partials import partial
 from contad.engines.generated.walks import around, is_inside, walk
 
 STORE = 5.0  # what storing and reading back one number costs, in units of an addition
+# what LLVM takes out of a loop where it is the same in each iteration
+MOVED = frozenset(("add", "subtract", "multiply", "square", "divide", "negative", "sqrt", "exp", "log", "sin", "cos"))
 _SCALE = 1000
 
 
@@ -131,7 +133,8 @@ class Plan:
         """The cost of computing a value again in the reverse of a loop, and the values that this takes."""
         o = value.operation
         if isinstance(o, Apply):
-            return o.function.cost, o.inputs
+            same = all(x.constant is not None or self.region(x.block) is not loop for x in o.inputs)
+            return 0.1 if same and o.function.name in MOVED else o.function.cost, o.inputs
         if isinstance(o, (View, Choose, Length)):
             return 0.1, o.inputs
         if isinstance(o, Load) and self.unchanged(o, o.array):
