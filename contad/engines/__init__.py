@@ -9,7 +9,7 @@ from contad.stack import ChainStack, set_base_engine
 
 DEFAULT = "matrix"
 COMPILED = ("tape", "generated")  # for Numba functions
-ASKED = ("tape",)  # where no engine is named, in this order; then the default takes a Python copy
+ASKED = ("generated", "tape")  # where no engine is named, in this order; then the default takes a Python copy
 
 
 def engine(name: str | None = None) -> type[ChainStack]:

@@ -145,11 +145,14 @@ class Derivative(CPUDispatcher):
 
     def _compiled(self, args: tuple[Any, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
-        p, served = self._plan(args)
+        p = self._plan(args)
+        served = self._module(args)
         text = served.text()
         choice = None if text is None else _choice_in(text)
         if choice is None:
             choice = choose(p, self._engines())
+            if not choice.lasting:
+                served = self._module(args, lasting=False)
             if choice.engine or choice.lasting:
                 served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
         self.choices[args] = choice
@@ -170,15 +173,18 @@ class Derivative(CPUDispatcher):
         derivative.compile(args)
         return derivative.overloads[args]
 
-    def _plan(self, args: tuple[Any, ...]) -> tuple[Plan, Served]:
+    def _plan(self, args: tuple[Any, ...]) -> Plan:
         try:
-            p = plan(self.f, self.form, args, self.what)
+            return plan(self.f, self.form, args, self.what)
         except UnsupportedError as error:
             self.choices[args] = choice = Choice(None, None, (("compiled", reason(error)),))
             raise _Refused(self._refusal(choice)) from None
+
+    def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
+        """The generated module for these types; one of this process where another would choose another engine."""
         key = (repr(self.form), " ".join(self._engines()), *map(str, args))
         named = not any(isinstance(t, types.Callable) for t in args)  # another process names functions otherwise
-        return p, Served("derivative", self.f, key, self.noted, named)
+        return Served("derivative", self.f, key, self.noted, named and lasting)
 
     def _engines(self) -> tuple[str, ...]:
         return (self.engine,) if self.engine else ASKED

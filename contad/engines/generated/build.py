@@ -14,15 +14,15 @@ from contad.engines.generated.ir import Kind, Loop, Value
 from contad.engines.generated.walks import leaves, walk
 from contad.errors import UnsupportedError
 
-_BASES = {"float64": "float", "int64": "int", "int32": "int", "int16": "int", "int8": "int", "uint8": "int"}
-_BASES |= {"uint16": "int", "uint32": "int", "bool": "bool"}
+_NARROW = ("int32", "int16", "int8")
+_BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_NARROW, "int")
 
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim)
-    if isinstance(t, types.BaseTuple):
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW)
+    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
         return tuple(kind_of(part, what) for part in t.types)
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
@@ -33,7 +33,7 @@ def kind_of(t: Any, what: str) -> Any:
     if str(t) in _BASES:
         return Kind(_BASES[str(t)])
     raise UnsupportedError(
-        f"{what}: an argument of type {t}; use float64, integers, booleans, and arrays of them with "
+        f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
         'one to three dimensions, or engine="tape"'
     )
 
