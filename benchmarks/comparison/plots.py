@@ -59,8 +59,8 @@ def _ratios(pyplot: Any, figures: dict[str, Any]) -> Any:
             ours = tool == "contad"
             panel.scatter(
                 [r for r, _ in found], [y for _, y in found], label=OURS if ours else tool,
-                color=COLOURS[tool], marker=MARKERS[tool], s=75 if ours else 26, alpha=1.0 if ours else 0.85,
-                edgecolors="black" if ours else "none", linewidths=0.8, zorder=3 if ours else 2,
+                color=COLOURS[tool], marker=MARKERS[tool], s=110 if ours else 24,
+                edgecolors="black" if ours else "none", linewidths=0.8, zorder=2 if ours else 3,
             )  # fmt: skip
         panel.set_xscale("log")
         panel.xaxis.set_major_formatter(lambda x, _: f"{x:g}")

@@ -5,8 +5,10 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,32 +36,42 @@ def run(
     """All figures, as JSON can hold them; `sizes` are all if none is named, and the smallest in a quick run."""
     effort = QUICK if quick else FULL
     for name in installed(tools):
-        __import__(name)
-    _compiled_once()
-    gc.collect()
-    gc.freeze()  # what the libraries have made at import is not walked again while others are timed
+        import_module(name)
+    compiled_once()
     figures: dict[str, Any] = _head(tools) | {"quick": quick, "effort": effort._asdict(), "programs": []}
     chosen = {
         name: [s for s in program.sizes if s in sizes] if sizes else list(program.sizes)[: 1 if quick else None]
         for name, program in programs.items()
     }
     bar = Progress(sum(len(of) for of in chosen.values()) + (0 if quick else len(chosen)))
-    for name, program in programs.items():
-        measured = {}
-        for size in chosen[name]:
-            bar.step(f"{name}, {size}")
-            measured[size] = measure(program, size, tools, effort)
-        if measured and not quick:
-            bar.step(f"{name}, memory")
-            _with_memory(name, *list(measured.items())[-1])
-        about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
-        figures["programs"].append(about | {"sizes": measured})
+    with _libraries_set_aside():
+        for name, program in programs.items():
+            measured = {}
+            for size in chosen[name]:
+                bar.step(f"{name}, {size}")
+                measured[size] = measure(program, size, tools, effort)
+            if not quick:
+                bar.step(f"{name}, memory")
+                _with_memory(name, chosen[name][-1], measured)
+            about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
+            figures["programs"].append(about | {"sizes": measured})
     bar.close()
     return figures
 
 
-def _compiled_once() -> None:
-    """Let contad compile what does not depend on the function that is differentiated."""
+@contextmanager
+def _libraries_set_aside() -> Iterator[None]:
+    """Keep Python's collector from walking what libraries have made at import, while others are timed."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def compiled_once() -> None:
+    """Let contad compile what does not depend on the function that is differentiated, so far as it is not there."""
 
     def square(x: Any) -> Any:
         return x * x
@@ -71,7 +83,7 @@ def _compiled_once() -> None:
 
 
 def _with_memory(program: str, size: str, measured: dict[str, Any]) -> None:
-    for name, found in measured["versions"].items():
+    for name, found in measured[size]["versions"].items():
         if "prepare" in found:
             found["memory"] = memory(program, name, size)
 
