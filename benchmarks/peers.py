@@ -88,15 +88,15 @@ def _with_jax(jit: bool) -> Callable[[ArrayWorkload], Run]:
     return prepare
 
 
-_PEERS = {
+PEERS = {
     "autograd": Way("autograd", _with_autograd), "torch": Way("torch", _with_torch),
     "jax.jit": Way("jax.jit", _with_jax(True)), "jax": Way("jax", _with_jax(False)),
 }  # fmt: skip
 
 
-def peers(names: Sequence[str] = tuple(_PEERS)) -> list[Way]:
+def peers(names: Sequence[str] = tuple(PEERS)) -> list[Way]:
     """Those of the named ways whose library is installed."""
-    return [way for name, way in _PEERS.items() if name in names and installed([name.partition(".")[0]])]
+    return [way for name, way in PEERS.items() if name in names and installed([name.partition(".")[0]])]
 
 
-LIBRARIES = tuple(dict.fromkeys(name.partition(".")[0] for name in _PEERS))
+LIBRARIES = tuple(dict.fromkeys(name.partition(".")[0] for name in PEERS))
