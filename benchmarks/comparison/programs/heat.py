@@ -19,7 +19,7 @@ def inputs(points: int, steps: int) -> tuple[Any, ...]:
 
 @njit
 def by_hand(u0, k, steps):
-    """A step is linear in the state, so its adjoint needs no state; the derivative by k is carried forward beside it."""
+    """A step is linear in the state, so its adjoint needs no state; the tangent along k goes forward beside it."""
     n = len(u0)
     u, v = u0.copy(), np.zeros(n)
     u_next, v_next = u.copy(), v.copy()

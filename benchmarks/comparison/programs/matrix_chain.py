@@ -85,7 +85,7 @@ def casadi(a: np.ndarray) -> Run:
 def xad(a: np.ndarray) -> Run:
     if a.size * a.shape[1] > 1_000_000:
         raise TooSlow(
-            "xad has no matrices: one gradient records millions of scalar operations, each called from Python"
+            "xad has no matrices: one gradient records millions of scalar operations, called from Python"
         )
 
     def f(a: Any) -> Any:
