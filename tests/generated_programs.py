@@ -321,7 +321,7 @@ def flat(gradient):
 
 
 def grown(work, n):
-    return np.concatenate([work, np.full(max(n, 2 * len(work)) - len(work), np.nan)])
+    return work if n <= len(work) else np.concatenate([work, np.full(max(int(n), 2 * len(work)) - len(work), np.nan)])
 
 
 def generated(function, args, store=plan.STORE, fuse=True):
