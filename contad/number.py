@@ -65,6 +65,12 @@ class Number(Carrier):
     def __complex__(self) -> complex:
         raise UnsupportedError("complex: contad differentiates real numbers only; split into real and imaginary parts")
 
+    def __index__(self) -> int:
+        raise TypeError(
+            f"index: a {self.kind} is a real number, no index or count; leave that argument out of what is "
+            "differentiated (argnums, or lambda x: f(x, n)), or use int(v)"
+        )
+
     # Integer-valued functions are constant almost everywhere, so a plain int loses nothing.
     def __int__(self) -> int:
         return int(observed(int, self))
