@@ -13,6 +13,7 @@ from contad.engines.generated.ir import (
     BOOL,
     FLOAT,
     INT,
+    NEW_AXIS,
     Apply,
     Block,
     Carried,
@@ -159,11 +160,13 @@ class Builder:
         parts: list[Value] = []
         places: list[Any] = []
         for part in spec or ():
-            if isinstance(part, tuple):
+            if part == NEW_AXIS:
+                places.append(part)
+            elif isinstance(part, tuple):
                 places.append(tuple(None if x is None else _placed(parts, x) for x in part))
             else:
                 places.append(_placed(parts, part))
-        ndim = array.kind.ndim if spec is None else sum(isinstance(part, tuple) for part in spec)
+        ndim = array.kind.ndim if spec is None else sum(not isinstance(part, Value) for part in spec)
         result = Value(replace(array.kind, ndim=ndim), array.hint)
         self.add(View(array, parts, None if spec is None else places, result))
         return result
