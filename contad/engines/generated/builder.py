@@ -29,7 +29,7 @@ from contad.engines.generated.ir import (
     Value,
     View,
 )
-from contad.engines.generated.tame import sign
+from contad.engines.generated.tame import least
 
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
@@ -116,7 +116,7 @@ class Builder:
     def divide(self, function: Function, x: Any, y: Any) -> Any:
         """x / y, x // y or x % y of numbers, raising where the user's function raises."""
         arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
-        if self.checked_division and not arrays and sign(y) != 1 and not y.constant:
+        if self.checked_division and not arrays and not (least(y) > 0.0 or y.constant):
             zero = self.apply(functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
             self.add(Check(zero, "ZeroDivisionError('division by zero')"))
             function = functions.CHECKED_DIVIDE if function is functions.DIVIDE else function
