@@ -337,8 +337,9 @@ class Maker:
         if c < 0.20:
             if loop:
                 return [S("v[:] = u[:3]")]
-            return [S(r.choice(["v = u[1:4]", "v = w[0:3]", "v = q[1, :3]", "v = q[:, 2]", "v = x[::2].copy()", "v = u[-3:]",
-                                "v = w[::-2]", "v = t3[1, 1, :1]" if r.random() < 0.1 else "v = u[3:0:-1]"]))]  # fmt: skip
+            anywhere = ["v = q[1, :3]", "v = q[:, 2]", "v = x[::2].copy()", "v = m[0, ::-1] * 0.5", "v = t3[1, 1, :1]"]
+            more = ["v = u[1:4]", "v = w[0:3]", "v = u[-3:]", "v = w[::-2]", "v = u[3:0:-1]"]
+            return [S(r.choice(anywhere if self.depth > 1 else anywhere[:4] + more))]
         if c < 0.50:
             return [S(r.choice(WHOLE))]
         if c < 0.78:

@@ -204,6 +204,8 @@ class Step:
 
 def lift(f):
     def operation(*args):
+        if any(isinstance(x, np.ndarray) for x in args):
+            return NotImplemented
         return Step(f(*(x.z if isinstance(x, Step) else complex(x) for x in args)))
 
     return operation
