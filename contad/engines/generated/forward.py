@@ -4,6 +4,7 @@ from typing import Any
 
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
+    NEW_AXIS,
     Accumulate,
     Apply,
     Check,
@@ -69,7 +70,9 @@ class Forward(Storing):
             return f"{array}.T"
         parts = []
         for part in o.spec:
-            if isinstance(part, tuple):
+            if part == NEW_AXIS:
+                parts.append(part)
+            elif isinstance(part, tuple):
                 start, stop, step = ("" if k is None else self.text(o.inputs[k]) for k in part)
                 parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
             else:

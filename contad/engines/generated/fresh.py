@@ -12,6 +12,7 @@ from contad.engines.generated import functions
 from contad.engines.generated.builder import Builder
 from contad.engines.generated.entries import constant
 from contad.engines.generated.ir import (
+    NEW_AXIS,
     Accumulate,
     Apply,
     Block,
@@ -225,7 +226,8 @@ def _cannot_fail(o: Operation) -> bool:
     """Whether an operation may be done where the user's program does not do it."""
     if isinstance(o, View):  # slices, whose steps are not zero
         return all(
-            isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)) for part in o.spec or ()
+            part == NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
+            for part in o.spec or ()
         )
     return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
 
