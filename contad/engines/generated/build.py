@@ -10,8 +10,8 @@ from contad.compiled import cached_module
 from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.entries import Object
 from contad.engines.generated.frontend import read
-from contad.engines.generated.ir import Kind, Loop, Value
-from contad.engines.generated.walks import leaves, walk
+from contad.engines.generated.ir import Kind, Value
+from contad.engines.generated.walks import leaves
 from contad.errors import UnsupportedError
 
 _NARROW = ("int32", "int16", "int8")
@@ -44,7 +44,7 @@ def derivative_of(request: Any) -> Derivative:
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
     if request.mode not in ("value_and_grad", "vjp"):
-        raise UnsupportedError(f'{what}: the mode {request.mode} is not generated; use engine="tape"')
+        raise UnsupportedError(f"{what}: forward mode is not generated; the tape has it")
     options = getattr(request.dispatcher, "targetoptions", {})
     kinds = tuple(kind_of(t, what) for t in request.types)
     program = read(request.function, kinds, checked_division=options.get("error_model", "python") == "python")
@@ -58,11 +58,6 @@ def derivative_of(request: Any) -> Derivative:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
     return Derivative(program, request.argnums, request.has_aux, request.mode)
-
-
-def source(request: Any) -> str:
-    """The source of the derivative; it runs as plain Python, too."""
-    return derivative_of(request).source()
 
 
 def build(request: Any) -> Any:
@@ -94,21 +89,3 @@ def options_of(dispatcher: Any) -> dict[str, Any]:
     """How derivatives are compiled: divisions never raise, because those of the function are checked in the source."""
     own = getattr(dispatcher, "targetoptions", {})
     return {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
-
-
-def explain(request: Any) -> str:
-    """What a derivative does: which loops are reversed at once, and what the others store for each iteration."""
-    derivative = derivative_of(request)
-    derivative.source()
-    lines = ["the reverse pass is generated from the source of the function"]
-    for loop in walk(derivative.program.block):
-        if isinstance(loop, Loop) and derivative.active.changes(loop):
-            what = f"line {loop.line}: the loop "
-            if loop in derivative.plan.fused:
-                lines.append(what + "is reversed at once, iteration by iteration, and stores nothing")
-                continue
-            names = [value.name for value in derivative.slots(loop)]
-            again = [value.name for value in derivative.plan.recomputed.get(loop, ()) if not value.is_array]
-            told = f"stores {', '.join(names)} in each iteration" if names else "stores nothing"
-            lines.append(what + told + (f"; computes {', '.join(sorted(again))} again" if again else ""))
-    return "\n".join(lines)

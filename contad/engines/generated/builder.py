@@ -24,6 +24,7 @@ from contad.engines.generated.ir import (
     Length,
     Load,
     Operation,
+    Product,
     Value,
     View,
 )
@@ -92,8 +93,9 @@ class Builder:
             whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
             if function.name in _FOLDED and (whole or function.name in _LOGIC):
                 folded = _FOLDED[function.name](*constants)
-                if not isinstance(folded, int) or fits(folded):  # otherwise it wraps, when it runs
-                    return constant(folded)
+                if isinstance(folded, int) and not fits(folded):
+                    self.stop("integers whose result does not have 64 bits", "compute it with floats")
+                return constant(folded)
         if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
             if operands[0].kind != BOOL:
                 return operands[0]
@@ -171,6 +173,10 @@ class Builder:
         made = array.operation
         if isinstance(made, Create):
             return made.inputs[axis]
+        if isinstance(made, Product):
+            a, b = made.inputs
+            rows = a.kind.ndim - 1
+            return self.length(a, 0) if axis < rows else self.length(b, b.kind.ndim - 1)
         result = Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}")
         self.add(Length(array, axis, result))
         return result

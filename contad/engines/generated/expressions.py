@@ -21,8 +21,8 @@ from contad.engines.generated.entries import (
     is_array,
     is_number,
 )
+from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import BOOL, INT, Kind, Value
-from contad.engines.generated.merging import Environment
 from contad.engines.generated.refusal import refuse
 from contad.engines.generated.scope import Scope
 from contad.engines.generated.walks import written_roots
