@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 import contad
-from benchmarks.array_memory import peak_of
 from benchmarks.command import head, machine, parser, show
 from benchmarks.comparison.tools import TOOLS, installed, releases
+from benchmarks.resident import peak_of
 from benchmarks.scalars import Disagreement
 from benchmarks.timing import interleaved, markdown, noise
 

@@ -2,7 +2,7 @@
 
 import gc
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -82,13 +82,13 @@ def noise(first: float, second: float) -> float:
     return abs(first - second) / min(first, second)
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table with padded columns; the first column is text, the others are numbers."""
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], text: Collection[int] = (0,)) -> str:
+    """A Markdown table with padded columns; those that hold text are named by their place, the others are numbers."""
     cells = [tuple(header), *map(tuple, rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     lines = []
     for row in cells:
-        first, *numbers = (c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-        lines.append(f"| {' | '.join([first, *numbers])} |")
-    rule = "|".join("-" * (w + 1) + (":" if k else "-") for k, w in enumerate(widths))
+        padded = (c.ljust(w) if k in text else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
+        lines.append(f"| {' | '.join(padded)} |")
+    rule = "|".join("-" * (w + 1) + ("-" if k in text else ":") for k, w in enumerate(widths))
     return "\n".join([lines[0], f"|{rule}|", *lines[1:]])

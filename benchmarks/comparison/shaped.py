@@ -5,19 +5,15 @@ it. Functions for other libraries are written over their NumPy: `write(module)` 
 one thread, in float64, and keeps the arguments as arrays of its own.
 """
 
-import os
 from collections.abc import Callable, Sequence
+from shutil import which
 from typing import Any
 
 import numpy as np
 
 import contad
 from benchmarks.comparison.program import Run
-
-# read when JAX is imported, which happens on first use
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-os.environ.setdefault("NPROC", "1")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from benchmarks.comparison.tools import TOOLS
 
 Version = Callable[..., Run]
 Argnums = tuple[int, ...]
@@ -70,12 +66,14 @@ def with_autograd(write: Callable[[Any], Any], argnums: Argnums) -> Version:
     return version
 
 
-def with_jax(write: Callable[[Any], Any], argnums: Argnums, static: Argnums = ()) -> Version:
+def with_jax(write: Callable[[Any], Any], argnums: Argnums, static: Argnums = (), jit: bool = True) -> Version:
     """jax.jit(jax.value_and_grad(f)) of a function written over jax.numpy; shapes and counts are static arguments."""
 
     def version(*args: Any) -> Run:
         jax, jnp = jax_in_float64()
-        gradient = jax.jit(jax.value_and_grad(write(jnp), argnums), static_argnums=static)
+        gradient = jax.value_and_grad(write(jnp), argnums)
+        if jit:
+            gradient = jax.jit(gradient, static_argnums=static)
         own = [x if n in static else jnp.asarray(x) for n, x in enumerate(args)]
         return lambda: jax.block_until_ready(gradient(*own))
 
@@ -132,8 +130,8 @@ def with_xad(f: Callable[..., Any], argnums: Argnums) -> Version:
     return version
 
 
-def with_casadi(write: Callable[..., Any], argnums: Argnums, symbols: str = "MX") -> Version:
-    """A CasADi Function of value and gradient.
+def with_casadi(write: Callable[..., Any], argnums: Argnums, symbols: str = "MX", in_c: bool = False) -> Version:
+    """A CasADi Function of value and gradient, run by its virtual machine, or in C if there is a compiler.
 
     `write(casadi, *args)` gets a symbol in place of each differentiated argument, (n, 1) or (n, m) as the array is,
     and DM or numbers for the others; it returns the expression of the value.
@@ -149,13 +147,14 @@ def with_casadi(write: Callable[..., Any], argnums: Argnums, symbols: str = "MX"
         for n, part, point in zip(argnums, casadi.vertsplit(x, ends), points, strict=True):
             own[n] = casadi.reshape(part, *point.shape) if point.ndim == 2 else part
         y = write(casadi, *own)
-        gradient = casadi.Function("gradient", [x], [y, casadi.gradient(y, x)])
-        (value, flat), trigger = casadi_buffers(gradient, np.concatenate([p.ravel(order="F") for p in points]))
+        outputs = [y, *casadi.vertsplit(casadi.gradient(y, x), ends)]
+        gradient = casadi.Function("gradient", [x], outputs, compiled_in_c() if in_c else {})
+        (value, *flat), trigger = casadi_buffers(gradient, np.concatenate([p.ravel(order="F") for p in points]))
+        gradients = tuple(g.reshape(x.shape, order="F") for g, x in zip(flat, points, strict=True))
 
         def run() -> Any:
             trigger()
-            parts = np.split(flat, ends[1:-1])
-            return value[0], tuple(g.reshape(x.shape, order="F") for g, x in zip(parts, points, strict=True))
+            return value[0], gradients
 
         return run
 
@@ -168,8 +167,7 @@ def jax_in_float64() -> tuple[Any, Any]:
     import jax
     import jax.numpy as jnp
 
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    TOOLS["jax"].set_up()
     return jax, jnp
 
 
@@ -177,7 +175,7 @@ def torch_on_one_thread() -> Any:
     """torch."""
     import torch
 
-    torch.set_num_threads(1)
+    TOOLS["torch"].set_up()
     return torch
 
 
@@ -196,6 +194,12 @@ def nested(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
         return list(numbers)
     step = len(numbers) // shape[0]
     return [nested(numbers[k * step : (k + 1) * step], shape[1:]) for k in range(shape[0])]
+
+
+def compiled_in_c() -> dict[str, Any]:
+    """The options with which CasADi translates a function to C and compiles it, if there is a compiler."""
+    flags = {"jit_options": {"flags": ["-O3", "-march=native"]}}
+    return {"jit": True, "compiler": "shell", **flags} if which("gcc") else {}
 
 
 def casadi_buffers(function: Any, *given: np.ndarray) -> tuple[list[np.ndarray], Callable[[], None]]:

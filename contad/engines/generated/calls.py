@@ -15,8 +15,8 @@ from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, Method, Object, constant, is_array, is_number
 from contad.engines.generated.exits import RESULT
 from contad.engines.generated.expressions import Expressions
+from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import INT, Kind, Value
-from contad.engines.generated.merging import Environment
 from contad.engines.generated.scope import Scope
 
 _DTYPES = {float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool"}
@@ -61,7 +61,7 @@ class Calls(Expressions):
             self.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
         function = called.value
         if is_dispatcher(function):
-            return self.inline(function.py_func, arguments, keywords, node)
+            return self.inline(function.py_func, arguments, keywords, node, env)
         if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
             self.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         special = _SPECIAL.get(function)
@@ -93,7 +93,9 @@ class Calls(Expressions):
         return x if x.kind.base == "float" else self.apply(functions.TO_FLOAT, x)
 
     # ---- the user's functions ----------------------------------------------------------------------------------------
-    def inline(self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+    def inline(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, caller: Environment
+    ) -> Any:
         """The body of a function, in place of its call."""
         if function in self.inlining:
             self.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
@@ -107,7 +109,9 @@ class Calls(Expressions):
         env = {name: self.computed(x) if isinstance(x, Elementwise) else x for name, x in given.items()}
         outer, inlining, line = self.scope, self.inlining, self.line
         self.scope, self.inlining = scope, (*inlining, function)
+        self.frames.append(caller)
         self.statements(scope.body, env)
+        self.frames.pop()
         result = env.get(RESULT, Object(None))
         self.scope, self.inlining, self.line = outer, inlining, line
         return result

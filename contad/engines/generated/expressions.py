@@ -21,8 +21,8 @@ from contad.engines.generated.entries import (
     is_array,
     is_number,
 )
-from contad.engines.generated.ir import BOOL, INT, Kind, Value
-from contad.engines.generated.merging import Environment
+from contad.engines.generated.fresh import Environment
+from contad.engines.generated.ir import BOOL, INT, NEW_AXIS, Kind, Value
 from contad.engines.generated.refusal import refuse
 from contad.engines.generated.scope import Scope
 from contad.engines.generated.walks import written_roots
@@ -314,13 +314,18 @@ class Expressions(Elements):
                 spec.append(tuple(None if x is None else self.number(x, env) for x in limits))
                 continue
             if isinstance(part, ast.Constant) and part.value is Ellipsis:
-                spec += [(None, None, None)] * (array.kind.ndim - len(parts) + 1)
+                new = sum(isinstance(x, ast.Constant) and x.value is None for x in parts)
+                spec += [(None, None, None)] * (array.kind.ndim - len(parts) + 1 + new)
                 continue
             index = self.expression(part, env)
+            if isinstance(index, Object) and index.value is None:
+                spec.append(NEW_AXIS)
+                continue
             for x in index if isinstance(index, tuple) else (index,):
                 if not is_number(x) or x.kind != INT:
                     self.refuse(part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop")
                 spec.append(x)
-        if len(spec) > array.kind.ndim:
-            self.refuse(node, f"{len(spec)} indices of an array with {array.kind.ndim} dimension(s)")
-        return spec + [(None, None, None)] * (array.kind.ndim - len(spec))
+        given = len(spec) - spec.count(NEW_AXIS)
+        if given > array.kind.ndim:
+            self.refuse(node, f"{given} indices of an array with {array.kind.ndim} dimension(s)")
+        return spec + [(None, None, None)] * (array.kind.ndim - given)

@@ -9,8 +9,8 @@ from contad.engines.generated import functions
 from contad.engines.generated.calls import Calls, Iteration, Range
 from contad.engines.generated.elementwise import arrays_of, overlaps
 from contad.engines.generated.entries import Elementwise, constant, is_array, is_number
+from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
-from contad.engines.generated.merging import Environment
 from contad.engines.generated.walks import written_roots
 
 
