@@ -38,6 +38,7 @@ class Iteration:
 class Calls(Expressions):
     """Reads calls."""
 
+    scopes: dict[Any, Scope]
     inlining: tuple[Any, ...] = ()  # the functions that are being written in place, outermost first
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
@@ -95,7 +96,9 @@ class Calls(Expressions):
         """The body of a function, in place of its call."""
         if function in self.inlining:
             self.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
-        scope = Scope(function)
+        if function not in self.scopes:
+            self.scopes[function] = Scope(function)
+        scope = self.scopes[function]
         given = dict(zip(scope.names, arguments, strict=False)) | keywords
         for name, value in scope.defaults().items():
             if name not in given:
