@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Collection
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     if options.read:
         figures = json.loads(options.read.read_text(encoding="utf-8"))
-    elif options.quick:
-        figures = measured(options)
     else:
-        with tempfile.TemporaryDirectory() as folder:  # whatever is compiled, is compiled in this run
-            os.environ |= {"CONTAD_CACHE_DIR": f"{folder}/contad", "NUMBA_CACHE_DIR": f"{folder}/numba"}
+        with tempfile.TemporaryDirectory() as folder, chdir(folder):  # CasADi writes where it is what it compiles
+            if not options.quick:  # what is compiled, is compiled in this run
+                os.environ |= {"CONTAD_CACHE_DIR": f"{folder}/contad", "NUMBA_CACHE_DIR": f"{folder}/numba"}
             figures = measured(options)
     return shown(figures, options)
 

@@ -119,7 +119,7 @@ def numbers_of(value):
 
 
 def grown(work, n):
-    return np.concatenate([work, np.full(max(n, 2 * len(work)) - len(work), np.nan)])
+    return work if n <= len(work) else np.concatenate([work, np.full(max(int(n), 2 * len(work)) - len(work), np.nan)])
 
 
 def derivative(function, aux=False, store=plan.STORE, fuse=True):

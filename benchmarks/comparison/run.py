@@ -23,7 +23,7 @@ from benchmarks.comparison.program import Program
 from benchmarks.comparison.tools import TOOLS, installed, releases, skipped
 
 ROOT = Path(__file__).parents[2]
-FULL, QUICK = Effort(15, 2e-3, 3.0), Effort(3, 1e-3, 0.1)
+FULL, QUICK = Effort(40, 2e-3, 2.0), Effort(7, 1e-3, 0.1)
 
 
 def run(

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-import contad
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import compiled, eager
 from benchmarks.comparison.written import IDIOMS, peers, reassociating
@@ -42,6 +41,11 @@ def by_hand_on_arrays(x):
     return largest + math.log(total), (gradient,)
 
 
+def on_arrays(x):
+    largest = np.max(x)
+    return largest + np.log(np.sum(np.exp(x - largest)))
+
+
 def on_numbers(math):
     def f(x):
         largest = max(v.value for v in x)  # a constant shift, which has no derivative
@@ -72,7 +76,7 @@ PROGRAM = Program(
     argnums=(0,),
     primal=log_sum_exp,
     by_hand=by_hand,
-    contad={**compiled(log_sum_exp, (0,)), **eager(contad.logsumexp, (0,))},
+    contad={**compiled(log_sum_exp, (0,)), **eager(on_arrays, (0,))},
     peers=peers((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
     idioms=IDIOMS,
 )

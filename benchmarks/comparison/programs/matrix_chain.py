@@ -84,9 +84,7 @@ def casadi(a: np.ndarray) -> Run:
 
 def xad(a: np.ndarray) -> Run:
     if a.size * a.shape[1] > 1_000_000:
-        raise TooSlow(
-            "xad has no matrices: one gradient records millions of scalar operations, called from Python"
-        )
+        raise TooSlow("xad has no matrices: one gradient records millions of scalar operations, called from Python")
 
     def f(a: Any) -> Any:
         product = a[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.np.ufunc.dufunc import DUFunc
 
 from contad.dispatcher import is_dispatcher
 from contad.engines.generated import functions
@@ -69,7 +70,10 @@ class Calls(Expressions):
             return special(self, arguments, keywords, node)
         found = functions.function_of(function)
         if found is None:
-            self.refuse(node, f"the call of {getattr(function, '__name__', function)!r}")
+            name = getattr(function, "__name__", function)
+            if isinstance(function, DUFunc):
+                self.refuse(node, f"{name}, made by numba.vectorize", "make it by numba.njit, and call it in a loop")
+            self.refuse(node, f"the call of {name!r}")
         arity = found.template.count("{") if found is not functions.SQUARE else 1
         if keywords or len(arguments) != arity:
             self.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")

@@ -22,7 +22,7 @@ from contad.engines.generated.ir import (
     View,
     While,
 )
-from contad.engines.generated.storing import Storing, stored
+from contad.engines.generated.storing import Storing
 from contad.engines.generated.writer import ZEROS, bare
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
@@ -189,7 +189,7 @@ class Forward(Storing):
         if slots and not self.plan.as_block(o):
             self.push(str(len(slots)))
             for k, value in enumerate(slots):
-                self.line(f"work[top - {len(slots) - k}] = {stored(value)}")
+                self.put(value, f"top - {len(slots) - k}")
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
             with self.indented(f"if {self.text(o.exit)}:"):
