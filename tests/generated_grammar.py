@@ -140,7 +140,7 @@ class Maker:
 
     def __init__(self, seed, small=False):
         self.r = random.Random(seed)
-        self.budget = 3 if small else self.r.choice([4, 8, 14, 22])
+        self.budget = 3 if small else self.r.choice([3, 6, 10, 18])
         self.aux = seed % 5 == 1
         self.closure = seed % 3 == 1
         self.names = 0
@@ -387,7 +387,7 @@ class Maker:
             more = [f"range({ivs[-1]})", f"range({ivs[-1]} + 1, n)", f"range({ivs[-1]}, -1, -1)"] if ivs else []
             head = r.choice(
                 ["range(n)"] * 3 + ["range(1, n)", "range(3)", "range(0, n, 2)", "range(n - 1, -1, -1)", "range(n - 1, 0, -2)",
-                 "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)", "prange(n)", "range(-2, 2)",
+                 "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)", "prange(n)", *(["range(-2, 2)"] if r.random() < 0.2 else []),
                  *more])  # fmt: skip
             body = self.block(sc, [*ivs, i], True, r.randrange(1, 6)) + self.exit(True, ivs, 0.1)
             return [S(f"for {i} in {head}:", body)]

@@ -90,8 +90,11 @@ def run(text, filename, names):
     return names
 
 
-CALLED = {}  # the callees, compiled once
+CALLED = {}  # the callees, made once
 CALLED = {name: x for name, x in namespace(CALLEES, "callees").items() if numba.extending.is_jitted(x)}
+TWINS = {}  # as the eager engine runs them
+for called in CALLED.values():
+    python_twin(called, TWINS)
 
 
 def arguments(seed):
@@ -148,7 +151,7 @@ def generated(function, args, aux=False, store=plan.STORE, fuse=True):
 
 def eager(function, args, aux=False):
     """Value and gradient by the eager engine `records`."""
-    value, gradient = contad.value_and_grad(python_twin(function), ARGNUMS, has_aux=aux, engine="records")(*args)
+    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(*args)
     return numbers_of(value), flat(gradient)
 
 
