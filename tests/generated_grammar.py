@@ -414,7 +414,7 @@ class Maker:
                 S(f"{k} = 0"),
                 S("while True:", [*body, S(f"if {k} > {r.randrange(3)} or {self.cond(sc, ivs)}:", [S("break")])]),
             ]
-        return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and {self.cond(sc, ivs)}:", body)]
+        return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and ({self.cond(sc, ivs)}):", body)]
 
     def exit(self, loop, ivs, probability=0.25):
         if self.r.random() > probability:

@@ -40,7 +40,7 @@ KINDS = (
     ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3), ir.Kind("int", 1), ir.BOOL,
 )  # fmt: skip
 ARGNUMS = (0, 1, 2, 3, 4)
-SECONDS = 10
+SECONDS = 5
 # the cost of storing a number, and whether loops are reversed at once: other plans for the same program
 VARIANTS = ((plan.STORE, True), (0.05, True), (plan.STORE, False), (2.0, False), (1e4, True), (1e4, False))
 GLOBALS = {"GAIN": 0.7, "A5": np.cos(np.arange(25.0).reshape(5, 5)) * 0.4, "ORDER": np.array([2, 0, 1, 4, 3])}
