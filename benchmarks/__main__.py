@@ -59,7 +59,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     sizes = _known("size", options.sizes, SIZES) if options.sizes else ()
     figures = run({} if options.startup else {name: found[name] for name in chosen}, tools, sizes, quick=options.quick)
     if options.startup or not (options.quick or options.programs):
-        figures |= {"startup": startup.startup(1 if options.quick else 5, quick=options.quick)}
+        figures |= {"startup": startup.startup(1 if options.quick else 9, quick=options.quick)}
         figures |= {"calls": calls.run(options.quick)}
     return figures
 
