@@ -13,7 +13,6 @@ import pytest
 from numba import njit, typeof
 
 import contad
-from benchmarks import loops
 from contad.dispatcher import python_twin
 from contad.engines.generated import build, source
 from contad.errors import UnsupportedError
