@@ -234,7 +234,9 @@ class Maker:
         if k < 0.1:
             return f"{e(sc, ivs, 2)} < {e(sc, ivs, 2)} < {r.uniform(0.5, 2.0):.2f}"
         if k < 0.2:
-            return r.choice([f"on and {c}", f"not on or {c}", "on", f"on == ({c})", f"not ({c} and on)", f"p != 1 and {c}"])
+            return r.choice(
+                [f"on and {c}", f"not on or {c}", "on", f"on == ({c})", f"not ({c} and on)", f"p != 1 and {c}"]
+            )
         if ivs and k < 0.45:
             i = r.choice(ivs)
             return r.choice([f"{i} % {r.randrange(2, 4)} == {r.randrange(2)}", f"{i} < {r.randrange(3)} or {c}",

@@ -193,9 +193,14 @@ def outcome(maker, block, seed, independent=False):
         reference = stepped if len(references) == 1 else reference
     if not close(got_value, reference_value):
         return f"wrong value (fuse {fuse}, store {store}): {got_value} for {reference_value}"
+
     def steady(nudged):
         """The gradient by the reference, elsewhere."""
-        return eager(f, nudged, maker.aux)[1] if len(references) > 1 or not independent else complex_step(text, seed, nudged)
+        return (
+            eager(f, nudged, maker.aux)[1]
+            if len(references) > 1 or not independent
+            else complex_step(text, seed, nudged)
+        )
 
     for what, expected, tolerance in references:
         if not close(got, expected, tolerance):
