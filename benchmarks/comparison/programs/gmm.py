@@ -135,7 +135,7 @@ def over_numbers(alphas: Any, means: Any, icf: Any, x: Any, gamma: float, m: int
 REMARKS = (
     "The primal has all products Q x in one product of matrices, as every peer has it; `generated, loops` reads the "
     "loops of ADBench's C code. jax is about level with the gradient by hand because XLA's exponentials and loops over "
-    "elements are SIMD code, while Numba calls libm for each number. `matrix` and `record` walk through memory once for "
+    "elements are SIMD code, while Numba calls libm for each number. `matrix` and `record` pass through memory for "
     "each operation on the (n, k, d) array."
 )
 
