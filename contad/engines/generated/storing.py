@@ -19,6 +19,7 @@ class Storing(Writer):
         super().__init__(*args)
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
+        self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
         self.bases: dict[Loop, tuple[str, str]] = {}
 
     def block_names(self, o: Loop) -> tuple[str, str]:
@@ -61,6 +62,8 @@ class Storing(Writer):
         parts = [str(own)] if own else []
         for block in o.blocks:
             for inner in walk(block):
+                if inner in self.copies_once:
+                    return ""
                 if isinstance(inner, Loop) and next(h for h in around(inner.block) if isinstance(h, Loop)) is o:
                     if self.plan.pushes(inner):
                         parts.append(self.storage(inner, outermost))
