@@ -32,6 +32,7 @@ from contad.engines.replay.header import (
 )
 from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, TANGENTS
+from contad.engines.replay.memory import given_back, taken
 from contad.engines.replay.trace import Trace, trace_of
 from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.number import Carrier
@@ -79,6 +80,7 @@ class Program:
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
+        self._numbers = 0  # that the largest trace computes with
         self._lock = threading.RLock()
         self._tangents = False
         self._interpreter = interpreter()
@@ -114,6 +116,7 @@ class Program:
             trace.compile(TANGENTS)
         at = FIRST_TRACE + TRACE * len(self.traces)
         self.traces.append(trace)
+        self._numbers = max(self._numbers, 2 * trace.cells)
         fields = {
             ROWS: len(trace.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
             INPUTS: trace.inputs, CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
@@ -127,7 +130,9 @@ class Program:
     def _tried(self, run: Run) -> Outcome:
         """The outcome of the trace that goes, or of the last one that was tried."""
         out = np.zeros(4)  # where the program needs Python nothing is written to it
-        number = self._interpreter.run(self._at, *run, out)
+        memory = taken(self._numbers)
+        number = self._interpreter.run(self._at, *run, out, memory)
+        given_back(memory)
         if number >= 0:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
@@ -276,7 +281,8 @@ def record(
 
     Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
     Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
-             (`python -m benchmarks.replay`). A run allocates 8 bytes per number computed, 16 with a gradient.
+             (`python -m benchmarks.replay`). A run takes 16 bytes per number computed; a thread keeps up to
+             256 MiB of it for the next.
 
     >>> program = record(lambda x, y: np.exp(-x) * y + x * y, 0.5, 2.0)
     >>> program(0.0, 3.0), program.gradient(0.0, 3.0)

@@ -3,7 +3,8 @@
 import contextlib
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, constant
@@ -12,6 +13,7 @@ from contad.engines.generated.ir import (
     BOOL,
     FLOAT,
     INT,
+    NEW_AXIS,
     Apply,
     Block,
     Carried,
@@ -23,6 +25,7 @@ from contad.engines.generated.ir import (
     Length,
     Load,
     Operation,
+    Product,
     Value,
     View,
 )
@@ -52,6 +55,8 @@ class Builder:
         self.block = Block()
         self.line = 0
         self.checked_division = checked_division  # error_model="python": x / 0 raises
+        self.argument_lengths: dict[tuple[Value, int], Value] = {}  # of arguments
+        self.start: list[Operation] = []  # what computes them, before all else
         self.numbered: list[Value] = []  # arrays that a name may switch between; the position is the number
 
     def add(self, operation: Operation) -> Operation:
@@ -68,10 +73,18 @@ class Builder:
         finally:
             self.block = outer
 
+    def stop(self, construct: str, remedy: str) -> NoReturn:
+        """Refuse what stands in the present line."""
+        raise NotImplementedError
+
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Any) -> Any:
         """A function of numbers; an array expression where an operand is one."""
         if any(isinstance(x, Elementwise) or x.is_array for x in operands):
+            if any(x.kind.narrow for x in operands):
+                self.stop("arithmetic of a whole array of small integers, which wrap", "convert it to int64 first")
+            if function.result == "wide" and all(x.kind.base == "bool" for x in operands):
+                self.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
         constants = [x.constant for x in operands]
         if function is functions.TO_FLOAT and operands[0].kind == FLOAT:
@@ -83,12 +96,17 @@ class Builder:
                 return constant(float(constants[0]))
             whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
             if function.name in _FOLDED and (whole or function.name in _LOGIC):
-                return constant(_FOLDED[function.name](*constants))
+                folded = _FOLDED[function.name](*constants)
+                if isinstance(folded, int) and not fits(folded):
+                    self.stop("integers whose result does not have 64 bits", "compute it with floats")
+                return constant(folded)
         if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
             if operands[0].kind != BOOL:
                 return operands[0]
         if function is functions.ADD and operands[0].kind == INT and constants[0] == 0 and operands[1].kind != BOOL:
             return operands[1]
+        if function in (functions.AND, functions.OR) and constants[0] is not None:
+            return operands[1] if constants[0] == (function is functions.AND) else operands[0]
         if function is functions.SELECT and constants[0] is not None:
             kind = function.kind([x.kind for x in operands[1:]])
             return self.converted(operands[1 if constants[0] else 2], kind)
@@ -147,12 +165,14 @@ class Builder:
         parts: list[Value] = []
         places: list[Any] = []
         for part in spec or ():
-            if isinstance(part, tuple):
+            if part == NEW_AXIS:
+                places.append(part)
+            elif isinstance(part, tuple):
                 places.append(tuple(None if x is None else _placed(parts, x) for x in part))
             else:
                 places.append(_placed(parts, part))
-        ndim = array.kind.ndim if spec is None else sum(isinstance(part, tuple) for part in spec)
-        result = Value(Kind(array.kind.base, ndim), array.hint)
+        ndim = array.kind.ndim if spec is None else sum(not isinstance(part, Value) for part in spec)
+        result = Value(replace(array.kind, ndim=ndim), array.hint)
         self.add(View(array, parts, None if spec is None else places, result))
         return result
 
@@ -161,9 +181,21 @@ class Builder:
         made = array.operation
         if isinstance(made, Create):
             return made.inputs[axis]
-        result = Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}")
-        self.add(Length(array, axis, result))
-        return result
+        if isinstance(made, Product):
+            a, b = made.inputs
+            return self.length(a, 0) if axis < a.kind.ndim - 1 else self.length(b, b.kind.ndim - 1)
+        if isinstance(made, View) and made.spec is None:
+            return self.length(made.inputs[0], array.kind.ndim - 1 - axis)
+        if isinstance(made, Choose):
+            lengths = [self.length(x, axis) for x in made.inputs[1:]]
+            if all(length is lengths[0] for length in lengths):
+                return lengths[0]
+        if made is not None:
+            return self.add(_length(array, axis)).result
+        if (array, axis) not in self.argument_lengths:
+            self.start.append(_length(array, axis))
+            self.argument_lengths[array, axis] = self.start[-1].result
+        return self.argument_lengths[array, axis]
 
     # ---- arrays that a name switches between -------------------------------------------------------------------------
     def number_of(self, array: Value) -> Value:
@@ -204,6 +236,15 @@ class Builder:
         loop.carry(carried)
         self.add(loop)
         return [c.result for c in carried]
+
+
+def fits(x: int) -> bool:
+    """Whether an integer has 64 bits."""
+    return -(2**63) <= x < 2**63
+
+
+def _length(array: Value, axis: int) -> Length:
+    return Length(array, axis, Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}"))
 
 
 def _placed(parts: list[Value], x: Value) -> int:

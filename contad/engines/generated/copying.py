@@ -17,7 +17,10 @@ class Copying(Storing):
             if copy.once is o:
                 copy.base = self.fresh(f"{copy.array.name}_kept")
                 self.line(f"{copy.base} = top")
-                self.push(" * ".join([*map(self.trip_count, copy.around), *self._lengths(copy)]) or "1")
+                size = " * ".join([*map(self.trip_count, copy.around), *self._lengths(copy)]) or "1"
+                self.uses_workspace = True
+                self.line(f"work = grow(work, top + 1.0 * {size})")  # a float does not overflow
+                self.line(f"top += {size}")
 
     def drop_copies(self, o: For) -> None:
         for copy in reversed(self.copies):

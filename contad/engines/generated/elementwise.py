@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, constant, is_array
-from contad.engines.generated.ir import Check, Kind, Product, Store, Value
+from contad.engines.generated.ir import INT, NEW_AXIS, Check, Choose, Create, Kind, Product, Store, Value, View
 from contad.engines.generated.merging import Merging
 
 _LENGTHS = (
-    "ValueError('array operands differ in length along an axis; write the broadcast of an axis of length 1 as a loop')"
+    "ValueError('array operands differ in length along an axis; an axis of length 1 is repeated where the source shows "
+    "its length, as in a[:, 0:1] or a[:, None]')"
 )
 
 
@@ -26,27 +27,35 @@ class Elements(Merging):
         """The lengths of an array or an array expression; operands of different lengths are an error at run time."""
         if isinstance(entry, Value):
             return [self.length(entry, axis) for axis in range(entry.kind.ndim)]
-        shapes = [self.shape(operand) for operand in entry.operands if is_array(operand)]
-        found = max(shapes, key=len)
-        for shape in shapes:
-            for a, b in zip(found[::-1], shape[::-1], strict=False):
-                self.require_equal(a, b)
-        return found
+        shape: list[Value] = []
+        for axis in range(-entry.kind.ndim, 0):
+            operands = [x for x in entry.operands if is_array(x) and x.kind.ndim >= -axis]
+            units = [self.shape(x)[axis] for x in operands if is_unit(x, axis)]
+            others = [self.shape(x)[axis] for x in operands if not is_unit(x, axis)]
+            for length in others[1:]:
+                self.require_equal(others[0], length)
+            for length in units:
+                self.require_equal(constant(1), length)
+            shape.append([*others, constant(1)][0])
+        return shape
 
     def require_equal(self, a: Value, b: Value) -> None:
         """Raise ValueError at run time where two lengths differ."""
-        if a is not b:
+        if a is not b and not (a.constant is not None and a.constant == b.constant):
             self.add(Check(self.apply(functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
 
     def element(self, entry: Any, indices: list[Value]) -> Value:
-        """One element; an operand of fewer dimensions is repeated along the first ones."""
+        """One element; an operand of fewer dimensions, or of length 1, is repeated."""
         if isinstance(entry, Elementwise):
             operands = [self.element(operand, indices) for operand in entry.operands]
             if entry.function is functions.POWER:
                 return self.power(*operands)
             found: Value = self.apply(entry.function, *operands)
             return found
-        return self.load(entry, indices[len(indices) - entry.kind.ndim :]) if entry.is_array else entry
+        if not entry.is_array:
+            return entry
+        axes = range(-entry.kind.ndim, 0)
+        return self.load(entry, [constant(0) if is_unit(entry, axis) else indices[axis] for axis in axes])
 
     def over(self, shape: list[Value], body: Callable[[list[Value]], None]) -> None:
         """Nested loops over the indices of a shape."""
@@ -72,13 +81,21 @@ class Elements(Merging):
         """A new array with the elements of an array or an array expression."""
         if isinstance(entry, Elementwise):
             return self.computed(entry, hint)
+        if entry.kind.narrow:
+            self.stop("a copy of an array of small integers", "make it an array of int64")
         shape = self.shape(entry)
+        for axis in range(-len(shape), 0):
+            if is_unit(entry, axis):
+                self.require_equal(constant(1), shape[axis])
+                shape[axis] = constant(1)
         array = self.create("empty", shape, entry.kind.base, hint)
         self.over(shape, lambda indices: self.put(array, indices, self.load(entry, indices)))
         return array
 
     def put(self, array: Value, indices: list[Value], number: Value) -> None:
         """array[indices] = number."""
+        if array.kind.narrow:
+            self.stop("a write into an array of small integers, which wraps", "make it an array of int64")
         self.add(Store(array, indices, self.converted(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
@@ -87,10 +104,11 @@ class Elements(Merging):
         if is_array(entry):
             if entry.kind.ndim > array.kind.ndim:
                 self.refuse(node, "an assignment from an array with more dimensions")
-            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in _arrays(entry)):
+            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copied(entry)
-            for a, b in zip(shape[::-1], self.shape(entry)[::-1], strict=False):
-                self.require_equal(a, b)
+            lengths = self.shape(entry)
+            for axis in range(-len(lengths), 0):
+                self.require_equal(constant(1) if is_unit(entry, axis) else shape[axis], lengths[axis])
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
 
     # ---- reductions --------------------------------------------------------------------------------------------------
@@ -109,6 +127,21 @@ class Elements(Merging):
         """The sum of all elements."""
         zero = constant(0.0) if entry.kind.base == "float" else constant(0)
         return self.fold(entry, zero, lambda total, x: self.apply(functions.ADD, total, x))
+
+    def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], Value], node: ast.AST) -> Value:
+        """A reduction along one axis: an array of one dimension less."""
+        ndim = entry.kind.ndim
+        axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
+        if axis is None or not -ndim <= axis < ndim:
+            self.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
+        array, whole = self.computed(entry), (None, None, None)
+        axis %= ndim
+        lengths = self.shape(array)
+        line = lambda at: self.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
+        base = functions.DIVIDE.result if entry.kind.base == "float" else "int"
+        result = self.create("empty", [*lengths[:axis], *lengths[axis + 1 :]], base, "sum")
+        self.over(self.shape(result), lambda at: self.put(result, at, reduce(self, line(at))))
+        return result
 
     def size(self, entry: Any) -> Value:
         """The number of elements."""
@@ -165,8 +198,39 @@ class Elements(Merging):
         return super().power(x, y)
 
 
-def _arrays(entry: Any) -> list[Value]:
+def arrays_of(entry: Any) -> list[Value]:
     """The arrays that an array expression reads."""
     if isinstance(entry, Elementwise):
-        return [array for operand in entry.operands for array in _arrays(operand)]
+        return [array for operand in entry.operands for array in arrays_of(operand)]
     return [entry] if is_array(entry) else []
+
+
+def is_unit(entry: Any, axis: int) -> bool:
+    """Whether the source shows that an axis, counted from the last one (-1), has one element or none."""
+    if isinstance(entry, Elementwise):
+        return all(is_unit(x, axis) for x in entry.operands if is_array(x) and x.kind.ndim >= -axis)
+    made = entry.operation
+    if isinstance(made, Create):
+        return bool(made.inputs[axis].constant == 1)
+    if not isinstance(made, View):
+        return False
+    if made.spec is None:
+        return is_unit(made.inputs[0], -1 - axis - entry.kind.ndim)
+    part = [part for part in made.spec if not isinstance(part, int)][axis]
+    if part == NEW_AXIS:
+        return True
+    start, stop, step = (None if k is None else made.inputs[k].constant for k in part)
+    start = 0 if part[0] is None else start
+    if start is None or stop is None or (part[2] is not None and step != 1):
+        return False
+    return bool(stop - start == 1 and (start >= 0 or stop < 0))
+
+
+def overlaps(a: Value, b: Value) -> bool:
+    """Whether two arrays may be different parts of one array."""
+    return a is not b and bool(set(a.roots) & set(b.roots)) and (_is_part(a) or _is_part(b))
+
+
+def _is_part(array: Value) -> bool:
+    o = array.operation
+    return isinstance(o, View) or (isinstance(o, Choose) and any(map(_is_part, o.inputs[1:])))

@@ -5,6 +5,7 @@ from typing import Any
 from contad.engines.generated.copying import Copying
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
+    NEW_AXIS,
     Accumulate,
     Apply,
     Check,
@@ -22,7 +23,6 @@ from contad.engines.generated.ir import (
     View,
     While,
 )
-from contad.engines.generated.storing import stored
 from contad.engines.generated.writer import ZEROS, bare
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
@@ -47,6 +47,8 @@ class Forward(Copying):
             return self.applied(o)
         if isinstance(o, Load):
             text = self.subscript(self.text(o.array), o.indices)
+            if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
+                text = f"{o.result.kind.base}({text})"
             return text if o.guard is None else f"{text} if {self.text(o.guard)} else {ZEROS[o.result.kind.base]}"
         if isinstance(o, Length):
             return f"{self.text(o.inputs[0])}.shape[{o.axis}]"
@@ -68,7 +70,9 @@ class Forward(Copying):
             return f"{array}.T"
         parts = []
         for part in o.spec:
-            if isinstance(part, tuple):
+            if part == NEW_AXIS:
+                parts.append(part)
+            elif isinstance(part, tuple):
                 start, stop, step = ("" if k is None else self.text(o.inputs[k]) for k in part)
                 parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
             else:
@@ -187,7 +191,7 @@ class Forward(Copying):
         if slots and not self.plan.as_block(o):
             self.push(str(len(slots)))
             for k, value in enumerate(slots):
-                self.line(f"work[top - {len(slots) - k}] = {stored(value)}")
+                self.put(value, f"top - {len(slots) - k}")
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
             with self.indented(f"if {self.text(o.exit)}:"):

@@ -126,7 +126,7 @@ class Reverse(Restore):
         slots = self.slots(o)
         if slots and not self.plan.as_block(o):
             for j, value in enumerate(slots):
-                self.line(f"{value.name} = {restored(value, f'work[top - {len(slots) - j}]')}")
+                self.line(f"{value.name} = {restored(value, f'top - {len(slots) - j}')}")
             self.line(f"top -= {len(slots)}")
         for c in o.carried:
             self._restore_inner(o, c, k)

@@ -9,12 +9,12 @@ ROWS, CELLS, RESULT, PYTHON, INPUTS, CODE_AT, CONSTANTS_AT, SHAPES_AT, CONSTANTS
 NO_TRACE, NEEDS_PYTHON = -1, -2
 
 RUN = '''
-@njit("int64(int64, float64[::1], float64[::1], float64[::1], float64[::1])", {options})
-def run(header_at, inputs, direction, gradient, out):
+@njit("int64(int64, float64[::1], float64[::1], float64[::1], float64[::1], float64[::1])", {options})
+def run(header_at, inputs, direction, gradient, out, memory):
     """Run the trace of a program whose guards hold: out is (value, slope, a row that stopped a trace, the trace).
 
-    The slope is along `direction` where that has elements, the gradient is filled in where it has. Returns the number
-    of the trace, NO_TRACE or NEEDS_PYTHON.
+    The slope is along `direction` where that has elements, the gradient is filled in where it has. `memory` is used
+    where it has two numbers for each cell. Returns the number of the trace, NO_TRACE or NEEDS_PYTHON.
     """
     header = carray(pointer(header_at), (1 << 30,), np.int64)
     count = header[{count}]
@@ -29,7 +29,9 @@ def run(header_at, inputs, direction, gradient, out):
         code = carray(pointer(trace[{code_at}]), (trace[{rows}], 3), np.uint32)
         constants = carray(pointer(trace[{constants_at}]), (trace[{constants_size}],), np.float64)
         shapes = carray(pointer(trace[{shapes_at}]), (trace[{shapes_size}],), np.int64)
-        values = np.empty(cells)
+        if len(memory) < 2 * cells:
+            memory = np.empty(2 * cells)
+        values = memory[:cells]
         n = len(inputs)
         values[0] = 0.0
         for i in range(n):
@@ -43,7 +45,8 @@ def run(header_at, inputs, direction, gradient, out):
         result = trace[{result}]
         out[0] = values[result] if result > 0 else constants[-1 - result]
         if len(gradient) or len(direction):
-            other = np.zeros(cells)
+            other = memory[cells : 2 * cells]
+            other[:] = 0.0
             if len(direction):
                 for i in range(n):
                     other[1 + i] = direction[i]
@@ -66,6 +69,6 @@ def run_at(header_at, inputs, direction, directions, gradient, gradients, out):
     """`run` by its address; 0 where it fails, a number of a trace one more."""
     header = carray(pointer(header_at), (1 << 30,), np.int64)
     number = run(header_at, carray(inputs, (header[{size}],)), carray(direction, (directions,)),
-                 carray(gradient, (gradients,)), carray(out, (4,)))
+                 carray(gradient, (gradients,)), carray(out, (4,)), np.empty(0))
     return number + 1 if number >= 0 else number
 '''

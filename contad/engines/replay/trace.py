@@ -11,6 +11,7 @@ from contad.engines.replay.calls import ArrayCall
 from contad.engines.replay.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
 from contad.engines.replay.interpreter import interpreter
 from contad.engines.replay.kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
+from contad.engines.replay.memory import given_back, taken
 from contad.engines.sweep import (
     CELLS,
     GATHER as GATHERED,
@@ -75,35 +76,41 @@ class Trace:
         compiled = interpreter()
         arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
-        values = np.zeros(self.cells)
+        memory = taken(2 * self.cells)
+        values, other = (memory if len(memory) else np.empty(2 * self.cells))[: 2 * self.cells].reshape(2, -1)
+        values[0] = 0.0
         values[1 : n + 1] = inputs
         forward = compiled.forward
 
         row = self._driven(lambda *at: forward(*arrays, values, *at), lambda call, at: call.evaluate(values, at))
         if row < len(self.code):
+            given_back(memory)
             return np.nan, 0.0, row
         result = self.result
         value = float(values[result] if result > 0 else self.constants[-1 - result])
         slope = 0.0
         if len(direction):
-            dots = np.zeros(self.cells)
-            dots[1 : n + 1] = direction
+            other[:] = 0.0
+            other[1 : n + 1] = direction
             tangents = compiled.tangents
-            self._driven(lambda *at: tangents(*arrays, values, dots, *at), lambda call, at: call.push(values, dots, at))
-            slope = float(dots[result]) if result > 0 else 0.0
+            self._driven(
+                lambda *at: tangents(*arrays, values, other, *at), lambda call, at: call.push(values, other, at)
+            )
+            slope = float(other[result]) if result > 0 else 0.0
         if len(gradient):
-            adjoints = np.zeros(self.cells)
+            other[:] = 0.0
             if result > 0:
-                adjoints[result] = 1.0
+                other[result] = 1.0
                 row, cell = len(self.code) - 1, self.cells - 1
                 while True:
-                    row, cell = compiled.backward(*arrays, values, adjoints, row, cell)
+                    row, cell = compiled.backward(*arrays, values, other, row, cell)
                     if row < 0:
                         break
                     size = int(self.code[row, 2])
-                    self.calls[self.code[row, 1]].pull(values, adjoints, cell - size + 1)
+                    self.calls[self.code[row, 1]].pull(values, other, cell - size + 1)
                     row, cell = row - 1, cell - size
-            gradient[:] = adjoints[1 : n + 1]
+            gradient[:] = other[1 : n + 1]
+        given_back(memory)
         return value, slope, -1
 
     def _driven(self, compiled: Callable[..., Any], call: Callable[..., None]) -> int:

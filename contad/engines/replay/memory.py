@@ -1,0 +1,35 @@
+"""The memory of runs from Python, which serves again: the operating system would clear every page of a new block.
+
+For programs of arrays that takes longer than the run itself. A thread keeps one block, which a run takes away, so that
+a rule in Python may run another program meanwhile.
+"""
+
+import threading
+
+import numpy as np
+
+FEW = 1 << 13  # numbers, which Numba gets and gives back faster
+MOST = 1 << 25  # numbers that a thread keeps: 256 MiB
+NONE = np.empty(0)
+
+
+class _Kept(threading.local):
+    numbers = NONE
+
+
+_kept = _Kept()
+
+
+def taken(n: int) -> np.ndarray:
+    """At least n numbers for a run; none where the run had better ask for them itself."""
+    if n < FEW:
+        return NONE
+    found = _kept.numbers
+    _kept.numbers = NONE
+    return found if len(found) >= n else np.empty(n)
+
+
+def given_back(numbers: np.ndarray) -> None:
+    """Keep what was taken for the next run of this thread."""
+    if len(_kept.numbers) < len(numbers) <= MOST:
+        _kept.numbers = numbers
