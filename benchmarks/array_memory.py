@@ -4,9 +4,7 @@ The peak is the kernel's high-water mark of resident memory, which counts what P
 is reset before the gradient that is measured, after a small one that compiles and fills pools.
 """
 
-import gc
 import json
-import re
 import subprocess
 import sys
 import tracemalloc
@@ -15,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.array_workloads import matrix_products
-from benchmarks.peers import Run, Way, by_hand, peers, reason, with_contad
+from benchmarks.comparison.tools import reason
+from benchmarks.peers import Run, Way, by_hand, peers, with_contad
+from benchmarks.resident import peak_of, resident
 
 ROOT = Path(__file__).parents[1]
 PRODUCTS = 10
@@ -60,19 +60,10 @@ def _measured(way: Way, size: int, small: int, repeats: int) -> dict[str, Any]:
     traced = _traced(large)
     for _ in range(repeats // 10):
         repeated()
-    before = _resident("VmRSS")
+    before = resident()
     for _ in range(repeats):
         repeated()
-    return {"peak": peak, "traced": traced, "growth": _resident("VmRSS") - before}
-
-
-def peak_of(run: Run) -> int:
-    """Bytes of resident memory at the peak of run(), over those before."""
-    gc.collect()
-    before = _resident("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # sets the high-water mark to the present
-    run()
-    return _resident("VmHWM") - before
+    return {"peak": peak, "traced": traced, "growth": resident() - before}
 
 
 def _traced(run: Run) -> int:
@@ -83,11 +74,6 @@ def _traced(run: Run) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def _resident(mark: str) -> int:
-    """A line of the kernel's account of this process, in bytes."""
-    return 1024 * int(re.search(rf"{mark}:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 
 
 if __name__ == "__main__":

@@ -5,12 +5,7 @@ without derivatives (the control, taken twice). Every gradient is compared with 
 way that refuses a program is listed with its reason.
 """
 
-import argparse
-import json
-import os
-import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -19,9 +14,11 @@ import numpy as np
 import contad
 from benchmarks.array_memory import memory
 from benchmarks.array_workloads import ArrayWorkload, Chain, chains, element_writes, models
-from benchmarks.peers import Run, Way, by_hand, peers, reason, recorded, releases, with_contad
+from benchmarks.command import head, machine, parser, show
+from benchmarks.comparison.tools import reason, releases
+from benchmarks.peers import LIBRARIES, Run, Way, by_hand, peers, recorded, with_contad
 from benchmarks.scalars import Disagreement
-from benchmarks.timing import collector, markdown, noise
+from benchmarks.timing import collector, interleaved, markdown, noise, seconds_of
 from contad.engines import engine as engine_class
 from contad.stack import opened
 
@@ -91,7 +88,7 @@ def prepare(work: ArrayWorkload, ways: Sequence[Way]) -> Prepared:
 def measure(work: ArrayWorkload, ways: Sequence[Way], repeats: int, least: float) -> dict[str, Any]:
     """Seconds of one call of each way, of its first call, the reasons of those that refuse, and the noise."""
     prepared = prepare(work, ways)
-    seconds = interleaved(prepared.runs, repeats, least)
+    seconds = {n: t.seconds for n, t in interleaved(prepared.runs, repeats, least).items()}
     return _figures(work.name, ways, prepared, seconds) | {"noise": noise(seconds[CONTROL], seconds[AGAIN])}
 
 
@@ -100,7 +97,7 @@ def per_call(chain: Chain, steps: int, ways: Sequence[Way], repeats: int, least:
     whole, empty = prepare(chain.work(steps), ways), prepare(chain.work(1), ways)
     names = [name for name in whole.runs if name in empty.runs]
     runs = {f"{n} {part}": p.runs[n] for n in names for part, p in (("whole", whole), ("empty", empty))}
-    times = interleaved(runs, repeats, least)
+    times = {n: t.seconds for n, t in interleaved(runs, repeats, least).items()}
     calls = (steps - 1) * chain.calls
     seconds = {n: (times[f"{n} whole"] - times[f"{n} empty"]) / calls for n in names}
     return _figures(chain.step, ways, whole, seconds) | {
@@ -120,32 +117,6 @@ def _figures(name: str, ways: Sequence[Way], prepared: Prepared, seconds: dict[s
         "first": prepared.first,
         "refused": prepared.refused,
     }
-
-
-def interleaved(runs: dict[str, Run], repeats: int, least: float) -> dict[str, float]:
-    """Seconds per call of each: the minimum over rounds in which all take turns, each for at least `least` seconds.
-
-    Taking turns spreads a busy moment of the machine over all of them.
-    """
-    seconds = {}
-    calls = {}
-    with collector(on=True):
-        for name, run in runs.items():
-            run()
-            once = _seconds(run, 1)
-            calls[name] = max(1, round(least / once))
-            seconds[name] = once
-        for _ in range(repeats):
-            for name, run in runs.items():
-                seconds[name] = min(seconds[name], _seconds(run, calls[name]))
-    return seconds
-
-
-def _seconds(run: Run, calls: int) -> float:
-    start = perf_counter()
-    for _ in range(calls):
-        run()
-    return (perf_counter() - start) / calls
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
@@ -188,7 +159,7 @@ def element_reads(size: int, engine: str, repeats: int) -> dict[str, Any]:
         for _ in range(repeats):
             for name, seconds in result["seconds"].items():
                 loops.clear()
-                call = _seconds(gradients[name], 1)
+                call = seconds_of(gradients[name])
                 seconds["call"] = min(seconds["call"], call / size)
                 seconds["loop"] = min(seconds["loop"], loops[0] / size)
     return result
@@ -212,10 +183,7 @@ def run(quick: bool, engines: Sequence[str]) -> dict[str, Any]:
     steps = 20 if quick else 1_000
     writes = [(n, 20 if quick else 10_000) for n in ((10, 100) if quick else (10, 1_000, 100_000))]
     return {
-        "machine": {
-            "python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}",
-            "cores": os.cpu_count(), "numpy": version("numpy"), "numba": version("numba"), **releases(),
-        },
+        "machine": machine("numpy", "numba", **releases(LIBRARIES)),
         "quick": quick,
         "repeats": repeats,
         "calls": [per_call(chain, steps, [by_hand(), *ours, *eager], repeats, least) for chain in chains()],
@@ -231,12 +199,10 @@ def run(quick: bool, engines: Sequence[str]) -> dict[str, Any]:
 
 def report(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    machine = ", ".join(f"{k} {v}" for k, v in figures["machine"].items())
-    quick = " **Quick run: the figures mean nothing.**" if figures["quick"] else ""
     return "\n\n".join(
         [
             "# Array code",
-            f"{machine}. One thread; the minimum of {figures['repeats']} rounds in which all ways take turns.{quick}",
+            head(figures, f"One thread; the minimum of {figures['repeats']} rounds in which all ways take turns."),
             "## One NumPy call on arrays of three numbers, us",
             CALLS,
             _calls_table(figures["calls"]),
@@ -353,13 +319,10 @@ def _refusals(figures: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.arrays", description="Time array differentiation.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, a test of the script: figures mean nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown tables")
-    parser.add_argument("--engine", nargs="+", default=["matrix"], help="contad's engines to time (default: matrix)")
-    options = parser.parse_args()
-    figures = run(options.quick, options.engine)
-    print(json.dumps(figures, indent=2) if options.json else report(figures))
+    options = parser("arrays", "Time array differentiation.")
+    options.add_argument("--engine", nargs="+", default=["matrix"], help="contad's engines to time (default: matrix)")
+    asked = options.parse_args()
+    show(run(asked.quick, asked.engine), report, asked.json)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ as small as they can be, so that the calls are what is timed. First calls are ta
 cache and with a filled one.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -20,6 +19,7 @@ import numba
 import numpy as np
 
 import contad
+from benchmarks.command import parser, show
 from benchmarks.scalars import Disagreement
 from benchmarks.timing import collector, fastest, markdown
 
@@ -128,6 +128,12 @@ def first_calls(repeats: int) -> dict[str, float]:
         return {"cold": first(), "cached": min(first() for _ in range(repeats))}
 
 
+def run(quick: bool) -> dict[str, Any]:
+    """All figures."""
+    repeats, least = (1, 1e-4) if quick else (9, 0.05)
+    return {"calls": measure(repeats, least), "first": first_calls(1 if quick else 5)}
+
+
 def report(figures: dict[str, Any]) -> str:
     """The figures as Markdown tables."""
     rows = [
@@ -147,13 +153,8 @@ def report(figures: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.calls", description=__doc__.partition("\n")[0])
-    parser.add_argument("--json", action="store_true", help="unrounded, in seconds")
-    parser.add_argument("--quick", action="store_true", help="to see that it works; the figures mean nothing")
-    options = parser.parse_args()
-    repeats, least = (1, 1e-4) if options.quick else (9, 0.05)
-    figures = {"calls": measure(repeats, least), "first": first_calls(1 if options.quick else 5)}
-    print(json.dumps(figures, indent=2) if options.json else report(figures))
+    asked = parser("calls", __doc__.partition("\n")[0]).parse_args()
+    show(run(asked.quick), report, asked.json)
 
 
 if __name__ == "__main__":

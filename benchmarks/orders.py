@@ -6,24 +6,20 @@ before it is timed. Then what a checkpoint saves: resident memory of a long chai
 """
 
 import argparse
-import json
 import os
-import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 import contad
-from benchmarks.array_memory import peak_of
-from benchmarks.arrays import interleaved
-from benchmarks.peers import releases
+from benchmarks.command import head, machine, parser, show
+from benchmarks.comparison.tools import TOOLS, installed, releases
+from benchmarks.resident import peak_of
 from benchmarks.scalars import Disagreement
-from benchmarks.timing import markdown, noise
+from benchmarks.timing import interleaved, markdown, noise
 
 PARAMETERS = 20
 TOLERANCE = 1e-9  # relative to the largest element
@@ -74,8 +70,7 @@ def by_jax(n: int) -> Runs:
     import jax
     import jax.numpy as jnp
 
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    TOOLS["jax"].set_up()
     rows, labels, w, v = map(jnp.asarray, data(n))
     loss = loss_of(jnp, rows, labels)
 
@@ -102,13 +97,13 @@ def check(name: str, runs: Runs, n: int) -> None:
 
 def regression(n: int, repeats: int, least: float) -> dict[str, Any]:
     """Seconds of every part by every library, all taking turns; the gradient by contad twice, for the noise."""
-    libraries = {"contad": by_contad(n)} | ({"jax.jit": by_jax(n)} if find_spec("jax") else {})
+    libraries = {"contad": by_contad(n)} | ({"jax.jit": by_jax(n)} if installed(["jax"]) else {})
     runs: Runs = {}
     for name, parts in libraries.items():
         check(name, parts, n)
         runs |= {f"{name} {part}": run for part, run in parts.items()}
     runs["again"] = runs[f"contad {PARTS[1]}"]
-    seconds = interleaved(runs, repeats, least)
+    seconds = {name: t.seconds for name, t in interleaved(runs, repeats, least).items()}
     return {
         "rows": n,
         "noise": noise(seconds[f"contad {PARTS[1]}"], seconds["again"]),
@@ -155,10 +150,7 @@ def run(quick: bool) -> dict[str, Any]:
     """All checks and all figures."""
     repeats, least = (2, 0.0) if quick else (9, 0.05)
     return {
-        "machine": {
-            "python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}",
-            "cores": os.cpu_count(), "numpy": version("numpy"), "jax": releases()["jax"],
-        },
+        "machine": machine("numpy", **releases(["jax"])),
         "quick": quick,
         "repeats": repeats,
         "regressions": [regression(n, repeats, least) for n in ((50, 100) if quick else (1_000, 100_000))],
@@ -168,8 +160,6 @@ def run(quick: bool) -> dict[str, Any]:
 
 def report(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    machine = ", ".join(f"{k} {v}" for k, v in figures["machine"].items())
-    quick = " **Quick run: the figures mean nothing.**" if figures["quick"] else ""
     rows = []
     for r in figures["regressions"]:
         for name, seconds in r["seconds"].items():
@@ -181,7 +171,7 @@ def report(figures: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "# Second derivatives",
-            f"{machine}. One thread; the minimum of {figures['repeats']} rounds in which all take turns.{quick}",
+            head(figures, f"One thread; the minimum of {figures['repeats']} rounds in which all take turns."),
             f"## Logistic regression with {PARAMETERS} parameters, us",
             "In brackets the ratio to the gradient by the same library.",
             markdown(("", *PARTS, "noise"), rows),
@@ -197,17 +187,14 @@ def report(figures: dict[str, Any]) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.orders", description="Time second derivatives.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, a test of the script: figures mean nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown tables")
-    parser.add_argument("--chain", choices=("whole", "in pieces"), help=argparse.SUPPRESS)
-    parser.add_argument("--size", type=int, default=1_000, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.chain:
-        print(chain_memory(options.chain, options.size))
+    options = parser("orders", "Time second derivatives.")
+    options.add_argument("--chain", choices=("whole", "in pieces"), help=argparse.SUPPRESS)
+    options.add_argument("--size", type=int, default=1_000, help=argparse.SUPPRESS)
+    asked = options.parse_args(arguments)
+    if asked.chain:
+        print(chain_memory(asked.chain, asked.size))
         return
-    figures = run(options.quick)
-    print(json.dumps(figures, indent=2) if options.json else report(figures))
+    show(run(asked.quick), report, asked.json)
 
 
 if __name__ == "__main__":

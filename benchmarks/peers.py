@@ -4,21 +4,14 @@ Every library runs on one thread in float64. It gets its arguments as arrays of 
 and returns value and gradient as such; so no conversion is timed.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import contad
 from benchmarks.array_workloads import ArrayWorkload
-
-# read when JAX is imported, which happens on first use
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-os.environ.setdefault("NPROC", "1")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from benchmarks.comparison.tools import TOOLS, installed
 
 Run = Callable[[], Any]  # (value, gradient)
 
@@ -68,7 +61,7 @@ def _with_autograd(work: ArrayWorkload) -> Run:
 def _with_torch(work: ArrayWorkload) -> Run:
     import torch
 
-    torch.set_num_threads(1)
+    TOOLS["torch"].set_up()
     f = work.program(torch)
     point = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in work.point]
     data = [torch.tensor(x, dtype=torch.float64) for x in work.data]
@@ -85,8 +78,7 @@ def _with_jax(jit: bool) -> Callable[[ArrayWorkload], Run]:
         import jax
         import jax.numpy as jnp
 
-        jax.config.update("jax_enable_x64", True)
-        jax.config.update("jax_cpu_enable_async_dispatch", False)  # no hand-over to another thread
+        TOOLS["jax"].set_up()
         gradient = jax.value_and_grad(work.program(jnp), work.argnums)
         if jit:
             gradient = jax.jit(gradient)
@@ -96,24 +88,15 @@ def _with_jax(jit: bool) -> Callable[[ArrayWorkload], Run]:
     return prepare
 
 
-_PEERS = {
+PEERS = {
     "autograd": Way("autograd", _with_autograd), "torch": Way("torch", _with_torch),
     "jax.jit": Way("jax.jit", _with_jax(True)), "jax": Way("jax", _with_jax(False)),
 }  # fmt: skip
 
 
-def peers(names: Sequence[str] = tuple(_PEERS)) -> list[Way]:
+def peers(names: Sequence[str] = tuple(PEERS)) -> list[Way]:
     """Those of the named ways whose library is installed."""
-    return [way for name, way in _PEERS.items() if name in names and find_spec(name.partition(".")[0])]
+    return [way for name, way in PEERS.items() if name in names and installed([name.partition(".")[0]])]
 
 
-def releases() -> dict[str, str]:
-    """The release of each library, or "not installed, skipped"."""
-    libraries = dict.fromkeys(name.partition(".")[0] for name in _PEERS)
-    return {name: version(name) if find_spec(name) else "not installed, skipped" for name in libraries}
-
-
-def reason(error: Exception) -> str:
-    """An exception in one line, as a table can show it."""
-    text = str(error).strip().partition("\n")[0].replace("|", "/")
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+LIBRARIES = tuple(dict.fromkeys(name.partition(".")[0] for name in PEERS))

@@ -6,12 +6,8 @@ hand and compiled by Numba, and what recording costs. Array models in microsecon
 before anything is timed, and the guards of a program that has some are seen to hold and to fail.
 """
 
-import argparse
-import json
 import os
-import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -20,6 +16,7 @@ import numpy as np
 
 import contad
 from benchmarks.array_workloads import ArrayWorkload, models
+from benchmarks.command import head, machine, parser, show
 from benchmarks.scalars import Disagreement
 from benchmarks.timing import collector, fastest, markdown
 
@@ -210,10 +207,7 @@ def run(quick: bool) -> dict[str, Any]:
     contad.record(lambda x: x, 1.0)  # loads the interpreter
     scalars = [*map(logistic_regression, rows), recurrence(steps), guarded_recurrence(steps)]
     return {
-        "machine": {
-            "python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}",
-            "numpy": version("numpy"), "numba": version("numba"),
-        },
+        "machine": machine("numpy", "numba"),
         "quick": quick, "repeats": repeats,
         "scalars": [measure(model, repeats) for model in scalars],
         "arrays": [measure_arrays(work, repeats) for work in models(quick)],
@@ -223,8 +217,6 @@ def run(quick: bool) -> dict[str, Any]:
 
 def report(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
-    machine = ", ".join(f"{k} {v}" for k, v in figures["machine"].items())
-    quick = " **Quick run: the figures mean nothing.**" if figures["quick"] else ""
     columns = ("value", "gradient", "slope", "by hand", "plain", "recording")
     scalars = [(w["name"], str(w["operations"]), *(f"{w[c]:.1f}" for c in columns)) for w in figures["scalars"]]
     of_arrays = ("value", "gradient", "by hand", "plain")
@@ -232,7 +224,7 @@ def report(figures: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             "# Recorded programs",
-            f"{machine}. One thread; the minimum of {figures['repeats']} runs after one that is not counted.{quick}",
+            head(figures, f"One thread; the minimum of {figures['repeats']} runs after one that is not counted."),
             "## Scalar code, ns per operation",
             "Gradient, by hand (njit) and plain (contad.value_and_grad) are value and gradient together.",
             markdown(("work", "operations", *columns), scalars),
@@ -247,12 +239,8 @@ def report(figures: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description="Time recorded programs.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, a test of the script: figures mean nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown tables")
-    options = parser.parse_args()
-    figures = run(options.quick)
-    print(json.dumps(figures, indent=2) if options.json else report(figures))
+    asked = parser("replay", "Time recorded programs.").parse_args()
+    show(run(asked.quick), report, asked.json)
 
 
 if __name__ == "__main__":

@@ -5,20 +5,16 @@ the function without derivatives (the control, taken twice) and a gradient writt
 before anything is timed.
 """
 
-import argparse
-import json
-import os
-import platform
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import version
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import contad
-from benchmarks.startup import startup
+from benchmarks.command import head, machine, parser, show
+from benchmarks.startup import startup, startup_table
 from benchmarks.timing import collector, fastest, markdown, noise
 from benchmarks.workloads import Workload, linear_recurrence, scalar_workloads
 from contad.engines import engine, engine_names
@@ -168,10 +164,7 @@ def run(quick: bool) -> dict[str, Any]:
         check(work)
     repeats = 2 if quick else 5
     return {
-        "machine": {
-            "python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}",
-            "cores": os.cpu_count(), "numpy": version("numpy"), "numba": version("numba"),
-        },
+        "machine": machine("numpy", "numba"),
         "quick": quick,
         "repeats": repeats,
         "workloads": [measure(work, repeats) for work in workloads],
@@ -184,12 +177,10 @@ def run(quick: bool) -> dict[str, Any]:
 def report(figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
     labels = list(figures["workloads"][0]["gradient"])
-    machine = ", ".join(f"{k} {v}" for k, v in figures["machine"].items())
-    quick = " **Quick run: the figures mean nothing.**" if figures["quick"] else ""
     return "\n\n".join(
         [
             "# Scalar code",
-            f"{machine}. One thread; the minimum of {figures['repeats']} runs after one that is not counted.{quick}",
+            head(figures, f"One thread; the minimum of {figures['repeats']} runs after one that is not counted."),
             "## Value and gradient, ns per operation",
             "The whole call, clean-up included. Noise: by how much two runs of the control (no derivative) differ.",
             _gradient_table(figures["workloads"], labels),
@@ -200,7 +191,7 @@ def report(figures: dict[str, Any]) -> str:
             "## Storage",
             _storage_table(figures["storage"]),
             "## A fresh process",
-            _startup_table(figures["startup"]),
+            startup_table(figures["startup"]),
         ]
     )
 
@@ -234,28 +225,10 @@ def _storage_table(stored: dict[str, Any]) -> str:
     return markdown(("", ""), rows)
 
 
-def _startup_table(process: dict[str, Any]) -> str:
-    imports, first, later = process["import"], process["first_gradient"], process["later_rules"]
-    rows = [
-        ("import numba", imports["numba"]),
-        ("import contad", imports["contad"]),
-        ("import contad, over import numba", imports["contad_over_numba"]),
-        ("first gradient after import contad, empty cache", first["cold"]),
-        (f"the same, {later} rules registered before it", first["cold_with_later_rules"]),
-        ("first gradient after import contad, filled cache", first["warm"]),
-        (f"the same, {later} rules registered before it", first["warm_with_later_rules"]),
-    ]
-    return markdown(("", "ms"), [(what, "not run" if s is None else f"{s * 1e3:.0f}") for what, s in rows])
-
-
 def main() -> None:
     """Run and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scalars", description="Time scalar differentiation.")
-    parser.add_argument("--quick", action="store_true", help="small sizes, a test of the script: figures mean nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown tables")
-    options = parser.parse_args()
-    figures = run(options.quick)
-    print(json.dumps(figures, indent=2) if options.json else report(figures))
+    asked = parser("scalars", "Time scalar differentiation.").parse_args()
+    show(run(asked.quick), report, asked.json)
 
 
 if __name__ == "__main__":

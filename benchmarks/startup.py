@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.timing import markdown
+
 ROOT = Path(__file__).parents[1]
 LATER_RULES = 50  # rules registered after contad's own, before the first gradient
 
@@ -103,3 +105,18 @@ def startup(repeats: int, *, quick: bool) -> dict[str, Any]:
         "first_gradient": first_gradients(repeats, cold_with_later_rules=not quick),
         "later_rules": LATER_RULES,
     }
+
+
+def startup_table(process: dict[str, Any]) -> str:
+    """The figures as a Markdown table."""
+    imports, first, later = process["import"], process["first_gradient"], process["later_rules"]
+    rows = [
+        ("import numba", imports["numba"]),
+        ("import contad", imports["contad"]),
+        ("import contad, over import numba", imports["contad_over_numba"]),
+        ("first gradient after import contad, empty cache", first["cold"]),
+        (f"the same, {later} rules registered before it", first["cold_with_later_rules"]),
+        ("first gradient after import contad, filled cache", first["warm"]),
+        (f"the same, {later} rules registered before it", first["warm_with_later_rules"]),
+    ]
+    return markdown(("", "ms"), [(what, "not run" if s is None else f"{s * 1e3:.0f}") for what, s in rows])

@@ -5,8 +5,6 @@ and the gradient written by hand; seconds to the first gradient in a fresh proce
 one; and what the call from Python adds to a bare Numba call. All gradients are compared before anything is timed.
 """
 
-import argparse
-import json
 import os
 import subprocess
 import sys
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit, typeof
 
+from benchmarks.command import parser, show
 from benchmarks.njit_workloads import Program, programs
 from benchmarks.timing import collector, fastest, markdown, noise
 from contad.engines.tape import build
@@ -134,19 +133,16 @@ def report(figures: dict[str, Any]) -> str:
     ])  # fmt: skip
 
 
+def run(quick: bool) -> dict[str, Any]:
+    """All figures."""
+    measured = [measure(p, 2 if quick else 20) for p in programs(0.01 if quick else 1.0)]
+    return {"programs": measured, "calls": calls(2 if quick else 20), "first": first_calls()}
+
+
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes: to see that it runs")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    repeats = 2 if options.quick else 20
-    figures = {
-        "programs": [measure(p, repeats) for p in programs(0.01 if options.quick else 1.0)],
-        "calls": calls(repeats),
-        "first": first_calls(),
-    }
-    print(json.dumps(figures) if options.json else report(figures))
+    asked = parser("tape", __doc__.split("\n")[0]).parse_args()
+    show(run(asked.quick), report, asked.json)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """How times are taken: the minimum over repeats, warmed up, with a stated state of the garbage collector."""
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time
+from typing import Any, NamedTuple
 
 
 @contextmanager
@@ -21,13 +22,59 @@ def collector(on: bool) -> Iterator[None]:
 
 def fastest(run: Callable[[], Any], repeats: int, calls: int = 1) -> float:
     """Seconds per call: the minimum over repeats of a loop of calls, after one repeat that is not counted."""
-    times = []
-    for _ in range(repeats + 1):
-        start = perf_counter()
-        for _ in range(calls):
+    return min([seconds_of(run, calls) / calls for _ in range(repeats + 1)][1:])
+
+
+class Timing(NamedTuple):
+    """What interleaved rounds found of one run."""
+
+    seconds: float  # of a call: the minimum over repeats
+    calls: int  # in a repeat
+    repeats: int
+    busy: float  # seconds of processor time per second; above 1 where several threads have worked
+
+
+def interleaved(
+    runs: Mapping[str, Callable[[], Any]], repeats: int, least: float, budget: float = math.inf
+) -> dict[str, Timing]:
+    """Rounds in which all runs take turns, each calling for at least `least` seconds.
+
+    Taking turns spreads a busy moment of the machine over all of them. A run whose repeats would take more than
+    `budget` seconds leaves earlier, after two repeats at the least.
+    """
+    calls = {}
+    turns = {}
+    best = {}
+    used = dict.fromkeys(runs, (0.0, 0.0))
+    with collector(on=True):
+        for name, run in runs.items():
             run()
-        times.append((perf_counter() - start) / calls)
-    return min(times[1:])
+            calls[name], best[name] = _calibrated(run, least)
+            turns[name] = int(min(repeats, max(2.0, budget / (best[name] * calls[name]))))
+        for k in range(repeats):
+            for name, run in runs.items():
+                if k < turns[name]:
+                    busy = process_time()
+                    seconds = seconds_of(run, calls[name])
+                    best[name] = min(best[name], seconds / calls[name])
+                    used[name] = (used[name][0] + process_time() - busy, used[name][1] + seconds)
+    return {name: Timing(best[name], calls[name], turns[name], used[name][0] / used[name][1]) for name in runs}
+
+
+def _calibrated(run: Callable[[], Any], least: float) -> tuple[int, float]:
+    """How many calls take `least` seconds, and the seconds of one."""
+    calls = 1
+    while (seconds := seconds_of(run, calls)) < least:
+        calls = max(calls + 1, min(10 * calls, math.ceil(1.1 * calls * least / seconds)))
+    return calls, seconds / calls
+
+
+def seconds_of(run: Callable[[], Any], calls: int = 1) -> float:
+    """Seconds of a loop of calls."""
+    start = perf_counter()
+    for _ in range(calls):
+        run()
+    return perf_counter() - start
 
 
 def noise(first: float, second: float) -> float:
@@ -35,13 +82,13 @@ def noise(first: float, second: float) -> float:
     return abs(first - second) / min(first, second)
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table with padded columns; the first column is text, the others are numbers."""
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], text: Collection[int] = (0,)) -> str:
+    """A Markdown table with padded columns; those that hold text are named by their place, the others are numbers."""
     cells = [tuple(header), *map(tuple, rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
     lines = []
     for row in cells:
-        first, *numbers = (c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
-        lines.append(f"| {' | '.join([first, *numbers])} |")
-    rule = "|".join("-" * (w + 1) + (":" if k else "-") for k, w in enumerate(widths))
+        padded = (c.ljust(w) if k in text else c.rjust(w) for k, (c, w) in enumerate(zip(row, widths, strict=True)))
+        lines.append(f"| {' | '.join(padded)} |")
+    rule = "|".join("-" * (w + 1) + ("-" if k in text else ":") for k, w in enumerate(widths))
     return "\n".join([lines[0], f"|{rule}|", *lines[1:]])

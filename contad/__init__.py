@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from contad import ops
 from contad.array_rule import array_rule
-from contad.compilation import cfunc, clear_cache, engine_name, explain, primitive
+from contad.compilation import cfunc, clear_cache, engine_name, explain, primitive, source
 from contad.continuations import gradient, make_callback_var, reverse_pass_callback, var
 from contad.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
 from contad.dual import Dual
@@ -97,6 +97,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "set_memory_limit",
     "set_zero_adjoints",
     "show_stack",
+    "source",
     "stack",
     "to_matvar",
     "to_varmat",

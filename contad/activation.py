@@ -59,7 +59,7 @@ def seeds(s: ChainStack, y: Any, z_bar: Any) -> Seeds:
 
 def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Any]:
     """One sweep, and the adjoints of the variables in the structures of the trees."""
-    s.run_sweep(found)
+    s.run_sweep(found, s.last_continuation)  # one that hands on the adjoint of a result is newer than it
     cotangents = []
     for tree in trees:
         if tree.spec is None:
@@ -74,7 +74,7 @@ def block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:
     shape = np.shape(leaf) if isinstance(leaf, (np.ndarray, Array)) else ()
     rows = []
     for k in np.ndindex(shape):
-        s.run_sweep(seeds(s, leaf[k] if shape else leaf, 1.0))
+        s.run_sweep(seeds(s, leaf[k] if shape else leaf, 1.0), s.last_continuation)
         rows.append([[s.cotangent(x) for x in tree.leaves] for tree in trees])
     blocks = []
     for t, tree in enumerate(trees):

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from contad.array_functions import entry_of
+from contad.definition import definition_of, named
 from contad.errors import RuleError
 from contad.rule import ScalarRule, rule_of_ufunc
-from contad.source import definition_of, named
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.keyword, ast.Attribute, ast.Subscript,

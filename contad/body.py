@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from contad.definition import definition_of, named
 from contad.elementwise import REWRITTEN, Vectoriser, by_element
 from contad.errors import RuleError
-from contad.source import definition_of, named
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,

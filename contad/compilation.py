@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from contad import check
@@ -9,14 +10,15 @@ from contad.arguments import fail
 from contad.calls import name_of, numba_function
 from contad.engines import ASKED, DEFAULT, engine as engine_class
 from contad.errors import UnsupportedError
-from contad.functional import grad, value_and_grad
+from contad.functional import grad, jvp, value_and_grad
 from contad.numba_transforms import memo_of, takes_compiled
 
 
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """Which engine computes grad(f)(*args), why engines before it do not, and what it does and stores.
 
-    f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one.
+    f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one. explain(contad.jvp, f, primals,
+    tangents) tells of forward mode.
 
     Cost:    compiles the derivative for these arguments, unless it is compiled or cached.
 
@@ -25,11 +27,64 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """
     check.callable_("explain", "f", f)
     gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
+    if f is jvp and jvp.made_for and args and takes_compiled(args[0], None):
+        gradient, args = jvp.made_for(args[0]), args[1:]
     if hasattr(gradient, "form"):
         from contad.front.explanation import explained
 
         return explained(gradient, args, kwargs)
     return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
+
+
+def source(f: Callable[..., Any], *args: Any, argnums: int | tuple[int, ...] = 0, **kwargs: Any) -> str:
+    """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
+
+    f is a Numba function, its gradient (as contad.grad(f, has_aux=True)), or a plain function that Numba could compile.
+    Values have the user's names, their adjoints the suffix _bar, and comments tell the user's lines. The text runs as a
+    plain Python module, too: it imports math, NumPy and, for what iterations store and for rules that are no
+    expressions, contad; `run(*args)` gives the value and a tuple of gradients. Numbers that are differentiated are
+    floats there, arrays float64. Keyword arguments are those of f.
+
+    Raises:  UnsupportedError, with file, line and what to do, where the function has something in it that is not
+             generated; the tape then answers calls of the gradient.
+    Cost:    reads the function and writes text; nothing is compiled.
+
+    >>> def f(x, y):
+    ...     return x * x * y
+    >>> print(source(f, 3.0, 2.0).partition("def ")[2])
+    run(x, y):
+        result = (x * x) * y  # line 2
+        result_bar = 1.0
+        t_bar = result_bar * y
+        x_bar = t_bar * (2.0 * x)
+        return result, (x_bar,)
+    <BLANKLINE>
+    """
+    check.callable_("source", "f", f)
+    derivative: Any = f
+    has_aux = False
+    if not hasattr(f, "form"):
+        if hasattr(f, "argnums"):  # the gradient of a plain function
+            f, argnums, has_aux = derivative.f, derivative.argnums, derivative.has_aux
+        derivative = value_and_grad(_compilable(f), argnums, has_aux=has_aux, engine="generated")
+    from contad.front.explanation import source_of
+
+    return source_of(derivative, args, kwargs)
+
+
+def _compilable(f: Callable[..., Any]) -> Any:
+    """The Numba function that f is, or that it would be under numba.njit."""
+    found = numba_function(f)
+    if found is None and isinstance(f, FunctionType):
+        import numba
+
+        found = numba.njit(f)
+    if found is None:
+        raise UnsupportedError(
+            f"source: f must be a Numba function, its gradient or a plain function, got {type(f).__name__}; source is "
+            "generated for functions that Numba compiles"
+        )
+    return found
 
 
 def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence[Any] = ()) -> str:

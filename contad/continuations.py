@@ -48,8 +48,8 @@ def _require_reverse(function: str) -> None:
 def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     """Push a continuation of your own: f(adj) runs when a sweep reaches it.
 
-    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates. A sweep from z does not reach what was pushed after z: where
-    a result of yours may be the result of all, push its continuation first, or use `make_callback_var`.
+    `adj[x]` reads an adjoint, `adj.add(x, v)` accumulates. Push the continuation of z before z is used. In `grad` and
+    the other transforms z may be the result; `gradient(z, xs)` does not reach what was pushed after z.
 
     >>> import contad
     >>> with contad.nested():
@@ -61,7 +61,8 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     """
     check.callable_("reverse_pass_callback", "f", f)
     _require_reverse("reverse_pass_callback")
-    stack().push_callback(f, 0.0)
+    s = stack()
+    s.last_continuation = s.push_callback(f, 0.0)._index
 
 
 def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:

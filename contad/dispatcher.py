@@ -19,10 +19,10 @@ import numpy as np
 from contad import ops
 from contad.array_base import Array, as_objects, numbers_in
 from contad.creation import to_varmat
+from contad.definition import definition_of
 from contad.errors import UnsupportedError
 from contad.number import Number, observed
 from contad.rule import rule_of_ufunc
-from contad.source import definition_of
 
 _OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
 

@@ -35,7 +35,7 @@ class ChainStack(Level):
     `engine`. `top` is the next free cell; cell 0 is the sink of constants.
     """
 
-    __slots__ = ("top", "push", "adjoints", "running", "sweeping")
+    __slots__ = ("top", "push", "adjoints", "running", "sweeping", "last_continuation")
     engine: str
     top: int
     push: Callable[[Any], None]
@@ -67,6 +67,7 @@ class ChainStack(Level):
         self.adjoints = ()
         self.sweeping = False
         self.running = 0  # the first cell of the callback that a sweep is running
+        self.last_continuation = 0  # the cell of the newest one of the user's without a variable of its own
         self.top = 1
 
     def adjoint_of(self, index: int) -> Any:
@@ -97,8 +98,8 @@ class ChainStack(Level):
         self.run_sweep([(y._index, seed)])
         return [x.adj for x in xs]
 
-    def run_sweep(self, seeds: Sequence[tuple[Any, Any]]) -> None:
-        """One sweep from the newest seeded cell, from zero adjoints; `adjoint_of` reads the result."""
+    def run_sweep(self, seeds: Sequence[tuple[Any, Any]], top: int = 0) -> None:
+        """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
         if self.thread != get_ident():
             raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
         if self.sweeping:
@@ -108,7 +109,6 @@ class ChainStack(Level):
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:
-            top = 0
             for cell, _ in seeds:
                 top = max(top, cell if cell.__class__ is int else int(cell.max()))
             self.adjoints = self.sweep(top, seeds) if seeds else ()

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.array_rule import ArrayRule, array_rules
+from contad.definition import definition_of
 from contad.engines import array_callbacks, pullbacks
 from contad.number import primal
-from contad.source import definition_of
 from contad.testing import expect_ad
 from tests.array_derivatives import report, split
 

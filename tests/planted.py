@@ -49,7 +49,7 @@ class NumpyMath:
 @contextlib.contextmanager
 def compiled(source):
     """Records are swept by this source, as plain Python, in the place of the compiled sweep (scalars only)."""
-    source = source.replace("from numba import njit, types", "njit = lambda *args, **options: lambda f: f")
+    source = source.replace("from numba import njit\n", "njit = lambda *args, **options: lambda f: f\n")
     scope = {"math": NumpyMath()}
     exec(source.replace("import math\n", ""), scope)
     real = stream.compiled_sweep

@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import benchmarks.peers
 import contad
 from benchmarks.array_workloads import (
     ArrayWorkload,
@@ -23,7 +22,8 @@ from benchmarks.array_workloads import (
     normal_density,
 )
 from benchmarks.arrays import CONTROL, READS, check, element_reads, measure, report
-from benchmarks.peers import Way, by_hand, peers, reason, releases, with_contad
+from benchmarks.comparison import tools
+from benchmarks.peers import LIBRARIES, Way, by_hand, peers, with_contad
 from benchmarks.scalars import Disagreement
 from contad.engines import engine_names
 
@@ -143,13 +143,13 @@ def test_a_way_that_is_wrong_is_not_timed():
 
 
 def test_an_exception_without_text_has_a_reason():
-    assert reason(KeyError()) == "KeyError"
+    assert tools.reason(KeyError()) == "KeyError"
 
 
 def test_libraries_that_are_not_installed_are_skipped_and_named(monkeypatch):
-    monkeypatch.setattr(benchmarks.peers, "find_spec", lambda name: None)
+    monkeypatch.setattr(tools, "find_spec", lambda name: None)
     assert peers() == []
-    assert releases() == dict.fromkeys(("autograd", "torch", "jax"), "not installed, skipped")
+    assert tools.releases(LIBRARIES) == dict.fromkeys(("autograd", "torch", "jax"), "not installed, skipped")
 
 
 def test_reading_elements_is_refused_by_an_unknown_engine():

@@ -57,6 +57,24 @@ def test_a_variable_of_the_swept_stack_is_not_added(level):
         contad.gradient(y, [x])
 
 
+def by_continuation(x):
+    z = contad.var(contad.value_of(x) ** 2)
+    contad.reverse_pass_callback(lambda adj: adj.add(x, adj[z] * 2.0 * contad.value_of(x)))
+    return z
+
+
+@pytest.mark.parametrize("engine", engine_names())
+def test_the_result_may_be_what_a_continuation_is_for(engine):
+    assert contad.value_and_grad(by_continuation, engine=engine)(3.0) == (9.0, 6.0)
+    assert contad.grad(lambda x: by_continuation(x * 2.0), engine=engine)(3.0) == 24.0
+
+
+def test_the_results_may_be_what_continuations_are_for():
+    _, pull = contad.vjp(lambda x: (by_continuation(x), x * 5.0, by_continuation(x + 1.0)), 3.0)
+    assert pull((1.0, 10.0, 100.0)) == (6.0 + 50.0 + 800.0,)
+    close(contad.jacobian(by_continuation)(POINT), np.diag(2 * POINT))
+
+
 OWN_VARIABLES = {
     "array": lambda x, bar: bar * x,
     "view": lambda x, bar: x[::-1],

@@ -15,7 +15,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # Bottom to top; a module imports from its own layer and from those below it.
 LAYERS = (
     ("errors", "layout"),
-    ("number", "arguments", "array_base", "containers", "check", "compiled", "differences", "source", "trees"),
+    ("number", "arguments", "array_base", "containers", "check", "compiled", "definition", "differences", "trees"),
     ("body", "elementwise", "var", "adjoints", "level", "dual", "stack"),
     ("rule", "body_derivatives"),
     ("array_functions",),

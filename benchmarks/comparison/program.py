@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 Run = Callable[[], Any]
 
 
+class TooSlow(Exception):
+    """A version that would take too long at this size; the text says why."""
+
+
 class Program(NamedTuple):
     """A function of NumPy arrays and numbers, and how each tool differentiates it.
 

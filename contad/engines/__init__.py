@@ -9,7 +9,7 @@ from contad.stack import ChainStack, set_base_engine
 
 DEFAULT = "matrix"
 COMPILED = ("tape", "generated")  # for Numba functions
-ASKED = ("tape",)  # where no engine is named, in this order; then the default takes a Python copy
+ASKED = ("generated", "tape")  # where no engine is named, in this order; then the default takes a Python copy
 
 
 def engine(name: str | None = None) -> type[ChainStack]:
@@ -33,18 +33,19 @@ def engine(name: str | None = None) -> type[ChainStack]:
 
 
 class CompiledEngine(NamedTuple):
-    """The two functions of a compiled engine that `contad.native.request` tells of."""
+    """The functions of a compiled engine that `contad.native.request` tells of."""
 
     build: Callable[[Any], Any]
     explain: Callable[[Any], str]
+    source: Callable[[Any], str] | None = None  # of an engine that generates one
 
 
 def compiled_engine(name: str) -> CompiledEngine:
     """A compiled engine by its name, imported on demand."""
     if name == "generated":
-        from contad.engines.generated import build, explain
+        from contad.engines.generated import build, explain, source
 
-        return CompiledEngine(build, explain)
+        return CompiledEngine(build, explain, source)
     if name == "tape":
         from contad.engines.tape import build, explain
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numba.core.errors import NumbaError
 
 from contad.engines import compiled_engine
-from contad.errors import ContadError, UnsupportedError
+from contad.errors import ContadError, StaleSourceError, UnsupportedError
 from contad.front.plan import Plan
 from contad.native.modules import discard_machine_code
 
@@ -24,8 +24,9 @@ class Choice(NamedTuple):
 def choose(plan: Plan, names: Sequence[str]) -> Choice:
     """Ask engines in turn. An engine refuses by UnsupportedError, or where Numba cannot compile what it has built.
 
-    Numba raises errors of many classes on code that it does not know; all are reasons to go on. Errors of contad that
-    tell the user something else than a refusal are raised.
+    Numba raises errors of many classes on code that it does not know; all are reasons to go on. So is a file that has
+    been edited, which an engine that reads no source does not mind. Errors of contad that tell the user something else
+    than a refusal are raised.
     """
     refusals = []
     lasting = True
@@ -33,7 +34,8 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
         try:
             run = _built(name, plan)
         except Exception as error:
-            if isinstance(error, (ContadError, MemoryError)) and not isinstance(error, UnsupportedError):
+            told = isinstance(error, (ContadError, MemoryError))
+            if told and not isinstance(error, (UnsupportedError, StaleSourceError)):
                 raise
             refusals.append((name, reason(error)))
             lasting &= isinstance(error, (UnsupportedError, NumbaError))
@@ -62,6 +64,6 @@ def reason(error: Exception) -> str:
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
         text = f"Numba: {text}"
-    elif not isinstance(error, UnsupportedError):
+    elif not isinstance(error, (UnsupportedError, StaleSourceError)):
         text = f"{type(error).__name__}: {text}"
     return " ".join(text.split())[:400]

@@ -40,10 +40,6 @@ def _no_type(val: Carrier, c: Any) -> None:
     NoNumbaType().refuse()
 
 
-class _Refused(UnsupportedError):
-    """No compiled engine takes these types."""
-
-
 class Derivative(CPUDispatcher):
     """A dispatcher that computes a derivative of the dispatcher f.
 
@@ -82,7 +78,7 @@ class Derivative(CPUDispatcher):
         try:
             given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
             return self.compile(given)
-        except _Refused:
+        except UnsupportedError:
             if self.engine is not None and not any(map(holds_carriers, args)):
                 raise
             return self._run_eager
@@ -91,13 +87,13 @@ class Derivative(CPUDispatcher):
 
     def _type_of(self, x: Any) -> Any:
         if holds_carriers(x):
-            raise _Refused(f"{self.what}: an argument is a number of a derivative that is being taken outside")
+            raise UnsupportedError(f"{self.what}: an argument is a number of a derivative that is being taken outside")
         try:
             found = typeof(x)
         except Exception:  # whatever Numba raises for values without a type
             found = None
         if found is None or found == types.pyobject:
-            raise _Refused(f"{self.what}: Numba has no type for {type(x).__name__}")
+            raise UnsupportedError(f"{self.what}: Numba has no type for {type(x).__name__}")
         return found
 
     def typeof_pyval(self, val: Any) -> Any:
@@ -111,6 +107,10 @@ class Derivative(CPUDispatcher):
 
     def types_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The types of a call, defaults filled in."""
+        try:
+            inspect.signature(self.f.py_func).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.what}: {error}") from None
         named = {name: self._type_of(x) for name, x in kwargs.items()}
         return tuple(self.fold_argument_types(tuple(map(self._type_of, args)), named)[1])
 
@@ -128,7 +128,7 @@ class Derivative(CPUDispatcher):
                 return known.entry_point
             choice = self.choices.get(args)
             if choice is not None and choice.engine is None:
-                raise _Refused(self._refusal(choice))
+                raise UnsupportedError(self._refusal(choice))
             self._require_unchanged()
             found = self._compiled(args)
             self.add_overload(found)
@@ -145,16 +145,19 @@ class Derivative(CPUDispatcher):
 
     def _compiled(self, args: tuple[Any, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
-        p, served = self._plan(args)
+        p = self._plan(args)
+        served = self._module(args)
         text = served.text()
         choice = None if text is None else _choice_in(text)
         if choice is None:
             choice = choose(p, self._engines())
+            if not choice.lasting:
+                served = self._module(args, lasting=False)
             if choice.engine or choice.lasting:
                 served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
         self.choices[args] = choice
         if choice.engine is None:
-            raise _Refused(self._refusal(choice))
+            raise UnsupportedError(self._refusal(choice))
         module = served.load({"run": choice.run})
         derivative = module.derivative
         self._served.append(module)
@@ -165,20 +168,23 @@ class Derivative(CPUDispatcher):
         if choice.run is None:  # machine code is missing, damaged, or for another processor
             choice = choose(p, [choice.engine])
             if choice.run is None:
-                raise _Refused(self._refusal(choice))
+                raise UnsupportedError(self._refusal(choice))
             vars(module)["run"] = choice.run
         derivative.compile(args)
         return derivative.overloads[args]
 
-    def _plan(self, args: tuple[Any, ...]) -> tuple[Plan, Served]:
+    def _plan(self, args: tuple[Any, ...]) -> Plan:
         try:
-            p = plan(self.f, self.form, args, self.what)
+            return plan(self.f, self.form, args, self.what)
         except UnsupportedError as error:
             self.choices[args] = choice = Choice(None, None, (("compiled", reason(error)),))
-            raise _Refused(self._refusal(choice)) from None
+            raise UnsupportedError(self._refusal(choice)) from None
+
+    def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
+        """The generated module for these types; one of this process where another would choose another engine."""
         key = (repr(self.form), " ".join(self._engines()), *map(str, args))
         named = not any(isinstance(t, types.Callable) for t in args)  # another process names functions otherwise
-        return p, Served("derivative", self.f, key, self.noted, named)
+        return Served("derivative", self.f, key, self.noted, named and lasting)
 
     def _engines(self) -> tuple[str, ...]:
         return (self.engine,) if self.engine else ASKED

@@ -4,8 +4,9 @@ from typing import Any
 
 from numba import types
 
-from contad.engines import DEFAULT, compiled_engine
+from contad.engines import ASKED, COMPILED, DEFAULT, compiled_engine
 from contad.errors import UnsupportedError
+from contad.front.choice import reason
 from contad.front.derivative import Derivative, holds_carriers
 from contad.front.plan import plan
 
@@ -24,8 +25,8 @@ def explained(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
             f"{derivative.what}: engine {DEFAULT}, on a Python copy of the function: the call is inside another "
             "derivative, and compiled engines take first derivatives only"
         )
-    refused = [f"  {name} refuses it: {why}" for name, why in choice.refusals]
     given = derivative.types_of(args, kwargs)
+    refused = [f"  {name} refuses it: {_reason_now(derivative, given, name, why)}" for name, why in choice.refusals]
     shown = ", ".join(str(t.value if isinstance(t, types.Omitted) else t) for t in given)
     if choice.engine is None:
         head = f"{derivative.what}({shown}): engine {DEFAULT}, on a Python copy of the function"
@@ -34,6 +35,28 @@ def explained(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
     told = compiled_engine(choice.engine).explain(request)
     head = f"{derivative.what}({shown}): engine {choice.engine}"
     return "\n".join([head, *refused, *(f"  {line}" for line in told.splitlines())])
+
+
+def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The source that the engine `generated`, or the one that was asked for, makes for this call."""
+    if holds_carriers((*args, *kwargs.values())):
+        raise UnsupportedError(f"source: {derivative.what}: the call is inside another derivative; ask outside of it")
+    name = derivative.engine or ASKED[0]
+    write = compiled_engine(name).source
+    if write is None:
+        raise UnsupportedError(f"source: {derivative.what}: the engine {name} generates no source; explain tells of it")
+    return write(plan(derivative.f, derivative.form, derivative.types_of(args, kwargs), derivative.what).request)
+
+
+def _reason_now(derivative: Derivative, given: tuple[Any, ...], name: str, why: str) -> str:
+    """Why an engine refuses; with the present lines of the user's file where the refusal was found in the cache."""
+    if name not in COMPILED:
+        return why
+    try:
+        compiled_engine(name).explain(plan(derivative.f, derivative.form, given, derivative.what).request)
+    except UnsupportedError as error:
+        return reason(error)
+    return why
 
 
 def _choice(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

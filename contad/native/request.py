@@ -1,9 +1,10 @@
 """What a compiled engine is asked for, and what it answers with.
 
-An engine is a module with two functions:
+An engine is a module with these functions:
 
     build(request) -> an njit dispatcher `run`, never called with other types than the request's
     explain(request) -> str, what it does and what it stores
+    source(request) -> str, the source of `run` as plain Python, if it generates one
 
 `run` has this form:
 

@@ -19,11 +19,11 @@ from numba.core.registry import cpu_target
 import contad.body
 from contad.body import inline, or_call
 from contad.compiled import NJIT_OPTIONS, cached_module
+from contad.definition import definition_of
 from contad.errors import UnsupportedError
 from contad.native.overloads import overloaded
 from contad.ops._scipy import special
 from contad.rule import ScalarRule, rules
-from contad.source import definition_of
 
 _HEAD = '''\
 """Values and partials of scalar rules; generated from the rules, do not edit."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from contad.callees import is_installed
+from contad.definition import definition_of
 from contad.dispatcher import global_names, is_dispatcher
 from contad.errors import StaleSourceError
-from contad.source import definition_of
 
 _METHODS = {"fill", "sort", "itemset", "put", "partition"}
 _FUNCTIONS = {"copyto", "fill_diagonal", "put", "shuffle", "nan_to_num"}

@@ -153,7 +153,7 @@ class Tracer(MatrixStack):
             "recording; write a rule instead (contad.scalar_rule, contad.array_rule)"
         )
 
-    def run_sweep(self, seeds: Any) -> NoReturn:
+    def run_sweep(self, seeds: Any, top: int = 0) -> NoReturn:
         raise UnsupportedError(
             f"contad.record: {self.name}: {self._where()} asks for adjoints of the recording itself; record the "
             "function, and ask the program for its gradient"

@@ -20,8 +20,8 @@ from contad.engines.generated.ir import (
 from contad.engines.generated.partials import partial, source_of
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.tame import may_be_infinite, wild_values
-from contad.engines.generated.tidy import folded, readers_of
-from contad.engines.generated.walks import leaves, walk
+from contad.engines.generated.tidy import folded
+from contad.engines.generated.walks import leaves, readers_of, walk
 from contad.engines.generated.writer import BAR, number
 
 
@@ -106,6 +106,9 @@ class Adjoints(Forward):
         if not self.has_bar(o.result):
             return
         d = self.bar(o.result)
+        if o in self.plan.choosing:
+            self.reverse_choice(o)
+            return
         inverses = self._inverses(o)
         for k, x in enumerate(o.inputs):
             if x not in self.active:
@@ -120,6 +123,11 @@ class Adjoints(Forward):
             else:
                 text = self._partial(o, k)
                 self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))
+
+    def reverse_choice(self, o: Operation) -> None:
+        """The reverse visits the iteration that was chosen last: its value has the adjoint of the result."""
+        choice = next(choice for choice in self.plan.choices.values() if choice.operation is o)
+        self.add(choice.chosen, self.bar(choice.following))
 
     def _partial(self, o: Apply, k: int) -> str:
         """The text of a partial; the lines before it give its own names, which nothing else has."""

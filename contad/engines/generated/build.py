@@ -10,19 +10,19 @@ from contad.compiled import cached_module
 from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.entries import Object
 from contad.engines.generated.frontend import read
-from contad.engines.generated.ir import Kind, Loop, Value
-from contad.engines.generated.walks import leaves, walk
+from contad.engines.generated.ir import Kind, Value
+from contad.engines.generated.walks import leaves
 from contad.errors import UnsupportedError
 
-_BASES = {"float64": "float", "int64": "int", "int32": "int", "int16": "int", "int8": "int", "uint8": "int"}
-_BASES |= {"uint16": "int", "uint32": "int", "bool": "bool"}
+_NARROW = ("int32", "int16", "int8")
+_BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_NARROW, "int")
 
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
     if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim)
-    if isinstance(t, types.BaseTuple):
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW)
+    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
         return tuple(kind_of(part, what) for part in t.types)
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
@@ -33,7 +33,7 @@ def kind_of(t: Any, what: str) -> Any:
     if str(t) in _BASES:
         return Kind(_BASES[str(t)])
     raise UnsupportedError(
-        f"{what}: an argument of type {t}; use float64, integers, booleans, and arrays of them with "
+        f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
         'one to three dimensions, or engine="tape"'
     )
 
@@ -44,7 +44,7 @@ def derivative_of(request: Any) -> Derivative:
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
     if request.mode not in ("value_and_grad", "vjp"):
-        raise UnsupportedError(f'{what}: the mode {request.mode} is not generated; use engine="tape"')
+        raise UnsupportedError(f"{what}: forward mode is not generated; the tape has it")
     options = getattr(request.dispatcher, "targetoptions", {})
     kinds = tuple(kind_of(t, what) for t in request.types)
     program = read(request.function, kinds, checked_division=options.get("error_model", "python") == "python")
@@ -58,11 +58,6 @@ def derivative_of(request: Any) -> Derivative:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
     return Derivative(program, request.argnums, request.has_aux, request.mode)
-
-
-def source(request: Any) -> str:
-    """The source of the derivative; it runs as plain Python, too."""
-    return derivative_of(request).source()
 
 
 def build(request: Any) -> Any:
@@ -94,21 +89,3 @@ def options_of(dispatcher: Any) -> dict[str, Any]:
     """How derivatives are compiled: divisions never raise, because those of the function are checked in the source."""
     own = getattr(dispatcher, "targetoptions", {})
     return {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
-
-
-def explain(request: Any) -> str:
-    """What a derivative does: which loops are reversed at once, and what the others store for each iteration."""
-    derivative = derivative_of(request)
-    derivative.source()
-    lines = ["the reverse pass is generated from the source of the function"]
-    for loop in walk(derivative.program.block):
-        if isinstance(loop, Loop) and derivative.active.changes(loop):
-            what = f"line {loop.line}: the loop "
-            if loop in derivative.plan.fused:
-                lines.append(what + "is reversed at once, iteration by iteration, and stores nothing")
-                continue
-            names = [value.name for value in derivative.slots(loop)]
-            again = [value.name for value in derivative.plan.recomputed.get(loop, ()) if not value.is_array]
-            told = f"stores {', '.join(names)} in each iteration" if names else "stores nothing"
-            lines.append(what + told + (f"; computes {', '.join(sorted(again))} again" if again else ""))
-    return "\n".join(lines)

@@ -3,7 +3,8 @@
 import contextlib
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, constant
@@ -23,10 +24,11 @@ from contad.engines.generated.ir import (
     Length,
     Load,
     Operation,
+    Product,
     Value,
     View,
 )
-from contad.engines.generated.tame import sign
+from contad.engines.generated.tame import least
 
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
@@ -67,10 +69,18 @@ class Builder:
         finally:
             self.block = outer
 
+    def stop(self, construct: str, remedy: str) -> NoReturn:
+        """Refuse what stands in the present line."""
+        raise NotImplementedError
+
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Any) -> Any:
         """A function of numbers; an array expression where an operand is one."""
         if any(isinstance(x, Elementwise) or x.is_array for x in operands):
+            if any(x.kind.narrow for x in operands):
+                self.stop("arithmetic of a whole array of small integers, which wrap", "convert it to int64 first")
+            if function.result == "wide" and all(x.kind.base == "bool" for x in operands):
+                self.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
         constants = [x.constant for x in operands]
         if function is functions.TO_FLOAT and operands[0].kind == FLOAT:
@@ -82,12 +92,17 @@ class Builder:
                 return constant(float(constants[0]))
             whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
             if function.name in _FOLDED and (whole or function.name in _LOGIC):
-                return constant(_FOLDED[function.name](*constants))
+                folded = _FOLDED[function.name](*constants)
+                if isinstance(folded, int) and not fits(folded):
+                    self.stop("integers whose result does not have 64 bits", "compute it with floats")
+                return constant(folded)
         if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
             if operands[0].kind != BOOL:
                 return operands[0]
         if function is functions.ADD and operands[0].kind == INT and constants[0] == 0 and operands[1].kind != BOOL:
             return operands[1]
+        if function in (functions.AND, functions.OR) and constants[0] is not None:
+            return operands[1] if constants[0] == (function is functions.AND) else operands[0]
         if function is functions.SELECT and constants[0] is not None:
             kind = function.kind([x.kind for x in operands[1:]])
             return self.converted(operands[1 if constants[0] else 2], kind)
@@ -100,7 +115,7 @@ class Builder:
     def divide(self, function: Function, x: Any, y: Any) -> Any:
         """x / y, x // y or x % y of numbers, raising where the user's function raises."""
         arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
-        if self.checked_division and not arrays and sign(y) != 1 and not y.constant:
+        if self.checked_division and not arrays and not (least(y) > 0.0 or y.constant):
             zero = self.apply(functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
             self.add(Check(zero, "ZeroDivisionError('division by zero')"))
             function = functions.CHECKED_DIVIDE if function is functions.DIVIDE else function
@@ -149,7 +164,7 @@ class Builder:
             else:
                 places.append(_placed(parts, part))
         ndim = array.kind.ndim if spec is None else sum(isinstance(part, tuple) for part in spec)
-        result = Value(Kind(array.kind.base, ndim), array.hint)
+        result = Value(replace(array.kind, ndim=ndim), array.hint)
         self.add(View(array, parts, None if spec is None else places, result))
         return result
 
@@ -158,6 +173,10 @@ class Builder:
         made = array.operation
         if isinstance(made, Create):
             return made.inputs[axis]
+        if isinstance(made, Product):
+            a, b = made.inputs
+            rows = a.kind.ndim - 1
+            return self.length(a, 0) if axis < rows else self.length(b, b.kind.ndim - 1)
         result = Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}")
         self.add(Length(array, axis, result))
         return result
@@ -201,6 +220,11 @@ class Builder:
         loop.carry(carried)
         self.add(loop)
         return [c.result for c in carried]
+
+
+def fits(x: int) -> bool:
+    """Whether an integer has 64 bits."""
+    return -(2**63) <= x < 2**63
 
 
 def _placed(parts: list[Value], x: Value) -> int:

@@ -14,8 +14,8 @@ from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, Method, Object, constant, is_array, is_number
 from contad.engines.generated.exits import RESULT
 from contad.engines.generated.expressions import Expressions
+from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import INT, Kind, Value
-from contad.engines.generated.merging import Environment
 from contad.engines.generated.scope import Scope
 
 _DTYPES = {float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool"}
@@ -31,15 +31,14 @@ class Range:
 class Iteration:
     """enumerate(...) or zip(...) before it is iterated over."""
 
-    def __init__(self, kind: str, arguments: list[Any]) -> None:
-        self.kind, self.arguments = kind, arguments
+    def __init__(self, kind: str, arguments: list[Any], start: Value) -> None:
+        self.kind, self.arguments, self.start = kind, arguments, start
 
 
 class Calls(Expressions):
     """Reads calls."""
 
     inlining: tuple[Any, ...] = ()  # the functions that are being written in place, outermost first
-    inlined = 0
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
         raise NotImplementedError
@@ -48,12 +47,12 @@ class Calls(Expressions):
         called = self.expression(node.func, env)
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
             self.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
-        before = self.inlined
-        arguments = [self.expression(argument, env) for argument in node.args]
-        keywords = {k.arg: self.expression(k.value, env) for k in node.keywords if k.arg}
-        entries = [*arguments, *keywords.values()]
-        if self.inlined != before and any(isinstance(entry, Elementwise) for entry in entries):
-            self.refuse(node, "a call beside an array expression", "give each its own statement")
+        arguments: list[Any] = []
+        for argument in [*node.args, *(k.value for k in node.keywords)]:
+            with self.undisturbed(list(arguments), node):
+                arguments.append(self.expression(argument, env))
+        keywords = {k.arg: arguments[len(node.args) + n] for n, k in enumerate(node.keywords) if k.arg}
+        del arguments[len(node.args) :]
         self.line = node.lineno
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
@@ -61,7 +60,7 @@ class Calls(Expressions):
             self.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
         function = called.value
         if is_dispatcher(function):
-            return self.inline(function.py_func, arguments, keywords, node)
+            return self.inline(function.py_func, arguments, keywords, node, env)
         if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
             self.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         special = _SPECIAL.get(function)
@@ -90,7 +89,9 @@ class Calls(Expressions):
         return x if x.kind.base == "float" else self.apply(functions.TO_FLOAT, x)
 
     # ---- the user's functions ----------------------------------------------------------------------------------------
-    def inline(self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+    def inline(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, caller: Environment
+    ) -> Any:
         """The body of a function, in place of its call."""
         if function in self.inlining:
             self.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
@@ -104,19 +105,20 @@ class Calls(Expressions):
         env = {name: self.computed(x) if isinstance(x, Elementwise) else x for name, x in given.items()}
         outer, inlining, line = self.scope, self.inlining, self.line
         self.scope, self.inlining = scope, (*inlining, function)
+        self.frames.append(caller)
         self.statements(scope.body, env)
+        self.frames.pop()
         result = env.get(RESULT, Object(None))
         self.scope, self.inlining, self.line = outer, inlining, line
-        self.inlined += 1
         return result
 
     # ---- methods of arrays -------------------------------------------------------------------------------------------
     def method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         array = method.array
+        if method.name in _REDUCTIONS:
+            return _REDUCTIONS[method.name](self, [array, *arguments], keywords, node)
         if keywords:
             self.refuse(node, f"keyword arguments of .{method.name}", "call the function of NumPy, or write a loop")
-        if not arguments and method.name in _REDUCTIONS:
-            return _REDUCTIONS[method.name](self, [array], {}, node)
         if method.name == "copy" and not arguments:
             return self.copied(array)
         if method.name == "dot" and len(arguments) == 1:
@@ -165,6 +167,8 @@ def _creation_like(fill: str) -> Callable[..., Any]:
         array, dtype = self.take("a dtype", arguments, keywords, node)
         if not is_array(array):
             self.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        if dtype is None and array.kind.narrow:
+            self.refuse(node, f"{ast.unparse(node)!r} of an array of small integers", "give a dtype")
         return self.create(fill, self.shape(array), self.dtype(dtype, node, array.kind.base))
 
     return create
@@ -202,16 +206,23 @@ def _range(self: Calls, arguments: list[Any], keywords: dict[str, Any], node: as
 
 def _iteration(kind: str) -> Callable[..., Any]:
     def iterate(self: Calls, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        if keywords or (kind == "enumerate" and len(arguments) != 1):
+        start = constant(0)
+        if kind == "enumerate":
+            array, given = self.take("iterable start", arguments, keywords, node)
+            arguments, keywords, start = [array], {}, start if given is None else given
+        if keywords or not arguments or arguments[0] is None or not is_number(start) or start.kind != INT:
             self.refuse(node, f"{ast.unparse(node)!r}", "give the arrays only, and count in the loop")
-        return Iteration(kind, arguments)
+        return Iteration(kind, arguments, start)
 
     return iterate
 
 
 def _conversion(function: functions.Function) -> Callable[..., Any]:
     def convert(self: Calls, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        if keywords or len(arguments) != 1 or not is_number(arguments[0]):
+        (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
+        if function is functions.TO_FLOAT and isinstance(x, Object) and str(x.value).strip("+-") in ("inf", "nan"):
+            return constant(float(x.value))
+        if not is_number(x):
             self.refuse(node, f"the conversion {ast.unparse(node)!r}")
         return self.apply(function, arguments[0])
 
@@ -236,9 +247,11 @@ def _extreme(symbol: str) -> Callable[..., Any]:
 
 def _reduction(reduce: Callable[[Any, Any], Value]) -> Callable[..., Any]:
     def apply(self: Calls, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
-        (array,) = self.take("a", arguments, keywords, node)
+        array, axis = self.take("a axis", arguments, keywords, node)
         if not is_array(array):
             self.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
+        if axis is not None and array.kind.ndim > 1:
+            return self.along(array, axis, reduce, node)
         return reduce(self, array)
 
     return apply

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from contad.engines.generated.activity import Activity
+from contad.engines.generated.choice import choices
 from contad.engines.generated.fuse import fuse as fuse_loops
 from contad.engines.generated.ir import Accumulate, Program, Store, Value
 from contad.engines.generated.linear import partial_sums
@@ -30,8 +31,13 @@ class Derivative(Reverse):
         outputs = leaves(self.differentiated)
         activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], outputs)
         sums = partial_sums(program)
-        fused = fuse_loops(program, activity, sums) if fuse else frozenset()
-        super().__init__(program, Plan(program, activity, fused), sums)
+        found = choices(program, activity)
+        fused = fuse_loops(program, activity, sums, found) if fuse else frozenset()
+        plan = Plan(program, activity, fused, found)
+        while late := [loop for loop in found if plan.sequential(loop)]:
+            found = {loop: choice for loop, choice in found.items() if loop not in late}
+            plan = Plan(program, activity, fused, found)
+        super().__init__(program, plan, sums)
         self.outputs = outputs
 
     def source(self, options: str = "") -> str:

@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, constant, is_array
-from contad.engines.generated.ir import Check, Kind, Product, Store, Value
+from contad.engines.generated.ir import INT, Check, Choose, Kind, Product, Store, Value, View
 from contad.engines.generated.merging import Merging
 
 _LENGTHS = (
@@ -72,6 +72,8 @@ class Elements(Merging):
         """A new array with the elements of an array or an array expression."""
         if isinstance(entry, Elementwise):
             return self.computed(entry, hint)
+        if entry.kind.narrow:
+            self.stop("a copy of an array of small integers", "make it an array of int64")
         shape = self.shape(entry)
         array = self.create("empty", shape, entry.kind.base, hint)
         self.over(shape, lambda indices: self.put(array, indices, self.load(entry, indices)))
@@ -79,6 +81,8 @@ class Elements(Merging):
 
     def put(self, array: Value, indices: list[Value], number: Value) -> None:
         """array[indices] = number."""
+        if array.kind.narrow:
+            self.stop("a write into an array of small integers, which wraps", "make it an array of int64")
         self.add(Store(array, indices, self.converted(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
@@ -87,7 +91,7 @@ class Elements(Merging):
         if is_array(entry):
             if entry.kind.ndim > array.kind.ndim:
                 self.refuse(node, "an assignment from an array with more dimensions")
-            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in _arrays(entry)):
+            if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copied(entry)
             for a, b in zip(shape[::-1], self.shape(entry)[::-1], strict=False):
                 self.require_equal(a, b)
@@ -109,6 +113,21 @@ class Elements(Merging):
         """The sum of all elements."""
         zero = constant(0.0) if entry.kind.base == "float" else constant(0)
         return self.fold(entry, zero, lambda total, x: self.apply(functions.ADD, total, x))
+
+    def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], Value], node: ast.AST) -> Value:
+        """A reduction along one axis: an array of one dimension less."""
+        ndim = entry.kind.ndim
+        axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
+        if axis is None or not -ndim <= axis < ndim:
+            self.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
+        array, whole = self.computed(entry), (None, None, None)
+        axis %= ndim
+        lengths = self.shape(array)
+        line = lambda at: self.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
+        base = functions.DIVIDE.result if entry.kind.base == "float" else "int"
+        result = self.create("empty", [*lengths[:axis], *lengths[axis + 1 :]], base, "sum")
+        self.over(self.shape(result), lambda at: self.put(result, at, reduce(self, line(at))))
+        return result
 
     def size(self, entry: Any) -> Value:
         """The number of elements."""
@@ -165,8 +184,18 @@ class Elements(Merging):
         return super().power(x, y)
 
 
-def _arrays(entry: Any) -> list[Value]:
+def arrays_of(entry: Any) -> list[Value]:
     """The arrays that an array expression reads."""
     if isinstance(entry, Elementwise):
-        return [array for operand in entry.operands for array in _arrays(operand)]
+        return [array for operand in entry.operands for array in arrays_of(operand)]
     return [entry] if is_array(entry) else []
+
+
+def overlaps(a: Value, b: Value) -> bool:
+    """Whether two arrays may be different parts of one array."""
+    return a is not b and bool(set(a.roots) & set(b.roots)) and (_is_part(a) or _is_part(b))
+
+
+def _is_part(array: Value) -> bool:
+    o = array.operation
+    return isinstance(o, View) or (isinstance(o, Choose) and any(map(_is_part, o.inputs[1:])))

@@ -1,13 +1,17 @@
 """Expressions: from the syntax tree to entries, with the operations that compute them."""
 
 import ast
+import contextlib
+import functools
 import types
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
 from contad.engines.generated import functions
-from contad.engines.generated.elementwise import Elements
+from contad.engines.generated.builder import fits
+from contad.engines.generated.elementwise import Elements, arrays_of
 from contad.engines.generated.entries import (
     Elementwise,
     Method,
@@ -17,10 +21,11 @@ from contad.engines.generated.entries import (
     is_array,
     is_number,
 )
+from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import BOOL, INT, Kind, Value
-from contad.engines.generated.merging import Environment
 from contad.engines.generated.refusal import refuse
 from contad.engines.generated.scope import Scope
+from contad.engines.generated.walks import written_roots
 
 _TAPE = 'rewrite it, or use engine="tape"'
 
@@ -33,6 +38,9 @@ class Expressions(Elements):
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = _TAPE) -> NoReturn:
         refuse(self.scope.place.at(node), construct, remedy)
+
+    def stop(self, construct: str, remedy: str) -> NoReturn:
+        self.refuse(ast.Pass(lineno=self.line), construct, remedy)
 
     def expression(self, node: ast.expr, env: Environment) -> Any:
         """The entry that an expression stands for."""
@@ -51,6 +59,8 @@ class Expressions(Elements):
 
     def condition(self, node: ast.expr, env: Environment) -> Value:
         """An expression as a truth value."""
+        if isinstance(node, ast.BoolOp):
+            return self._connected(node, env, self.condition)
         entry = self.expression(node, env)
         if isinstance(entry, Object):
             return constant(bool(entry.value))
@@ -59,6 +69,16 @@ class Expressions(Elements):
         if entry.kind == BOOL:
             return entry
         return self.apply(functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0))
+
+    @contextlib.contextmanager
+    def undisturbed(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
+        """Refuse what writes into an array of an expression that stands to its left and is not computed yet."""
+        before = len(self.block.operations)
+        yield
+        arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
+        pending = {root for array in arrays for root in array.roots}
+        if pending and any(pending & written_roots(o) for o in self.block.operations[before:]):
+            self.refuse(node, "a call that writes into an array of the same expression", "give it its own statement")
 
     # ---- names and constants -----------------------------------------------------------------------------------------
     def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
@@ -81,6 +101,8 @@ class Expressions(Elements):
         if isinstance(x, (bool, np.bool_)):
             return constant(bool(x))
         if isinstance(x, (int, np.integer)):
+            if not fits(int(x)):
+                self.refuse(node, f"the integer {x}, which does not have 64 bits", "write it as a float")
             return constant(int(x))
         if isinstance(x, (float, np.float64)):
             return constant(float(x))
@@ -92,15 +114,15 @@ class Expressions(Elements):
 
     def captured_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
         """A global array, which Numba makes a constant."""
-        bases = {"f": "float", "i": "int", "u": "int", "b": "bool"}
-        if x.dtype.kind not in bases or x.dtype in (np.float32, np.float16, np.uint64) or not 1 <= x.ndim <= 3:
+        bases = {"f": "float", "i": "int", "b": "bool"}
+        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= 3:
             self.refuse(
                 node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
             )
         for value, array in self.captured.values():
             if array is x:
                 return value
-        value = Value(Kind(bases[x.dtype.kind], x.ndim), name)
+        value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
         self.captured[f"{name}_{len(self.captured)}"] = (value, x)
         return value
 
@@ -129,11 +151,13 @@ class Expressions(Elements):
         return self.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
-        return tuple(self.expression(part, env) for part in node.elts)
+        return tuple(self._settled(self.expression(part, env)) for part in node.elts)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
-        x, y = self.expression(node.left, env), self.expression(node.right, env)
+        x = self.expression(node.left, env)
+        with self.undisturbed([x], node):
+            y = self.expression(node.right, env)
         return self.binary(type(node.op).__name__, x, y, node)
 
     def binary(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
@@ -169,7 +193,9 @@ class Expressions(Elements):
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
-            return self.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or np.logical_not")
+            if x.kind != INT:
+                self.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or compare the other way round")
+            return self.apply(functions.BITWISE["BitXor"], x, constant(-1))
         return self.apply(functions.NEGATIVE, x)
 
     def negated(self, condition: Value) -> Value:
@@ -180,7 +206,8 @@ class Expressions(Elements):
         left = self.expression(node.left, env)
         result = None
         for operator, comparator in zip(node.ops, node.comparators, strict=True):
-            right = self.expression(comparator, env)
+            with self.undisturbed([left], node):
+                right = self.expression(comparator, env)
             found = self.compared(type(operator).__name__, left, right, node)
             result = found if result is None else self.apply(functions.AND, result, found)
             left = right
@@ -191,6 +218,11 @@ class Expressions(Elements):
             same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
             if operator in ("Is", "IsNot", "Eq", "NotEq"):
                 return constant(bool(same) == (operator in ("Is", "Eq")))
+        if isinstance(left, tuple) and isinstance(right, tuple) and operator in ("Eq", "NotEq"):
+            equal = constant(len(left) == len(right))
+            for x, y in zip(left, right, strict=False):
+                equal = self.apply(functions.AND, equal, self.compared("Eq", x, y, node))
+            return equal if operator == "Eq" else self.negated(equal)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
@@ -198,22 +230,29 @@ class Expressions(Elements):
         return self.apply(functions.COMPARISONS[operator], left, right)
 
     def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
+        def truth(part: ast.expr, env: Environment) -> Value:
+            entry = self.expression(part, env)
+            if not is_number(entry) or entry.kind != BOOL:
+                self.refuse(node, f"{ast.unparse(node)!r}, which is one of its operands", "write `x if c else y`")
+            return entry
+
+        return self._connected(node, env, truth)
+
+    def _connected(self, node: ast.BoolOp, env: Environment, truth: Callable[..., Value]) -> Any:
+        """`and` and `or` of truth values; what may raise is computed only where Python computes it."""
         both = isinstance(node.op, ast.And)
-        result = self.condition(node.values[0], env)
+        result = truth(node.values[0], env)
         for part in node.values[1:]:
             if result.constant is not None:
                 if bool(result.constant) != both:
                     return result
-                result = self.condition(part, env)
+                result = truth(part, env)
             elif any(isinstance(n, (ast.Subscript, ast.Call, ast.Div, ast.Mod, ast.FloorDiv)) for n in ast.walk(part)):
-                rest, settled = self._lazily(part, env), lambda: constant(not both)
+                rest, settled = functools.partial(truth, part, env), functools.partial(constant, not both)
                 result = self.choice(result, *((rest, settled) if both else (settled, rest)))
             else:
-                result = self.apply(functions.AND if both else functions.OR, result, self.condition(part, env))
+                result = self.apply(functions.AND if both else functions.OR, result, truth(part, env))
         return result
-
-    def _lazily(self, node: ast.expr, env: Environment) -> Any:
-        return lambda: self.condition(node, env)
 
     def read_IfExp(self, node: ast.IfExp, env: Environment) -> Any:
         condition = self.condition(node.test, env)

@@ -46,6 +46,8 @@ class Forward(Storing):
             return self.applied(o)
         if isinstance(o, Load):
             text = self.subscript(self.text(o.array), o.indices)
+            if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
+                text = f"{o.result.kind.base}({text})"
             return text if o.guard is None else f"{text} if {self.text(o.guard)} else {ZEROS[o.result.kind.base]}"
         if isinstance(o, Length):
             return f"{self.text(o.inputs[0])}.shape[{o.axis}]"

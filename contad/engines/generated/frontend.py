@@ -6,7 +6,7 @@ from contad.engines.generated.entries import Elementwise, Object, Unknown
 from contad.engines.generated.exits import RESULT
 from contad.engines.generated.hoist import hoist
 from contad.engines.generated.ir import Kind, Program, Value
-from contad.engines.generated.refusal import refuse
+from contad.engines.generated.refusal import Place, refuse
 from contad.engines.generated.scope import Scope
 from contad.engines.generated.simplify import simplify
 from contad.engines.generated.statements import Statements
@@ -27,6 +27,12 @@ def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     env = dict(zip(scope.names, parameters, strict=True))
     reader.statements(scope.body, env)
+    wrong = reader.wrongly_written(reader.block)
+    if wrong is not None:
+        operation, buffer = wrong
+        place = Place(scope.place.filename, scope.place.function, operation.line)
+        construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
+        refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     returned = env.get(RESULT, Object(None))
     program = Program(function.__name__, list(parameters), reader.block)
     program.returned = _settled(reader, returned)

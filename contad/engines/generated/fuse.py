@@ -5,7 +5,7 @@ before it runs. Arrays it writes must be *private*: written in full, before they
 """
 
 from contad.engines.generated.activity import Activity
-from contad.engines.generated.functions import ADD
+from contad.engines.generated.choice import Choice
 from contad.engines.generated.ir import (
     Accumulate,
     Apply,
@@ -23,20 +23,22 @@ from contad.engines.generated.ir import (
     Value,
 )
 from contad.engines.generated.plan import Plan
-from contad.engines.generated.walks import is_inside, walk, written_roots
+from contad.engines.generated.walks import is_inside, is_natural, walk, written_roots
 
 
-def fuse(program: Program, activity: Activity, sums: dict[Value, Value]) -> frozenset[Loop]:
+def fuse(
+    program: Program, activity: Activity, sums: dict[Value, Value], choices: dict[Loop, Choice]
+) -> frozenset[Loop]:
     """The loops to be reversed at once, at most one in a block; moves what does not depend on it before it."""
-    fuser = _Fuser(program, activity, sums)
+    fuser = _Fuser(program, activity, sums, Plan(program, activity, choices=choices))
     fuser.block(program.block)
     return frozenset(fuser.fused)
 
 
 class _Fuser:
-    def __init__(self, program: Program, activity: Activity, sums: dict[Value, Value]) -> None:
+    def __init__(self, program: Program, activity: Activity, sums: dict[Value, Value], plan: Plan) -> None:
         self.program, self.activity, self.sums = program, activity, sums
-        self.plan = Plan(program, activity)  # for what the reverse of an operation reads
+        self.plan = plan  # for what the reverse of an operation reads
         self.fused: set[Loop] = set()
 
     def block(self, block: Block) -> None:
@@ -135,13 +137,3 @@ def _within(index: Value, length: Value) -> bool:
         return False
     same = loop.stop is length or (loop.stop.constant is not None and loop.stop.constant == length.constant)
     return same and loop.step.constant == 1 and is_natural(loop.start)
-
-
-def is_natural(value: Value) -> bool:
-    """Whether an integer is surely not negative."""
-    if value.constant is not None:
-        return bool(value.constant >= 0)
-    o = value.operation
-    if isinstance(o, For) and value is o.index:
-        return is_natural(o.start) and (o.step.constant or 0) > 0
-    return isinstance(o, Apply) and o.function is ADD and all(map(is_natural, o.inputs))

@@ -16,6 +16,7 @@ class Kind:
 
     base: str  # "float", "int" or "bool"
     ndim: int = 0
+    narrow: bool = False  # an array of integers with fewer than 64 bits: its elements are read, and widened
 
 
 FLOAT, INT, BOOL = Kind("float"), Kind("int"), Kind("bool")

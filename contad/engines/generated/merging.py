@@ -2,17 +2,18 @@
 
 Numbers are merged and carried as numbers. An array name that switches between arrays (`u, w = w, u`) is merged and
 carried as an integer, the number of the array it stands for; so the reverse pass replays it as it replays any integer.
+Of an array that an iteration makes the contents are carried.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from contad.engines.generated import functions
-from contad.engines.generated.builder import Builder
 from contad.engines.generated.entries import UNDEFINED, Unknown, default, is_number, joined, same
+from contad.engines.generated.fresh import Buffer, Environment, Fresh, lies_in
 from contad.engines.generated.ir import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
+from contad.engines.generated.walks import leaves
 
-Environment = dict[str, Any]
 _MADE_INSIDE = (
     "it is bound to an array that is made inside the {}; make the array before it and write into it, as in {}[:] = ..."
 )
@@ -25,7 +26,7 @@ class Switch:
         self.arrays = arrays
 
 
-class Merging(Builder):
+class Merging(Fresh):
     """Branches and loops over environments (dicts of names to entries)."""
 
     # ---- branches ----------------------------------------------------------------------------------------------------
@@ -48,6 +49,7 @@ class Merging(Builder):
             blocks.append(block)
         operation = If(condition, *blocks)
         self.line = line
+        self.move_out(operation, envs)
         self.add(operation)
         for name in dict.fromkeys([*envs[0], *envs[1]]):
             a, b = (e.get(name, UNDEFINED) for e in envs)
@@ -132,7 +134,8 @@ class Merging(Builder):
             loop = write(inner, carrying.start)
             settled = True
             for name in names:
-                pattern = self._joined(patterns[name], inner.get(name, UNDEFINED), loop.body, name)
+                join = _Join(self, loop.body, name, env, _buffers(patterns.values()))
+                pattern = join(patterns[name], env.get(name, UNDEFINED), inner.get(name, UNDEFINED))
                 if not _equal(pattern, patterns[name]):
                     # what is first assigned in the body cannot have been read there as something else
                     settled = settled and patterns[name] is UNDEFINED
@@ -145,39 +148,55 @@ class Merging(Builder):
         self.line = line
         self.add(loop)
         carrying.leave(env)
+        for buffer, _ in carrying.pairs:
+            buffer.loop = loop
 
-    def _joined(self, pattern: Any, out: Any, body: Block, name: str) -> Any:
-        """The pattern of a name that was carried by one pattern and stands for `out` at the end of an iteration."""
+
+class _Join:
+    """What a loop carries for a name, from what it carried so far and what the name stands for after an iteration."""
+
+    def __init__(self, builder: Merging, body: Block, name: str, before: Environment, buffers: set[Value]) -> None:
+        self.builder, self.body, self.name, self.before, self.buffers = builder, body, name, before, buffers
+
+    def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
         if isinstance(pattern, Kind) and is_number(out):
             return joined(pattern, out.kind)
         if pattern is UNDEFINED:
-            return (
-                _pattern(out)
-                if is_number(out) or out is UNDEFINED
-                else (
-                    tuple(self._joined(UNDEFINED, x, body, name) for x in out)
-                    if isinstance(out, tuple)
-                    else Unknown(_MADE_INSIDE.format("loop", name))
-                )
-            )
+            return self._first(out)
         if isinstance(pattern, Unknown):
             return pattern
         if isinstance(pattern, tuple) and isinstance(out, tuple) and len(pattern) == len(out):
-            return tuple(self._joined(p, x, body, name) for p, x in zip(pattern, out, strict=True))
+            return tuple(map(self, pattern, _parts(initial, pattern), out))
         if isinstance(pattern, _Fixed) and same(pattern.entry, out):
             return pattern
-        if isinstance(out, Value) and out.is_array:
-            before = pattern.arrays if isinstance(pattern, Switch) else self._candidates_outside(pattern, body)
-            now = self.candidates(out)
-            if before is not None and not any(lies_in(array, body) for array in now.values()):
-                if {array.kind for array in (before | now).values()} == {out.kind}:
-                    return Switch(dict(sorted((before | now).items())))
-            return Unknown(_MADE_INSIDE.format("loop", name))
+        if isinstance(out, Value) and out.is_array and isinstance(pattern, (_Fixed, Switch, Buffer)):
+            return self._array(pattern, initial, out)
         return Unknown("it stands for different things before a loop and at the end of its body")
 
-    def _candidates_outside(self, pattern: Any, body: Block) -> dict[int, Value] | None:
-        entry = pattern.entry if isinstance(pattern, _Fixed) else None
-        return self.candidates(entry) if isinstance(entry, Value) and entry.is_array else None
+    def _first(self, out: Any) -> Any:
+        """Of a name that is first assigned in the body."""
+        if is_number(out) or out is UNDEFINED:
+            return _pattern(out)
+        return tuple(map(self._first, out)) if isinstance(out, tuple) else self._unknown()
+
+    def _unknown(self) -> Unknown:
+        return Unknown(_MADE_INSIDE.format("loop", self.name))
+
+    def _array(self, pattern: Any, initial: Any, out: Value) -> Any:
+        if not (isinstance(initial, Value) and initial.kind == out.kind):
+            return Unknown("it stands for arrays of different types before a loop and at the end of its body")
+        if isinstance(pattern, Buffer):
+            return pattern
+        before = pattern.arrays if isinstance(pattern, Switch) else self.builder.candidates(initial)
+        now = self.builder.candidates(out)
+        if not any(lies_in(x, self.body) for x in now.values()) and not self.buffers & set(out.roots):
+            return Switch(dict(sorted((before | now).items())))
+        return self.builder.buffer(self.name, initial, self.before) if not out.kind.narrow else self._unknown()
+
+
+def _buffers(patterns: Any) -> set[Value]:
+    """The buffers among what a loop carries."""
+    return {p.array for pattern in patterns for p in leaves(pattern) if isinstance(p, Buffer)}
 
 
 class _Fixed:
@@ -222,6 +241,8 @@ class _Carrying:
         if isinstance(pattern, Switch):
             selector = self._carry(self.builder.number_of(initial), INT, place).inner
             return self.builder.choose(selector, pattern.arrays, place[0])
+        if isinstance(pattern, Buffer):
+            return pattern.array
         if isinstance(pattern, tuple):
             parts = enumerate(zip(pattern, _parts(initial, pattern), strict=True))
             return tuple(self._inner(p, x, (*place, k)) for k, (p, x) in parts)
@@ -236,8 +257,10 @@ class _Carrying:
     # ---- at its end --------------------------------------------------------------------------------------------------
     def finish(self, body: Block, env: Environment) -> None:
         """Note what follows in the next iteration: what the names stand for in the environment at the body's end."""
+        self.pairs: list[tuple[Buffer, Value]] = []
         for name, pattern in self.patterns.items():
             self._follow(pattern, env.get(name, UNDEFINED), (name,), body)
+        self.builder.carry_contents(self.pairs, body)
         for carried in self.carried.values():
             carried.initial = self.builder.converted(carried.initial, carried.inner.kind)
 
@@ -249,6 +272,8 @@ class _Carrying:
             carried = self.carried.get(place) or self._carry(UNDEFINED, pattern, place)
             with self.builder.inside(body):
                 carried.following = self.builder.converted(out, pattern)
+        elif isinstance(pattern, Buffer):
+            self.pairs.append((pattern, out))
         elif isinstance(pattern, tuple):
             for k, (p, x) in enumerate(zip(pattern, out, strict=True)):
                 self._follow(p, x, (*place, k), body)
@@ -264,6 +289,8 @@ class _Carrying:
             return self.carried[place].result
         if isinstance(pattern, Switch):
             return self.builder.choose(self.carried[place].result, pattern.arrays, place[0])
+        if isinstance(pattern, Buffer):
+            return pattern.array
         if isinstance(pattern, tuple):
             return tuple(self._result(p, (*place, k)) for k, p in enumerate(pattern))
         return pattern.entry if isinstance(pattern, _Fixed) else pattern
@@ -271,13 +298,3 @@ class _Carrying:
 
 def _parts(entry: Any, pattern: tuple[Any, ...]) -> tuple[Any, ...]:
     return entry if isinstance(entry, tuple) else (UNDEFINED,) * len(pattern)
-
-
-def lies_in(array: Value, block: Block) -> bool:
-    """Whether an array is made inside a block (whose own operation need not exist yet)."""
-    inside: Block | None = array.block
-    while inside is not None:
-        if inside is block:
-            return True
-        inside = inside.parent.block if inside.parent is not None else None
-    return False

@@ -1,10 +1,9 @@
 """Loops whose iterations may be reversed in any order: the reverse then runs forwards, which vectorises best."""
 
 from contad.engines.generated.activity import Activity
-from contad.engines.generated.fuse import is_natural
 from contad.engines.generated.ir import Accumulate, Create, For, Loop, Operation, Store, Value
 from contad.engines.generated.plan import Plan, counted
-from contad.engines.generated.walks import is_inside, walk
+from contad.engines.generated.walks import is_inside, is_natural, walk
 
 
 def any_order(loop: For, activity: Activity, sums: dict[Value, Value], plan: Plan) -> bool:

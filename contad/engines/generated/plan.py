@@ -7,6 +7,7 @@ restored; an element that is read counts as a number of its own.
 """
 
 from contad.engines.generated.activity import Activity
+from contad.engines.generated.choice import Choice
 from contad.engines.generated.cut import INFINITE, Cut
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
@@ -33,14 +34,24 @@ from contad.engines.generated.partials import partial
 from contad.engines.generated.walks import around, is_inside, walk
 
 STORE = 5.0  # what storing and reading back one number costs, in units of an addition
+# what LLVM takes out of a loop where it is the same in each iteration
+MOVED = frozenset(("add", "subtract", "multiply", "square", "divide", "negative", "sqrt", "exp", "log", "sin", "cos"))
 _SCALE = 1000
 
 
 class Plan:
     """For each loop, the values that are stored and those that are computed again."""
 
-    def __init__(self, program: Program, activity: Activity, fused: frozenset[Loop] = frozenset()) -> None:
+    def __init__(
+        self,
+        program: Program,
+        activity: Activity,
+        fused: frozenset[Loop] = frozenset(),
+        choices: dict[Loop, Choice] | None = None,
+    ) -> None:
         self.activity = activity
+        self.choices = choices or {}  # of running choices the reverse pass visits one iteration
+        self.choosing = {choice.operation for choice in self.choices.values()}
         self.fused = fused  # loops whose iterations are reversed at once
         self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
         self.needed: dict[Loop | None, dict[Value, None]] = {}
@@ -70,10 +81,20 @@ class Plan:
         inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
         return isinstance(loop, For) and loop.exit is None and not any(self.slots.get(o) for o in inside)
 
+    def sequential(self, loop: Loop) -> bool:
+        """Whether the reverse has to pass all iterations in order: they pop what they pushed, or take back steps."""
+        inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
+        if not self.as_block(loop) or any(self.pushes(o) for o in inside):
+            return True
+        again = self.recomputed.get(loop, ())
+        return any(c.inner in again and counted(loop, c) is None for c in loop.carried)
+
     # ---- what is read ------------------------------------------------------------------------------------------------
     def reverse_reads(self, o: Operation) -> list[Value]:
         """The values that the reverse of an operation reads; not those of the operations inside it."""
         active = self.activity
+        if o in self.choosing:
+            return []
         if isinstance(o, Apply):
             return apply_reads(o, active) if o.result in active else []
         if isinstance(o, Load):
@@ -89,6 +110,8 @@ class Plan:
             return [x for x, other in ((a, b), (b, a)) if other in active] + o.inputs if o.result in active else []
         if isinstance(o, If):
             return o.inputs if active.changes(o) else []
+        if isinstance(o, Loop) and o in self.choices:
+            return [self.choices[o].last]
         if isinstance(o, Loop) and active.changes(o) and o not in self.fused:
             return trips(o)
         return []
@@ -131,7 +154,8 @@ class Plan:
         """The cost of computing a value again in the reverse of a loop, and the values that this takes."""
         o = value.operation
         if isinstance(o, Apply):
-            return o.function.cost, o.inputs
+            same = all(x.constant is not None or self.region(x.block) is not loop for x in o.inputs)
+            return 0.1 if same and o.function.name in MOVED else o.function.cost, o.inputs
         if isinstance(o, (View, Choose, Length)):
             return 0.1, o.inputs
         if isinstance(o, Load) and self.unchanged(o, o.array):

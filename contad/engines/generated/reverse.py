@@ -17,6 +17,9 @@ class Reverse(Restore):
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def reverse_If(self, o: If) -> None:
+        if o in self.plan.choosing:
+            self.reverse_choice(o)
+            return
         self.begin_outside(o)
         for head, block, values in (
             (f"if {self.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
@@ -45,7 +48,12 @@ class Reverse(Restore):
 
     def _reverse_for(self, o: For) -> None:
         start, stop, step = map(self.text, o.inputs)
-        if any_order(o, self.active, self.sums, self.plan):
+        if o in self.plan.choices:
+            last = self.plan.choices[o].last.name
+            with self.indented(f"if {last} >= 0:", o.line):
+                self.line(f"{o.index.name} = {last}")
+                self._iteration(o, self.iteration(o))
+        elif any_order(o, self.active, self.sums, self.plan):
             with self.indented(self.head(o), o.line):
                 self._iteration(o, self.iteration(o))
         elif o.exit is None and o.step.constant == 1:

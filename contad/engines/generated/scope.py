@@ -5,10 +5,10 @@ import builtins
 import inspect
 from typing import Any
 
+from contad.definition import definition_of
 from contad.engines.generated.exits import without_exits
 from contad.engines.generated.refusal import Place, refuse
 from contad.errors import UnsupportedError
-from contad.source import definition_of
 
 
 class Scope:

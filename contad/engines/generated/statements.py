@@ -7,9 +7,11 @@ from typing import Any
 
 from contad.engines.generated import functions
 from contad.engines.generated.calls import Calls, Iteration, Range
+from contad.engines.generated.elementwise import arrays_of, overlaps
 from contad.engines.generated.entries import Elementwise, constant, is_array, is_number
+from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
-from contad.engines.generated.merging import Environment
+from contad.engines.generated.walks import written_roots
 
 
 class Statements(Calls):
@@ -33,6 +35,8 @@ class Statements(Calls):
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
         entry = self.expression(statement.value, env)
+        if len(statement.targets) > 1 and isinstance(entry, Elementwise):
+            entry = self.computed(entry)
         for target in statement.targets:
             self.assign(target, entry, env)
 
@@ -89,7 +93,7 @@ class Statements(Calls):
         if isinstance(target, ast.Subscript):
             array, spec = self.place(target, env)
             if all(isinstance(part, Value) for part in spec):
-                self._update_element(array, spec, operator, self.number(statement.value, env), statement)
+                self._update_element(array, spec, operator, statement, env)
                 return
             old: Any = self.view(array, spec)
         elif isinstance(target, ast.Name):
@@ -99,19 +103,31 @@ class Statements(Calls):
         entry = self.expression(statement.value, env)
         new = self.binary(operator, old, entry, statement)
         if isinstance(old, Value) and old.is_array:
+            if is_array(entry) and any(overlaps(old, array) for array in arrays_of(entry)):
+                self.refuse(
+                    statement, f"{ast.unparse(statement)!r} of overlapping parts, where Numba and NumPy differ",
+                    "copy the right side first",
+                )  # fmt: skip
             self.fill(old, new, statement)
         else:
             self.assign(target, new, env)
 
     def _update_element(
-        self, array: Value, spec: list[Value], operator: str, value: Value, statement: ast.AugAssign
+        self, array: Value, spec: list[Value], operator: str, statement: ast.AugAssign, env: Environment
     ) -> None:
+        if array.kind.narrow:
+            self.refuse(statement, "a write into an array of small integers, which wraps", "make it an array of int64")
         base = Kind(array.kind.base)
-        if operator in ("Add", "Sub") and not (base == INT and value.kind.base == "float"):
+        old = self.load(array, spec)  # before the right side, which may call what writes it
+        before = len(self.block.operations)
+        value = self.number(statement.value, env)
+        written = {root for o in self.block.operations[before:] for root in written_roots(o)}
+        in_place = base.base == "float" or value.kind.base == base.base == "int"
+        if operator in ("Add", "Sub") and in_place and not written & set(array.roots):
             number = self.converted(value, base)
             self.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
             return
-        new = self.binary(operator, self.load(array, spec), value, statement)
+        new = self.binary(operator, old, value, statement)
         if new.kind.base == "float" and base != Kind("float"):
             self.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
         self.put(array, spec, new)
@@ -200,11 +216,15 @@ class Statements(Calls):
 
     def _unrolled(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
         """A loop over a tuple: its body once for each part."""
-        if statement.flags:  # type: ignore[attr-defined]
-            self.refuse(statement, "an exit from a loop over a tuple", "loop over an array")
-        for part in parts:
-            self.assign(statement.target, part, env)
-            self.statements(statement.body, env)
+        if not parts:
+            return
+        self.assign(statement.target, parts[0], env)
+        self.statements(statement.body, env)
+        ends = self.exit(statement, env)
+        if ends is None:
+            self._unrolled(statement, parts[1:], env)
+        else:
+            self.branch(ends, env, lambda _: None, lambda after: self._unrolled(statement, parts[1:], after))
 
     def items(self, iterated: Any, node: ast.AST) -> tuple[list[Value], Callable[[Value], Any]]:
         """The limits of the range that a loop runs over, and what the target stands for at an index."""
@@ -228,7 +248,7 @@ class Statements(Calls):
                 stop = self.apply(functions.SELECT, less, limits[1], stop)
             limits = [constant(0), stop, constant(1)]
             if iterated.kind == "enumerate":
-                return limits, lambda index: (index, found[0][1](index))
+                return limits, lambda index: (self.apply(functions.ADD, index, iterated.start), found[0][1](index))
             return limits, lambda index: tuple(item(index) for _, item in found)
         return self.refuse(node, "a loop over something that is no range, array or tuple", "loop over range(...)")
 

@@ -3,6 +3,8 @@
 Only there can an adjoint of zero meet an infinite partial; the reverse pass then has to say that the product is zero.
 """
 
+import math
+
 from contad.engines.generated.functions import ABSOLUTE, ADD, DIVIDE, MULTIPLY, SQUARE
 from contad.engines.generated.ir import (
     FLOAT,
@@ -79,23 +81,27 @@ def may_be_infinite(o: Apply, k: int, wild: set[Value]) -> bool:
 
 def is_tame(o: Apply) -> bool:
     """Whether a function has neither poles nor overflow, at these operands."""
-    return o.function.name in TAME or (o.function is DIVIDE and sign(o.inputs[1]) == 1)
+    if o.function is DIVIDE:
+        return least(o.inputs[1]) > 0.0
+    return o.function.name in TAME or (o.function.name in ("sqrt", "log") and least(o.inputs[0]) > 0.0)
 
 
-def sign(value: Value, depth: int = 6) -> int:
-    """1 for a number that is surely positive, 0 for one that is surely not negative, -1 for any other; or nan."""
+def least(value: Value, depth: int = 8) -> float:
+    """A number that a value is surely not below, unless it is nan; -inf where none is known.
+
+    Rounding keeps order, so that a bound computed as the value is computed holds.
+    """
     if value.constant is not None:
-        return 1 if value.constant > 0 else 0 if value.constant == 0 else -1
+        return float(value.constant)
     o = value.operation
     if not isinstance(o, Apply) or depth == 0:
-        return -1
-    if o.function.name == "exp":
-        return 0  # it may underflow
-    if o.function in (SQUARE, ABSOLUTE):
-        return 0
-    if o.function in (ADD, MULTIPLY):
-        signs = [sign(x, depth - 1) for x in o.inputs]
-        if min(signs) < 0:
-            return -1
-        return max(signs) if o.function is ADD else 0
-    return -1
+        return -math.inf
+    if o.function in (SQUARE, ABSOLUTE) or o.function.name == "exp":
+        return 0.0  # it may underflow
+    if o.function in (ADD, MULTIPLY) or o.function.name == "sqrt":
+        bounds = [least(x, depth - 1) for x in o.inputs]
+        if o.function is ADD:
+            return sum(bounds)
+        if min(bounds) >= 0.0:
+            return math.prod(bounds) if o.function is MULTIPLY else math.sqrt(bounds[0])
+    return -math.inf

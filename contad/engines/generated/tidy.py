@@ -6,15 +6,6 @@ from contad.engines.generated.plan import Plan
 from contad.engines.generated.walks import walk
 
 
-def readers_of(program: Program) -> dict[Value, list[Operation]]:
-    """For each value the operations that read it, as often as they do."""
-    readers: dict[Value, list[Operation]] = {}
-    for operation in walk(program.block):
-        for value in operation.reads():
-            readers.setdefault(value, []).append(operation)
-    return readers
-
-
 def folded(program: Program, plan: Plan, readers: dict[Value, list[Operation]], kept: set[Value]) -> set[Value]:
     """Values without a name of the user's that are read once, next to where they are made, and not by the reverse.
 

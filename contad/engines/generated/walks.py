@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.generated.ir import Accumulate, Block, Operation, Store, Value
+from contad.engines.generated.functions import ADD, SUBTRACT
+from contad.engines.generated.ir import Accumulate, Apply, Block, For, Operation, Program, Store, Value
 
 
 def leaves(tree: Any) -> list[Value]:
@@ -17,6 +18,15 @@ def walk(block: Block) -> Iterator[Operation]:
         yield operation
         for inner in operation.blocks:
             yield from walk(inner)
+
+
+def readers_of(program: Program) -> dict[Value, list[Operation]]:
+    """For each value the operations that read it, as often as they do."""
+    readers: dict[Value, list[Operation]] = {}
+    for operation in walk(program.block):
+        for value in operation.reads():
+            readers.setdefault(value, []).append(operation)
+    return readers
 
 
 def around(block: Block | None) -> Iterator[Operation]:
@@ -35,3 +45,18 @@ def written_roots(operation: Operation) -> set[Value]:
     """The arrays whose elements an operation, or one inside it, writes."""
     inside = [operation, *(inner for block in operation.blocks for inner in walk(block))]
     return {root for o in inside if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
+
+
+def is_natural(value: Value) -> bool:
+    """Whether an integer is surely not negative."""
+    if value.constant is not None:
+        return bool(value.constant >= 0)
+    o = value.operation
+    if isinstance(o, For) and value is o.index:
+        return is_natural(o.start) and (o.step.constant or 0) > 0
+    if not isinstance(o, Apply):
+        return False
+    if o.function is SUBTRACT and isinstance(o.inputs[0].operation, For) and o.inputs[0] is o.inputs[0].operation.index:
+        least, less = o.inputs[0].operation.start.constant, o.inputs[1].constant
+        return least is not None and less is not None and is_natural(o.inputs[0]) and bool(least >= less)
+    return o.function is ADD and all(map(is_natural, o.inputs))

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from contad.body import value_expression
+from contad.definition import definition_of, named
 from contad.errors import RuleError
 from contad.rule import ScalarRule, rules
-from contad.source import definition_of, named
 
 
 @functools.cache

@@ -5,13 +5,13 @@ from contad.native.request import Request
 
 
 def explain(request: Request) -> str:
-    """The engine, what is differentiated, and what is stored."""
-    name = request.function.__name__
-    lines = [f"{name}: engine tape, {request.mode}"]
+    """What is differentiated, and what is stored."""
+    lines = ["variables run through the function, compiled for them, and push records"]
     for k in request.argnums:
         kinds = [(leaf.text, is_array(leaf.type)) for leaf in leaves(f"argument {k}", request.types[k])]
         lines += [f"  {text}: {'array of variables' if array else 'variable'}" for text, array in kinds]
     if request.mode == "jvp":
+        lines[0] = "duals run through the function, compiled for them"
         lines.append("  every number carries its tangent (16 bytes); nothing is recorded")
     else:
         lines.append(

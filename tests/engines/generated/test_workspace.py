@@ -13,7 +13,6 @@ import pytest
 from numba import njit, typeof
 
 import contad
-from benchmarks import loops
 from contad.dispatcher import python_twin
 from contad.engines.generated import build, source
 from contad.errors import UnsupportedError
@@ -224,12 +223,23 @@ def test_a_loop_that_does_not_run_gets_no_room():
     agree(build(asked)(*args), loop_in_a_branch, *args)
 
 
+@njit
+def products(x, points):
+    total = 0.0
+    for i in range(len(points)):
+        p = 1.0
+        for j in range(len(x)):
+            p *= math.sin(x[j] + points[i])
+        total += p
+    return total
+
+
 @pytest.mark.parametrize("points", [3, 30])
 def test_terms_that_store_share_the_room(points):
-    args = (np.ones((4, 2)) * np.arange(4.0)[:, None], np.linspace(0.1, 3.0, 2 * points).reshape(points, 2))
+    args = np.array([0.3, 0.5, 0.7, 0.2]), np.linspace(0.1, 3.0, points)
     rooms = []
-    as_python(request(loops.kmeans, *args), rooms)(*args)
-    assert set(rooms) == {4}
+    as_python(request(products, *args), rooms)(*args)
+    assert set(rooms) == {8}
 
 
 # ---- what is stored --------------------------------------------------------------------------------------------------

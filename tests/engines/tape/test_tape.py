@@ -394,7 +394,7 @@ def test_refusals_name_file_line_and_construct():
 
 def test_explain_tells_what_is_stored():
     text = explain(request(ignores, X, 1.0))
-    assert "engine tape" in text and "24 bytes" in text
+    assert "argument 0: array of variables" in text and "24 bytes" in text
     assert "nothing is recorded" in explain(request(ignores, X, 1.0, mode="jvp"))
 
 

@@ -6,8 +6,8 @@ import numba
 import pytest
 
 import contad
+from contad.definition import definition_of
 from contad.errors import StaleSourceError
-from contad.source import definition_of
 from tests.planted import registered
 
 RULES = """

@@ -23,7 +23,9 @@ def definition_of(function: Any) -> tuple[ast.stmt, int]:
     start = code.co_firstlineno
     try:
         lines, start = inspect.getsourcelines(function)
-        definition = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        # the lines of a lambda may be a part of a statement only
+        text = "..." if code.co_name == "<lambda>" else textwrap.dedent("".join(lines))
+        definition = ast.parse(text).body[0]
         module = _compiled("".join(inspect.findsource(function)[0]), code.co_filename)
     except (SyntaxError, tokenize.TokenError):  # what the file holds now is no Python, or no definition in these lines
         module = None

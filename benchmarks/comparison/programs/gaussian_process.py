@@ -1,0 +1,223 @@
+"""The log marginal likelihood of a Gaussian process with a squared-exponential kernel."""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
+
+import contad
+from benchmarks.comparison import shaped
+from benchmarks.comparison.program import Program, Run, TooSlow
+
+ARGNUMS = (0, 1, 2)
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+def inputs(points: int) -> tuple[Any, ...]:
+    """The kernel's amplitude and length, the standard deviation of the noise, the points (points, 2) and the values."""
+    rng = np.random.default_rng(61)
+    x = 3.0 * rng.random((points, 2))
+    return 1.3, 0.7, 0.4, x, np.sin(2.0 * x[:, 0]) * x[:, 1] + 0.3 * rng.normal(size=points)
+
+
+def squared_distances(np: Any, x: Any) -> Any:
+    apart = x[:, None, :] - x[None, :, :]
+    return np.sum(apart * apart, 2)
+
+
+def covariance(np: Any, eye: Any, amplitude: Any, length: Any, noise: Any, x: Any) -> Any:
+    kernel = amplitude * amplitude * np.exp(-0.5 * squared_distances(np, x) / (length * length))
+    return kernel + noise * noise * eye(x.shape[0])
+
+
+def primal(amplitude, length, noise, x, y):
+    lower = np.linalg.cholesky(covariance(np, np.eye, amplitude, length, noise, x))
+    solved, _ = dpotrs(lower, y, lower=1)
+    return -0.5 * y @ solved - np.sum(np.log(np.diagonal(lower))) - 0.5 * len(y) * LOG_2PI
+
+
+def by_hand(amplitude, length, noise, x, y):
+    """By d value = tr((a a' - inverse) dK) / 2, a = inverse y, where dK is diagonal or a multiple of the kernel."""
+    n = len(y)
+    squares = np.sum(x * x, 1)
+    distances = squares[:, None] + squares - 2.0 * (x @ x.T)
+    kernel = np.exp(distances * (-0.5 / (length * length)))
+    kernel *= amplitude * amplitude
+    matrix = kernel.copy()
+    matrix.flat[:: n + 1] += noise * noise
+    factor, _ = dpotrf(matrix.T, lower=1, overwrite_a=1, clean=1)
+    solved, _ = dpotrs(factor, y, lower=1)
+    value = -0.5 * y @ solved - np.sum(np.log(np.diagonal(factor))) - 0.5 * n * LOG_2PI
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)  # its lower triangle; above the diagonal it is zero
+    trace = np.trace(inverse)
+    kernel_solved = kernel @ solved
+    inverse *= kernel.T
+    of_kernel = solved @ kernel_solved - 2.0 * np.sum(inverse) + np.trace(inverse)
+    inverse *= distances.T  # which are zero on the diagonal
+    kernel *= distances
+    of_distances = solved @ (kernel @ solved) - 2.0 * np.sum(inverse)
+    return value, (of_kernel / amplitude, 0.5 * of_distances / length**3, noise * (solved @ solved - trace))
+
+
+# ---- contad ----------------------------------------------------------------------------------------------------------
+@njit
+def loops(amplitude, length, noise, x, y):
+    """Row by row of the lower triangle, with Cholesky's algorithm as it stands in books."""
+    n, d = x.shape
+    lower = np.zeros((n, n))
+    z = np.empty(n)
+    value = -0.5 * n * LOG_2PI
+    for i in range(n):
+        for j in range(i + 1):
+            distance = 0.0
+            for c in range(d):
+                distance += (x[i, c] - x[j, c]) ** 2
+            entry = amplitude * amplitude * math.exp(-0.5 * distance / (length * length))
+            if i == j:
+                entry += noise * noise
+            for k in range(j):
+                entry -= lower[i, k] * lower[j, k]
+            lower[i, j] = math.sqrt(entry) if i == j else entry / lower[j, j]
+        residual = y[i]
+        for k in range(i):
+            residual -= lower[i, k] * z[k]
+        z[i] = residual / lower[i, i]
+        value -= 0.5 * z[i] * z[i] + math.log(lower[i, i])
+    return value
+
+
+def tape(*args: Any) -> Run:
+    if len(args[4]) > 300:
+        raise TooSlow("the tape holds a record for each of the 2 10^7 multiplications of Cholesky's algorithm")
+    return shaped.on_engine(loops, ARGNUMS, "tape")(*args)
+
+
+@contad.array_rule()
+def normal_density(matrix, y):
+    """The log density of y ~ normal(0, matrix). contad has no rules for LAPACK: this is one of the user's own."""
+    return with_factor(matrix, y)[0]
+
+
+@normal_density.forward
+def with_factor(matrix, y):
+    factor, _ = dpotrf(matrix.T, lower=1, clean=1)
+    solved, _ = dpotrs(factor, y, lower=1)
+    return -0.5 * y @ solved - np.sum(np.log(np.diagonal(factor))) - 0.5 * len(y) * LOG_2PI, factor
+
+
+@normal_density.vjp("matrix")
+def of_matrix(z, z_bar, matrix, y, saved):
+    inverted = inverse(matrix, factor=saved)
+    solved = inverted @ y
+    return (0.5 * z_bar) * (np.outer(solved, solved) - inverted)
+
+
+@contad.array_rule()
+def inverse(matrix, *, factor):
+    """The inverse of a symmetric matrix, by its factor."""
+    lower, _ = dpotri(factor, lower=1)
+    return lower + np.tril(lower, -1).T
+
+
+def with_own_rule(amplitude, length, noise, x, y):
+    return normal_density(covariance(np, np.eye, amplitude, length, noise, x), y)
+
+
+# ---- peers -----------------------------------------------------------------------------------------------------------
+def over_arrays(np: Any, eye: Any, diagonal: Any, solve: Any) -> Any:
+    """By Cholesky's factor; solve(lower, y) solves with it."""
+
+    def f(amplitude: Any, length: Any, noise: Any, x: Any, y: Any) -> Any:
+        lower = np.linalg.cholesky(covariance(np, eye, amplitude, length, noise, x))
+        z = solve(lower, y)
+        return -0.5 * np.sum(z * z) - np.sum(np.log(diagonal(lower))) - 0.5 * y.shape[0] * LOG_2PI
+
+    return f
+
+
+def autograd(*args: Any) -> Run:
+    from autograd.scipy.linalg import solve_triangular
+
+    solve = functools.partial(solve_triangular, lower=True)
+    return shaped.with_autograd(lambda anp: over_arrays(anp, anp.eye, anp.diag, solve), ARGNUMS)(*args)
+
+
+def jax(*args: Any) -> Run:
+    from jax.scipy.linalg import solve_triangular
+
+    solve = functools.partial(solve_triangular, lower=True)
+    return shaped.with_jax(lambda jnp: over_arrays(jnp, jnp.eye, jnp.diagonal, solve), ARGNUMS)(*args)
+
+
+def torch(*args: Any) -> Run:
+    def write(torch: Any) -> Any:
+        def solve(lower: Any, y: Any) -> Any:
+            return torch.linalg.solve_triangular(lower, y[:, None], upper=False)
+
+        eye = functools.partial(torch.eye, dtype=torch.float64)
+        return over_arrays(torch, eye, torch.diagonal, solve)
+
+    return shaped.with_torch(write, ARGNUMS)(*args)
+
+
+def casadi(*args: Any) -> Run:
+    """A scalar graph of the whole, by casadi.chol."""
+    if len(args[4]) > 150:
+        raise TooSlow("casadi.chol makes a scalar graph, which for 500 points has 2 10^7 nodes before the gradient")
+
+    def write(casadi: Any, amplitude: Any, length: Any, noise: Any, x: np.ndarray, y: np.ndarray) -> Any:
+        kernel = amplitude**2 * casadi.exp(-0.5 * casadi.DM(squared_distances(np, x)) / length**2)
+        upper = casadi.chol(kernel + noise**2 * casadi.DM.eye(len(y)))
+        z = casadi.solve(upper.T, casadi.DM(y))
+        return -0.5 * casadi.sumsqr(z) - casadi.sum1(casadi.log(casadi.diag(upper))) - 0.5 * len(y) * LOG_2PI
+
+    return shaped.with_casadi(write, ARGNUMS, "SX")(*args)
+
+
+def xad(*args: Any) -> Run:
+    if len(args[4]) > 150:
+        raise TooSlow("xad has no matrices: Cholesky's algorithm records 2 10^7 multiplications, called from Python")
+    from xad.math import exp, log, sqrt
+
+    def f(amplitude: Any, length: Any, noise: Any, x: Any, y: Any) -> Any:
+        rows: list[Any] = []
+        z: list[Any] = []
+        value = -0.5 * len(y) * LOG_2PI
+        variance, rate = amplitude * amplitude, -0.5 / (length * length)
+        for i, point in enumerate(x):
+            row: list[Any] = []
+            for j in range(i + 1):
+                distance = sum((a - b) ** 2 for a, b in zip(point, x[j], strict=True))
+                entry = variance * exp(rate * distance) if i > j else variance + noise * noise
+                for k in range(j):
+                    entry = entry - row[k] * (rows[j][k] if i > j else row[k])
+                row.append(entry / rows[j][j] if i > j else sqrt(entry))
+            rows.append(row)
+            residual = y[i]
+            for k in range(i):
+                residual = residual - row[k] * z[k]
+            z.append(residual / row[i])
+            value = value - 0.5 * z[i] * z[i] - log(row[i])
+        return value
+
+    return shaped.with_xad(f, ARGNUMS)(*args)
+
+
+PROGRAM = Program(
+    name="gaussian_process",
+    about="log normal(y; 0, K), K_ij = a^2 exp(-|x_i - x_j|^2 / (2 l^2)) + s^2 [i = j], by Cholesky's factor",
+    sizes={"small": {"points": 20}, "medium": {"points": 100}, "large": {"points": 500}},
+    inputs=inputs,
+    argnums=ARGNUMS,
+    primal=primal,
+    by_hand=by_hand,
+    contad={
+        "generated": shaped.on_engine(loops, ARGNUMS, "generated"), "tape": tape,
+        **shaped.eager(with_own_rule, ARGNUMS),
+    },
+    peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},
+    idioms={},
+)  # fmt: skip

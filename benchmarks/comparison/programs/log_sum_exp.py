@@ -1,0 +1,78 @@
+"""log sum exp of a vector, shifted by its maximum."""
+
+import math
+
+import numpy as np
+
+import contad
+from benchmarks.comparison.program import Program
+from benchmarks.comparison.shaped import compiled, eager
+from benchmarks.comparison.written import IDIOMS, peers, reassociating
+from benchmarks.njit_workloads import log_sum_exp
+
+
+def inputs(n):
+    return (3.0 * np.random.default_rng(3).normal(size=n),)
+
+
+def by_hand(x):
+    """In a loop, and from where NumPy's SIMD exp is worth its calls with NumPy."""
+    return by_hand_on_arrays(x) if len(x) > 1000 else by_hand_in_a_loop(x)
+
+
+@reassociating
+def by_hand_in_a_loop(x):
+    largest = np.max(x)
+    gradient = np.empty(len(x))
+    total = 0.0
+    for i in range(len(x)):
+        gradient[i] = math.exp(x[i] - largest)
+        total += gradient[i]
+    for i in range(len(x)):
+        gradient[i] /= total
+    return largest + math.log(total), (gradient,)
+
+
+def by_hand_on_arrays(x):
+    largest = np.max(x)
+    gradient = x - largest
+    np.exp(gradient, out=gradient)
+    total = np.sum(gradient)
+    gradient /= total
+    return largest + math.log(total), (gradient,)
+
+
+def on_numbers(math):
+    def f(x):
+        largest = max(v.value for v in x)  # a constant shift, which has no derivative
+        total = 0.0
+        for v in x:
+            total = total + math.exp(v - largest)
+        return largest + math.log(total)
+
+    return f
+
+
+def from_library(np):
+    """The function of this name that the library of these arrays has."""
+    if np.__name__ == "torch":
+        return lambda x: np.logsumexp(x, 0)
+    if np.__name__ == "jax.numpy":
+        from jax.nn import logsumexp
+    else:
+        from autograd.scipy.special import logsumexp
+    return logsumexp
+
+
+PROGRAM = Program(
+    name="log_sum_exp",
+    about="log of the sum of exp(x_i)",
+    sizes={"small": {"n": 100}, "medium": {"n": 10_000}, "large": {"n": 1_000_000}},
+    inputs=inputs,
+    argnums=(0,),
+    primal=log_sum_exp,
+    by_hand=by_hand,
+    contad={**compiled(log_sum_exp, (0,)), **eager(contad.logsumexp, (0,))},
+    peers=peers((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
+    idioms=IDIOMS,
+)

@@ -1,0 +1,120 @@
+"""The log posterior of the stochastic volatility model of the Stan User's Guide, in its first, centred form."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from benchmarks.array_workloads import stochastic_volatility
+from benchmarks.comparison import shaped
+from benchmarks.comparison.program import Program, Run, TooSlow
+
+ARGNUMS = (0, 1, 2, 3)
+over_arrays = stochastic_volatility(2).program  # over_arrays(np) is the function of h, mu, phi, sigma and y, by slices
+
+
+def inputs(steps: int) -> tuple[Any, ...]:
+    """h, mu, phi, sigma, and y."""
+    work = stochastic_volatility(steps)
+    return *work.point, *work.data
+
+
+@njit
+def primal(h, mu, phi, sigma, y):
+    n = len(h)
+    q = 1.0 - phi * phi
+    first = h[0] - mu
+    squares = q * first * first
+    observed = 0.0
+    for t in range(n):
+        observed += h[t] + y[t] * y[t] * math.exp(-h[t])
+        if t > 0:
+            innovation = h[t] - mu - phi * (h[t - 1] - mu)
+            squares += innovation * innovation
+    prior = 0.5 * math.log(q) - math.log(1.0 + mu * mu / 100.0) - math.log(1.0 + sigma * sigma / 25.0)
+    return prior - 0.5 * squares / (sigma * sigma) - n * math.log(sigma) - 0.5 * observed
+
+
+@njit
+def by_hand(h, mu, phi, sigma, y):
+    n = len(h)
+    q = 1.0 - phi * phi
+    w = 1.0 / (sigma * sigma)
+    bar = np.empty(n)
+    centred = h[0] - mu
+    squares = q * centred * centred
+    observed = 0.0
+    of_mu = w * q * centred
+    of_phi = w * phi * centred * centred
+    pull = -w * q * centred  # how the prior pulls at h[t], from the side of h[t - 1]
+    for t in range(n - 1):
+        innovation = h[t + 1] - mu - phi * centred
+        squares += innovation * innovation
+        push = w * innovation
+        of_phi += push * centred
+        of_mu += (1.0 - phi) * push
+        scaled = y[t] * y[t] * math.exp(-h[t])
+        observed += h[t] + scaled
+        bar[t] = 0.5 * (scaled - 1.0) + pull + phi * push
+        pull = -push
+        centred = h[t + 1] - mu
+    scaled = y[n - 1] * y[n - 1] * math.exp(-h[n - 1])
+    observed += h[n - 1] + scaled
+    bar[n - 1] = 0.5 * (scaled - 1.0) + pull
+    prior = 0.5 * math.log(q) - math.log(1.0 + mu * mu / 100.0) - math.log(1.0 + sigma * sigma / 25.0)
+    value = prior - 0.5 * w * squares - n * math.log(sigma) - 0.5 * observed
+    of_sigma = (w * squares - n) / sigma - 2.0 * sigma / (25.0 + sigma * sigma)
+    return value, (bar, of_mu - 2.0 * mu / (100.0 + mu * mu), of_phi - phi / q, of_sigma)
+
+
+# ---- peers -----------------------------------------------------------------------------------------------------------
+class _Casadi:
+    """The functions that the program asks of NumPy, by CasADi's names."""
+
+    def __init__(self, casadi: Any) -> None:
+        self.log, self.exp, self.sum = casadi.log, casadi.exp, casadi.sum1
+
+
+def casadi(*args: Any) -> Run:
+    def write(casadi: Any, *args: Any) -> Any:
+        return over_arrays(_Casadi(casadi))(*args)
+
+    return shaped.with_casadi(write, ARGNUMS)(*args)
+
+
+def xad(*args: Any) -> Run:
+    if len(args[0]) > 50_000:
+        raise TooSlow("one gradient records millions of scalar operations, each called from Python")
+    from xad.math import exp, log
+
+    def f(h: Any, mu: Any, phi: Any, sigma: Any, y: Any) -> Any:
+        q = 1.0 - phi * phi
+        first = h[0] - mu
+        squares = q * first * first
+        observed = h[0] + y[0] * y[0] * exp(-h[0])
+        for t in range(1, len(h)):
+            innovation = h[t] - mu - phi * (h[t - 1] - mu)
+            squares = squares + innovation * innovation
+            observed = observed + h[t] + y[t] * y[t] * exp(-h[t])
+        prior = 0.5 * log(q) - log(1.0 + mu * mu / 100.0) - log(1.0 + sigma * sigma / 25.0)
+        return prior - 0.5 * squares / (sigma * sigma) - len(h) * log(sigma) - 0.5 * observed
+
+    return shaped.with_xad(f, ARGNUMS)(*args)
+
+
+PROGRAM = Program(
+    name="stochastic_volatility",
+    about="log p(h, mu, phi, sigma | y): h_t ~ normal(mu + phi (h_t-1 - mu), sigma), y_t ~ normal(0, exp(h_t / 2))",
+    sizes={"small": {"steps": 100}, "medium": {"steps": 10_000}, "large": {"steps": 200_000}},
+    inputs=inputs,
+    argnums=ARGNUMS,
+    primal=primal,
+    by_hand=by_hand,
+    contad=shaped.compiled(primal, ARGNUMS) | shaped.eager(over_arrays(np), ARGNUMS),
+    peers={
+        "autograd": shaped.with_autograd(over_arrays, ARGNUMS), "jax": shaped.with_jax(over_arrays, ARGNUMS),
+        "torch": shaped.with_torch(over_arrays, ARGNUMS), "casadi": casadi, "xad": xad,
+    },
+    idioms={},
+)  # fmt: skip

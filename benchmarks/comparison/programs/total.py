@@ -1,0 +1,54 @@
+"""The sum of a vector: how much a tool costs where there is nothing to differentiate."""
+
+import numpy as np
+from numba import njit
+
+from benchmarks.comparison.program import Program
+from benchmarks.comparison.shaped import compiled, eager
+from benchmarks.comparison.written import IDIOMS, peers, reassociating
+
+
+def inputs(n):
+    return (np.random.default_rng(1).normal(size=n),)
+
+
+@njit
+def primal(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i]
+    return total
+
+
+@reassociating
+def by_hand(x):
+    gradient = np.empty(len(x))
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i]
+        gradient[i] = 1.0
+    return total, (gradient,)
+
+
+def on_numbers(math):
+    def f(x):
+        total = 0.0
+        for v in x:
+            total = total + v
+        return total
+
+    return f
+
+
+PROGRAM = Program(
+    name="total",
+    about="sum of x_i",
+    sizes={"small": {"n": 100}, "medium": {"n": 10_000}, "large": {"n": 1_000_000}},
+    inputs=inputs,
+    argnums=(0,),
+    primal=primal,
+    by_hand=by_hand,
+    contad={**compiled(primal, (0,)), **eager(np.sum, (0,))},
+    peers=peers((0,), arrays=lambda np: np.sum, numbers=on_numbers, casadi=lambda casadi: casadi.sum1),
+    idioms=IDIOMS,
+)

@@ -1,0 +1,132 @@
+"""A run of the comparison: what is measured, in which order, on what machine."""
+
+import gc
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+import contad
+from benchmarks.command import machine
+from benchmarks.comparison.measure import Effort, measure
+from benchmarks.comparison.memory import memory
+from benchmarks.comparison.program import Program
+from benchmarks.comparison.tools import TOOLS, installed, releases, skipped
+
+ROOT = Path(__file__).parents[2]
+FULL, QUICK = Effort(15, 2e-3, 3.0), Effort(3, 1e-3, 0.1)
+
+
+def run(
+    programs: Mapping[str, Program],
+    tools: Sequence[str] = tuple(TOOLS),
+    sizes: Sequence[str] = (),
+    *,
+    quick: bool = False,
+) -> dict[str, Any]:
+    """All figures, as JSON can hold them; `sizes` are all if none is named, and the smallest in a quick run."""
+    effort = QUICK if quick else FULL
+    for name in installed(tools):
+        import_module(name)
+    compiled_once()
+    figures: dict[str, Any] = _head(tools) | {"quick": quick, "effort": effort._asdict(), "programs": []}
+    chosen = {
+        name: [s for s in program.sizes if s in sizes] if sizes else list(program.sizes)[: 1 if quick else None]
+        for name, program in programs.items()
+    }
+    bar = Progress(sum(len(of) for of in chosen.values()) + (0 if quick else len(chosen)))
+    with _libraries_set_aside():
+        for name, program in programs.items():
+            measured = {}
+            for size in chosen[name]:
+                bar.step(f"{name}, {size}")
+                measured[size] = measure(program, size, tools, effort)
+            if not quick:
+                bar.step(f"{name}, memory")
+                _with_memory(name, chosen[name][-1], measured)
+            about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
+            figures["programs"].append(about | {"sizes": measured})
+    bar.close()
+    return figures
+
+
+@contextmanager
+def _libraries_set_aside() -> Iterator[None]:
+    """Keep Python's collector from walking what libraries have made at import, while others are timed."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def compiled_once() -> None:
+    """Let contad compile what does not depend on the function that is differentiated, so far as it is not there."""
+
+    def square(x: Any) -> Any:
+        return x * x
+
+    contad.record(square, 1.5).value_and_grad(1.5)
+    contad.grad(lambda x: np.sum(square(x)))(np.ones(3))
+    for engine in ("tape", "generated"):
+        contad.grad(numba.njit(square), engine=engine)(1.5)
+
+
+def _with_memory(program: str, size: str, measured: dict[str, Any]) -> None:
+    for name, found in measured[size]["versions"].items():
+        if "prepare" in found:
+            found["memory"] = memory(program, name, size)
+
+
+def _head(tools: Sequence[str]) -> dict[str, Any]:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=False, capture_output=True, text=True
+    )
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "command": "python -m benchmarks " + " ".join(sys.argv[1:]),
+        "machine": machine(
+            "numpy", "numba", "scipy", **releases(tools),
+            commit=commit.stdout.strip() or "unknown", processor=_processor(), load=round(os.getloadavg()[0], 2),
+        ),
+        "settings": {name: TOOLS[name].settings for name in installed(tools)},
+        "skipped": skipped(tools),
+    }  # fmt: skip
+
+
+def _processor() -> str:
+    """The name that Linux gives the processor."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.processor())
+
+
+class Progress:
+    """A line on the standard error that tells how far a run is."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+
+    def step(self, what: str) -> None:
+        """Begin the next of the steps."""
+        filled = 30 * self.done // max(self.total, 1)
+        self.done += 1
+        begin, end = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
+        bar = f"[{'#' * filled:<30}] {self.done}/{self.total} {what}"
+        print(begin + bar, end=end, file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        """End the line."""
+        if sys.stderr.isatty():
+            print(file=sys.stderr)

@@ -1,0 +1,32 @@
+"""The source of a derivative as something to read and to run without Numba: with the global arrays that it reads."""
+
+import sys
+import textwrap
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.engines.generated.build import derivative_of
+
+_SHORT = 64  # numbers that are written out
+
+
+def source(request: Any) -> str:
+    """The source of `run`; as a module of its own it needs NumPy and contad."""
+    derivative = derivative_of(request)
+    head, separator, body = derivative.source().partition("\n\n\ndef run(")
+    arrays = [_definition(name, array, request.function) for name, array in derivative.constants().items()]
+    return "\n".join([head, *(["", *arrays] if arrays else [])]) + separator + body
+
+
+def _definition(name: str, array: np.ndarray, function: FunctionType) -> str:
+    """A statement that gives an array its name: its numbers, or where it is found."""
+    if array.size <= _SHORT:
+        text = f"{name} = np.array({array.tolist()}, np.{array.dtype})"
+        return "\n    ".join(textwrap.wrap(text, 116))
+    module = sys.modules.get(function.__module__)
+    for known, value in vars(module).items() if module is not None else ():
+        if value is array:
+            return f"from {function.__module__} import {known}" + (f" as {name}" if known != name else "")
+    return f"# {name} is an array of {array.dtype}, shape {array.shape}, which {function.__name__} reads"

@@ -1,0 +1,177 @@
+"""`contad.source` and `contad.explain`: the generated source as a user gets it, and what they are told about it."""
+
+import hashlib
+import linecache
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from benchmarks.loops import problems
+from contad.errors import UnsupportedError
+from tests.front.kernels import Point, X, Y, of_pair, of_point, several, square, weighted, weighted_by_hand, with_aux
+
+SHORT = np.array([1.5, -0.5, 2.0])
+LONG = np.arange(100.0)
+PROBLEMS = problems(0.01)
+
+
+@numba.njit
+def reads_arrays(x, n):
+    for i in range(n):
+        x[i % 3] = np.sin(x[i % 3]) * SHORT[i % 3] + LONG[i]
+    return contad.gammaln(x[0])
+
+
+def run_of(text):
+    """The function `run` of a source, run as a module of plain Python."""
+    names = {}
+    exec(compile(text, "generated", "exec"), names)
+    return names["run"]
+
+
+# ---- the text --------------------------------------------------------------------------------------------------------
+def test_it_runs_as_plain_python():
+    run = run_of(contad.source(weighted, X, Y, argnums=(0, 1, 2), scale=3.0))
+    value, gradients = run(X, Y, 3.0)
+    assert value == pytest.approx(weighted(X, Y, 3.0))
+    for got, expected in zip(gradients, weighted_by_hand(X, Y, 3.0), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-13)
+
+
+def test_global_arrays_rules_and_the_workspace_come_with_it():
+    text = contad.source(reads_arrays, X, 5)
+    assert "np.array([1.5, -0.5, 2.0], np.float64)" in text and f"from {__name__} import LONG" in text
+    value, (gradient,) = run_of(text)(X, 5)
+    x = X.copy()
+    assert value == pytest.approx(reads_arrays(x, 5))
+    np.testing.assert_allclose(gradient, contad.grad(reads_arrays, engine="tape")(X, 5), rtol=1e-12)
+
+
+def test_a_captured_array_that_cannot_be_named_is_told_of():
+    def around(data):
+        @numba.njit
+        def f(x):
+            return x * data[2]
+
+        return f
+
+    text = contad.source(around(LONG + 1.0), 2.0)
+    assert "is an array of float64, shape (100,), which f reads" in text
+
+
+def test_it_has_the_users_names_and_lines():
+    text = contad.source(weighted, X, Y)
+    assert "total +=" in text and "for i in range(" in text
+    line = weighted.py_func.__code__.co_firstlineno + 5
+    assert f"# line {line}\n" in text
+    assert "total += x[i]" in linecache.getline(weighted.py_func.__code__.co_filename, line)
+
+
+DIGESTS = """
+import hashlib
+from contad import source
+from benchmarks.loops import problems
+print({name: hashlib.sha256(source(f, *args, argnums=k).encode()).hexdigest()
+       for name, (f, args, k) in problems(0.01).items()})
+"""
+
+
+def test_it_is_the_same_in_every_process():
+    environment = dict(os.environ, PYTHONHASHSEED="7", PYTHONPATH=os.pathsep.join(sys.path))
+    other = subprocess.run(
+        [sys.executable, "-c", DIGESTS], env=environment, capture_output=True, text=True, check=True, timeout=300
+    )
+    here = {
+        name: hashlib.sha256(contad.source(f, *args, argnums=k).encode()).hexdigest()
+        for name, (f, args, k) in PROBLEMS.items()
+    }
+    assert eval(other.stdout) == here
+
+
+def plain(x, y):
+    return x * x * y
+
+
+def test_a_plain_function_and_a_gradient_are_taken():
+    assert run_of(contad.source(plain, 3.0, 2.0, argnums=1))(3.0, 2.0) == (18.0, (9.0,))
+    assert contad.source(contad.value_and_grad(plain, (1,)), 3.0, 2.0) == contad.source(plain, 3.0, 2.0, argnums=1)
+    assert contad.source(contad.grad(square), 3) == contad.source(square, 3.0)
+    (value, _), (gradient,) = run_of(contad.source(contad.grad(with_aux, has_aux=True), X))(X)
+    assert value == pytest.approx(np.sum(X**2)) and gradient == pytest.approx(2 * X)
+    _, (gradient,) = run_of(contad.source(of_pair, (2, np.array([3, 5]))))((2.0, np.array([3.0, 5.0])))
+    assert gradient[0] == 12.0 and gradient[1].tolist() == [4.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: contad.source(np.sin, 1.0), UnsupportedError, "f must be a Numba function, .* got ufunc"),
+        (lambda: contad.source(3.0, 1.0), TypeError, "source"),
+        (lambda: contad.source(lambda x: x, 1.0), UnsupportedError, r"py:\d+: <lambda>: .*lambda.* write it as a"),
+        (lambda: contad.source(contad.grad(square, engine="tape"), 1.0), UnsupportedError, "tape generates no source"),
+        (lambda: contad.source(of_point, Point(1.0, 2.0)), UnsupportedError, r"kernels.py:\d+: of_point: an argument"),
+        (lambda: contad.source(several, X, 2.0), UnsupportedError, r"kernels.py:\d+: several: .* one number"),
+        (lambda: contad.source(weighted, X), TypeError, "value_and_grad: weighted: missing a required argument: 'y'"),
+        (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),
+        (lambda: contad.grad(lambda x: len(contad.source(square, x)) * x)(2.0), UnsupportedError, "ask outside of it"),
+    ],
+)
+def test_what_has_no_source_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# ---- what is told ----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_generated_answers_the_written_programs(name):
+    f, args, argnums = PROBLEMS[name]
+    derivative = contad.value_and_grad(f, argnums)
+    text = contad.explain(derivative, *args)
+    assert text.partition("\n")[0].endswith(": engine generated")
+    assert "refuses" not in text and "line " in text
+    value, gradient = derivative(*args)
+    run = run_of(contad.source(derivative, *args))
+    expected_value, expected = run(*args)
+    assert value == pytest.approx(expected_value, rel=1e-12)
+    for got, by_source in zip(gradient, expected, strict=True):
+        np.testing.assert_allclose(got, by_source, rtol=1e-9, atol=1e-11 * np.max(np.abs(by_source)))
+
+
+@numba.njit
+def recurrence(x, a, n):
+    s = 0.0
+    for _ in range(n):
+        x = np.sin(x) * a
+        s += x
+    return s
+
+
+def test_what_is_stored_and_computed_again_is_told():
+    line = recurrence.py_func.__code__.co_firstlineno + 3
+    text = contad.explain(contad.grad(recurrence, (0, 1)), 0.5, 1.5, 3)
+    assert f"  line {line}: the loop stores " in text and "bytes) in each iteration: " in text
+    assert "memory does not grow" in contad.explain(weighted, X, Y)
+
+
+def test_refusals_have_the_present_lines(tmp_path):
+    """What the cache holds was found when the function stood elsewhere in its file."""
+    source = "from numba import njit\n\n\n@njit\ndef f(x):\n    d = {1: x}\n    return d[1] * x\n"
+    found = []
+    for k, text in enumerate((source, "\n\n\n" + source)):
+        path = tmp_path / f"moved_{k}.py"
+        path.write_text(text)
+        names = {"__name__": "moved"}
+        exec(compile(text, str(path), "exec"), names)
+        found.append(contad.explain(names["f"], 2.0))
+    assert "generated refuses it: " in found[0] and "moved_0.py:6: f: " in found[0]
+    assert "moved_1.py:9: f: " in found[1]
+
+
+def test_forward_mode_is_told_of():
+    text = contad.explain(contad.jvp, weighted, (X, Y), (X, Y))
+    assert text.startswith("jvp: weighted") and "engine tape\n" in text and "forward mode is not generated" in text
