@@ -333,7 +333,7 @@ def generated(function, args, store=plan.STORE, fuse=True):
         plan.STORE = usual
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
-    names.update(workspace=lambda: np.full(3, np.nan), grow=grown)
+    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
     args = [x.copy() if isinstance(x, np.ndarray) else x for x in args]
     before = [np.copy(x) for x in args]
     value, gradient = names["run"](*args)
