@@ -265,8 +265,8 @@ def test_what_compiled_engines_refuse_runs_on_the_eager_engine(refusing):
     assert contad.jvp(f, (X, Y, 2.0), (X, Y, 0.0))[1] == pytest.approx(3 * (weighted(X, Y) - np.exp(0.5)))
     assert contad.explain(f, X, Y) == (
         "grad: weighted(array(float64, 1d, C), array(float64, 1d, C), 2.0): engine matrix, on a Python copy of the "
-        "function\n  generated refuses it: model.py:7: sorted(x) has no derivative; sort before\n"
-        "  tape refuses it: model.py:7: sorted(x) has no derivative; sort before"
+        "function\n  engine generated refuses it: model.py:7: sorted(x) has no derivative; sort before\n"
+        "  engine tape refuses it: model.py:7: sorted(x) has no derivative; sort before"
     )
     with pytest.raises(UnsupportedError, match="grad: weighted: engine tape refuses it: model.py:7: sorted"):
         contad.grad(f, engine="tape")(X, Y)
@@ -333,6 +333,13 @@ def test_vjp_names_integers_that_cannot_be_floats():
         contad.vjp(repeated, X, 2)
     _, pullback = contad.vjp(lambda x: repeated(x, 2), X)
     np.testing.assert_allclose(pullback(np.arange(1.0, 7.0).reshape(2, 3))[0], [5.0, 7.0, 9.0])
+
+
+def test_jvp_names_integers_that_cannot_be_floats():
+    with pytest.raises(UnsupportedError, match=r"jvp: power: every argument is .* argument 1; capture .* contad.jvp\("):
+        contad.jvp(power, (2.0, 3), (1.0, 0.0))
+    with pytest.raises(TypeError, match="a variable is a real number, no index or count; leave that argument out of"):
+        contad.linearize(power, 2.0, 3)
 
 
 @on_each_engine
