@@ -26,6 +26,11 @@ IDIOMS = {
 }
 
 
+# what several programs say of CasADi
+MAPACCUM = "github.com/casadi/casadi/wiki/FAQ:-How-to-use-map()-and-mapaccum()-to-speed-up-calculations%3F"
+IN_C = "translated to C and compiled (github.com/casadi/casadi/wiki/L_22w)"
+
+
 def peers(argnums: Argnums, *, arrays: Write, numbers: Write, casadi: Write, in_c: bool = False) -> dict[str, Version]:
     """All of the other tools: on arrays, on numbers (xad, over a module like math), and with CasADi's functions."""
     return {
