@@ -14,7 +14,7 @@ Write = Callable[[Any], Callable[..., Any]]  # write(module) is the function
 reassociating = njit(fastmath={"reassoc", "contract", "nsz"})
 
 IDIOMS = {
-    "autograd": "operations on whole arrays of autograd.numpy, value_and_grad (its README and docs/tutorial.md)",
+    "autograd": "operations on whole arrays of autograd.numpy, value_and_grad (github.com/HIPS/autograd)",
     "jax": "jit of the outermost function, value_and_grad, whole arrays, float64, block_until_ready "
     "(docs.jax.dev/en/latest/201/profiling.html)",
     "torch": "whole tensors made once, torch.autograd.grad; not torch.compile, which needs a C++ compiler "
@@ -24,6 +24,12 @@ IDIOMS = {
     "xad": "adj_1st on numbers, as its bindings have no arrays; inputs are registered once, newRecording for each "
     "gradient (auto-differentiation.github.io/tutorials/python)",
 }
+
+
+# of several programs: why contad is not first there
+SMALL = (
+    "Small: CasADi writes to the same buffers at every call, where contad checks its arguments and makes new arrays."
+)
 
 
 def peers(argnums: Argnums, *, arrays: Write, numbers: Write, casadi: Write, in_c: bool = False) -> dict[str, Version]:
