@@ -56,13 +56,15 @@ def f(x, m, a, b, t, idx, on):
     s = 0
     p = 0
     r = 0.5
-    u = x.copy()
-    w = np.zeros(n)
-    q = m.copy()
-    v = u[1:4]
 """
 OPTIONAL = {  # lines of the head, where the body uses the name
-    "c": "c = x * 0.5", "d": "d = np.ones(n)", "o": "o = x * 0.3 + a", "t3": "t3 = np.copy(t)", "pair": "pair = (a, r)",
+    "u": "u = x.copy()", "w": "w = np.zeros(n)", "q": "q = m.copy()", "v": "v = u[1:4]", "c": "c = x * 0.5",
+    "d": "d = np.ones(n)", "o": "o = x * 0.3 + a", "t3": "t3 = np.copy(t)", "pair": "pair = (a, r)",
+}  # fmt: skip
+IN_LOOP = {"u": "0.1 * u[z]", "w": "w[z] * x[z]", "q": "0.3 * q[z % 3, 1]", "v": "v[0] * z"}  # what the tail adds
+IN_RESULT = {
+    "c": "0.1 * np.sum(c * x)", "d": "0.1 * np.sum(d * x)", "o": "0.1 * np.sum(o * x)", "t3": "0.2 * np.sum(t3 * t)",
+    "pair": "0.1 * pair[1]",
 }  # fmt: skip
 REDUCTIONS = (
     "np.sum(u * w)", "np.sum(u)", "np.dot(u, x)", "w.sum()", "np.max(u)", "np.min(w)", "np.mean(q)",
@@ -117,29 +119,28 @@ def block_lines(block, depth):
 
 
 def source(block, aux=False, closure=False):
-    """The whole module: callees and the function, which may return an auxiliary tuple and capture a value."""
+    """The function without the callees, which may return an auxiliary tuple and capture a value."""
     body = block_lines(block, 1)
     used = {node.id for node in ast.walk(ast.parse("def f():\n" + "\n".join(body))) if isinstance(node, ast.Name)}
-    tail = ["    for z in range(n):", "        s += u[z] * w[z] + 0.1 * u[z] + 0.3 * q[z % 3, 1]"]
-    total = ["s + a * b + r"]
-    total += [f"0.1 * np.sum({name} * x)" for name in ("c", "d", "o") if name in used]
-    total += [text for name, text in (("t3", "0.2 * np.sum(t3 * t)"), ("pair", "0.1 * pair[1]")) if name in used]
-    result = " + ".join(total)
+    used |= {"u"} if "v" in used else set()
+    looped = " + ".join(text for name, text in IN_LOOP.items() if name in used)
+    tail = ["    for z in range(n):", f"        s += {looped}"] if looped else []
+    result = " + ".join(["s + a * b + r", *(text for name, text in IN_RESULT.items() if name in used)])
     lines = [*HEAD.splitlines(), *(f"    {line}" for name, line in OPTIONAL.items() if name in used), *body, *tail]
     lines.append(f"    return {result}, (r, p)" if aux else f"    return {result}")
     if closure:
         lines = ["def outer(shift):", *("    " + line for line in lines), "    return f", "", "", "f = outer(0.25)"]
     else:
         lines = ["shift = 0.25", "", "", *lines]
-    return CALLEES + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 class Maker:
     """Makes a random program."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, small=False):
         self.r = random.Random(seed)
-        self.budget = self.r.choice([6, 12, 20, 26])
+        self.budget = 3 if small else self.r.choice([3, 6, 10, 18])
         self.aux = seed % 5 == 1
         self.closure = seed % 3 == 1
         self.names = 0
@@ -233,7 +234,9 @@ class Maker:
         if k < 0.1:
             return f"{e(sc, ivs, 2)} < {e(sc, ivs, 2)} < {r.uniform(0.5, 2.0):.2f}"
         if k < 0.2:
-            return r.choice([f"on and {c}", f"not on or {c}", "on", f"on == ({c})", f"not ({c} and on)", f"p != 1 and {c}"])
+            return r.choice(
+                [f"on and {c}", f"not on or {c}", "on", f"on == ({c})", f"not ({c} and on)", f"p != 1 and {c}"]
+            )
         if ivs and k < 0.45:
             i = r.choice(ivs)
             return r.choice([f"{i} % {r.randrange(2, 4)} == {r.randrange(2)}", f"{i} < {r.randrange(3)} or {c}",
@@ -337,9 +340,9 @@ class Maker:
         if c < 0.20:
             if loop:
                 return [S("v[:] = u[:3]")]
-            anywhere = ["v = q[1, :3]", "v = q[:, 2]", "v = x[::2].copy()", "v = m[0, ::-1] * 0.5", "v = t3[1, 1, :1]"]
-            more = ["v = u[1:4]", "v = w[0:3]", "v = u[-3:]", "v = w[::-2]", "v = u[3:0:-1]"]
-            return [S(r.choice(anywhere if self.depth > 1 else anywhere[:4] + more))]
+            anywhere = ["v = x[::2].copy()", "v = (x * r)[-3:]", "v = x[1:4] * 0.5", "v = x[::-2].copy()", "v = np.full(3, r)"]
+            more = ["v = u[1:4]", "v = w[0:3]", "v = u[-3:]", "v = w[::-2]", "v = u[3:0:-1]", "v = q[1, :3]", "v = q[:, 2]"]
+            return [S(r.choice(anywhere if self.depth > 1 else more))]
         if c < 0.50:
             return [S(r.choice(WHOLE))]
         if c < 0.78:
@@ -386,7 +389,7 @@ class Maker:
             more = [f"range({ivs[-1]})", f"range({ivs[-1]} + 1, n)", f"range({ivs[-1]}, -1, -1)"] if ivs else []
             head = r.choice(
                 ["range(n)"] * 3 + ["range(1, n)", "range(3)", "range(0, n, 2)", "range(n - 1, -1, -1)", "range(n - 1, 0, -2)",
-                 "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)", "prange(n)", "range(-2, 2)",
+                 "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)", "prange(n)", *(["range(-2, 2)"] if r.random() < 0.2 else []),
                  *more])  # fmt: skip
             body = self.block(sc, [*ivs, i], True, r.randrange(1, 6)) + self.exit(True, ivs, 0.1)
             return [S(f"for {i} in {head}:", body)]
@@ -413,7 +416,7 @@ class Maker:
                 S(f"{k} = 0"),
                 S("while True:", [*body, S(f"if {k} > {r.randrange(3)} or {self.cond(sc, ivs)}:", [S("break")])]),
             ]
-        return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and {self.cond(sc, ivs)}:", body)]
+        return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and ({self.cond(sc, ivs)}):", body)]
 
     def exit(self, loop, ivs, probability=0.25):
         if self.r.random() > probability:

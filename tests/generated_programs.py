@@ -11,6 +11,7 @@ Errors that a program raises are to be raised alike. A failure is shrunk by remo
 import argparse
 import cmath
 import collections
+import contextlib
 import linecache
 import math
 import operator
@@ -32,19 +33,19 @@ from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.frontend import read
 from contad.errors import UnsupportedError
 from contad.native.request import Request
-from tests.generated_grammar import PLANNED, Maker, Statement, constructs
+from tests.generated_grammar import CALLEES, PLANNED, Maker, Statement, constructs
 from tests.planted import registered
 
 KINDS = (
     ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3), ir.Kind("int", 1), ir.BOOL,
 )  # fmt: skip
 ARGNUMS = (0, 1, 2, 3, 4)
-SECONDS = 10
+SECONDS = 5
 # the cost of storing a number, and whether loops are reversed at once: other plans for the same program
 VARIANTS = ((plan.STORE, True), (0.05, True), (plan.STORE, False), (2.0, False), (1e4, True), (1e4, False))
 GLOBALS = {"GAIN": 0.7, "A5": np.cos(np.arange(25.0).reshape(5, 5)) * 0.4, "ORDER": np.array([2, 0, 1, 4, 3])}
 
-with registered():
+with registered():  # for each program alone
 
     @contad.scalar_rule
     def softened(x, y):
@@ -57,18 +58,43 @@ with registered():
         return (1.0 - 2.0 * x * z) / d, -2.0 * y * z / d
 
 
+@contextlib.contextmanager
+def users_rule():
+    """Inside, the rule is registered."""
+    with registered():
+        registry._rules[softened.name] = softened
+        yield
+
+
 # ---- running ---------------------------------------------------------------------------------------------------------
 class Rejected(Exception):
     """The program proves nothing: it does not run, or sits on a tie."""
 
 
 def namespace(text, seed, **replaced):
-    filename = f"<program {seed}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    """The names of a program, where others may stand for `np`, `math` and `njit`."""
     names = {"np": np, "math": math, "njit": njit, "contad": contad, "prange": numba.prange, "softened": softened}
     names |= GLOBALS | replaced
+    if not replaced:
+        names |= CALLED
+    else:
+        run(CALLEES, "<callees>", names)
+    return run(text, f"<program {seed}>", names)
+
+
+def run(text, filename, names):
+    """Names with those that a text defines, as if it were a file."""
+    if linecache.cache.get(filename, (None,) * 3)[2] != text.splitlines(True):
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     exec(compile(text, filename, "exec"), names)
     return names
+
+
+CALLED = {}  # the callees, made once
+CALLED = {name: x for name, x in namespace(CALLEES, "callees").items() if numba.extending.is_jitted(x)}
+TWINS = {}  # as the eager engine runs them
+for called in CALLED.values():
+    python_twin(called, TWINS)
 
 
 def arguments(seed):
@@ -125,7 +151,7 @@ def generated(function, args, aux=False, store=plan.STORE, fuse=True):
 
 def eager(function, args, aux=False):
     """Value and gradient by the eager engine `records`."""
-    value, gradient = contad.value_and_grad(python_twin(function), ARGNUMS, has_aux=aux, engine="records")(*args)
+    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(*args)
     return numbers_of(value), flat(gradient)
 
 
@@ -167,9 +193,14 @@ def outcome(maker, block, seed, independent=False):
         reference = stepped if len(references) == 1 else reference
     if not close(got_value, reference_value):
         return f"wrong value (fuse {fuse}, store {store}): {got_value} for {reference_value}"
+
     def steady(nudged):
         """The gradient by the reference, elsewhere."""
-        return eager(f, nudged, maker.aux)[1] if len(references) > 1 or not independent else complex_step(text, seed, nudged)
+        return (
+            eager(f, nudged, maker.aux)[1]
+            if len(references) > 1 or not independent
+            else complex_step(text, seed, nudged)
+        )
 
     for what, expected, tolerance in references:
         if not close(got, expected, tolerance):
@@ -328,8 +359,7 @@ def kind(result):
 
 
 def attempt(maker, block, seed, independent=False):
-    with warnings.catch_warnings(), np.errstate(all="ignore"), registered():
-        registry._rules[softened.name] = softened
+    with warnings.catch_warnings(), np.errstate(all="ignore"), users_rule():
         warnings.simplefilter("ignore")
         return outcome(maker, block, seed, independent)
 
@@ -351,35 +381,40 @@ def shrunk(seed, result):
     return maker.source(shrink(maker.program(), fails))
 
 
-def check(seed):
+def check(seed, small=False):
     """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
-    signal.signal(signal.SIGALRM, too_slow)
-    signal.alarm(SECONDS)
+    signal.signal(signal.SIGVTALRM, too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        maker = Maker(seed)
+        maker = Maker(seed, small)
         return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
     except Rejected as error:
         return f"rejected: {error}"
     except TooSlow:
         return "rejected: slow"
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 class TooSlow(BaseException):
-    """A program took longer than SECONDS."""
+    """A program took longer than SECONDS of the processor."""
 
 
 def too_slow(*_):
     raise TooSlow
 
 
-def check_compiled(seed):
+def check_compiled(seed, small=False):
     """As `check`, for the compiled source against the source run as Python."""
-    result = check(seed)
+    result = check(seed, small)
     if result is not None:
         return result
-    maker = Maker(seed)
+    with users_rule():
+        return compiled(Maker(seed, small), seed)
+
+
+def compiled(maker, seed):
+    """The outcome of a program whose derivative is compiled."""
     f = namespace(maker.source(), seed)["f"]
     args = arguments(seed)
     value, gradient = generated(f, args, maker.aux)

@@ -25,11 +25,15 @@ IDIOMS = {
     "gradient (auto-differentiation.github.io/tutorials/python)",
 }
 
-
-# of several programs: why contad is not first there
+# why contad is not first in several programs
 SMALL = (
-    "Small: CasADi writes to the same buffers at every call, where contad checks its arguments and makes new arrays."
+    "Small: CasADi writes to the same buffers at every call; contad makes new arrays and returns Python's objects, as "
+    "the gradient by hand does, which is nearly all of its time."
 )
+
+# what several programs say of CasADi
+MAPACCUM = "github.com/casadi/casadi/wiki/FAQ:-How-to-use-map()-and-mapaccum()-to-speed-up-calculations%3F"
+IN_C = "translated to C and compiled (github.com/casadi/casadi/wiki/L_22w)"
 
 
 def peers(argnums: Argnums, *, arrays: Write, numbers: Write, casadi: Write, in_c: bool = False) -> dict[str, Version]:

@@ -5,7 +5,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
+from benchmarks.comparison.written import IDIOMS, IN_C, SMALL, peers, reassociating
 
 
 def inputs(n):
@@ -78,9 +78,8 @@ PROGRAM = Program(
     peers=peers((0,), arrays=lambda np: np.prod, numbers=on_numbers, casadi=in_casadi, in_c=True),
     idioms=IDIOMS
     | {
-        "casadi": "halves of an MX vector multiplied until one number is left, as SX for each element takes 28 s to "
-        "prepare; in C where there is a compiler (github.com/casadi/casadi/wiki/FAQ:-how-to-make-jit-not-recompile-"
-        "when-problem-is-unchanged has the options); otherwise as elsewhere",
+        "casadi": "halves of an MX vector multiplied until one number is left, as an SX of a million numbers takes "
+        f"half a minute to prepare; {IN_C}; called through buffers",
     },
     remarks=(
         "The generated loop multiplies in the order of the function, each product waiting for the last, and stores "

@@ -228,7 +228,20 @@ def is_unit(entry: Any, axis: int) -> bool:
 
 def overlaps(a: Value, b: Value) -> bool:
     """Whether two arrays may be different parts of one array."""
-    return a is not b and bool(set(a.roots) & set(b.roots)) and (_is_part(a) or _is_part(b))
+    if a is b or not set(a.roots) & set(b.roots) or not (_is_part(a) or _is_part(b)):
+        return False
+    x, y = a.operation, b.operation
+    if isinstance(x, View) and isinstance(y, View) and x.inputs[0] is y.inputs[0]:
+        for p, q in zip(_indices(x), _indices(y), strict=False):
+            if p is not None and q is not None and p != q and (p >= 0) == (q >= 0):
+                return False  # different rows or columns
+    return True
+
+
+def _indices(view: View) -> list[int | None]:
+    """For each dimension the index, where it is a constant."""
+    parts = [part for part in view.spec or () if part != NEW_AXIS]
+    return [view.inputs[part].constant if isinstance(part, int) else None for part in parts]
 
 
 def _is_part(array: Value) -> bool:

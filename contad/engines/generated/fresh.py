@@ -203,6 +203,9 @@ class Fresh(Builder):
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True
         assert buffer.loop is not None
+        outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, Loop)), None)
+        if outside is not None and outside not in around(o.block):
+            return False  # what outlives an iteration has a buffer of its own
         if not set(o.array.roots) & {root for b in copied for root in b.may_be} or _precedes(o, buffer.loop):
             return False
         # what an iteration makes is written before it is over, and copied then

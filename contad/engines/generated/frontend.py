@@ -18,6 +18,7 @@ class _Reader(Statements):
         self.scope = scope
         self.inlining = (scope.function,)
         self.captured: dict[str, Any] = {}
+        self.scopes = {scope.function: scope}
 
 
 def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -> Program:
