@@ -11,9 +11,9 @@ import numpy as np
 
 import contad
 from benchmarks.array_workloads import ArrayWorkload
-from benchmarks.comparison.tools import TOOLS, installed
-
-Run = Callable[[], Any]  # (value, gradient)
+from benchmarks.comparison.program import Run
+from benchmarks.comparison.shaped import Version, with_autograd, with_jax, with_torch
+from benchmarks.comparison.tools import installed
 
 
 class Way(NamedTuple):
@@ -50,47 +50,13 @@ def recorded() -> Way:
     return Way("contad.record", prepare)
 
 
-def _with_autograd(work: ArrayWorkload) -> Run:
-    import autograd
-    import autograd.numpy as anp
-
-    gradient = autograd.value_and_grad(work.program(anp), work.argnums)
-    return lambda: gradient(*work.point, *work.data)
-
-
-def _with_torch(work: ArrayWorkload) -> Run:
-    import torch
-
-    TOOLS["torch"].set_up()
-    f = work.program(torch)
-    point = [torch.tensor(x, dtype=torch.float64, requires_grad=True) for x in work.point]
-    data = [torch.tensor(x, dtype=torch.float64) for x in work.data]
-
-    def run() -> Any:
-        y = f(*point, *data)
-        return y.detach(), torch.autograd.grad(y, point)
-
-    return run
-
-
-def _with_jax(jit: bool) -> Callable[[ArrayWorkload], Run]:
-    def prepare(work: ArrayWorkload) -> Run:
-        import jax
-        import jax.numpy as jnp
-
-        TOOLS["jax"].set_up()
-        gradient = jax.value_and_grad(work.program(jnp), work.argnums)
-        if jit:
-            gradient = jax.jit(gradient)
-        arguments = [jnp.asarray(x, dtype=jnp.float64) for x in (*work.point, *work.data)]
-        return lambda: jax.block_until_ready(gradient(*arguments))
-
-    return prepare
+def _of_library(make: Callable[..., Version], **options: Any) -> Callable[[ArrayWorkload], Run]:
+    return lambda work: make(work.program, work.argnums, **options)(*work.point, *work.data)
 
 
 PEERS = {
-    "autograd": Way("autograd", _with_autograd), "torch": Way("torch", _with_torch),
-    "jax.jit": Way("jax.jit", _with_jax(True)), "jax": Way("jax", _with_jax(False)),
+    "autograd": Way("autograd", _of_library(with_autograd)), "torch": Way("torch", _of_library(with_torch)),
+    "jax.jit": Way("jax.jit", _of_library(with_jax)), "jax": Way("jax", _of_library(with_jax, jit=False)),
 }  # fmt: skip
 
 

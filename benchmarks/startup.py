@@ -51,7 +51,7 @@ def later_{k}_partials(z, x):
 """
 
 
-def _fresh(code: str, *arguments: str, **environment: str) -> float:
+def fresh(code: str, *arguments: str, **environment: str) -> float:
     """What a new interpreter prints that runs this code."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
@@ -62,7 +62,7 @@ def _fresh(code: str, *arguments: str, **environment: str) -> float:
 
 def _imported(names: Iterable[str], repeats: int) -> float:
     """Seconds to import the last of these modules when those before it are there."""
-    return min(_fresh(_IMPORTS, *names) for _ in range(repeats))
+    return min(fresh(_IMPORTS, *names) for _ in range(repeats))
 
 
 def imports(repeats: int) -> dict[str, float]:
@@ -88,7 +88,7 @@ def first_gradients(repeats: int, *, cold_with_later_rules: bool) -> dict[str, f
 
         def first(cache: str, *arguments: str) -> float:
             where = str(Path(folder, cache))
-            return _fresh(_FIRST_GRADIENT, *arguments, CONTAD_CACHE_DIR=where, NUMBA_CACHE_DIR=where + "-numba")
+            return fresh(_FIRST_GRADIENT, *arguments, CONTAD_CACHE_DIR=where, NUMBA_CACHE_DIR=where + "-numba")
 
         return {
             "cold": first("a"),

@@ -5,6 +5,7 @@ cut down to what one partial needs, run on any kind of number, and pasted into g
 """
 
 import ast
+import copy
 import functools
 import inspect
 import math
@@ -281,7 +282,7 @@ class _Inliner(ast.NodeTransformer):
 
 def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
     """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
-    definition, _ = definition_of(rule.function)
+    definition = _definition(rule.function)
     assert isinstance(definition, ast.FunctionDef)
     last = definition.body[-1]
     statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
@@ -293,7 +294,12 @@ def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
         def visit_Name(self, node: ast.Name) -> ast.AST:
             return replacement.get(node.id, node)
 
-    return Replace().visit(last.value)
+    return Replace().visit(copy.deepcopy(last.value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _definition(function: Callable[..., Any]) -> ast.stmt:
+    return definition_of(function)[0]
 
 
 def or_call(name: Callable[[Any], str]) -> Callable[..., ast.expr]:

@@ -24,6 +24,7 @@ from contad.numba_transforms import (
     gradient_of,
     memo_of,
     pair_of,
+    require_no_counts,
     takes_compiled,
 )
 from contad.stack import opened
@@ -196,7 +197,11 @@ def jvp(
     ):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
     if takes_compiled(f, None) and not (has_aux or several):
-        return _jvp_of(f)(tuple(primals), tuple(tangents))
+        try:
+            return _jvp_of(f)(tuple(primals), tuple(tangents))
+        except TypeError as error:
+            require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
+            raise
     f = runnable(f)
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()

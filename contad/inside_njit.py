@@ -1,4 +1,4 @@
-"""What users see of compiled code beside the derivatives: rules as Numba functions, and how much memory tapes may take.
+"""What users see of compiled code beside the derivatives: rules as Numba functions, and how much memory they take.
 
 Numba is imported on first use.
 """
@@ -19,10 +19,11 @@ ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
 
 
 def set_memory_limit(limit: int | None) -> None:
-    """Let the tapes of compiled gradients take at most so many bytes, all threads together.
+    """Let what compiled gradients store for the reverse sweep take at most so many bytes, all threads together.
 
     None, as at the start, is 0.8 of the machine's memory. A gradient that needs more raises MemoryError, and leaves
-    everything usable. An operation takes 32 bytes.
+    everything usable. An operation takes 32 bytes on a tape; a generated derivative takes 8 for each number that it
+    stores. A thread keeps the memory of its largest call for the next one, and gives it back when it ends.
 
     Raises:  ValueError for a negative number.
 

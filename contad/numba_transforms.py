@@ -4,7 +4,7 @@ What knows Numba is imported with the first Numba function that is differentiate
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -114,13 +114,8 @@ def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tupl
     try:
         result = flatten(numba_function(f)(*map(_owned, own)))
     except TypingError as error:
-        integers = [k for k, x in enumerate(primals) if isinstance(x, int) or getattr(x, "dtype", FLOAT).kind in "iu"]
-        if not integers:
-            raise
-        raise UnsupportedError(
-            f"{what}: every argument is differentiated, as float64, which Numba refuses for the integers of argument "
-            f"{integers[0]}; capture what is constant in a plain function, as contad.vjp(lambda x: f(x, n), x)"
-        ) from error
+        require_no_counts(primals, what, "contad.vjp(lambda x: f(x, n), x)", error)
+        raise
     leaves = output_leaves(result, what)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
@@ -129,6 +124,16 @@ def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tupl
 
     pullback.__qualname__ = f"pullback of {what.removeprefix('vjp: ')}"
     return result.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]), pullback
+
+
+def require_no_counts(primals: Sequence[Any], what: str, remedy: str, error: Exception) -> None:
+    """UnsupportedError where an error of a Numba function may come of integers that became floats."""
+    integers = [k for k, x in enumerate(primals) if isinstance(x, int) or getattr(x, "dtype", FLOAT).kind in "iu"]
+    if integers:
+        raise UnsupportedError(
+            f"{what}: every argument is differentiated, as float64, which Numba refuses for the integers of argument "
+            f"{integers[0]}; capture what is constant in a plain function, as {remedy}"
+        ) from error
 
 
 def _owned(x: Any) -> Any:

@@ -65,6 +65,12 @@ class Number(Carrier):
     def __complex__(self) -> complex:
         raise UnsupportedError("complex: contad differentiates real numbers only; split into real and imaginary parts")
 
+    def __index__(self) -> int:
+        raise TypeError(
+            f"index: a {self.kind} is a real number, no index or count; leave that argument out of what is "
+            "differentiated (argnums, or lambda x: f(x, n)), or use int(v)"
+        )
+
     # Integer-valued functions are constant almost everywhere, so a plain int loses nothing.
     def __int__(self) -> int:
         return int(observed(int, self))
@@ -213,6 +219,8 @@ def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:
 
     An object array becomes a float array where every element becomes a real number.
     """
+    if x.__class__ is float or (x.__class__ is np.ndarray and x.dtype != object):  # most of what comes here
+        return x
     if isinstance(x, Carrier):
         return f(x)
     if isinstance(x, dict):

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from benchmarks.comparison.measure import arguments, prepared, versions
@@ -24,7 +25,9 @@ ROOT = Path(__file__).parents[2]
 def memory(program: str, version: str, size: str) -> int | None:
     """Bytes of one version, taken in a new process; None where that process fails."""
     command = [sys.executable, "-m", "benchmarks.comparison.memory", program, version, size]
-    done = subprocess.run(command, cwd=ROOT, env=os.environ, check=False, capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as folder:  # where CasADi writes what it compiles
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
     return int(json.loads(done.stdout)) if done.returncode == 0 else None
 
 

@@ -5,7 +5,6 @@ it. Functions for other libraries are written over their NumPy: `write(module)` 
 one thread, in float64, and keeps the arguments as arrays of its own.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from shutil import which
 from typing import Any
@@ -14,11 +13,7 @@ import numpy as np
 
 import contad
 from benchmarks.comparison.program import Run
-
-# read when JAX is imported, which happens on first use
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-os.environ.setdefault("NPROC", "1")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
+from benchmarks.comparison.tools import TOOLS
 
 Version = Callable[..., Run]
 Argnums = tuple[int, ...]
@@ -71,12 +66,14 @@ def with_autograd(write: Callable[[Any], Any], argnums: Argnums) -> Version:
     return version
 
 
-def with_jax(write: Callable[[Any], Any], argnums: Argnums, static: Argnums = ()) -> Version:
+def with_jax(write: Callable[[Any], Any], argnums: Argnums, static: Argnums = (), jit: bool = True) -> Version:
     """jax.jit(jax.value_and_grad(f)) of a function written over jax.numpy; shapes and counts are static arguments."""
 
     def version(*args: Any) -> Run:
         jax, jnp = jax_in_float64()
-        gradient = jax.jit(jax.value_and_grad(write(jnp), argnums), static_argnums=static)
+        gradient = jax.value_and_grad(write(jnp), argnums)
+        if jit:
+            gradient = jax.jit(gradient, static_argnums=static)
         own = [x if n in static else jnp.asarray(x) for n, x in enumerate(args)]
         return lambda: jax.block_until_ready(gradient(*own))
 
@@ -170,8 +167,7 @@ def jax_in_float64() -> tuple[Any, Any]:
     import jax
     import jax.numpy as jnp
 
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    TOOLS["jax"].set_up()
     return jax, jnp
 
 
@@ -179,7 +175,7 @@ def torch_on_one_thread() -> Any:
     """torch."""
     import torch
 
-    torch.set_num_threads(1)
+    TOOLS["torch"].set_up()
     return torch
 
 

@@ -93,14 +93,18 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
 _CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
 
 
+def sums(rule: ScalarRule | None) -> tuple[str, ...]:
+    """Strides with which an operation is a sum of products, or, if it is linear, a sum."""
+    return ("011", "010") if rule is None else ("011",) if rule is multiply else ()
+
+
 def kernel_source(code: int) -> str:
     """The source of the kernel of one operation."""
     if code in WRITTEN:
         return WRITTEN[code]
     rule, active = OPERATIONS.get(code, (None, "vc"))
     lines: list[str] = []
-    sums = ("011", "010") if rule is None else ("011",) if rule is multiply else ()
-    for strides in (*_CASES[active], *sums):
+    for strides in (*_CASES[active], *sums(rule)):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
         lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
     lines += ["else:", *_indented(_loops(rule, active, ""))]

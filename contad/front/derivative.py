@@ -24,7 +24,7 @@ from contad.errors import FrozenValueError, UnsupportedError
 from contad.front.choice import Choice, choose, reason
 from contad.front.form import Form
 from contad.front.plan import Plan, plan
-from contad.native.fingerprint import fingerprint
+from contad.native.fingerprint import changed_since_compiled, fingerprint
 from contad.native.modules import Served, install_finder
 from contad.number import Carrier, NoNumbaType
 
@@ -135,13 +135,15 @@ class Derivative(CPUDispatcher):
             return found.entry_point
 
     def _require_unchanged(self) -> None:
-        changed = self.noted.changed(fingerprint(self.f))
-        if changed:
-            (name, before, after), *_ = changed
-            raise FrozenValueError(
-                f"{self.what}: {name} has changed since this derivative was made, from {before} to {after}; Numba "
-                "freezes such values, so pass it as an argument, or define the function again"
-            )
+        for since, changed in (
+            ("this derivative was made", self.noted.changed(fingerprint(self.f))),
+            ("the function was compiled", changed_since_compiled(self.f)),
+        ):
+            for name, before, after in changed:
+                raise FrozenValueError(
+                    f"{self.what}: {name} has changed since {since}, from {before} to {after}; Numba freezes such "
+                    "values, so pass it as an argument, or define the function again"
+                )
 
     def _compiled(self, args: tuple[Any, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""

@@ -1,4 +1,4 @@
-"""The memory of compiled code: one growing block of records and one of adjoints per thread, reused from call to call.
+"""The memory of compiled code: growing blocks of records, adjoints and stored numbers per thread, reused by all calls.
 
 A thread's arena is found through a thread-specific key, once per gradient; from there on variables carry its address.
 The key, the functions of the operating system and contad's own slow paths are reached by name, as external symbols, so
@@ -13,6 +13,8 @@ The header of an arena is eight words:
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
     ADJOINT_CAPACITY  number of adjoints there is room for
     PRODUCT           the last record of a product of matrices, 0 where there is none
+    WORKSPACE         address of the numbers that generated derivatives store; the word before them is how many fit
+    NONE              0, which is before the numbers of an empty workspace
 """
 
 import ctypes
@@ -30,12 +32,14 @@ from numba.extending import intrinsic
 from contad.compiled import NJIT_OPTIONS
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 
-USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, PRODUCT = range(6)
+USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, PRODUCT, WORKSPACE, _NONE = range(8)
 HEADER_BYTES = 64
 RECORD_BYTES = 24
 MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits
 FIRST_CAPACITY = 4096
-TOO_LARGE = "the tape needs more memory than there is, or than contad.set_memory_limit allows"
+MOST_NUMBERS = 2**58  # in a workspace; so many bytes are no overflow of a word
+FIRST_NUMBERS = 511
+TOO_LARGE = "the derivative needs more memory than there is, or than contad.set_memory_limit allows"
 
 INTERNAL_OPTIONS = {
     **{name: value for name, value in NJIT_OPTIONS.items() if name != "cache"},  # cached as part of what calls it
@@ -49,12 +53,12 @@ _BYTES, _LIMIT, _KEY = range(3)
 
 
 def memory_limit() -> int:
-    """How many bytes the tapes of all threads may take together."""
+    """How many bytes the arenas of all threads may take together."""
     return int(_numbers[_LIMIT])
 
 
 def set_memory_limit(limit: int | None) -> None:
-    """Let the tapes of all threads take at most so many bytes together; None for 0.8 of the machine's memory.
+    """Let the arenas of all threads take at most so many bytes together; None for 0.8 of the machine's memory.
 
     Compiled gradients that need more raise MemoryError. What is in use stays in use.
 
@@ -66,7 +70,7 @@ def set_memory_limit(limit: int | None) -> None:
 
 
 def memory_in_use() -> int:
-    """How many bytes the tapes of all threads hold now."""
+    """How many bytes the arenas of all threads hold now."""
     return int(_numbers[_BYTES])
 
 
@@ -107,7 +111,7 @@ def _resize(address, old, new):  # type: ignore[no-untyped-def]
 
 @njit(**INTERNAL_OPTIONS)
 def allocate(size):  # type: ignore[no-untyped-def]
-    """The address of a block that counts as memory of the tapes; for `release`."""
+    """The address of a block that counts as memory of the arenas; for `release`."""
     address = _resize(0, 0, max(size, 8))
     if address == 0:
         raise MemoryError(TOO_LARGE)
@@ -121,12 +125,21 @@ def release(address, size):  # type: ignore[no-untyped-def]
     _free(address)
 
 
+@njit(**NJIT_OPTIONS)
+def workspace_bytes(header):  # type: ignore[no-untyped-def]
+    """How many bytes the workspace of an arena takes."""
+    capacity = word(word(header, WORKSPACE), -1)
+    return 8 * (1 + capacity) if capacity else 0
+
+
 def _release(header):  # type: ignore[no-untyped-def]
     """Give back a thread's arena: the operating system calls it when the thread ends."""
-    held = RECORD_BYTES * word(header, CAPACITY) + 8 * word(header, ADJOINT_CAPACITY)
+    held = RECORD_BYTES * word(header, CAPACITY) + 8 * word(header, ADJOINT_CAPACITY) + workspace_bytes(header)
     add_atomically(_numbers_address(), -held)
     _free(word(header, RECORDS))
     _free(word(header, ADJOINTS))
+    if workspace_bytes(header) != 0:
+        _free(word(header, WORKSPACE) - 8)
     _free(header)
     return 0
 
@@ -139,6 +152,7 @@ def _create():  # type: ignore[no-untyped-def]
     for k in range(HEADER_BYTES // 8):
         set_word(header, k, 0)
     set_word(header, USED, 1)
+    set_word(header, WORKSPACE, header + 8 * (_NONE + 1))
     _set_thread_value(word(_numbers_address(), _KEY), header)
     return header
 
@@ -180,6 +194,24 @@ def _grow_adjoints(header, needed):  # type: ignore[no-untyped-def]
     return 1
 
 
+def _grow_workspace(header, needed):  # type: ignore[no-untyped-def]
+    """Make room for `needed` numbers in the workspace: 0 if there is none, else 1."""
+    if needed > MOST_NUMBERS:
+        return 0
+    held = workspace_bytes(header)
+    start = word(header, WORKSPACE) - 8 if held else 0
+    new = max(held // 4, needed, FIRST_NUMBERS)
+    address = _resize(start, held, 8 * (1 + new))
+    if address == 0 and new > needed:
+        new = needed
+        address = _resize(start, held, 8 * (1 + new))
+    if address == 0:
+        return 0
+    set_word(address, 0, new)
+    set_word(header, WORKSPACE, address + 8)
+    return 1
+
+
 # ---- symbols ---------------------------------------------------------------------------------------------------------
 def _register() -> list[Any]:
     """Give machine code the addresses it names; returns what must live as long as they are used."""
@@ -203,7 +235,7 @@ def _register() -> list[Any]:
             raise MemoryError("contad: the operating system gives no thread-specific key")
         _numbers[_KEY] = key.value
     created = cfunc("int64()", **options)(_create)
-    grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints)]
+    grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints, _grow_workspace)]
     for function in (created, *grown):
         llvm.add_symbol(f"contad{function.__name__}", function.address)
     return [release, created, *grown]
@@ -219,26 +251,31 @@ def _raise_unless(context: Any, builder: Any, made: Any) -> None:
         context.call_conv.return_user_exc(builder, MemoryError, (TOO_LARGE,))
 
 
+def arena_of_thread(context: Any, builder: Any) -> Any:
+    """Emit the address of this thread's arena, which is made where there is none."""
+    numbers = external_words(builder.module, "contad_numbers", len(_numbers))
+    key = builder.load(builder.gep(numbers, [ir.Constant(WORD, 0), ir.Constant(WORD, _KEY)]))
+    found = builder.call(external_function(builder.module, "contad_thread_get", 1), [key])
+    address = cgutils.alloca_once_value(builder, found)
+    with builder.if_then(builder.icmp_unsigned("==", found, ir.Constant(WORD, 0)), likely=False):
+        made = builder.call(external_function(builder.module, "contad_create", 0), [])
+        _raise_unless(context, builder, made)
+        builder.store(made, address)
+    return builder.load(address)
+
+
 @intrinsic
 def arena(typingctx):  # type: ignore[no-untyped-def]
     """The address of this thread's arena; MemoryError if there is none to be had."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        numbers = external_words(builder.module, "contad_numbers", len(_numbers))
-        key = builder.load(builder.gep(numbers, [ir.Constant(WORD, 0), ir.Constant(WORD, _KEY)]))
-        found = builder.call(external_function(builder.module, "contad_thread_get", 1), [key])
-        address = cgutils.alloca_once_value(builder, found)
-        with builder.if_then(builder.icmp_unsigned("==", found, ir.Constant(WORD, 0)), likely=False):
-            made = builder.call(external_function(builder.module, "contad_create", 0), [])
-            _raise_unless(context, builder, made)
-            builder.store(made, address)
-        return builder.load(address)
+        return arena_of_thread(context, builder)
 
     return types.int64(), codegen
 
 
 def reserve(context: Any, builder: Any, header: Any, name: str, needed: Any) -> None:
-    """Emit a call of a slow path, `_grow` or `_grow_adjoints`, that raises MemoryError where it finds no memory."""
+    """Emit a call of a slow path, `_grow` or one named after it, that raises MemoryError where it finds no memory."""
     made = builder.call(external_function(builder.module, f"contad{name}", 2), [header, needed])
     _raise_unless(context, builder, made)
 

@@ -156,7 +156,7 @@ def _require_current(stem: str) -> None:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds generated modules. They come empty: compiled code needs their names only."""
+    """Finds generated modules. They come empty: compiled code needs their names only, and what it reads by name."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         """The place of a generated module; StaleCacheError where its function has changed."""
@@ -169,7 +169,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         """As usual."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run."""
+        """Give machine code the symbols of the arena, before any of it is loaded."""
+        import contad.native.arena  # noqa: F401
 
 
 def install_finder() -> None:

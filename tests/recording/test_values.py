@@ -95,3 +95,18 @@ def test_arrays(rule):
     for n in range(len(args[0])):  # the first element is the result; the others are computed beside it
         turned = [np.roll(x, -n) for x in args]
         agree(np.array([program(0.0, *turned)]), rule.array_value(*turned)[:1], rule, [x[:1] for x in turned])
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 100])
+def test_sums(n):
+    """Whole numbers, whose sums are exact in every order."""
+    a = np.arange(3.0 * n).reshape(n, 3) - 5.0
+    sums = {
+        "all": np.sum, "weighted": lambda a: np.sum(2.0 * a), "of rows": lambda a: np.sum(np.sum(a, 1) ** 2),
+        "of columns": lambda a: np.sum(np.sum(a, 0) ** 2), "of a view": lambda a: np.sum(a[::-2, 1]),
+        "of a dot product": lambda a: a[:, 0] @ a[:, 2],
+    }  # fmt: skip
+    for name, f in sums.items():
+        value, gradient = contad.record(f, 0.5 * a).value_and_grad(a)
+        assert value == f(a), name
+        assert np.array_equal(gradient, contad.grad(f, engine="closures")(a)), name

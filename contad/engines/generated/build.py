@@ -88,4 +88,5 @@ def build(request: Any) -> Any:
 def options_of(dispatcher: Any) -> dict[str, Any]:
     """How derivatives are compiled: divisions never raise, because those of the function are checked in the source."""
     own = getattr(dispatcher, "targetoptions", {})
-    return {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
+    options = {"error_model": "numpy", "nogil": True, "fastmath": own.get("fastmath", False)}
+    return options | ({"boundscheck": True} if own.get("boundscheck") else {})

@@ -13,6 +13,7 @@ from contad.engines.generated.ir import (
     BOOL,
     FLOAT,
     INT,
+    NEW_AXIS,
     Apply,
     Block,
     Carried,
@@ -30,6 +31,7 @@ from contad.engines.generated.ir import (
 )
 from contad.engines.generated.tame import least
 
+_RECIPROCALS = {functions.DIVIDE: functions.RECIPROCAL, functions.CHECKED_DIVIDE: functions.CHECKED_RECIPROCAL}
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
@@ -53,6 +55,8 @@ class Builder:
         self.block = Block()
         self.line = 0
         self.checked_division = checked_division  # error_model="python": x / 0 raises
+        self.argument_lengths: dict[tuple[Value, int], Value] = {}  # of arguments
+        self.start: list[Operation] = []  # what computes them, before all else
         self.numbered: list[Value] = []  # arrays that a name may switch between; the position is the number
 
     def add(self, operation: Operation) -> Operation:
@@ -108,6 +112,8 @@ class Builder:
             return self.converted(operands[1 if constants[0] else 2], kind)
         if function is functions.MULTIPLY and operands[0] is operands[1]:
             return self.apply(functions.SQUARE, operands[0])
+        if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == FLOAT:
+            return self.apply(_RECIPROCALS[function], operands[1])
         result = Value(function.kind([x.kind for x in operands]))
         self.add(Apply(function, list(operands), result))
         return result
@@ -159,11 +165,13 @@ class Builder:
         parts: list[Value] = []
         places: list[Any] = []
         for part in spec or ():
-            if isinstance(part, tuple):
+            if part == NEW_AXIS:
+                places.append(part)
+            elif isinstance(part, tuple):
                 places.append(tuple(None if x is None else _placed(parts, x) for x in part))
             else:
                 places.append(_placed(parts, part))
-        ndim = array.kind.ndim if spec is None else sum(isinstance(part, tuple) for part in spec)
+        ndim = array.kind.ndim if spec is None else sum(not isinstance(part, Value) for part in spec)
         result = Value(replace(array.kind, ndim=ndim), array.hint)
         self.add(View(array, parts, None if spec is None else places, result))
         return result
@@ -175,11 +183,19 @@ class Builder:
             return made.inputs[axis]
         if isinstance(made, Product):
             a, b = made.inputs
-            rows = a.kind.ndim - 1
-            return self.length(a, 0) if axis < rows else self.length(b, b.kind.ndim - 1)
-        result = Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}")
-        self.add(Length(array, axis, result))
-        return result
+            return self.length(a, 0) if axis < a.kind.ndim - 1 else self.length(b, b.kind.ndim - 1)
+        if isinstance(made, View) and made.spec is None:
+            return self.length(made.inputs[0], array.kind.ndim - 1 - axis)
+        if isinstance(made, Choose):
+            lengths = [self.length(x, axis) for x in made.inputs[1:]]
+            if all(length is lengths[0] for length in lengths):
+                return lengths[0]
+        if made is not None:
+            return self.add(_length(array, axis)).result
+        if (array, axis) not in self.argument_lengths:
+            self.start.append(_length(array, axis))
+            self.argument_lengths[array, axis] = self.start[-1].result
+        return self.argument_lengths[array, axis]
 
     # ---- arrays that a name switches between -------------------------------------------------------------------------
     def number_of(self, array: Value) -> Value:
@@ -225,6 +241,10 @@ class Builder:
 def fits(x: int) -> bool:
     """Whether an integer has 64 bits."""
     return -(2**63) <= x < 2**63
+
+
+def _length(array: Value, axis: int) -> Length:
+    return Length(array, axis, Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}"))
 
 
 def _placed(parts: list[Value], x: Value) -> int:

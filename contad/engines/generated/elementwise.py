@@ -6,11 +6,12 @@ from typing import Any, NoReturn
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import Elementwise, constant, is_array
-from contad.engines.generated.ir import INT, Check, Choose, Kind, Product, Store, Value, View
+from contad.engines.generated.ir import INT, NEW_AXIS, Check, Choose, Create, Kind, Product, Store, Value, View
 from contad.engines.generated.merging import Merging
 
 _LENGTHS = (
-    "ValueError('array operands differ in length along an axis; write the broadcast of an axis of length 1 as a loop')"
+    "ValueError('array operands differ in length along an axis; an axis of length 1 is repeated where the source shows "
+    "its length, as in a[:, 0:1] or a[:, None]')"
 )
 
 
@@ -26,27 +27,35 @@ class Elements(Merging):
         """The lengths of an array or an array expression; operands of different lengths are an error at run time."""
         if isinstance(entry, Value):
             return [self.length(entry, axis) for axis in range(entry.kind.ndim)]
-        shapes = [self.shape(operand) for operand in entry.operands if is_array(operand)]
-        found = max(shapes, key=len)
-        for shape in shapes:
-            for a, b in zip(found[::-1], shape[::-1], strict=False):
-                self.require_equal(a, b)
-        return found
+        shape: list[Value] = []
+        for axis in range(-entry.kind.ndim, 0):
+            operands = [x for x in entry.operands if is_array(x) and x.kind.ndim >= -axis]
+            units = [self.shape(x)[axis] for x in operands if is_unit(x, axis)]
+            others = [self.shape(x)[axis] for x in operands if not is_unit(x, axis)]
+            for length in others[1:]:
+                self.require_equal(others[0], length)
+            for length in units:
+                self.require_equal(constant(1), length)
+            shape.append([*others, constant(1)][0])
+        return shape
 
     def require_equal(self, a: Value, b: Value) -> None:
         """Raise ValueError at run time where two lengths differ."""
-        if a is not b:
+        if a is not b and not (a.constant is not None and a.constant == b.constant):
             self.add(Check(self.apply(functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
 
     def element(self, entry: Any, indices: list[Value]) -> Value:
-        """One element; an operand of fewer dimensions is repeated along the first ones."""
+        """One element; an operand of fewer dimensions, or of length 1, is repeated."""
         if isinstance(entry, Elementwise):
             operands = [self.element(operand, indices) for operand in entry.operands]
             if entry.function is functions.POWER:
                 return self.power(*operands)
             found: Value = self.apply(entry.function, *operands)
             return found
-        return self.load(entry, indices[len(indices) - entry.kind.ndim :]) if entry.is_array else entry
+        if not entry.is_array:
+            return entry
+        axes = range(-entry.kind.ndim, 0)
+        return self.load(entry, [constant(0) if is_unit(entry, axis) else indices[axis] for axis in axes])
 
     def over(self, shape: list[Value], body: Callable[[list[Value]], None]) -> None:
         """Nested loops over the indices of a shape."""
@@ -75,6 +84,10 @@ class Elements(Merging):
         if entry.kind.narrow:
             self.stop("a copy of an array of small integers", "make it an array of int64")
         shape = self.shape(entry)
+        for axis in range(-len(shape), 0):
+            if is_unit(entry, axis):
+                self.require_equal(constant(1), shape[axis])
+                shape[axis] = constant(1)
         array = self.create("empty", shape, entry.kind.base, hint)
         self.over(shape, lambda indices: self.put(array, indices, self.load(entry, indices)))
         return array
@@ -93,8 +106,9 @@ class Elements(Merging):
                 self.refuse(node, "an assignment from an array with more dimensions")
             if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copied(entry)
-            for a, b in zip(shape[::-1], self.shape(entry)[::-1], strict=False):
-                self.require_equal(a, b)
+            lengths = self.shape(entry)
+            for axis in range(-len(lengths), 0):
+                self.require_equal(constant(1) if is_unit(entry, axis) else shape[axis], lengths[axis])
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
 
     # ---- reductions --------------------------------------------------------------------------------------------------
@@ -191,9 +205,43 @@ def arrays_of(entry: Any) -> list[Value]:
     return [entry] if is_array(entry) else []
 
 
+def is_unit(entry: Any, axis: int) -> bool:
+    """Whether the source shows that an axis, counted from the last one (-1), has one element or none."""
+    if isinstance(entry, Elementwise):
+        return all(is_unit(x, axis) for x in entry.operands if is_array(x) and x.kind.ndim >= -axis)
+    made = entry.operation
+    if isinstance(made, Create):
+        return bool(made.inputs[axis].constant == 1)
+    if not isinstance(made, View):
+        return False
+    if made.spec is None:
+        return is_unit(made.inputs[0], -1 - axis - entry.kind.ndim)
+    part = [part for part in made.spec if not isinstance(part, int)][axis]
+    if part == NEW_AXIS:
+        return True
+    start, stop, step = (None if k is None else made.inputs[k].constant for k in part)
+    start = 0 if part[0] is None else start
+    if start is None or stop is None or (part[2] is not None and step != 1):
+        return False
+    return bool(stop - start == 1 and (start >= 0 or stop < 0))
+
+
 def overlaps(a: Value, b: Value) -> bool:
     """Whether two arrays may be different parts of one array."""
-    return a is not b and bool(set(a.roots) & set(b.roots)) and (_is_part(a) or _is_part(b))
+    if a is b or not set(a.roots) & set(b.roots) or not (_is_part(a) or _is_part(b)):
+        return False
+    x, y = a.operation, b.operation
+    if isinstance(x, View) and isinstance(y, View) and x.inputs[0] is y.inputs[0]:
+        for p, q in zip(_indices(x), _indices(y), strict=False):
+            if p is not None and q is not None and p != q and (p >= 0) == (q >= 0):
+                return False  # different rows or columns
+    return True
+
+
+def _indices(view: View) -> list[int | None]:
+    """For each dimension the index, where it is a constant."""
+    parts = [part for part in view.spec or () if part != NEW_AXIS]
+    return [view.inputs[part].constant if isinstance(part, int) else None for part in parts]
 
 
 def _is_part(array: Value) -> bool:

@@ -17,6 +17,13 @@ class Object:
         self.value = value
 
 
+class Local:
+    """A function or lambda inside the function, with the names as they were when it was defined."""
+
+    def __init__(self, scope: Any, names: dict[str, Any]) -> None:
+        self.scope, self.names = scope, names
+
+
 class Method:
     """An array's method, about to be called."""
 

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from contad.engines.generated.copying import Copying
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
+    NEW_AXIS,
     Accumulate,
     Apply,
     Check,
@@ -21,13 +23,12 @@ from contad.engines.generated.ir import (
     View,
     While,
 )
-from contad.engines.generated.storing import Storing, stored
 from contad.engines.generated.writer import ZEROS, bare
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
-class Forward(Storing):
+class Forward(Copying):
     """Writes operations in order."""
 
     def __init__(self, *args: Any) -> None:
@@ -69,7 +70,9 @@ class Forward(Storing):
             return f"{array}.T"
         parts = []
         for part in o.spec:
-            if isinstance(part, tuple):
+            if part == NEW_AXIS:
+                parts.append(part)
+            elif isinstance(part, tuple):
                 start, stop, step = ("" if k is None else self.text(o.inputs[k]) for k in part)
                 parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
             else:
@@ -131,6 +134,8 @@ class Forward(Storing):
             self.save(m.result)
 
     def forward_For(self, o: For) -> None:
+        self.room_for_copies(o)
+        self.copy(o)
         with self.room(o):
             self._forward_for(o)
 
@@ -186,7 +191,7 @@ class Forward(Storing):
         if slots and not self.plan.as_block(o):
             self.push(str(len(slots)))
             for k, value in enumerate(slots):
-                self.line(f"work[top - {len(slots) - k}] = {stored(value)}")
+                self.put(value, f"top - {len(slots) - k}")
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
             with self.indented(f"if {self.text(o.exit)}:"):

@@ -12,6 +12,7 @@ from contad.engines.generated import functions
 from contad.engines.generated.builder import Builder
 from contad.engines.generated.entries import constant
 from contad.engines.generated.ir import (
+    NEW_AXIS,
     Accumulate,
     Apply,
     Block,
@@ -202,6 +203,9 @@ class Fresh(Builder):
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True
         assert buffer.loop is not None
+        outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, Loop)), None)
+        if outside is not None and outside not in around(o.block):
+            return False  # what outlives an iteration has a buffer of its own
         if not set(o.array.roots) & {root for b in copied for root in b.may_be} or _precedes(o, buffer.loop):
             return False
         # what an iteration makes is written before it is over, and copied then
@@ -225,7 +229,8 @@ def _cannot_fail(o: Operation) -> bool:
     """Whether an operation may be done where the user's program does not do it."""
     if isinstance(o, View):  # slices, whose steps are not zero
         return all(
-            isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)) for part in o.spec or ()
+            part == NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
+            for part in o.spec or ()
         )
     return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
 

@@ -18,6 +18,7 @@ class _Reader(Statements):
         self.scope = scope
         self.inlining = (scope.function,)
         self.captured: dict[str, Any] = {}
+        self.scopes = {scope.function: scope}
 
 
 def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -> Program:
@@ -27,6 +28,10 @@ def read(function: Any, kinds: tuple[Any, ...], checked_division: bool = True) -
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     env = dict(zip(scope.names, parameters, strict=True))
     reader.statements(scope.body, env)
+    for length in reversed(reader.start):
+        length.block = reader.block
+        length.result.block = reader.block
+        reader.block.operations.insert(0, length)
     wrong = reader.wrongly_written(reader.block)
     if wrong is not None:
         operation, buffer = wrong

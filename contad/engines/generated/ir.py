@@ -146,11 +146,14 @@ class Create(Operation):
         self.fill = fill
 
 
+NEW_AXIS = "None"  # in the spec of a view
+
+
 class View(Operation):
     """result = array[spec], a basic slice, or the transpose.
 
-    `spec` has, for each dimension, the position of an index in `inputs`, or the three positions of a slice (or None);
-    it is None for the transpose.
+    `spec` has, for each dimension, the position of an index in `inputs`, or the three positions of a slice (or None),
+    and NEW_AXIS for a dimension that is put in; it is None for the transpose.
     """
 
     def __init__(self, array: Value, parts: list[Value], spec: list[Any] | None, result: Value) -> None:

@@ -3,6 +3,8 @@
 So it is one variable, the same in every iteration, and an iteration can be reversed without knowing the total.
 """
 
+from collections import Counter
+
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import FLOAT, Apply, Carried, If, Loop, Operation, Program, Value
 from contad.engines.generated.walks import is_inside, walk
@@ -32,7 +34,9 @@ class _Sum:
         self.values: set[Value] | None = {carried.inner}
         self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # who may read which partial sum
         if not self.reaches(carried.following, carried, loop) or any(
-            (value, reader) not in self.steps for value in self.values or () for reader in readers.get(value, ())
+            (value, reader) not in self.steps or times > 1  # read again: as what the loop carries for another name
+            for value in self.values or ()
+            for reader, times in Counter(readers.get(value, ())).items()
         ):
             self.values = None
 

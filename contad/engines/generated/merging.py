@@ -165,6 +165,8 @@ class _Join:
             return self._first(out)
         if isinstance(pattern, Unknown):
             return pattern
+        if isinstance(out, Unknown):
+            return out
         if isinstance(pattern, tuple) and isinstance(out, tuple) and len(pattern) == len(out):
             return tuple(map(self, pattern, _parts(initial, pattern), out))
         if isinstance(pattern, _Fixed) and same(pattern.entry, out):

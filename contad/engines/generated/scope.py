@@ -27,26 +27,28 @@ class Scope:
             ) from None
         if not isinstance(definition, ast.FunctionDef):
             refuse(self.place, "njit of a lambda or an expression", "write it as a function")
-        self.parameters = definition.args
-        if self.parameters.vararg or self.parameters.kwarg:
-            refuse(self.place, "*args and **kwargs", "give the function a fixed number of arguments")
-        self.names = [a.arg for a in (*self.parameters.posonlyargs, *self.parameters.args, *self.parameters.kwonlyargs)]
         self.line = start
+        self.take(definition)
+        closure = inspect.getclosurevars(function)
+        self.captured: dict[str, Any] = dict(closure.nonlocals)
+        self.globals = function.__globals__
+
+    def take(self, definition: ast.FunctionDef) -> None:
+        """The parameters and the statements."""
+        parameters = definition.args
+        if parameters.vararg or parameters.kwarg:
+            refuse(self.place, "*args and **kwargs", "give the function a fixed number of arguments")
+        self.names = [a.arg for a in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
         self._refuse_generators(definition)
         body = definition.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
         self.body = without_exits(body)
-        closure = inspect.getclosurevars(function)
-        self.captured: dict[str, Any] = dict(closure.nonlocals)
-        self.globals = function.__globals__
 
     def _refuse_generators(self, definition: ast.FunctionDef) -> None:
         for node in ast.walk(definition):
             if isinstance(node, (ast.Yield, ast.YieldFrom)):
                 refuse(self.place.at(node), "a generator", "return the values in an array")
-            if isinstance(node, (ast.FunctionDef, ast.Lambda)) and node is not definition:
-                refuse(self.place.at(node), "a function inside a function", "define it at the top of the module")
 
     def defaults(self) -> dict[str, Any]:
         """The values of the parameters that have defaults."""
@@ -63,3 +65,28 @@ class Scope:
             if name in names:
                 return names[name]
         raise KeyError(name)
+
+
+class LocalScope(Scope):
+    """A function or lambda inside a function, which is written where it is called."""
+
+    def __init__(self, outer: Scope, node: ast.FunctionDef | ast.Lambda) -> None:
+        self.function = node
+        name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
+        self.place = Place(outer.place.filename, name, node.lineno)
+        self.line = node.lineno
+        self.captured, self.globals = outer.captured, outer.globals
+        given = [*node.args.defaults, *(x for x in node.args.kw_defaults if x is not None)]
+        if given or (isinstance(node, ast.FunctionDef) and node.decorator_list):
+            refuse(self.place, "defaults or decorators of a function inside a function", "define it in the module")
+        if isinstance(node, ast.Lambda):
+            returned = ast.copy_location(ast.Return(node.body), node)
+            node = ast.FunctionDef(name, node.args, [returned], [], lineno=node.lineno)
+        inside = [x for statement in node.body for x in ast.walk(statement)]
+        self.take(node)
+        assigned = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        read = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+        self.free = read - assigned - set(self.names)
+
+    def defaults(self) -> dict[str, Any]:
+        return {}

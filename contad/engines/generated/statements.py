@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.generated import functions
-from contad.engines.generated.calls import Calls, Iteration, Range
+from contad.engines.generated.calls import Iteration, Range
 from contad.engines.generated.elementwise import arrays_of, overlaps
-from contad.engines.generated.entries import Elementwise, constant, is_array, is_number
+from contad.engines.generated.entries import Elementwise, Local, constant, is_array, is_number
 from contad.engines.generated.fresh import Environment
 from contad.engines.generated.ir import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.generated.library import Library
+from contad.engines.generated.scope import LocalScope
 from contad.engines.generated.walks import written_roots
 
 
-class Statements(Calls):
+class Statements(Library):
     """Reads statements, in order, into the current block."""
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
@@ -132,6 +134,11 @@ class Statements(Calls):
             self.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
         self.put(array, spec, new)
 
+    def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
+        if self.loop_depth:
+            self.refuse(statement, "a function inside a loop", "define it before the loop")
+        env[statement.name] = Local(LocalScope(self.scope, statement), dict(env))
+
     # ---- branches and errors -----------------------------------------------------------------------------------------
     def do_If(self, statement: ast.If, env: Environment) -> None:
         condition = self.condition(statement.test, env)
@@ -156,11 +163,11 @@ class Statements(Calls):
         name = call.func if call is not None else raised
         found = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
         arguments = call.args if call is not None else []
-        if not (isinstance(found, type) and issubclass(found, Exception)) or not all(
-            isinstance(argument, ast.Constant) for argument in arguments
-        ):
-            self.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception with constant arguments")
-        text = ", ".join(ast.unparse(argument) for argument in arguments)
+        if not (isinstance(found, type) and issubclass(found, Exception)):
+            self.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
+        # of a message that is computed the text of the source is shown
+        texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
+        text = ", ".join(texts)
         self.add(Check(constant(True), f"{found.__name__}({text})"))
 
     # ---- loops -------------------------------------------------------------------------------------------------------
@@ -265,7 +272,7 @@ def assigned(statements: list[ast.stmt]) -> list[str]:
 
 
 _NAMES: dict[type, str] = {
-    ast.Try: "try/except", ast.With: "the statement with", ast.FunctionDef: "a function inside a function",
+    ast.Try: "try/except", ast.With: "the statement with",
     ast.ClassDef: "a class", ast.Delete: "the statement del", ast.Import: "an import", ast.Global: "a global name",
     ast.Nonlocal: "a name of an outer function", ast.Match: "the statement match",
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """The workspace in the source: room for what each iteration stores, and where it lies."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ class Storing(Writer):
         super().__init__(*args)
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
+        self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
         self.bases: dict[Loop, tuple[str, str]] = {}
 
     def block_names(self, o: Loop) -> tuple[str, str]:
@@ -32,8 +34,7 @@ class Storing(Writer):
         self.uses_workspace = True
         self.line(f"top += {size}")
         if not self.reserved:
-            with self.indented("if top > work.size:"):
-                self.line("work = grow(work, top)")
+            self.line("work = grow(work, top)")
 
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
@@ -42,11 +43,7 @@ class Storing(Writer):
         if not size:
             yield
             return
-        need = size if size.isidentifier() else self.fresh("room")
-        if need != size:
-            self.line(f"{need} = {size}")
-        with self.indented(f"if top + {need} > work.size:"):
-            self.line(f"work = grow(work, top + {need})")
+        self.line(f"work = grow(work, top + {size})")
         self.reserved = True
         yield
         self.reserved = False
@@ -54,25 +51,27 @@ class Storing(Writer):
     def storage(self, o: Loop, outermost: Loop) -> str:
         """How many numbers a loop stores, as source in what is known before the outermost one; empty if unknown.
 
-        Of a loop that is reversed at once, how many one iteration stores.
+        Of a loop that is reversed at once, how many one iteration stores. A product has a float in it, so that it does
+        not overflow. A loop in a branch may never run: what it needs is unknown, or all iterations would get room.
         """
         own = len(self.slots(o))
-        known = isinstance(o, For) and o.exit is None
-        parts = [str(own)] if own else []
-        for block in o.blocks:
-            for inner in walk(block):
-                if isinstance(inner, Loop) and next(h for h in around(inner.block) if isinstance(h, Loop)) is o:
-                    if self.plan.pushes(inner):
-                        parts.append(self.storage(inner, outermost))
+        once = o in self.plan.fused
+        parts = [f"{own}.0"] if own else []
+        for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
+            if inner in self.copies_once:
+                return ""
+            holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
+            if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
+                parts.append(self.storage(inner, outermost) if once or not holders else "")
         if not parts or not all(parts):
             return ""
         size = " + ".join(parts)
-        if o in self.plan.fused:
+        if once:
             return size
+        known = isinstance(o, For) and o.exit is None
         if not known or any(x.constant is None and is_inside(x.block, outermost) for x in o.inputs):
             return ""
-        n = self.trip_count(o)  # type: ignore[arg-type]
-        return n if size == "1" else f"{n} * ({size})" if len(parts) > 1 else f"{n} * {size}"
+        return f"{self.trip_count(o)} * {f'({size})' if len(parts) > 1 else size}"  # type: ignore[arg-type]
 
     def trip_count(self, o: For, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""
@@ -100,14 +99,18 @@ class Storing(Writer):
         """Store a value where it is made, if its loop stores all iterations side by side."""
         loop = self.plan.region(value.block)
         if isinstance(loop, For) and value in self.slots(loop) and self.plan.as_block(loop):
-            self.line(f"{self.place(loop, value)} = {stored(value)}")
+            self.put(value, self.place(loop, value))
+
+    def put(self, value: Value, place: str) -> None:
+        """Store a value at a place in the workspace."""
+        self.line(f"put_integer(work, {place}, {value.name})" if value.kind == INT else f"work[{place}] = {value.name}")
 
     def place(self, loop: For, value: Value) -> str:
-        """Where a value of an iteration lies in a workspace that holds all iterations side by side."""
+        """Where a value of an iteration lies where the workspace holds all iterations side by side."""
         base, n = self.block_names(loop)
         k = self.slots(loop).index(value)
         offset = "" if k == 0 else f" + {n}" if k == 1 else f" + {k} * {n}"
-        return f"work[{base}{offset} + {self.iteration(loop)}]"
+        return f"{base}{offset} + {self.iteration(loop)}"
 
     def iteration(self, loop: For) -> str:
         """The number of the present iteration."""
@@ -117,15 +120,8 @@ class Storing(Writer):
         return index if loop.step.constant == 1 else f"{index} // {self.text(loop.step)}"
 
 
-def stored(value: Value) -> str:
-    """A value as the workspace of floats holds it."""
-    if value.kind == FLOAT:
-        return value.name
-    return f"float({value.name})" if value.kind == INT else f"1.0 if {value.name} else 0.0"
-
-
 def restored(value: Value, place: str) -> str:
-    """A value read back from the workspace."""
-    if value.kind == FLOAT:
-        return place
-    return f"int({place})" if value.kind == INT else f"{place} != 0.0"
+    """A value read back from its place in the workspace."""
+    if value.kind == INT:
+        return f"integer(work, {place})"
+    return f"work[{place}]" if value.kind == FLOAT else f"work[{place}] != 0.0"

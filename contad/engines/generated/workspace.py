@@ -1,20 +1,109 @@
-"""The workspace: the float64 memory in which a derivative keeps the numbers of iterations until they are reversed."""
+"""The workspace: the float64 memory in which a derivative keeps the numbers of iterations until they are reversed.
+
+In compiled code it is a part of the thread's arena, which a call finds as the last one has left it, and takes from its
+beginning; so an exception leaves nothing to be tidied up. A derivative must therefore never run inside another one of
+its thread; everything that it calls is inlined, or a rule, and neither can take derivatives.
+"""
+
+from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
 
-FIRST = 256  # numbers in a workspace at first
+from contad.native.arena import MOST_NUMBERS, WORKSPACE, arena_of_thread, reserve
+from contad.native.words import WORD, place
+
+NUMBERS = types.CPointer(types.float64)
 
 
-@njit(nogil=True)
-def workspace():  # type: ignore[no-untyped-def]
-    """An empty workspace."""
-    return np.empty(FIRST)
+def workspace() -> Any:
+    """The workspace; how much there is room for is known to `grow`."""
+    return np.empty(0)
 
 
-@njit(nogil=True)
-def grow(work, n):  # type: ignore[no-untyped-def]
-    """A workspace of at least n numbers that begins with those of `work`."""
-    larger = np.empty(max(n, 2 * work.size))
-    larger[: work.size] = work
-    return larger
+def grow(work: Any, n: float) -> Any:
+    """A workspace with room for at least n numbers that begins with those of `work`, or `work` itself if it has room.
+
+    n may be a float, in which products of large numbers of iterations do not overflow.
+
+    Raises MemoryError where there is not as much memory, or not as much as `contad.set_memory_limit` allows.
+    """
+    return work if n <= len(work) else np.concatenate([work, np.empty(max(int(n), 2 * len(work)) - len(work))])
+
+
+def integer(work: Any, k: int) -> int:
+    """The integer that `put_integer` has stored as number k."""
+    return int(work.view(np.int64)[k])
+
+
+def put_integer(work: Any, k: int, n: int) -> None:
+    """Store an integer as number k, with all its 64 bits: a float has 53."""
+    work.view(np.int64)[k] = n
+
+
+# ---- in compiled code ------------------------------------------------------------------------------------------------
+@type_callable(workspace)
+def _type_of_workspace(context):  # type: ignore[no-untyped-def]
+    return lambda: NUMBERS
+
+
+@type_callable(grow)
+def _type_of_grow(context):  # type: ignore[no-untyped-def]
+    return lambda work, n: NUMBERS
+
+
+@type_callable(integer)
+def _type_of_integer(context):  # type: ignore[no-untyped-def]
+    return lambda work, k: types.int64
+
+
+@type_callable(put_integer)
+def _type_of_put_integer(context):  # type: ignore[no-untyped-def]
+    return lambda work, k, n: types.none
+
+
+@lower_builtin(workspace)
+def _lower_workspace(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return _numbers(builder, arena_of_thread(context, builder))
+
+
+@lower_builtin(grow, NUMBERS, types.Integer)
+def _lower_grow(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    work, n = args
+    capacity = builder.load(_word(builder, work, ir.Constant(WORD, -1)))
+    found = cgutils.alloca_once_value(builder, work)
+    with builder.if_then(builder.icmp_signed(">", n, capacity), likely=False):
+        header = arena_of_thread(context, builder)
+        reserve(context, builder, header, "_grow_workspace", n)
+        builder.store(_numbers(builder, header), found)
+    return builder.load(found)
+
+
+@lower_builtin(grow, NUMBERS, types.Float)
+def _lower_grow_by_float(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    work, n = args
+    too_many = ir.Constant(ir.DoubleType(), 2.0 * MOST_NUMBERS)
+    n = builder.fptosi(builder.select(builder.fcmp_ordered("<", n, too_many), n, too_many), WORD)
+    return _lower_grow(context, builder, sig, (work, n))
+
+
+@lower_builtin(integer, NUMBERS, types.int64)
+def _lower_integer(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return builder.load(_word(builder, *args))
+
+
+@lower_builtin(put_integer, NUMBERS, types.int64, types.Integer)
+def _lower_put_integer(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    builder.store(context.cast(builder, args[2], sig.args[2], types.int64), _word(builder, *args[:2]))
+    return context.get_dummy_value()
+
+
+def _word(builder: Any, work: Any, k: Any) -> Any:
+    return builder.gep(builder.bitcast(work, WORD.as_pointer()), [k])
+
+
+def _numbers(builder: Any, header: Any) -> Any:
+    return builder.inttoptr(builder.load(place(builder, header, WORKSPACE)), ir.DoubleType().as_pointer())

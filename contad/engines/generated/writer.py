@@ -11,9 +11,10 @@ from contad.engines.generated.walks import leaves, walk
 from contad.rule import ScalarRule, rules
 
 ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
+WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
-_RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", "grow", "workspace"}
+_RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", *WORKSPACE}
 _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import contad.engines.kernels
 from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.engines.kernels import _CASES, _EXPONENTIAL, _PARTS, KERNELS, _indented, _source, compile_kernel
+from contad.engines.kernels import _CASES, _EXPONENTIAL, _PARTS, KERNELS, _indented, _source, compile_kernel, sums
 from contad.engines.matrix_products import ROW_LOOPS
 from contad.engines.replay.codes import ARRAY, PRODUCT
 from contad.engines.replay.interpreter import value_of_rule
@@ -74,14 +74,13 @@ target[z_row] += total + (((a + b) + (c + d)) + ((e + f) + (g + h)))"""
 def kernel_source(purpose: int, code: int) -> str:
     """The source of the kernel of one operation that computes values or tangents."""
     rule, active = OPERATIONS.get(code, (None, "vc"))
-    adds = rule in (None, multiply)  # a sum of products where the result has a stride of 0
     if purpose == TANGENTS:
         lines = _tangents(rule, active)
     elif rule is not None and re.search("(math|np)", value_of_rule(rule).replace("math.exp(", "")):
         lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
     else:
         lines = []
-        for strides in (*_CASES[active], *(("011",) if adds else ())):
+        for strides in (*_CASES[active], *sums(rule)):
             test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
             lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_values(rule, active, strides))]
         lines += ["else:", *_indented(_values(rule, active, ""))]
@@ -90,7 +89,7 @@ def kernel_source(purpose: int, code: int) -> str:
         what=("Values", "", "Tangents")[purpose],
         name=f"{rule.name} ({active})" if rule else "a linear operation",
         exponential=_EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else "",
-        start="\n".join(_indented(_START.splitlines())) if adds and purpose == VALUES else "",
+        start="\n".join(_indented(_START.splitlines())) if sums(rule) and purpose == VALUES else "",
         cases=cases,
     )
 
@@ -116,7 +115,7 @@ def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     elements = {name: _element(_source(name, active), name, strides) for name in names}
     if rule in (None, multiply):
         product = f"{elements['x']} * {elements['y']}"
-        if strides == "011":
+        if strides in sums(rule):
             lanes = [f"{lane} += {product.replace('[i]', f'[i + {k}]')}" for k, lane in enumerate("abcdefgh")]
             return [
                 *_slices(strides, used),
