@@ -58,7 +58,7 @@ class Derivative(Reverse):
         arguments = ", ".join(given) if self.mode == "value_and_grad" else "args, cotangent"
         lines = [f"def run({arguments}):"]
         if self.uses_workspace:
-            lines.append("    work, top = workspace(), 0")
+            lines.append("    work, top = workspace()")
         body = [*lines, *self.lines]
         return "\n".join([*self._head(options, body), *body]) + "\n"
 
