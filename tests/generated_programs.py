@@ -151,7 +151,9 @@ def generated(function, args, aux=False, store=plan.STORE, fuse=True):
 
 def eager(function, args, aux=False):
     """Value and gradient by the eager engine `records`."""
-    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(*args)
+    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(
+        *args
+    )
     return numbers_of(value), flat(gradient)
 
 
@@ -193,9 +195,14 @@ def outcome(maker, block, seed, independent=False):
         reference = stepped if len(references) == 1 else reference
     if not close(got_value, reference_value):
         return f"wrong value (fuse {fuse}, store {store}): {got_value} for {reference_value}"
+
     def steady(nudged):
         """The gradient by the reference, elsewhere."""
-        return eager(f, nudged, maker.aux)[1] if len(references) > 1 or not independent else complex_step(text, seed, nudged)
+        return (
+            eager(f, nudged, maker.aux)[1]
+            if len(references) > 1 or not independent
+            else complex_step(text, seed, nudged)
+        )
 
     for what, expected, tolerance in references:
         if not close(got, expected, tolerance):
@@ -284,7 +291,8 @@ def stepping_numpy():
         return lambda shape, dtype=None: np.full(shape, value, object if dtype is None else dtype)
 
     return SimpleNamespace(
-        **VECTORS, sum=np.sum, dot=np.dot, max=np.max, min=np.min, mean=np.mean, where=np.where, copy=np.copy, abs=np.abs,
+        **VECTORS, sum=np.sum, dot=np.dot, max=np.max, min=np.min, mean=np.mean, where=np.where, copy=np.copy,
+        abs=np.abs,
         maximum=np.frompyfunc(lambda x, y: x if real(x) > real(y) else y, 2, 1),
         minimum=np.frompyfunc(lambda x, y: x if real(x) < real(y) else y, 2, 1),
         hypot=lambda x, y: STEPS["sqrt"](x * x + y * y), arctan2=lambda y, x: STEPS["atan"](y / x), int64=np.int64,
@@ -297,8 +305,8 @@ def complex_step(text, seed, args):
     """The gradient by complex steps."""
     module = stepping_numpy()
     f = namespace(
-        text, seed, njit=lambda f: f, math=SimpleNamespace(**STEPS), np=module, contad=SPECIAL, int=lambda x: int(real(x)),
-        softened=lift(lambda x, y: x / (1.0 + x * x + y * y)),
+        text, seed, njit=lambda f: f, math=SimpleNamespace(**STEPS), np=module, contad=SPECIAL,
+        int=lambda x: int(real(x)), softened=lift(lambda x, y: x / (1.0 + x * x + y * y)),
     )["f"]  # fmt: skip
     active, rest = args[: len(ARGNUMS)], args[len(ARGNUMS) :]
     sizes = [np.size(x) for x in active]
@@ -448,9 +456,8 @@ def main():
     print("programs with each construct: " + ", ".join(f"{what} {n}" for what, n in occurring.most_common()))
     print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
     refusals = sum(n for what, n in counts.items() if what.startswith("refused"))
-    print(
-        f"{counts['agree'] + counts['raised alike']} programs differentiated; refusals on the supported grammar: {refusals}"
-    )
+    differentiated = counts["agree"] + counts["raised alike"]
+    print(f"{differentiated} programs differentiated; refusals on the supported grammar: {refusals}")
     for seed, result in list(failures.values())[:12]:
         print(
             f"\nseed {seed}: {result}\n{shrunk(seed, result)}" if len(failures) < 4 else f"seed {seed}: {result[:150]}"
