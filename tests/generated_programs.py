@@ -73,7 +73,15 @@ class Rejected(Exception):
 
 def namespace(text, seed, **replaced):
     """The names of a program, where others may stand for `np`, `math` and `njit`."""
-    names = {"np": np, "math": math, "njit": njit, "contad": contad, "prange": numba.prange, "softened": softened}
+    names = {
+        "__name__": "program",
+        "np": np,
+        "math": math,
+        "njit": njit,
+        "contad": contad,
+        "prange": numba.prange,
+        "softened": softened,
+    }
     names |= GLOBALS | replaced
     if not replaced:
         names |= CALLED
@@ -407,16 +415,16 @@ def too_slow(*_):
     raise TooSlow
 
 
-def check_compiled(seed, small=False):
-    """As `check`, for the compiled source against the source run as Python."""
+def check_compiled(seed, small=False, tape=False):
+    """As `check`, for the compiled source against the source run as Python, and against the engine `tape`."""
     result = check(seed, small)
     if result is not None:
         return result
     with users_rule():
-        return compiled(Maker(seed, small), seed)
+        return compiled(Maker(seed, small), seed, tape)
 
 
-def compiled(maker, seed):
+def compiled(maker, seed, tape):
     """The outcome of a program whose derivative is compiled."""
     f = namespace(maker.source(), seed)["f"]
     args = arguments(seed)
@@ -426,15 +434,20 @@ def compiled(maker, seed):
         got_value, got = build(asked)(*args)
     except Exception as error:
         return f"crash compiled: {type(error).__name__}: {str(error)[:300]}"
-    same = close(numbers_of(got_value), value, 1e-12) and close(flat(got), gradient, 1e-12)
-    return None if same else f"wrong compiled: {flat(got)} for {gradient}"
+    if not (close(numbers_of(got_value), value, 1e-12) and close(flat(got), gradient, 1e-12)):
+        return f"wrong compiled: {flat(got)} for {gradient}"
+    if tape:
+        taped_value, taped = contad.value_and_grad(f, ARGNUMS, has_aux=maker.aux, engine="tape")(*args)
+        if not (close(numbers_of(taped_value), value, 1e-9) and close(flat(taped), gradient, 1e-9)):
+            return f"wrong beside the tape: {gradient} for {flat(taped)}"
+    return None
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="compile every program, too")
+    parser.add_argument("--compiled", action="store_true", help="small programs, compiled; against the tape, too")
     parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
     options = parser.parse_args()
     if options.show:
@@ -444,7 +457,7 @@ def main():
         return 0
     counts, occurring, failures = collections.Counter(), collections.Counter(), {}
     for seed in range(options.seed, options.seed + options.count):
-        result = check_compiled(seed) if options.compiled else check(seed)
+        result = check_compiled(seed, small=True, tape=True) if options.compiled else check(seed)
         counts["agree" if result is None else kind(result)] += 1
         if result is None or result.startswith("raised"):
             occurring.update(constructs(Maker(seed).source()))
