@@ -36,9 +36,13 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print and write; 1 if a version gave wrong numbers."""
     options = parser().parse_args(arguments)
+    if options.results:
+        options.json, options.plot = RESULTS / "comparison.json", RESULTS
+        RESULTS.mkdir(exist_ok=True)
     if options.read:
         figures = json.loads(options.read.read_text(encoding="utf-8"))
     else:
+        options.json = options.json and options.json.absolute()
         with tempfile.TemporaryDirectory() as folder, chdir(folder):  # CasADi writes where it is what it compiles
             if not options.quick:  # what is compiled, is compiled in this run
                 os.environ |= {"CONTAD_CACHE_DIR": f"{folder}/contad", "NUMBA_CACHE_DIR": f"{folder}/numba"}
@@ -54,14 +58,20 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     from benchmarks.comparison.tools import TOOLS
 
     found = programs()
-    chosen = _known("program", options.programs, found)
+    chosen = {name: found[name] for name in _known("program", options.programs, found)}
     tools = _known("tool", options.tools, TOOLS)
     sizes = _known("size", options.sizes, SIZES) if options.sizes else ()
-    figures = run({} if options.startup else {name: found[name] for name in chosen}, tools, sizes, quick=options.quick)
-    if options.startup or not (options.quick or options.programs):
-        figures |= {"startup": startup.startup(1 if options.quick else 5, quick=options.quick)}
-        figures |= {"calls": calls.run(options.quick)}
+    quick = options.quick
+    figures = run({} if options.startup else chosen, tools, sizes, quick=quick, keep=lambda f: written(f, options))
+    if options.startup or not (quick or options.programs):
+        figures |= {"startup": startup.startup(1 if quick else 9, quick=quick), "calls": calls.run(quick)}
     return figures
+
+
+def written(figures: dict[str, Any], options: argparse.Namespace) -> None:
+    """Write the figures as JSON, if that is asked for."""
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
 def _known(what: str, asked: list[str] | None, known: Collection[str]) -> list[str]:
@@ -79,12 +89,9 @@ def shown(figures: dict[str, Any], options: argparse.Namespace) -> int:
     from benchmarks.comparison.report import report
 
     text = report(figures)
+    written(figures, options)
     if options.results:
-        RESULTS.mkdir(exist_ok=True)
         (RESULTS / "comparison.md").write_text(text, encoding="utf-8")
-        options.json, options.plot = RESULTS / "comparison.json", RESULTS
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     if options.plot:
         for path in plot(figures, options.plot):
             print(path, file=sys.stderr)

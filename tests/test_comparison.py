@@ -35,6 +35,8 @@ def test_a_program_is_well_formed(name):
     assert list(program.sizes) == list(command.SIZES)
     assert len({json.dumps(size) for size in program.sizes.values()}) == 3
     assert set(program.peers) <= set(tools.TOOLS)
+    assert set(program.idioms) == set(program.peers), "the advice that each version follows"
+    assert all(program.idioms.values())
     again = [measure.arguments(program, "small") for _ in range(2)]
     assert all(np.array_equal(a, b) for a, b in zip(*again, strict=True)), "every version gets the same inputs"
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from benchmarks.njit_workloads import programs, recurrence
+from benchmarks.loops import recurrence
+from benchmarks.njit_workloads import programs
 from benchmarks.tape import Disagreement, calls, check, gradient, measure, report
 
 

@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
@@ -32,8 +32,12 @@ def run(
     sizes: Sequence[str] = (),
     *,
     quick: bool = False,
+    keep: Callable[[dict[str, Any]], None] = lambda figures: None,
 ) -> dict[str, Any]:
-    """All figures, as JSON can hold them; `sizes` are all if none is named, and the smallest in a quick run."""
+    """All figures, as JSON can hold them; `sizes` are all if none is named, and the smallest in a quick run.
+
+    A whole run takes long: `keep` gets the figures so far after each program.
+    """
     effort = QUICK if quick else FULL
     for name in installed(tools):
         import_module(name)
@@ -55,6 +59,7 @@ def run(
                 _with_memory(name, chosen[name][-1], measured)
             about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
             figures["programs"].append(about | {"sizes": measured})
+            keep(figures)
     bar.close()
     return figures
 

@@ -21,10 +21,10 @@ from numba.extending import typeof_impl
 
 from contad.engines import ASKED
 from contad.errors import FrozenValueError, UnsupportedError
-from contad.front.choice import Choice, choose, reason
+from contad.front.choice import Choice, choose, reason, refused
 from contad.front.form import Form
 from contad.front.plan import Plan, plan
-from contad.native.fingerprint import fingerprint
+from contad.native.fingerprint import changed_since_compiled, fingerprint
 from contad.native.modules import Served, install_finder
 from contad.number import Carrier, NoNumbaType
 
@@ -135,13 +135,15 @@ class Derivative(CPUDispatcher):
             return found.entry_point
 
     def _require_unchanged(self) -> None:
-        changed = self.noted.changed(fingerprint(self.f))
-        if changed:
-            (name, before, after), *_ = changed
-            raise FrozenValueError(
-                f"{self.what}: {name} has changed since this derivative was made, from {before} to {after}; Numba "
-                "freezes such values, so pass it as an argument, or define the function again"
-            )
+        for since, changed in (
+            ("this derivative was made", self.noted.changed(fingerprint(self.f))),
+            ("the function was compiled", changed_since_compiled(self.f)),
+        ):
+            for name, before, after in changed:
+                raise FrozenValueError(
+                    f"{self.what}: {name} has changed since {since}, from {before} to {after}; Numba freezes such "
+                    "values, so pass it as an argument, or define the function again"
+                )
 
     def _compiled(self, args: tuple[Any, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
@@ -177,7 +179,7 @@ class Derivative(CPUDispatcher):
         try:
             return plan(self.f, self.form, args, self.what)
         except UnsupportedError as error:
-            self.choices[args] = choice = Choice(None, None, (("compiled", reason(error)),))
+            self.choices[args] = choice = Choice(None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
 
     def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
@@ -190,7 +192,7 @@ class Derivative(CPUDispatcher):
         return (self.engine,) if self.engine else ASKED
 
     def _refusal(self, choice: Choice) -> str:
-        return f"{self.what}: " + "; ".join(f"engine {name} refuses it: {why}" for name, why in choice.refusals)
+        return f"{self.what}: " + "; ".join(refused(name, why) for name, why in choice.refusals)
 
     # ---- as a value --------------------------------------------------------------------------------------------------
     def __reduce__(self) -> Any:

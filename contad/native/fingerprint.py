@@ -6,12 +6,14 @@ compiled code is still that of the function, in this process and in another one.
 
 import enum
 import hashlib
+import inspect
 import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
+from numba.core import ir
 
 from contad.array_rule import ArrayRule
 from contad.callees import is_installed
@@ -47,15 +49,37 @@ def fingerprint(f: Any) -> Fingerprint:
     return Fingerprint(reader.parts, reader.stable)
 
 
+def changed_since_compiled(f: Any) -> list[tuple[str, str, str]]:
+    """(name, text, later text) of values that the machine code of a Numba function, or of a callee, was made with.
+
+    Best effort: code that comes from Numba's cache does not tell them, nor what an array held that is still the same.
+    """
+    reader = _Reader()
+    reader.value(f.__name__, f)
+    found = []
+    for dispatcher in reader.dispatchers:
+        function = dispatcher.py_func
+        now = {name: value for name, value in function.__globals__.items() if name in global_names(function.__code__)}
+        now |= inspect.getclosurevars(function).nonlocals
+        for overload in dispatcher.overloads.values():
+            for name, value in _values_read(overload):
+                before, after = reader.text(value), reader.text(now.get(name, value))
+                if before != after:
+                    found.append((f"{function.__name__}.{name}", before, after))
+    return found
+
+
 class _Reader:
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
         self.stable = True
+        self.dispatchers: list[Any] = []
         self.seen: dict[int, str] = {}  # the first name of every function that has been read
 
     def value(self, name: str, x: Any) -> None:
         """Note a value, and what it depends on."""
         if is_dispatcher(x):
+            self.dispatchers.append(x)
             self.parts[f"options of {name}"] = repr(sorted((k, repr(v)) for k, v in x.targetoptions.items()))
             self.function(name, x.py_func)
         elif isinstance(x, FunctionType):
@@ -126,6 +150,14 @@ class _Reader:
                 return f"{x.__module__}.{x.__qualname__} {fields}" if hasattr(x, "__qualname__") else repr(x)
         self.stable = False
         return f"{type(x).__qualname__} at {id(x):#x}"
+
+
+def _values_read(overload: Any) -> list[tuple[str, Any]]:
+    """The globals and captured names that compiled code has read, with values that have a text."""
+    blocks = getattr(overload.type_annotation, "blocks", {}).values()
+    reads = [s.value for block in blocks for s in block.body if isinstance(s, ir.Assign)]
+    reads = [x for x in reads if isinstance(x, (ir.Global, ir.FreeVar))]
+    return [(x.name, x.value) for x in reads if isinstance(x.value, (*_TEXT, tuple, np.ndarray))]
 
 
 def is_named(x: Any) -> bool:

@@ -89,6 +89,23 @@ def test_a_value_that_changes_before_it_is_compiled_is_noticed(monkeypatch):
     assert derivative(2.0) == pytest.approx(2.8)
 
 
+def test_a_value_that_has_changed_since_the_function_was_compiled_is_noticed(monkeypatch):
+    callee = numba.njit(rated.py_func)
+
+    @numba.njit
+    def f(x):
+        return callee(x) * DATA[0]
+
+    f(2.0)
+    monkeypatch.setitem(globals(), "RATE", 0.8)
+    with pytest.raises(
+        FrozenValueError, match=r"rated.RATE has changed since the function was compiled, from float 0.7"
+    ):
+        contad.grad(f)(2.0)
+    monkeypatch.undo()
+    assert contad.grad(f, (0,))(2.0) == (pytest.approx(2.8),)
+
+
 def test_a_value_that_changes_between_signatures_is_noticed():
     derivative = contad.grad(numba.njit(calls_rated.py_func))
     assert derivative(2.0) == pytest.approx(4.8)

@@ -10,9 +10,10 @@ import numpy as np
 from numba import njit
 
 import contad
+from benchmarks.comparison import shaped
 from benchmarks.comparison.cameras import by_hand, reprojection
 from benchmarks.comparison.program import Program, Run, TooSlow
-from benchmarks.comparison.shaped import Version, casadi_buffers, jax_in_float64, reals, torch_on_one_thread
+from benchmarks.comparison.written import IDIOMS, IN_C, MAPACCUM
 
 Pair = tuple[Any, Any]
 
@@ -70,7 +71,7 @@ def summed(cameras, points, weights, features, component):
     return np.sum(errors[:, component]), errors
 
 
-def compiled(engine: str) -> Version:
+def compiled(engine: str) -> shaped.Version:
     """The gradient of each component, inside a Numba function that puts the blocks together."""
     gradient = contad.value_and_grad(summed, (0, 1, 2), has_aux=True, engine=engine)
 
@@ -117,7 +118,7 @@ def autograd(cameras: Any, points: Any, weights: Any, features: Any) -> Run:
 
 
 def jax(*args: Any) -> Run:
-    jax, jnp = jax_in_float64()
+    jax, jnp = shaped.jax_in_float64()
 
     def errors(*observation: Any) -> Pair:
         e = jnp.stack(of_components(jnp, *observation))
@@ -132,7 +133,7 @@ def jax(*args: Any) -> Run:
 
 
 def torch(*args: Any) -> Run:
-    torch = torch_on_one_thread()
+    torch = shaped.torch_on_one_thread()
 
     def errors(*observation: Any) -> Pair:
         e = torch.stack(of_components(torch, *observation))
@@ -158,7 +159,9 @@ def casadi(*args: Any) -> Run:
     errors = casadi.vertcat(*of_components(casadi, rows[0], rows[1], symbols[2], rows[3]))
     transposed = casadi.jacobian(errors, casadi.vertcat(*symbols[:3])).T  # its columns are the rows, as NumPy has them
     f = casadi.Function("blocks", symbols, [errors, casadi.densify(transposed)]).map(n)
-    (value, jacobian), trigger = casadi_buffers(f, *columns)
+    given = [casadi.MX.sym("x", *f.size_in(k)) for k in range(f.n_in())]
+    f = casadi.Function("all", given, f(*given), shaped.compiled_in_c())
+    (value, jacobian), trigger = shaped.casadi_buffers(f, *columns)
     value, jacobian = value.reshape(n, 2), jacobian.reshape(n, 2, 15)
 
     def run() -> Pair:
@@ -191,7 +194,7 @@ def xad(*args: Any) -> Run:
         value, jacobian = np.empty((n, 2)), np.empty((n, 2, 15))
         with tape:
             for i in range(n):
-                x = reals([*rows[0][i], *rows[1][i], *rows[2][i]])
+                x = shaped.reals([*rows[0][i], *rows[1][i], *rows[2][i]])
                 tape.registerInputs(x)
                 tape.newRecording()
                 parts = _Row(x[:11]), _Row(x[11:14]), x[14], _Row(rows[3][i])
@@ -208,6 +211,11 @@ def xad(*args: Any) -> Run:
     return run
 
 
+REMARKS = (
+    "casadi is first: it has the whole block of an observation as one straight piece of C, in which both components "
+    "share everything. contad runs forward and back once for each component, and copies the parts into the blocks."
+)
+
 PROGRAM = Program(
     name="bundle_adjustment",
     about="Jacobian of weighted reprojection errors w (project(camera, point) - feature) by camera, point and weight",
@@ -222,5 +230,14 @@ PROGRAM = Program(
     by_hand=by_hand,
     contad={"generated": compiled("generated"), "tape": compiled("tape"), "matrix": matrix},
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},
-    idioms={},
+    idioms=IDIOMS
+    | {
+        "autograd": "make_vjp of the errors of all observations, and a pullback for each component (docs/tutorial.md)",
+        "jax": "jit of vmap of jacrev, as a block has more columns than rows (docs.jax.dev: The autodiff cookbook)",
+        "torch": "torch.func.vmap of jacrev (docs.pytorch.org/tutorials/intermediate/jacobians_hessians.html)",
+        "casadi": f"SX for an observation, casadi.jacobian, map over all ({MAPACCUM}); {IN_C}",
+        "xad": "a tape for each observation, clearDerivatives between its two components "
+        "(auto-differentiation.github.io/ref/tape)",
+    },
+    remarks=REMARKS,
 )

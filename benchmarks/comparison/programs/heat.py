@@ -7,6 +7,7 @@ from numba import njit
 
 from benchmarks.comparison import shaped
 from benchmarks.comparison.program import Program, Run, TooSlow
+from benchmarks.comparison.written import IDIOMS, IN_C, MAPACCUM
 from benchmarks.loops import heat as primal
 
 ARGNUMS = (0, 1)
@@ -78,16 +79,15 @@ def jax(*args: Any) -> Run:
 
 
 def casadi(*args: Any) -> Run:
-    """A scalar graph of one step, accumulated over all."""
+    """A step on a whole vector, accumulated over all."""
 
     def write(casadi: Any, u: Any, k: Any, steps: int) -> Any:
-        n = u.shape[0]
-        state, rate = casadi.SX.sym("u", n), casadi.SX.sym("k")
+        state, rate = casadi.MX.sym("u", u.shape[0]), casadi.MX.sym("k")
         inner = state[1:-1] + rate * (state[:-2] - 2.0 * state[1:-1] + state[2:])
         step = casadi.Function("step", [state, rate], [casadi.vertcat(state[0], inner, state[-1])])
         return casadi.sumsqr(step.mapaccum(steps)(u, casadi.repmat(k, 1, steps))[:, -1])
 
-    return shaped.with_casadi(write, ARGNUMS)(*args)
+    return shaped.with_casadi(write, ARGNUMS, in_c=True)(*args)
 
 
 def xad(*args: Any) -> Run:
@@ -102,6 +102,12 @@ def xad(*args: Any) -> Run:
 
     return shaped.with_xad(f, ARGNUMS)(*args)
 
+
+REMARKS = (
+    "By hand no state is kept: the adjoint of a step does not depend on it, and the derivative by k is one number, "
+    "whose tangent goes forward beside. Every tool for reverse mode keeps the states for it. `matrix` and `record` "
+    "copy a slice of an array that was written to whenever an operation reads it."
+)
 
 PROGRAM = Program(
     name="heat",
@@ -119,5 +125,13 @@ PROGRAM = Program(
         "autograd": shaped.with_autograd(lambda anp: joined(anp.concatenate), ARGNUMS), "jax": jax,
         "torch": shaped.with_torch(lambda torch: joined(torch.cat), ARGNUMS), "casadi": casadi, "xad": xad,
     },
-    idioms={},
+    idioms=IDIOMS | {
+        "autograd": "a new array in each step, as arrays cannot be assigned to (docs/tutorial.md)",
+        "jax": IDIOMS["jax"] + "; lax.fori_loop with a fixed number of steps, .at[].add "
+        "(docs.jax.dev/en/latest/_autosummary/jax.lax.fori_loop.html)",
+        "torch": "a new tensor in each step, as its documentation discourages operations in place; torch.autograd.grad "
+        "(docs.pytorch.org/docs/stable/autograd.html)",
+        "casadi": f"MX for a step, mapaccum over the steps ({MAPACCUM}); {IN_C}",
+    },
+    remarks=REMARKS,
 )  # fmt: skip

@@ -31,6 +31,7 @@ class Adjoints(Forward):
     def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
         super().__init__(program)
         self.plan = plan
+        self.plan_copies()
         self.outputs: list[Value] = []  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity

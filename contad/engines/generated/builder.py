@@ -31,6 +31,7 @@ from contad.engines.generated.ir import (
 )
 from contad.engines.generated.tame import least
 
+_RECIPROCALS = {functions.DIVIDE: functions.RECIPROCAL, functions.CHECKED_DIVIDE: functions.CHECKED_RECIPROCAL}
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
@@ -111,6 +112,8 @@ class Builder:
             return self.converted(operands[1 if constants[0] else 2], kind)
         if function is functions.MULTIPLY and operands[0] is operands[1]:
             return self.apply(functions.SQUARE, operands[0])
+        if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == FLOAT:
+            return self.apply(_RECIPROCALS[function], operands[1])
         result = Value(function.kind([x.kind for x in operands]))
         self.add(Apply(function, list(operands), result))
         return result

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from contad.engines.generated.copying import Copying
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
     NEW_AXIS,
@@ -22,13 +23,12 @@ from contad.engines.generated.ir import (
     View,
     While,
 )
-from contad.engines.generated.storing import Storing
 from contad.engines.generated.writer import ZEROS, bare
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
 
-class Forward(Storing):
+class Forward(Copying):
     """Writes operations in order."""
 
     def __init__(self, *args: Any) -> None:
@@ -134,6 +134,8 @@ class Forward(Storing):
             self.save(m.result)
 
     def forward_For(self, o: For) -> None:
+        self.room_for_copies(o)
+        self.copy(o)
         with self.room(o):
             self._forward_for(o)
 

@@ -44,6 +44,9 @@ MULTIPLY = _function("multiply", "{0} * {1}", "wide", 1, "multiply")
 DIVIDE = _function("divide", "{0} / {1}", "float", 5, "divide")
 # where division by zero has been ruled out by a check that raises
 CHECKED_DIVIDE = _function("checked_divide", "{0} / {1}", "float", 5, "divide")
+# one over a number: its derivative reads the result alone, and divides no more
+RECIPROCAL = _function("reciprocal", "1.0 / {0}", "float", 5, "reciprocal")
+CHECKED_RECIPROCAL = _function("checked_reciprocal", "1.0 / {0}", "float", 5, "reciprocal")
 FLOOR_DIVIDE = _function("floor_divide", "{0} // {1}", "wide", 8, "floor_divide")
 REMAINDER = _function("remainder", "{0} % {1}", "wide", 8, "remainder")
 POWER = _function("power", "{0} ** {1}", "wide", 40, "power")

@@ -6,7 +6,7 @@ iterations add; and it is stored once. A loop may run zero times, so a read move
 
 from contad.engines.generated import functions
 from contad.engines.generated.entries import constant
-from contad.engines.generated.ir import BOOL, Apply, Block, Check, For, Load, Operation, Program, Value
+from contad.engines.generated.ir import BOOL, Apply, Block, Check, For, Length, Load, Operation, Program, Value
 from contad.engines.generated.walks import is_inside, walk, written_roots
 
 _CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
@@ -43,7 +43,7 @@ def _moved(loop: For) -> list[Operation]:
         may_raise = may_raise or isinstance(o, Check) or any(isinstance(i, Check) for b in o.blocks for i in walk(b))
         if any(x.constant is None and (x.block is loop.body or is_inside(x.block, loop)) for x in o.inputs):
             stayed.append(o)
-        elif isinstance(o, Apply) and o.function.name in _CHEAP:
+        elif isinstance(o, Length) or (isinstance(o, Apply) and o.function.name in _CHEAP):
             moved.append(o)
             _leave(o)
         elif isinstance(o, Load) and not written & set(o.array.roots) and not may_raise:

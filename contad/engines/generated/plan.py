@@ -8,6 +8,7 @@ restored; an element that is read counts as a number of its own.
 
 from contad.engines.generated.activity import Activity
 from contad.engines.generated.choice import Choice
+from contad.engines.generated.copies import Copy, copies
 from contad.engines.generated.cut import INFINITE, Cut
 from contad.engines.generated.functions import ADD, SUBTRACT
 from contad.engines.generated.ir import (
@@ -31,11 +32,14 @@ from contad.engines.generated.ir import (
     View,
 )
 from contad.engines.generated.partials import partial
+from contad.engines.generated.unchanged import unchanged
 from contad.engines.generated.walks import around, is_inside, walk
 
 STORE = 5.0  # what storing and reading back one number costs, in units of an addition
 # what LLVM takes out of a loop where it is the same in each iteration
-MOVED = frozenset(("add", "subtract", "multiply", "square", "divide", "negative", "sqrt", "exp", "log", "sin", "cos"))
+MOVED = frozenset(
+    ("add", "subtract", "multiply", "square", "divide", "reciprocal", "negative", "sqrt", "exp", "log", "sin", "cos")
+)
 _SCALE = 1000
 
 
@@ -54,6 +58,7 @@ class Plan:
         self.choosing = {choice.operation for choice in self.choices.values()}
         self.fused = fused  # loops whose iterations are reversed at once
         self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
+        self.copies = copies(program, self)
         self.needed: dict[Loop | None, dict[Value, None]] = {}
         self.slots: dict[Loop, list[Value]] = {}
         self.recomputed: dict[Loop, set[Value]] = {}
@@ -88,6 +93,11 @@ class Plan:
             return True
         again = self.recomputed.get(loop, ())
         return any(c.inner in again and counted(loop, c) is None for c in loop.carried)
+
+    def copies_in_use(self) -> list[Copy]:
+        """The copies of parts of arrays that the reverse pass reads."""
+        again = set().union(*self.recomputed.values()) if self.recomputed else set()
+        return list(dict.fromkeys(copy for o, copy in self.copies.items() if o.result in again))
 
     # ---- what is read ------------------------------------------------------------------------------------------------
     def reverse_reads(self, o: Operation) -> list[Value]:
@@ -160,6 +170,8 @@ class Plan:
             return 0.1, o.inputs
         if isinstance(o, Load) and self.unchanged(o, o.array):
             return 0.7, o.inputs
+        if isinstance(o, Load) and o in self.copies:
+            return 0.7, [*(h.index for h in self.copies[o].around), *o.inputs[1:]]
         if isinstance(o, Create):
             return (0.1, o.inputs) if value in self.activity else (INFINITE, [])
         if isinstance(o, For) and value is o.index:
@@ -174,28 +186,7 @@ class Plan:
 
     def unchanged(self, reader: Operation, array: Value) -> bool:
         """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
-        if any(self.region(root.block) is not None for root in array.roots):
-            return False  # the array was made in an iteration that is over
-        held = {id(reader.block): reader, **{id(o.block): o for o in around(reader.block)}}
-        for store in self.stores:
-            if not set(store.array.roots) & set(array.roots):
-                continue
-            operation: Operation = store
-            while id(operation.block) not in held:
-                assert operation.block is not None and operation.block.parent is not None
-                operation = operation.block.parent
-            mine = held[id(operation.block)]
-            if self.region(operation.block) is not None:
-                return False  # a later iteration may write it
-            if operation is mine:
-                if isinstance(operation, If):
-                    continue  # the other branch
-                return False
-            assert operation.block is not None
-            order = operation.block.operations
-            if order.index(operation) > order.index(mine):
-                return False
-        return True
+        return unchanged(reader, array, self.stores, self.region)
 
 
 def apply_reads(o: Apply, activity: Activity) -> list[Value]:

@@ -55,7 +55,7 @@ class Restore(Adjoints):
                     if isinstance(o, Loop):
                         self._count_again(o, value)
                     elif not value.is_array or all(self.plan.region(root.block) is None for root in value.roots):
-                        self.line(f"{value.name} = {self.expression(o)}")
+                        self.line(f"{value.name} = {self.reread(o) or self.expression(o)}")
             if isinstance(o, (View, Choose, Create)) and o.result in self.active:
                 self.make_shadow(o)
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from contad.engines.generated.functions import SELECT
-from contad.engines.generated.ir import Apply, Block, For, If, Loop, Operation
+from contad.engines.generated.ir import Apply, Block, For, If, Loop, Operation, Value
 from contad.engines.generated.order import any_order
 from contad.engines.generated.restore import Restore
 from contad.engines.generated.storing import restored
@@ -45,6 +45,7 @@ class Reverse(Restore):
         with self._unless_zero(o):
             self._reverse_for(o)
         self._end_loop(o)
+        self.drop_copies(o)
 
     def _reverse_for(self, o: For) -> None:
         start, stop, step = map(self.text, o.inputs)
@@ -62,12 +63,18 @@ class Reverse(Restore):
             with self.indented(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
                 self._iteration(o, self.iteration(o))
                 self._stop_at_zero(o)
+        elif o.exit is None and o.step.constant == -1:
+            with self.indented(f"for {o.index.name} in range({self._next(o.stop)}, {self._next(o.start)}):", o.line):
+                self._iteration(o, f"({start} - {o.index.name})")
         else:
             k = self.fresh("iteration")
             count = self.trip_count(o) if o.exit is None else o.count.name
             with self.indented(f"for {k} in range({count} - 1, -1, -1):", o.line):
                 self.line(f"{o.index.name} = {start} + {k} * {step}")
                 self._iteration(o, k)
+
+    def _next(self, x: Value) -> str:
+        return number(x.constant + 1) if x.constant is not None else f"{self.text(x)} + 1"
 
     def _may_stop(self, o: For) -> bool:
         """Whether nothing but the adjoints of what it carries enters the reverse of a loop, so that zeros end it."""

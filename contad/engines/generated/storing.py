@@ -20,6 +20,7 @@ class Storing(Writer):
         super().__init__(*args)
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
+        self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
         self.bases: dict[Loop, tuple[str, str]] = {}
 
     def block_names(self, o: Loop) -> tuple[str, str]:
@@ -57,6 +58,8 @@ class Storing(Writer):
         once = o in self.plan.fused
         parts = [f"{own}.0"] if own else []
         for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
+            if inner in self.copies_once:
+                return ""
             holders = list(itertools.takewhile(lambda h: h is not o, around(inner.block)))
             if self.plan.pushes(inner) and not any(isinstance(h, Loop) for h in holders):
                 parts.append(self.storage(inner, outermost) if once or not holders else "")

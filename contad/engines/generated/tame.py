@@ -5,7 +5,7 @@ Only there can an adjoint of zero meet an infinite partial; the reverse pass the
 
 import math
 
-from contad.engines.generated.functions import ABSOLUTE, ADD, DIVIDE, MULTIPLY, SQUARE
+from contad.engines.generated.functions import ABSOLUTE, ADD, DIVIDE, MULTIPLY, RECIPROCAL, SQUARE
 from contad.engines.generated.ir import (
     FLOAT,
     Accumulate,
@@ -27,7 +27,7 @@ TAME = frozenset(
     (
         *("add", "subtract", "multiply", "negative", "square", "absolute", "sin", "cos", "tanh", "arctan", "arcsinh"),
         *("maximum", "minimum", "select", "float", "hypot", "floor", "ceil", "trunc", "rint", "sign", "copysign"),
-        *("deg2rad", "rad2deg", "erf", "erfc", "ndtr", "expit", "checked_divide"),
+        *("deg2rad", "rad2deg", "erf", "erfc", "ndtr", "expit", "checked_divide", "checked_reciprocal"),
     )
 )
 
@@ -51,7 +51,9 @@ def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
     if isinstance(o, Apply) and o.result.kind == FLOAT:
         begins: list[tuple[Value | None, Value]] = [] if is_tame(o) else [(None, o.result)]
         # an infinite positive divisor gives zero
-        spreading = o.inputs[:1] if o.function is DIVIDE and is_tame(o) else o.inputs
+        spreading = o.inputs
+        if o.function in (DIVIDE, RECIPROCAL) and is_tame(o):
+            spreading = o.inputs[:-1]
         return begins + [(x, o.result) for x in spreading if x.kind == FLOAT]
     if isinstance(o, Load):
         return [(o.array, o.result)]
@@ -81,8 +83,8 @@ def may_be_infinite(o: Apply, k: int, wild: set[Value]) -> bool:
 
 def is_tame(o: Apply) -> bool:
     """Whether a function has neither poles nor overflow, at these operands."""
-    if o.function is DIVIDE:
-        return least(o.inputs[1]) > 0.0
+    if o.function in (DIVIDE, RECIPROCAL):
+        return least(o.inputs[-1]) > 0.0
     return o.function.name in TAME or (o.function.name in ("sqrt", "log") and least(o.inputs[0]) > 0.0)
 
 

@@ -53,10 +53,12 @@ def is_natural(value: Value) -> bool:
         return bool(value.constant >= 0)
     o = value.operation
     if isinstance(o, For) and value is o.index:
-        return is_natural(o.start) and (o.step.constant or 0) > 0
+        step, stop = o.step.constant or 0, o.stop.constant
+        return is_natural(o.start) if step > 0 else step == -1 and stop is not None and stop >= -1
     if not isinstance(o, Apply):
         return False
     if o.function is SUBTRACT and isinstance(o.inputs[0].operation, For) and o.inputs[0] is o.inputs[0].operation.index:
-        least, less = o.inputs[0].operation.start.constant, o.inputs[1].constant
-        return least is not None and less is not None and is_natural(o.inputs[0]) and bool(least >= less)
+        loop, less = o.inputs[0].operation, o.inputs[1].constant
+        first = loop.start.constant if (loop.step.constant or 0) > 0 else (loop.stop.constant or 0) + 1
+        return first is not None and less is not None and is_natural(o.inputs[0]) and bool(first >= less)
     return o.function is ADD and all(map(is_natural, o.inputs))

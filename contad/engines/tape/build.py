@@ -32,6 +32,7 @@ from contad.engines.tape.refusals import refusal
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.fingerprint import fingerprint
 from contad.native.request import Request
 from contad.rule import rules
 
@@ -85,9 +86,11 @@ class Plan:
         own = sorted({*map(str, Path(__file__).parent.glob("*.py")), contad.body.__file__})
         own += sorted({rule.function.__code__.co_filename for rule in rules()})
         what = repr((request.types, request.argnums, request.has_aux, request.mode, numba.__version__))
-        if self.rebuilt.cacheable:
+        called = [kind.dispatcher for kind in request.types if isinstance(kind, types.Dispatcher)]
+        found = [fingerprint(f) for f in (request.dispatcher, *called)]
+        if all(x.stable for x in found):
             name = re.sub(r"\W", "", request.function.__name__)
-            module = cached_module(f"tape_{name}", self.source, [*own, self.rebuilt.digest, what])
+            module = cached_module(f"tape_{name}", self.source, [*own, *(x.digest for x in found), what])
         else:
             module = ModuleType("contad._generated.tape")
             exec(compile(self.source().replace("cache=True", "cache=False"), "<contad tape>", "exec"), vars(module))
