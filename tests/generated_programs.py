@@ -135,7 +135,7 @@ def derivative(function, aux=False, store=plan.STORE, fuse=True):
         plan.STORE = usual
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
-    names.update(workspace=lambda: np.full(3, np.nan), grow=grown, **made.constants())
+    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown, **made.constants())
     return names["run"]
 
 

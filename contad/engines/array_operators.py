@@ -43,7 +43,8 @@ def {name}(a):
         if s.thread != get_ident(): s.check_usable({operation!r})
         x = a._value
 {record_v}
-    return general(a)
+    c = settled(a)
+    return general(a) if c is a else {name}(c)
 """
 
 _BINARY = """\
@@ -72,7 +73,8 @@ def {name}(a, b):
             if x.shape == y.shape and y.flags.c_contiguous:
                 j = s.buffers.push_constant(y)
 {record_vc}
-    return general(a, b)
+    c = settled(a); d = settled(b)
+    return general(a, b) if c is a and d is b else {name}(c, d)
 
 def r{name}(b, a):
     j = b._index
@@ -93,7 +95,8 @@ def r{name}(b, a):
             if x.shape == y.shape and x.flags.c_contiguous:
                 i = s.buffers.push_constant(x)
 {record_cv}
-    return general(a, b)
+    d = settled(b)
+    return general(a, b) if d is b else r{name}(d, a)
 """
 
 # activity, form, the operand that has the result's shape, the fields of the record, indentation
@@ -105,6 +108,20 @@ _BINARY_RECORDS = {
 }  # fmt: skip
 
 
+def settled(x: Any) -> Any:
+    """An array that has been written to, or a view of one, as operations take it; anything else as it is.
+
+    Only where the result's memory layout does not depend on it, and on the thread of its stack.
+    """
+    if x.__class__ is not ArrayVar or is_direct(x) or x._owner.ended is not None or x._owner.thread != get_ident():
+        return x
+    v = x._synced()._value
+    if v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size or not (v.ndim == 1 or v.flags.c_contiguous):
+        return x
+    y = x.operand()
+    return y if y.__class__ is ArrayVar and is_direct(y) else x
+
+
 def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
     """A rule as a method of array variables, and its reflection for another first operand; entered into the rule."""
     ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
@@ -113,8 +130,7 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
         "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
-        "float64": np.float64,
-        "FLOAT": FLOAT,
+        "float64": np.float64, "FLOAT": FLOAT, "settled": settled,
         "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}

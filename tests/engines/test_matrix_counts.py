@@ -171,6 +171,23 @@ def test_a_scattered_array_is_gathered_once_until_it_is_written(level, x):
         _ = v * 2.0, a * 2.0
 
 
+def test_slices_of_a_written_array_do_not_take_the_general_way(monkeypatch):
+    def steps(u, k):
+        u = u.copy()
+        for _ in range(3):
+            u[1:-1] += k * (u[:-2] - 2.0 * u[1:-1] + u[2:]) * np.exp(-u[1:-1])
+        return np.sum(u * u)
+
+    start = np.linspace(-0.6, 0.7, 9) ** 2
+    expected = contad.grad(steps, (0, 1), engine="closures")(start, 0.3)
+    general = []
+    monkeypatch.setattr(MatrixStack, "apply_elementwise", lambda s, rule, args: general.append(rule))
+    found = contad.grad(steps, (0, 1))(start, 0.3)
+    assert general == []
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
+    assert found[1] == pytest.approx(expected[1], rel=1e-13)
+
+
 def test_a_contiguous_view_is_used_as_it_is(level, x):
     a = x.reshape(N, N)
     with pushes(level, 2, 3 * N):
