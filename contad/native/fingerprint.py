@@ -106,15 +106,18 @@ class _Reader:
         self.parts[f"defaults of {name}"] = self.text((f.__defaults__, f.__kwdefaults__))
         for free, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             try:
-                self.value(f"{name}.{free}", cell.cell_contents)
+                self.named(f"{name}.{free}", cell.cell_contents, code)
             except ValueError:
                 self.parts[f"{name}.{free}"] = "unbound"
         for used in sorted(global_names(code) & f.__globals__.keys()):
-            x = f.__globals__[used]
-            if isinstance(x, ModuleType):
-                self.module(f"{name}.{used}", x, code)
-            else:
-                self.value(f"{name}.{used}", x)
+            self.named(f"{name}.{used}", f.__globals__[used], code)
+
+    def named(self, name: str, x: Any, code: CodeType) -> None:
+        """Note what a global or captured name stands for in the code."""
+        if isinstance(x, ModuleType):
+            self.module(name, x, code)
+        else:
+            self.value(name, x)
 
     def module(self, name: str, x: ModuleType, code: CodeType) -> None:
         """Note a module; of a user's own also the values of the attributes that the code may mean."""
