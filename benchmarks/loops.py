@@ -365,8 +365,8 @@ def problems(scale=1.0):
 # Why a generated gradient takes more than 1.2 of the one by hand.
 WHY_SLOWER = {
     "mixture": (
-        "what is read of the arrays xc and Qxc is stored beside them, and their adjoints are arrays that are added to and "
-        "cleared; by hand both have a row for each component, and their adjoints are variables"
+        "what is read of the arrays xc and Qxc is stored beside them, and their adjoints are arrays that are added to "
+        "and cleared; by hand both have a row for each component, and their adjoints are variables"
     ),
     "nbody": (
         "each product is reversed by itself, six of them for a pair, and so are the three coordinates of the distance; "
