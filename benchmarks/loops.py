@@ -360,3 +360,35 @@ def problems(scale=1.0):
         ),
         "tridiagonal": (tridiagonal, (draw(n), 4.0 + rng.random(n), draw(n), draw(n)), (0, 1, 2, 3)),
     }  # fmt: skip
+
+
+# Why a generated gradient takes more than 1.2 of the one by hand.
+WHY_SLOWER = {
+    "mixture": (
+        "what is read of the arrays xc and Qxc is stored beside them, and their adjoints are arrays that are added to "
+        "and cleared; by hand both have a row for each component, and their adjoints are variables"
+    ),
+    "nbody": (
+        "each product is reversed by itself, six of them for a pair, and so are the three coordinates of the distance; "
+        "by hand the derivatives of a pair are made of two dot products"
+    ),
+    "black_scholes": (
+        "the price before each step is stored, and the adjoint goes back from step to step; by hand nothing is stored: "
+        "the derivatives of a path are known at its end, because its steps multiply"
+    ),
+    "tridiagonal": (
+        "the adjoints of c and d go through arrays, so that an iteration waits for what the one before has stored; by "
+        "hand the transposed system is solved with the same factors"
+    ),
+    "runge_kutta": (
+        "the stages and their adjoints lie in small arrays, in which a stage waits for what the one before has stored; "
+        "by hand they are variables"
+    ),
+}
+# Why a gradient by hand takes more than 3 times as long as the function.
+WHY_DEAR = {
+    "heat": (
+        "the function works in two rows; the gradient keeps all 200 states, and reads them from the last to the first, "
+        "where LLVM takes its instructions without vectors: its check for overlap gives up in a loop that runs down"
+    ),
+}

@@ -97,22 +97,20 @@ def heat(u0, k, steps):
             u[t + 1, i] = u[t, i] + k * (u[t, i - 1] - 2.0 * u[t, i] + u[t, i + 1])
     s = 0.0
     du = np.empty(n)
-    new = np.empty(n)
+    inner = np.zeros(n)
+    sums = np.zeros(n)
     for i in range(n):
         s += u[steps, i] * u[steps, i]
         du[i] = 2.0 * u[steps, i]
-    dk = 0.0
     for t in range(steps - 1, -1, -1):
         for i in range(1, n - 1):
-            dk += du[i] * (u[t, i - 1] - 2.0 * u[t, i] + u[t, i + 1])
-        new[0] = du[0] + k * du[1]  # the ends stay as they are
-        new[1] = (1.0 - 2.0 * k) * du[1] + k * du[2]
-        for i in range(2, n - 2):
-            new[i] = (1.0 - 2.0 * k) * du[i] + k * (du[i - 1] + du[i + 1])
-        new[n - 2] = (1.0 - 2.0 * k) * du[n - 2] + k * du[n - 3]
-        new[n - 1] = du[n - 1] + k * du[n - 2]
-        du, new = new, du
-    return s, (du, dk)
+            inner[i] = k * du[i]  # zero at the ends, which do not move
+            sums[i] += du[i] * (u[t, i - 1] - 2.0 * u[t, i] + u[t, i + 1])
+        du[0] += inner[1]
+        for i in range(1, n - 1):
+            du[i] += inner[i - 1] - 2.0 * inner[i] + inner[i + 1]
+        du[n - 1] += inner[n - 2]
+    return s, (du, np.sum(sums))
 
 
 @njit
@@ -360,103 +358,115 @@ def kalman(a, q, r, y):
 
 @njit
 def hmm(initial, transition, emission, observed):
-    S = len(initial)
-    n = len(observed)
-    alpha = np.empty((n, S))
+    S, T = len(initial), len(observed)
+    weights = np.empty((T, S, S))  # weights[t, s, r]: the share of state r in the sum for state s
+    alpha = np.empty(S)
+    following = np.empty(S)
     for s in range(S):
-        alpha[0, s] = initial[s] + emission[s, observed[0]]
-    for t in range(1, n):
+        alpha[s] = initial[s] + emission[s, observed[0]]
+    for t in range(1, T):
         for s in range(S):
-            mx = alpha[t - 1, 0] + transition[0, s]
+            mx = alpha[0] + transition[0, s]
             for r in range(1, S):
-                mx = max(mx, alpha[t - 1, r] + transition[r, s])
+                mx = max(mx, alpha[r] + transition[r, s])
             total = 0.0
             for r in range(S):
-                total += math.exp(alpha[t - 1, r] + transition[r, s] - mx)
-            alpha[t, s] = mx + math.log(total) + emission[s, observed[t]]
-    mx = np.max(alpha[n - 1])
-    value = mx + math.log(np.sum(np.exp(alpha[n - 1] - mx)))
-    gt = np.zeros((S, S))
-    ge = np.zeros(emission.shape)
-    d = np.exp(alpha[n - 1] - value)
-    new = np.empty(S)
-    for t in range(n - 1, 0, -1):
-        new[:] = 0.0
-        for s in range(S):
-            ge[s, observed[t]] += d[s]
-            # the weights of the sum: exp(term - logarithm of the sum)
-            log_sum = alpha[t, s] - emission[s, observed[t]]
+                e = math.exp(alpha[r] + transition[r, s] - mx)
+                weights[t, s, r] = e
+                total += e
             for r in range(S):
-                w = d[s] * math.exp(alpha[t - 1, r] + transition[r, s] - log_sum)
-                gt[r, s] += w
-                new[r] += w
-        d, new = new, d
+                weights[t, s, r] /= total
+            following[s] = mx + math.log(total) + emission[s, observed[t]]
+        alpha, following = following, alpha
+    mx = np.max(alpha)
+    e = np.exp(alpha - mx)
+    total = np.sum(e)
+    alpha_ = e / total
+    before_ = np.empty(S)
+    transition_ = np.zeros((S, S))  # transposed
+    emission_ = np.zeros_like(emission)
+    for t in range(T - 1, 0, -1):
+        o = observed[t]
+        before_[:] = 0.0
+        for s in range(S):
+            a_ = alpha_[s]
+            emission_[s, o] += a_
+            for r in range(S):
+                d = a_ * weights[t, s, r]
+                before_[r] += d
+                transition_[s, r] += d
+        alpha_, before_ = before_, alpha_
     for s in range(S):
-        ge[s, observed[0]] += d[s]
-    return value, (d, gt, ge)
+        emission_[s, observed[0]] += alpha_[s]
+    return mx + math.log(total), (alpha_, transition_.T.copy(), emission_)
 
 
 @njit
 def nbody(x, v, mass, steps, dt):
     n = len(mass)
     xs = np.empty((steps + 1, n, 3))
+    pairs = n * (n - 1) // 2
+    fs = np.empty((steps, pairs))
+    d2s = np.empty((steps, pairs))
     xs[0] = x
     v = v.copy()
     for t in range(steps):
-        p = xs[t]
+        p = 0
         for i in range(n):
             for j in range(i + 1, n):
-                dx = p[i, 0] - p[j, 0]
-                dy = p[i, 1] - p[j, 1]
-                dz = p[i, 2] - p[j, 2]
+                dx = xs[t, i, 0] - xs[t, j, 0]
+                dy = xs[t, i, 1] - xs[t, j, 1]
+                dz = xs[t, i, 2] - xs[t, j, 2]
                 d2 = dx * dx + dy * dy + dz * dz + 0.01
                 f = dt / (d2 * math.sqrt(d2))
-                fi, fj = mass[j] * f, mass[i] * f
-                v[i, 0] -= dx * fi
-                v[i, 1] -= dy * fi
-                v[i, 2] -= dz * fi
-                v[j, 0] += dx * fj
-                v[j, 1] += dy * fj
-                v[j, 2] += dz * fj
+                fs[t, p] = f
+                d2s[t, p] = d2
+                p += 1
+                v[i, 0] -= dx * mass[j] * f
+                v[i, 1] -= dy * mass[j] * f
+                v[i, 2] -= dz * mass[j] * f
+                v[j, 0] += dx * mass[i] * f
+                v[j, 1] += dy * mass[i] * f
+                v[j, 2] += dz * mass[i] * f
         for i in range(n):
             for k in range(3):
-                xs[t + 1, i, k] = p[i, k] + dt * v[i, k]
+                xs[t + 1, i, k] = xs[t, i, k] + dt * v[i, k]
     s = 0.0
-    gx = np.empty((n, 3))
-    gv = np.zeros((n, 3))
-    gm = np.zeros(n)
+    x_ = np.empty((n, 3))
     for i in range(n):
         for k in range(3):
             s += xs[steps, i, k] * xs[steps, i, k]
-            gx[i, k] = 2.0 * xs[steps, i, k]
+            x_[i, k] = 2.0 * xs[steps, i, k]
+    v_ = np.zeros((n, 3))
+    mass_ = np.zeros(n)
     for t in range(steps - 1, -1, -1):
-        p = xs[t]
         for i in range(n):
             for k in range(3):
-                gv[i, k] += dt * gx[i, k]
+                v_[i, k] += dt * x_[i, k]
+        p = 0
         for i in range(n):
             for j in range(i + 1, n):
-                dx = p[i, 0] - p[j, 0]
-                dy = p[i, 1] - p[j, 1]
-                dz = p[i, 2] - p[j, 2]
-                d2 = dx * dx + dy * dy + dz * dz + 0.01
-                f = dt / (d2 * math.sqrt(d2))
-                along_i = gv[i, 0] * dx + gv[i, 1] * dy + gv[i, 2] * dz
-                along_j = gv[j, 0] * dx + gv[j, 1] * dy + gv[j, 2] * dz
-                gm[j] -= f * along_i
-                gm[i] += f * along_j
-                df = mass[i] * along_j - mass[j] * along_i
-                c = -3.0 * f * df / d2
-                gx0 = f * (mass[i] * gv[j, 0] - mass[j] * gv[i, 0]) + c * dx
-                gx1 = f * (mass[i] * gv[j, 1] - mass[j] * gv[i, 1]) + c * dy
-                gx2 = f * (mass[i] * gv[j, 2] - mass[j] * gv[i, 2]) + c * dz
-                gx[i, 0] += gx0
-                gx[i, 1] += gx1
-                gx[i, 2] += gx2
-                gx[j, 0] -= gx0
-                gx[j, 1] -= gx1
-                gx[j, 2] -= gx2
-    return s, (gx, gv, gm)
+                dx = xs[t, i, 0] - xs[t, j, 0]
+                dy = xs[t, i, 1] - xs[t, j, 1]
+                dz = xs[t, i, 2] - xs[t, j, 2]
+                f, d2 = fs[t, p], d2s[t, p]
+                p += 1
+                mi, mj = mass[i], mass[j]
+                on_i = dx * v_[i, 0] + dy * v_[i, 1] + dz * v_[i, 2]
+                on_j = dx * v_[j, 0] + dy * v_[j, 1] + dz * v_[j, 2]
+                mass_[i] += f * on_j
+                mass_[j] -= f * on_i
+                radial = -3.0 * f / d2 * (mi * on_j - mj * on_i)
+                ax = f * (mi * v_[j, 0] - mj * v_[i, 0]) + radial * dx
+                ay = f * (mi * v_[j, 1] - mj * v_[i, 1]) + radial * dy
+                az = f * (mi * v_[j, 2] - mj * v_[i, 2]) + radial * dz
+                x_[i, 0] += ax
+                x_[i, 1] += ay
+                x_[i, 2] += az
+                x_[j, 0] -= ax
+                x_[j, 1] -= ay
+                x_[j, 2] -= az
+    return s, (x_, v_, mass_)
 
 
 @njit
@@ -506,49 +516,56 @@ def runge_kutta(theta, y0, steps, dt):
 
 @njit
 def lstm(w, b, x, y):
-    n = len(x)
-    h = b.shape[1]
-    states = np.zeros((n + 1, h))
-    cells = np.zeros((n + 1, h))
-    gates = np.empty((n, 4, h))
-    squashed = np.empty((n, h))
-    misses = np.empty(n)
+    T, h = len(x), b.shape[1]
+    states = np.zeros((T + 1, h))
+    cells = np.zeros((T + 1, h))
+    gates = np.empty((T, 4, h))
+    squashed = np.empty((T, h))
+    errors = np.empty(T)
     loss = 0.0
-    for t in range(n):
-        out = 0.0
-        for i in range(h):
-            for g in range(4):
+    for t in range(T):
+        gate = gates[t]
+        for g in range(4):
+            for i in range(h):
                 z = b[g, i] + x[t]
                 for j in range(h):
                     z += w[g, i, j] * states[t, j]
-                gates[t, g, i] = math.tanh(z) if g == 3 else 1.0 / (1.0 + math.exp(-z))
-            cells[t + 1, i] = gates[t, 0, i] * cells[t, i] + gates[t, 1, i] * gates[t, 3, i]
-            squashed[t, i] = math.tanh(cells[t + 1, i])
-            states[t + 1, i] = gates[t, 2, i] * squashed[t, i]
-            out += states[t + 1, i]
-        misses[t] = out - y[t]
-        loss += misses[t] * misses[t]
-    gw = np.zeros((4, h, h))
-    gb = np.zeros((4, h))
-    gs = np.zeros(h)
-    gc = np.zeros(h)
-    new = np.empty(h)
-    dz = np.empty(4)
-    for t in range(n - 1, -1, -1):
-        new[:] = 0.0
+                gate[g, i] = z
+        out = 0.0
         for i in range(h):
-            forget, enter, emit, offer = gates[t, 0, i], gates[t, 1, i], gates[t, 2, i], gates[t, 3, i]
-            ds = gs[i] + 2.0 * misses[t]
-            dc = gc[i] + ds * emit * (1.0 - squashed[t, i] * squashed[t, i])
-            dz[0] = dc * cells[t, i] * forget * (1.0 - forget)
-            dz[1] = dc * offer * enter * (1.0 - enter)
-            dz[2] = ds * squashed[t, i] * emit * (1.0 - emit)
-            dz[3] = dc * enter * (1.0 - offer * offer)
-            gc[i] = dc * forget
-            for g in range(4):
-                gb[g, i] += dz[g]
+            forget = 1.0 / (1.0 + math.exp(-gate[0, i]))
+            enter = 1.0 / (1.0 + math.exp(-gate[1, i]))
+            emit = 1.0 / (1.0 + math.exp(-gate[2, i]))
+            new = math.tanh(gate[3, i])
+            cell = forget * cells[t, i] + enter * new
+            squash = math.tanh(cell)
+            gate[0, i], gate[1, i], gate[2, i], gate[3, i] = forget, enter, emit, new
+            cells[t + 1, i] = cell
+            squashed[t, i] = squash
+            states[t + 1, i] = emit * squash
+            out += emit * squash
+        errors[t] = out - y[t]
+        loss += errors[t] ** 2
+    w_, b_ = np.zeros_like(w), np.zeros_like(b)
+    state_, cell_, gate_ = np.zeros(h), np.zeros(h), np.empty((4, h))
+    for t in range(T - 1, -1, -1):
+        out_ = 2.0 * errors[t]
+        for i in range(h):
+            forget, enter, emit, new = gates[t, 0, i], gates[t, 1, i], gates[t, 2, i], gates[t, 3, i]
+            squash = squashed[t, i]
+            s_ = state_[i] + out_
+            c_ = cell_[i] + s_ * emit * (1.0 - squash * squash)
+            gate_[0, i] = c_ * cells[t, i] * forget * (1.0 - forget)
+            gate_[1, i] = c_ * new * enter * (1.0 - enter)
+            gate_[2, i] = s_ * squash * emit * (1.0 - emit)
+            gate_[3, i] = c_ * enter * (1.0 - new * new)
+            cell_[i] = c_ * forget
+            state_[i] = 0.0
+        for g in range(4):
+            for i in range(h):
+                d = gate_[g, i]
+                b_[g, i] += d
                 for j in range(h):
-                    gw[g, i, j] += dz[g] * states[t, j]
-                    new[j] += dz[g] * w[g, i, j]
-        gs, new = new, gs
-    return loss, (gw, gb)
+                    w_[g, i, j] += d * states[t, j]
+                    state_[j] += d * w[g, i, j]
+    return loss, (w_, b_)

@@ -1,6 +1,5 @@
-"""The engine `generated`: random programs, the programs of the benchmarks, traps, refusals, and planted faults."""
+"""The engine `generated`: the programs of the benchmarks, traps, refusals."""
 
-import contextlib
 import math
 
 import numba
@@ -11,7 +10,7 @@ from numba import njit
 import contad
 from benchmarks import loops, loops_by_hand
 from contad.dispatcher import python_twin
-from contad.engines.generated import build, plan, reverse, source
+from contad.engines.generated import build, source
 from contad.engines.generated.build import derivative_of
 from contad.errors import UnsupportedError
 from contad.native.request import Request
@@ -49,81 +48,6 @@ def agree(function, *args, argnums=(0,), compiled=False):
     assert scale > 0.0
     np.testing.assert_allclose(flat(gradient), flat(expected), rtol=1e-10, atol=1e-12 * scale)
     return gradient
-
-
-# ---- random programs -------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("start", range(0, 500, 50))
-def test_random_programs_agree(start):
-    outcomes = [programs.check(seed) for seed in range(start, start + 50)]
-    failures = [o for o in outcomes if o is not None and not o.startswith("rejected")]
-    assert failures == []
-    assert sum(o is None for o in outcomes) > 30
-
-
-SMALL = [seed for seed in range(300) if programs.Maker(seed).budget == 6]
-
-
-@pytest.mark.parametrize("seed", SMALL[:20])
-def test_random_programs_agree_compiled(seed):
-    outcome = programs.check_compiled(seed)
-    assert outcome is None or outcome.startswith("rejected"), outcome
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(300, 400))
-def test_many_random_programs_agree_compiled(seed):
-    outcome = programs.check_compiled(seed)
-    assert outcome is None or outcome.startswith("rejected"), outcome
-
-
-def misread_stores(monkeypatch):
-    monkeypatch.setattr(plan.Plan, "unchanged", lambda self, reader, array: True)
-
-
-def forwards_always(monkeypatch):
-    monkeypatch.setattr(reverse, "any_order", lambda loop, *_: loop.exit is None)
-
-
-def adjoints_assigned(monkeypatch):
-    original = reverse.Reverse.add
-
-    def add(self, value, text):
-        begun = set(self.begun)
-        self.begun.discard(value)
-        original(self, value, text)
-        self.begun |= begun
-
-    monkeypatch.setattr(reverse.Reverse, "add", add)
-
-
-def stores_forgotten(monkeypatch):
-    monkeypatch.setattr(reverse.Reverse, "reverse_Store", lambda self, o: self.add(o.stored, "0.0"))
-
-
-@pytest.mark.parametrize("plant", [misread_stores, forwards_always, adjoints_assigned, stores_forgotten])
-def test_planted_faults_are_found(plant, monkeypatch):
-    plant(monkeypatch)
-    for seed in range(60):
-        outcome = programs.check(seed)
-        if outcome is not None and outcome.startswith("wrong"):
-            return
-    pytest.fail("no random program found the fault")
-
-
-def test_failing_programs_are_shrunk(monkeypatch):
-    stores_forgotten(monkeypatch)
-    seed = next(s for s in range(60) if (programs.check(s) or "").startswith("wrong"))
-    block = programs.Maker(seed).program()
-    fails = lambda b: programs.kind(programs.attempt(b, seed)) == "wrong gr"  # noqa: E731
-
-    def failing(b):
-        with contextlib.suppress(programs.Rejected):
-            return fails(b)
-        return False
-
-    smaller = programs.shrink(block, failing)
-    assert len(programs.source(smaller)) < len(programs.source(block))
-    assert failing(smaller)
 
 
 # ---- the programs of the benchmarks ----------------------------------------------------------------------------------
@@ -485,9 +409,9 @@ REFUSALS = {
     "d = {}\nreturn a": (3, "Dict"),
     "d = [a, a]\nreturn d[0]": (3, "List"),
     "try:\n    a = 1.0\nexcept Exception:\n    a = 2.0\nreturn a": (3, "try/except"),
-    "return a + x[np.arange(3)].sum()": (3, "the call of 'arange'"),
+    "return a + x[np.arange(3)].sum()": (3, "the index 'np.arange(3)'"),
     "return a + x[x]": (3, "the index 'x'"),
-    "s = a\nfor i in range(3):\n    u = x * a\n    x = u\nreturn x[0]": (5, "made inside the loop"),
+    "for i in range(3):\n    u = x * a\nreturn u[0]": (5, "made inside the loop"),
     "yield a": (3, "generator"),
     "return f(x, a)": (3, "recursive function f"),
     "return np.linalg.det(np.outer(x, x)) + a": (3, "the call of 'outer'"),

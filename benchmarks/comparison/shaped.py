@@ -5,8 +5,10 @@ it. Functions for other libraries are written over their NumPy: `write(module)` 
 one thread, in float64, and keeps the arguments as arrays of its own.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from shutil import which
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -198,8 +200,16 @@ def nested(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
 
 def compiled_in_c() -> dict[str, Any]:
     """The options with which CasADi translates a function to C and compiles it, if there is a compiler."""
-    flags = {"jit_options": {"flags": ["-O3", "-march=native"]}}
-    return {"jit": True, "compiler": "shell", **flags} if which("gcc") else {}
+    if not which("gcc"):
+        return {}
+    options = {"flags": ["-O3", "-march=native"], "directory": f"{scratch().name}/"}
+    return {"jit": True, "compiler": "shell", "jit_options": options}
+
+
+@functools.cache
+def scratch() -> TemporaryDirectory[str]:
+    """A folder for temporary files, instead of the current one, that is gone when the process ends."""
+    return TemporaryDirectory(prefix="casadi-", ignore_cleanup_errors=True)
 
 
 def casadi_buffers(function: Any, *given: np.ndarray) -> tuple[list[np.ndarray], Callable[[], None]]:

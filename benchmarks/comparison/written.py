@@ -14,7 +14,7 @@ Write = Callable[[Any], Callable[..., Any]]  # write(module) is the function
 reassociating = njit(fastmath={"reassoc", "contract", "nsz"})
 
 IDIOMS = {
-    "autograd": "operations on whole arrays of autograd.numpy, value_and_grad (its README and docs/tutorial.md)",
+    "autograd": "operations on whole arrays of autograd.numpy, value_and_grad (github.com/HIPS/autograd)",
     "jax": "jit of the outermost function, value_and_grad, whole arrays, float64, block_until_ready "
     "(docs.jax.dev/en/latest/201/profiling.html)",
     "torch": "whole tensors made once, torch.autograd.grad; not torch.compile, which needs a C++ compiler "
@@ -25,6 +25,11 @@ IDIOMS = {
     "gradient (auto-differentiation.github.io/tutorials/python)",
 }
 
+# why contad is not first in several programs
+SMALL = (
+    "Small: CasADi writes to the same buffers at every call; contad makes new arrays and returns Python's objects, as "
+    "the gradient by hand does, which is nearly all of its time."
+)
 
 # what several programs say of CasADi
 MAPACCUM = "github.com/casadi/casadi/wiki/FAQ:-How-to-use-map()-and-mapaccum()-to-speed-up-calculations%3F"

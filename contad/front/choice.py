@@ -17,7 +17,7 @@ class Choice(NamedTuple):
 
     engine: str | None  # None where all refused
     run: Any
-    refusals: tuple[tuple[str, str], ...]
+    refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
     lasting: bool = True  # whether another process would find the same
 
 
@@ -55,6 +55,11 @@ def _built(name: str, plan: Plan) -> Any:
                 raise
             discard_machine_code()
     return None
+
+
+def refused(engine: str, why: str) -> str:
+    """A refusal in words."""
+    return f"engine {engine} refuses it: {why}" if engine else why
 
 
 def reason(error: Exception) -> str:

@@ -21,7 +21,7 @@ from numba.extending import typeof_impl
 
 from contad.engines import ASKED
 from contad.errors import FrozenValueError, UnsupportedError
-from contad.front.choice import Choice, choose, reason
+from contad.front.choice import Choice, choose, reason, refused
 from contad.front.form import Form
 from contad.front.plan import Plan, plan
 from contad.native.fingerprint import changed_since_compiled, fingerprint
@@ -135,9 +135,10 @@ class Derivative(CPUDispatcher):
             return found.entry_point
 
     def _require_unchanged(self) -> None:
+        now = fingerprint(self.f)
         for since, changed in (
-            ("this derivative was made", self.noted.changed(fingerprint(self.f))),
-            ("the function was compiled", changed_since_compiled(self.f)),
+            ("this derivative was made", self.noted.changed(now)),
+            ("the function was compiled", changed_since_compiled(now.dispatchers)),
         ):
             for name, before, after in changed:
                 raise FrozenValueError(
@@ -179,7 +180,7 @@ class Derivative(CPUDispatcher):
         try:
             return plan(self.f, self.form, args, self.what)
         except UnsupportedError as error:
-            self.choices[args] = choice = Choice(None, None, (("compiled", reason(error)),))
+            self.choices[args] = choice = Choice(None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
 
     def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
@@ -192,7 +193,7 @@ class Derivative(CPUDispatcher):
         return (self.engine,) if self.engine else ASKED
 
     def _refusal(self, choice: Choice) -> str:
-        return f"{self.what}: " + "; ".join(f"engine {name} refuses it: {why}" for name, why in choice.refusals)
+        return f"{self.what}: " + "; ".join(refused(name, why) for name, why in choice.refusals)
 
     # ---- as a value --------------------------------------------------------------------------------------------------
     def __reduce__(self) -> Any:

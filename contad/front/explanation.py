@@ -4,9 +4,9 @@ from typing import Any
 
 from numba import types
 
-from contad.engines import ASKED, COMPILED, DEFAULT, compiled_engine
+from contad.engines import ASKED, DEFAULT, compiled_engine
 from contad.errors import UnsupportedError
-from contad.front.choice import reason
+from contad.front.choice import reason, refused
 from contad.front.derivative import Derivative, holds_carriers
 from contad.front.plan import plan
 
@@ -26,15 +26,15 @@ def explained(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
             "derivative, and compiled engines take first derivatives only"
         )
     given = derivative.types_of(args, kwargs)
-    refused = [f"  {name} refuses it: {_reason_now(derivative, given, name, why)}" for name, why in choice.refusals]
+    why_not = [f"  {refused(name, _reason_now(derivative, given, name, why))}" for name, why in choice.refusals]
     shown = ", ".join(str(t.value if isinstance(t, types.Omitted) else t) for t in given)
     if choice.engine is None:
         head = f"{derivative.what}({shown}): engine {DEFAULT}, on a Python copy of the function"
-        return "\n".join([head, *refused])
+        return "\n".join([head, *why_not])
     request = plan(derivative.f, derivative.form, given, derivative.what).request
     told = compiled_engine(choice.engine).explain(request)
     head = f"{derivative.what}({shown}): engine {choice.engine}"
-    return "\n".join([head, *refused, *(f"  {line}" for line in told.splitlines())])
+    return "\n".join([head, *why_not, *(f"  {line}" for line in told.splitlines())])
 
 
 def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -50,11 +50,11 @@ def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
 
 def _reason_now(derivative: Derivative, given: tuple[Any, ...], name: str, why: str) -> str:
     """Why an engine refuses; with the present lines of the user's file where the refusal was found in the cache."""
-    if name not in COMPILED:
+    if not name:
         return why
     try:
         compiled_engine(name).explain(plan(derivative.f, derivative.form, given, derivative.what).request)
-    except UnsupportedError as error:
+    except Exception as error:  # as `choose` takes them
         return reason(error)
     return why
 

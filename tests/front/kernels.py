@@ -95,3 +95,37 @@ def square(x):
 @numba.njit
 def writes_only(x):
     x[0] = 1.0
+
+
+@numba.njit
+def counted(x):
+    return x.shape[0], x.shape[0]
+
+
+@numba.njit
+def is_positive(x):
+    return x > 0.0
+
+
+@numba.njit
+def quotient(x, y):
+    return x / y + x // y + x % y
+
+
+quiet_quotient = numba.njit(error_model="numpy")(quotient.py_func)
+
+
+@numba.njit(boundscheck=True)
+def first_squares(x, n):
+    total = 0.0
+    for i in range(n):
+        total += x[i] * x[i]
+    return total
+
+
+@numba.njit
+def asserted(x):
+    assert x > 0.0, "x must be positive"
+    if x > 9.0:
+        raise KeyError("x", 9)
+    return math.log(x)

@@ -15,12 +15,18 @@ from tests.front.kernels import (
     Point,
     X,
     Y,
+    asserted,
+    counted,
+    first_squares,
     guarded,
+    is_positive,
     of_pair,
     of_point,
     overwrites,
     overwrites_by_hand,
     power,
+    quiet_quotient,
+    quotient,
     several,
     square,
     weighted,
@@ -138,6 +144,11 @@ def test_extra_results(no_eager):
 
 
 @on_each_engine
+def test_a_value_is_a_float(no_eager):
+    same(contad.value_and_grad(counted, has_aux=True)(X), ((3.0, 3), np.zeros(3)))
+
+
+@on_each_engine
 def test_arguments_are_left_as_they_were_and_results_are_the_callers(no_eager):
     x, y = X.copy(), Y.copy()
     g_x, g_y = contad.grad(overwrites, (0, 1))(x, y)
@@ -200,10 +211,35 @@ def test_errors_of_the_function_are_raised():
 
 @on_each_engine
 @pytest.mark.parametrize(
+    ("f", "good", "gradient", "bad"),
+    [
+        (quotient, (1.0, 2.0), 1.5, [(1.0, 0.0)]),
+        (first_squares, (X, 2), [1.4, -2.4, 0.0], [(X, 4), (X[:0].copy(), 1)]),
+        (asserted, (2.0,), 0.5, [(-1.0,), (10.0,)]),
+    ],
+)
+def test_it_raises_where_the_function_does(f, good, gradient, bad):
+    for args in bad:
+        with pytest.raises(Exception) as expected:
+            f(*args)
+        with pytest.raises(expected.type) as raised:
+            contad.grad(f)(*args)
+        assert raised.value.args == expected.value.args
+        assert contad.grad(f)(*good) == pytest.approx(gradient)
+
+
+@on_each_engine
+def test_division_by_zero_follows_the_error_model():
+    assert contad.grad(quiet_quotient, (0, 1))(1.0, 0.0) == (np.inf, -np.inf)
+
+
+@on_each_engine
+@pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: contad.grad(writes_only)(X), OutputError, "writes_only returned None; return the value to differ"),
         (lambda: contad.grad(several)(X, 2.0), OutputError, "must return one real number"),
+        (lambda: contad.grad(is_positive)(1.0), OutputError, "must return one real number, got bool"),
         (lambda: contad.grad(weighted, 3)(X, Y), TypeError, r"argnums \(3,\) out of range for 3 positional"),
         (lambda: contad.grad(weighted)(X), TypeError, "not enough arguments|missing"),
         (lambda: contad.grad(power)(1j, 2), UnsupportedError, "got complex"),
@@ -229,8 +265,8 @@ def test_what_compiled_engines_refuse_runs_on_the_eager_engine(refusing):
     assert contad.jvp(f, (X, Y, 2.0), (X, Y, 0.0))[1] == pytest.approx(3 * (weighted(X, Y) - np.exp(0.5)))
     assert contad.explain(f, X, Y) == (
         "grad: weighted(array(float64, 1d, C), array(float64, 1d, C), 2.0): engine matrix, on a Python copy of the "
-        "function\n  generated refuses it: model.py:7: sorted(x) has no derivative; sort before\n"
-        "  tape refuses it: model.py:7: sorted(x) has no derivative; sort before"
+        "function\n  engine generated refuses it: model.py:7: sorted(x) has no derivative; sort before\n"
+        "  engine tape refuses it: model.py:7: sorted(x) has no derivative; sort before"
     )
     with pytest.raises(UnsupportedError, match="grad: weighted: engine tape refuses it: model.py:7: sorted"):
         contad.grad(f, engine="tape")(X, Y)
@@ -297,6 +333,13 @@ def test_vjp_names_integers_that_cannot_be_floats():
         contad.vjp(repeated, X, 2)
     _, pullback = contad.vjp(lambda x: repeated(x, 2), X)
     np.testing.assert_allclose(pullback(np.arange(1.0, 7.0).reshape(2, 3))[0], [5.0, 7.0, 9.0])
+
+
+def test_jvp_names_integers_that_cannot_be_floats():
+    with pytest.raises(UnsupportedError, match=r"jvp: power: every argument is .* argument 1; capture .* contad.jvp\("):
+        contad.jvp(power, (2.0, 3), (1.0, 0.0))
+    with pytest.raises(TypeError, match="a variable is a real number, no index or count; leave that argument out of"):
+        contad.linearize(power, 2.0, 3)
 
 
 @on_each_engine

@@ -7,7 +7,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, peers, reassociating
+from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 ARGNUMS = (0, 1, 2)
@@ -78,4 +78,5 @@ PROGRAM = Program(
     contad={**compiled(primal, ARGNUMS), **eager(written(np), ARGNUMS)},
     peers=peers(ARGNUMS, arrays=written, numbers=on_numbers, casadi=in_casadi),
     idioms=IDIOMS,
+    remarks=SMALL,
 )

@@ -7,7 +7,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program, TooSlow
 from benchmarks.comparison.shaped import casadi_buffers, compiled, compiled_in_c, with_autograd, with_jax, with_torch
-from benchmarks.comparison.written import IDIOMS, on_numbers
+from benchmarks.comparison.written import IDIOMS, IN_C, MAPACCUM, on_numbers
 
 ARGNUMS = (0, 1, 2)
 
@@ -164,8 +164,8 @@ PROGRAM = Program(
         "jax": "lax.scan, which compiles one step (docs.jax.dev/en/latest/_autosummary/jax.lax.scan.html; unroll=4 and "
         "16 were slower), lax.cond for the branch (docs.jax.dev/en/latest/201/control-flow.html)",
         "torch": "the loop in Python on tensors without axes",
-        "casadi": "SX, which is for numbers, and beyond 10,000 steps mapaccum (github.com/casadi/casadi/wiki/"
-        "FAQ:-How-to-use-map()-and-mapaccum()-to-speed-up-calculations%3F); in C, except for 10,000 steps, where the "
-        "compiler takes minutes; if_else of SX evaluates both branches (github.com/casadi/casadi/issues/1968)",
+        "casadi": f"SX, which is for numbers, and beyond 10,000 steps mapaccum ({MAPACCUM}); {IN_C}, except for 10,000 "
+        "steps, which take the compiler minutes; if_else of SX evaluates both branches "
+        "(github.com/casadi/casadi/issues/1968)",
     },
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, peers, reassociating
+from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
 from benchmarks.loops import rosenbrock
 
 
@@ -70,4 +70,5 @@ PROGRAM = Program(
     contad={**compiled(rosenbrock, (0,)), **eager(written(np), (0,))},
     peers=peers((0,), arrays=written, numbers=on_numbers, casadi=in_casadi),
     idioms=IDIOMS,
+    remarks=SMALL,
 )

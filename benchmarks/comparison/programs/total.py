@@ -5,7 +5,7 @@ from numba import njit
 
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, peers, reassociating
+from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
 
 
 def inputs(n):
@@ -51,4 +51,10 @@ PROGRAM = Program(
     contad={**compiled(primal, (0,)), **eager(np.sum, (0,))},
     peers=peers((0,), arrays=lambda np: np.sum, numbers=on_numbers, casadi=lambda casadi: casadi.sum1),
     idioms=IDIOMS,
+    remarks=(
+        "Large: the generated loop adds one number after another, as the function does, so that the value is the same "
+        "to the last bit, and fills the gradient with zeros before it adds to it; jax and torch add in SIMD "
+        "registers, and torch's gradient is one number with strides of 0. "
+    )
+    + SMALL,
 )

@@ -10,7 +10,7 @@ from contad.compiled import cached_module
 from contad.engines.generated.derivative import Derivative
 from contad.engines.generated.entries import Object
 from contad.engines.generated.frontend import read
-from contad.engines.generated.ir import Kind, Value
+from contad.engines.generated.ir import BOOL, Kind, Value
 from contad.engines.generated.walks import leaves
 from contad.errors import UnsupportedError
 
@@ -52,7 +52,7 @@ def derivative_of(request: Any) -> Derivative:
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
     value = returned[0] if request.has_aux else returned
-    if request.mode == "value_and_grad" and (not isinstance(value, Value) or value.is_array):
+    if request.mode == "value_and_grad" and (not isinstance(value, Value) or value.is_array or value.kind == BOOL):
         raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
     for k in request.argnums:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):

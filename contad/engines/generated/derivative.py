@@ -6,7 +6,7 @@ from typing import Any
 from contad.engines.generated.activity import Activity
 from contad.engines.generated.choice import choices
 from contad.engines.generated.fuse import fuse as fuse_loops
-from contad.engines.generated.ir import Accumulate, Program, Store, Value
+from contad.engines.generated.ir import INT, Accumulate, Program, Store, Value
 from contad.engines.generated.linear import partial_sums
 from contad.engines.generated.plan import Plan
 from contad.engines.generated.reverse import Reverse
@@ -51,14 +51,14 @@ class Derivative(Reverse):
         self.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         grads = tuple_text([self._gradient(tree) for tree in self.wanted])
         if self.mode == "value_and_grad":
-            self.line(f"return {self._returned(self.program.returned)}, {grads}")
+            self.line(f"return {self._results()}, {grads}")
         else:
             self.line(f"return {grads}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = ", ".join(given) if self.mode == "value_and_grad" else "args, cotangent"
         lines = [f"def run({arguments}):"]
         if self.uses_workspace:
-            lines.append("    work, top = workspace(), 0")
+            lines.append("    work, top = workspace()")
         body = [*lines, *self.lines]
         return "\n".join([*self._head(options, body), *body]) + "\n"
 
@@ -121,6 +121,12 @@ class Derivative(Reverse):
         if isinstance(tree, tuple):
             return tuple_text([self._returned(part) for part in tree])
         return f"{tree.name}.copy()" if tree.is_array else self.text(tree)
+
+    def _results(self) -> str:
+        """What the function returns, the value as a float."""
+        value, returned = self.differentiated, self.program.returned
+        number = f"float({self.text(value)})" if value.kind == INT else self.text(value)
+        return number if returned is value else tuple_text([number, self._returned(returned[1])])
 
     def constants(self) -> dict[str, Any]:
         """The global arrays that the source reads, by name."""

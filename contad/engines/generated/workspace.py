@@ -20,8 +20,8 @@ NUMBERS = types.CPointer(types.float64)
 
 
 def workspace() -> Any:
-    """The workspace; how much there is room for is known to `grow`."""
-    return np.empty(0)
+    """The workspace, and how many numbers of it are in use: none. How many there is room for is known to `grow`."""
+    return np.empty(0), 0
 
 
 def grow(work: Any, n: float) -> Any:
@@ -47,7 +47,7 @@ def put_integer(work: Any, k: int, n: int) -> None:
 # ---- in compiled code ------------------------------------------------------------------------------------------------
 @type_callable(workspace)
 def _type_of_workspace(context):  # type: ignore[no-untyped-def]
-    return lambda: NUMBERS
+    return lambda: types.Tuple((NUMBERS, types.int64))  # a literal 0 would make Numba infer all types twice over
 
 
 @type_callable(grow)
@@ -67,7 +67,8 @@ def _type_of_put_integer(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(workspace)
 def _lower_workspace(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return _numbers(builder, arena_of_thread(context, builder))
+    found = [_numbers(builder, arena_of_thread(context, builder)), ir.Constant(WORD, 0)]
+    return context.make_tuple(builder, sig.return_type, found)
 
 
 @lower_builtin(grow, NUMBERS, types.Integer)

@@ -223,18 +223,19 @@ def test_a_loop_that_does_not_run_gets_no_room():
     agree(build(asked)(*args), loop_in_a_branch, *args)
 
 
+@njit
+def products(x, points):
+    total = 0.0
+    for i in range(len(points)):
+        p = 1.0
+        for j in range(len(x)):
+            p *= math.sin(x[j] + points[i])
+        total += p
+    return total
+
+
 @pytest.mark.parametrize("points", [3, 30])
 def test_terms_that_store_share_the_room(points):
-    @njit
-    def products(x, points):
-        total = 0.0
-        for i in range(len(points)):
-            p = 1.0
-            for j in range(len(x)):
-                p *= math.sin(x[j] + points[i])
-            total += p
-        return total
-
     args = np.array([0.3, 0.5, 0.7, 0.2]), np.linspace(0.1, 3.0, points)
     rooms = []
     as_python(request(products, *args), rooms)(*args)
