@@ -385,6 +385,7 @@ WHY_SLOWER = {
 WHY_DEAR = {
     "heat": (
         "the function works in two rows; the gradient keeps all 200 states, and reads them from the last to the first, "
-        "where LLVM takes its instructions without vectors: its check for overlap gives up in a loop that runs down"
+        "where LLVM takes its instructions without vectors: its check for overlap gives up in a loop that runs down "
+        "(with `t = max(t, 0)`, which hides the direction, 85 us in place of 194)"
     ),
 }
