@@ -5,13 +5,8 @@ as small as they can be, so that the calls are what is timed. First calls are ta
 cache and with a filled one.
 """
 
-import json
-import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -21,9 +16,9 @@ import numpy as np
 import contad
 from benchmarks.command import parser, show
 from benchmarks.scalars import Disagreement
+from benchmarks.startup import fresh
 from benchmarks.timing import collector, fastest, markdown
 
-ROOT = Path(__file__).parents[1]
 X = np.array([0.7, -1.2])
 INSIDE = 1000  # calls in a loop of compiled code
 
@@ -116,14 +111,9 @@ print(json.dumps(perf_counter() - start))
 def first_calls(repeats: int) -> dict[str, float]:
     """Seconds of the first gradient of a process, the function itself being compiled: empty cache, filled cache."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"CONTAD_CACHE_DIR": str(Path(folder, "contad"))}
-        environment["NUMBA_CACHE_DIR"] = str(Path(folder, "numba"))
 
         def first() -> float:
-            done = subprocess.run(
-                [sys.executable, "-c", _FIRST], cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-            )
-            return float(json.loads(done.stdout))
+            return fresh(_FIRST, CONTAD_CACHE_DIR=f"{folder}/contad", NUMBA_CACHE_DIR=f"{folder}/numba")
 
         return {"cold": first(), "cached": min(first() for _ in range(repeats))}
 

@@ -5,9 +5,6 @@ and the gradient written by hand; seconds to the first gradient in a fresh proce
 one; and what the call from Python adds to a bare Numba call. All gradients are compared before anything is timed.
 """
 
-import os
-import subprocess
-import sys
 import tempfile
 from typing import Any
 
@@ -16,6 +13,7 @@ from numba import njit, typeof
 
 from benchmarks.command import parser, show
 from benchmarks.njit_workloads import Program, programs
+from benchmarks.startup import fresh
 from benchmarks.timing import collector, fastest, markdown, noise
 from contad.engines.tape import build
 from contad.native.arena import USED, arena
@@ -107,12 +105,7 @@ def calls(repeats: int) -> dict[str, float]:
 def first_calls() -> dict[str, float]:
     """Seconds to the first gradient of the recurrence in a fresh process: the cache empty, then full."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"CONTAD_CACHE_DIR": folder, "NUMBA_CACHE_DIR": folder}
-        command = [sys.executable, "-c", FIRST_CALL]
-        times = [
-            float(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
-            for _ in range(2)
-        ]
+        times = [fresh(FIRST_CALL, CONTAD_CACHE_DIR=folder, NUMBA_CACHE_DIR=folder) for _ in range(2)]
     return {"cold": times[0], "cached": times[1]}
 
 

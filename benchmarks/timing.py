@@ -29,7 +29,7 @@ class Timing(NamedTuple):
     """What interleaved rounds found of one run."""
 
     seconds: float  # of a call: the minimum over repeats
-    calls: int  # in a repeat
+    calls: int  # in the last repeat
     repeats: int
     busy: float  # seconds of processor time per second; above 1 where several threads have worked
 
@@ -37,36 +37,29 @@ class Timing(NamedTuple):
 def interleaved(
     runs: Mapping[str, Callable[[], Any]], repeats: int, least: float, budget: float = math.inf
 ) -> dict[str, Timing]:
-    """Rounds in which all runs take turns, each calling for at least `least` seconds.
+    """Rounds in which all runs take turns, each calling for about `least` seconds.
 
-    Taking turns spreads a busy moment of the machine over all of them. A run whose repeats would take more than
-    `budget` seconds leaves earlier, after two repeats at the least.
+    Taking turns spreads a busy moment of the machine over all of them. A run that has taken more than `budget` seconds
+    leaves, after two repeats at the least.
     """
-    calls = {}
-    turns = {}
-    best = {}
-    used = dict.fromkeys(runs, (0.0, 0.0))
+    best, calls, turns = {}, {}, dict.fromkeys(runs, 0)
+    busy, elapsed = dict.fromkeys(runs, 0.0), dict.fromkeys(runs, 0.0)
     with collector(on=True):
         for name, run in runs.items():
             run()
-            calls[name], best[name] = _calibrated(run, least)
-            turns[name] = int(min(repeats, max(2.0, budget / (best[name] * calls[name]))))
-        for k in range(repeats):
+            best[name] = seconds_of(run)
+        for _ in range(repeats):
             for name, run in runs.items():
-                if k < turns[name]:
-                    busy = process_time()
-                    seconds = seconds_of(run, calls[name])
-                    best[name] = min(best[name], seconds / calls[name])
-                    used[name] = (used[name][0] + process_time() - busy, used[name][1] + seconds)
-    return {name: Timing(best[name], calls[name], turns[name], used[name][0] / used[name][1]) for name in runs}
-
-
-def _calibrated(run: Callable[[], Any], least: float) -> tuple[int, float]:
-    """How many calls take `least` seconds, and the seconds of one."""
-    calls = 1
-    while (seconds := seconds_of(run, calls)) < least:
-        calls = max(calls + 1, min(10 * calls, math.ceil(1.1 * calls * least / seconds)))
-    return calls, seconds / calls
+                if turns[name] >= 2 and elapsed[name] > budget:
+                    continue
+                calls[name] = max(1, math.ceil(least / best[name]))  # from the best so far: one alone may be disturbed
+                start = process_time()
+                seconds = seconds_of(run, calls[name])
+                busy[name] += process_time() - start
+                elapsed[name] += seconds
+                best[name] = min(best[name], seconds / calls[name])
+                turns[name] += 1
+    return {name: Timing(best[name], calls[name], turns[name], busy[name] / elapsed[name]) for name in runs}
 
 
 def seconds_of(run: Callable[[], Any], calls: int = 1) -> float:

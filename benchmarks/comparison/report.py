@@ -21,6 +21,7 @@ PREPARATION = (
     "Compilation, tracing and recording, at the first size above; in no other figure. contad begins with an empty "
     "cache (except in a quick run); what several programs share is compiled by the first that uses it."
 )
+STARTUP = "Each figure in new processes. contad over Numba may take 100 ms, and should take 60."
 MEMORY = (
     "Resident memory at the peak of one call over that before preparation, each in a fresh process: what a version "
     "keeps, its copy of the inputs and its machine code included. A few MB are the leftovers of compilers."
@@ -47,7 +48,7 @@ def report(figures: dict[str, Any]) -> str:
             *_memory(figures), *_refused(figures), "## The programs", _about(figures),
         ]  # fmt: skip
     if "startup" in figures:
-        parts += ["## Start-up", startup_table(figures["startup"]), calls.report(figures["calls"])]
+        parts += ["## Start-up", STARTUP, startup_table(figures["startup"]), calls.report(figures["calls"])]
     return "\n\n".join(parts) + "\n"
 
 
