@@ -59,7 +59,7 @@ def _head(figures: dict[str, Any]) -> str:
         f"{figures['date']}, `{figures['command']}`", named,
         (
             f"One thread, float64. The minimum over {repeats} rounds in which all versions take turns, each calling "
-            f"for at least {1e3 * least:g} ms; what takes more than {budget:g} s in all rounds leaves earlier. Values "
+            f"for about {1e3 * least:g} ms; what takes more than {budget:g} s in all rounds leaves earlier. Values "
             f"and gradients agree with those by hand to 1e-10 of the largest entry.{QUICK if figures['quick'] else ''}"
         ),
         *figures["skipped"],
