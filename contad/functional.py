@@ -82,8 +82,8 @@ def grad(
     """The gradient of a function that returns one number.
 
     grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux f
-    returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or "closures".
-    The same f gives the same object.
+    returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or "closures";
+    of a Numba function "generated" (the default), or "tape". The same f gives the same object.
 
     Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
     Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.

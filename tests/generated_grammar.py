@@ -1,8 +1,8 @@
 """What the random programs for the engine `generated` are made of: a tree of statements over its whole grammar.
 
-Arrays: x, m, t and idx are arguments (x, m, t are never written); u, w, q and t3 are written in place and may be viewed
-by v; c and d are made anew by expressions, also in loops and branches, and may be two names of one array; o is made anew
-and written, and has no second name.
+Arrays: x, m, t and idx are arguments and never written; u, w, q and t3 are written in place and may be viewed by v;
+c and d are made anew by expressions, also in loops and branches, and may be two names of one array; o is made anew and
+written, and has no second name.
 """
 
 import ast
@@ -73,30 +73,39 @@ REDUCTIONS = (
     "np.sum(A5[1] * u)",
 )  # fmt: skip
 UNARY = (
-    "math.sin({})", "math.cos({})", "np.tanh({})", "np.arctan({})", "math.tanh({})", "math.exp(-abs({}))", "np.abs({})",
-    "math.log(1.2 + abs({}))", "math.log1p(abs({}))", "np.sqrt(1.1 + abs({}))", "contad.erf({})", "contad.expit({})",
-    "contad.gammaln(1.3 + abs({}))", "np.expm1(-abs({}))", "math.sinh(math.tanh({}))", "np.square(math.sin({}))",
-    "math.atan({})", "-{}", "+{}",
+    "math.sin({})", "math.cos({})", "np.tanh({})", "np.arctan({})", "math.tanh({})", "math.exp(-abs({}))",
+    "np.abs({})", "math.log(1.2 + abs({}))", "math.log1p(abs({}))", "np.sqrt(1.1 + abs({}))", "contad.erf({})",
+    "contad.expit({})", "contad.gammaln(1.3 + abs({}))", "np.expm1(-abs({}))", "math.sinh(math.tanh({}))",
+    "np.square(math.sin({}))", "math.atan({})", "-{}", "+{}",
 )  # fmt: skip
 WHOLE = (  # assignments of arrays in place
-    "u[:] = u * 0.5 + w", "w += 0.1 * u", "w[1:] = u[:-1] * a", "u[1:] = u[:-1] * 0.5", "q *= 0.9", "u[:] = np.sin(u) - b",
-    "q[0] = u[:4] * r", "w[:] = np.where(u > w, u, -w)", "u[:] = 0.3", "w[:] = np.exp(-u * u) / (1.0 + w * w)",
-    "q[:] = q * u[:4] + 0.1", "u[1:4] *= 0.7", "w[::2] -= 0.1 * a", "u[:] = u[::-1] * 0.9 + x", "w /= 1.5", "v -= 0.1 * r",
-    "q[:, 1] = w[:3]", "q[1:, ::2] += 0.1", "t3[0] = r", "t3[:, 1] *= 0.7", "t3[...] = t3 * 0.5 + q[:2, :2]", "q[-1] = m[0] * b",
-    "u[:], w[:] = w * 0.5, u * 0.7", "w[:] = np.maximum(u, w) * 0.5", "u[::-1] = w + 0.1 * x",
-    "q[:] = q * 0.5 + m[:, 0:1]", "q[:] = m[0:1] * q", "q[:] = q + w[:3, None] * x[None, :4]", "u[:] = A5 @ w", "u[:] = A5.T @ u", "w[:] = np.sum(q) * 0.1", "q[:] = np.tanh(q.T.T)",
+    "u[:] = u * 0.5 + w", "w += 0.1 * u", "w[1:] = u[:-1] * a", "u[1:] = u[:-1] * 0.5", "q *= 0.9",
+    "u[:] = np.sin(u) - b", "q[0] = u[:4] * r", "w[:] = np.where(u > w, u, -w)", "u[:] = 0.3",
+    "w[:] = np.exp(-u * u) / (1.0 + w * w)", "q[:] = q * u[:4] + 0.1", "u[1:4] *= 0.7", "w[::2] -= 0.1 * a",
+    "u[:] = u[::-1] * 0.9 + x", "w /= 1.5", "v -= 0.1 * r", "q[:, 1] = w[:3]", "q[1:, ::2] += 0.1", "t3[0] = r",
+    "t3[:, 1] *= 0.7", "t3[...] = t3 * 0.5 + q[:2, :2]", "q[-1] = m[0] * b", "u[:], w[:] = w * 0.5, u * 0.7",
+    "w[:] = np.maximum(u, w) * 0.5", "u[::-1] = w + 0.1 * x", "q[:] = q * 0.5 + m[:, 0:1]", "q[:] = m[0:1] * q",
+    "q[:] = q + w[:3, None] * x[None, :4]", "u[:] = A5 @ w", "u[:] = A5.T @ u", "w[:] = np.sum(q) * 0.1",
+    "q[:] = np.tanh(q.T.T)",
 )  # fmt: skip
 ANEW = (  # arrays that are made anew, in loops too
-    "c = np.tanh(c + r * d)", "d = np.sin(c) * 0.8", "c = c + 0.1 * d", "c, d = d, c", "d = c", "c = d * 0.5", "c = u * w",
-    "c = A5 @ c", "c = c[::-1]", "d = x", "c = np.where(c > d, c, d)", "o = o * 0.9 + u", "o = np.cos(o)", "c = relaxed(c)",
-    "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()", "c = np.zeros_like(u)", "c = np.full(n, r)",
-    "o = np.ones(n) * b", "c = c * a if r > 0.4 else d", "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w",
+    "c = np.tanh(c + r * d)", "d = np.sin(c) * 0.8", "c = c + 0.1 * d", "c, d = d, c", "d = c", "c = d * 0.5",
+    "c = u * w", "c = A5 @ c", "c = c[::-1]", "d = x", "c = np.where(c > d, c, d)", "o = o * 0.9 + u",
+    "o = np.cos(o)", "c = relaxed(c)", "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()",
+    "c = np.zeros_like(u)", "c = np.full(n, r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
+    "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w",
 )  # fmt: skip
 INTEGERS = (
     "p += 1", "p += 2", "p = 1", "p -= 1", "p = (p * 3 + 1) % 7", "p = -p // 2", "p = p ^ 1", "p = -7 % (p * p + 2)",
-    "p = 2 if on else 1", "p = idx[p % 5]", "p = int(2.5 * r) % 3", "p = q.shape[0] - p % 2", "p = abs(p) % 4", "p = u.size",
-    "p //= 2", "p *= -1", "p = max(p, 1)", "p = np.sum(idx) % 3", "p = (1, 3, 2)[p % 3]", "p = len(pair)", "p &= 3",
+    "p = 2 if on else 1", "p = idx[p % 5]", "p = int(2.5 * r) % 3", "p = q.shape[0] - p % 2", "p = abs(p) % 4",
+    "p = u.size", "p //= 2", "p *= -1", "p = max(p, 1)", "p = np.sum(idx) % 3", "p = (1, 3, 2)[p % 3]",
+    "p = len(pair)", "p &= 3",
 )  # fmt: skip
+RANGES = (
+    *("range(n)", "range(n)", "range(n)", "range(1, n)", "range(3)", "range(0, n, 2)", "range(n - 1, -1, -1)"),
+    *("range(n - 1, 0, -2)", "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)"),
+    "prange(n)",
+)
 
 
 class Statement:
@@ -160,8 +169,17 @@ class Maker:
             return str(r.choice([0, 1, 2, 3, -1, -2]))
         i = r.choice(ivs)
         return r.choice(
-            [i, i, i, f"({i} + {r.randrange(1, 3)}) % n", f"n - 1 - {i}", f"({i} + p) % n", f"idx[{i}]", f"-1 - {i}"]
-            + [f"ORDER[{i}]"]
+            [
+                i,
+                i,
+                i,
+                f"({i} + {r.randrange(1, 3)}) % n",
+                f"n - 1 - {i}",
+                f"({i} + p) % n",
+                f"idx[{i}]",
+                f"-1 - {i}",
+                f"ORDER[{i}]",
+            ]
         )
 
     def element(self, ivs):
@@ -340,8 +358,22 @@ class Maker:
         if c < 0.20:
             if loop:
                 return [S("v[:] = u[:3]")]
-            anywhere = ["v = x[::2].copy()", "v = (x * r)[-3:]", "v = x[1:4] * 0.5", "v = x[::-2].copy()", "v = np.full(3, r)"]
-            more = ["v = u[1:4]", "v = w[0:3]", "v = u[-3:]", "v = w[::-2]", "v = u[3:0:-1]", "v = q[1, :3]", "v = q[:, 2]"]
+            anywhere = [
+                "v = x[::2].copy()",
+                "v = (x * r)[-3:]",
+                "v = x[1:4] * 0.5",
+                "v = x[::-2].copy()",
+                "v = np.full(3, r)",
+            ]
+            more = [
+                "v = u[1:4]",
+                "v = w[0:3]",
+                "v = u[-3:]",
+                "v = w[::-2]",
+                "v = u[3:0:-1]",
+                "v = q[1, :3]",
+                "v = q[:, 2]",
+            ]
             return [S(r.choice(anywhere if self.depth > 1 else more))]
         if c < 0.50:
             return [S(r.choice(WHOLE))]
@@ -359,7 +391,8 @@ class Maker:
                 ("{y} = np.empty(3, dtype=np.int64)", "{y}[:] = 2", "{y}[1] += p", "r += 0.1 * {y}[1]"),
                 ("{y} = np.ones((2, 3))", "{y}[:, 1] = {e}", "a += 0.1 * np.sum({y}, axis=0)[1]"),
                 ("{y} = np.empty(n)", "{y}[:] = {e}", "{y}[2] = 0.3", "c = {y}"), ("{y} = q.T", "b += 0.1 * {y}[1, 2]"),
-                ("{y} = u > 0.2", "p = np.sum({y}) % 3", "r += 0.1 * {y}[1]"), ("{y} = idx * 2 - 1", "r += 0.1 * {y}[1]"),
+                ("{y} = u > 0.2", "p = np.sum({y}) % 3", "r += 0.1 * {y}[1]"),
+                ("{y} = idx * 2 - 1", "r += 0.1 * {y}[1]"),
             ])]  # fmt: skip
         return [S(f"a, r = h({r.choice(['u', 'w', 'v', 'o'])}, {r.choice(sc)}{r.choice(['', ', 2', ', k=3'])})")]
 
@@ -387,10 +420,9 @@ class Maker:
         e, k = f"e{self.names}", f"k{self.names}"
         if c < 0.70:
             more = [f"range({ivs[-1]})", f"range({ivs[-1]} + 1, n)", f"range({ivs[-1]}, -1, -1)"] if ivs else []
-            head = r.choice(
-                ["range(n)"] * 3 + ["range(1, n)", "range(3)", "range(0, n, 2)", "range(n - 1, -1, -1)", "range(n - 1, 0, -2)",
-                 "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)", "prange(n)", *(["range(-2, 2)"] if r.random() < 0.2 else []),
-                 *more])  # fmt: skip
+            if r.random() < 0.03:
+                more.append("range(-2, 2)")
+            head = r.choice([*RANGES, *more])
             body = self.block(sc, [*ivs, i], True, r.randrange(1, 6)) + self.exit(True, ivs, 0.1)
             return [S(f"for {i} in {head}:", body)]
         if c < 0.87:

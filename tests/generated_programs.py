@@ -73,7 +73,15 @@ class Rejected(Exception):
 
 def namespace(text, seed, **replaced):
     """The names of a program, where others may stand for `np`, `math` and `njit`."""
-    names = {"np": np, "math": math, "njit": njit, "contad": contad, "prange": numba.prange, "softened": softened}
+    names = {
+        "__name__": "program",
+        "np": np,
+        "math": math,
+        "njit": njit,
+        "contad": contad,
+        "prange": numba.prange,
+        "softened": softened,
+    }
     names |= GLOBALS | replaced
     if not replaced:
         names |= CALLED
@@ -151,7 +159,9 @@ def generated(function, args, aux=False, store=plan.STORE, fuse=True):
 
 def eager(function, args, aux=False):
     """Value and gradient by the eager engine `records`."""
-    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(*args)
+    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(
+        *args
+    )
     return numbers_of(value), flat(gradient)
 
 
@@ -289,7 +299,8 @@ def stepping_numpy():
         return lambda shape, dtype=None: np.full(shape, value, object if dtype is None else dtype)
 
     return SimpleNamespace(
-        **VECTORS, sum=np.sum, dot=np.dot, max=np.max, min=np.min, mean=np.mean, where=np.where, copy=np.copy, abs=np.abs,
+        **VECTORS, sum=np.sum, dot=np.dot, max=np.max, min=np.min, mean=np.mean, where=np.where, copy=np.copy,
+        abs=np.abs,
         maximum=np.frompyfunc(lambda x, y: x if real(x) > real(y) else y, 2, 1),
         minimum=np.frompyfunc(lambda x, y: x if real(x) < real(y) else y, 2, 1),
         hypot=lambda x, y: STEPS["sqrt"](x * x + y * y), arctan2=lambda y, x: STEPS["atan"](y / x), int64=np.int64,
@@ -302,8 +313,8 @@ def complex_step(text, seed, args):
     """The gradient by complex steps."""
     module = stepping_numpy()
     f = namespace(
-        text, seed, njit=lambda f: f, math=SimpleNamespace(**STEPS), np=module, contad=SPECIAL, int=lambda x: int(real(x)),
-        softened=lift(lambda x, y: x / (1.0 + x * x + y * y)),
+        text, seed, njit=lambda f: f, math=SimpleNamespace(**STEPS), np=module, contad=SPECIAL,
+        int=lambda x: int(real(x)), softened=lift(lambda x, y: x / (1.0 + x * x + y * y)),
     )["f"]  # fmt: skip
     active, rest = args[: len(ARGNUMS)], args[len(ARGNUMS) :]
     sizes = [np.size(x) for x in active]
@@ -404,16 +415,16 @@ def too_slow(*_):
     raise TooSlow
 
 
-def check_compiled(seed, small=False):
-    """As `check`, for the compiled source against the source run as Python."""
+def check_compiled(seed, small=False, tape=False):
+    """As `check`, for the compiled source against the source run as Python, and against the engine `tape`."""
     result = check(seed, small)
     if result is not None:
         return result
     with users_rule():
-        return compiled(Maker(seed, small), seed)
+        return compiled(Maker(seed, small), seed, tape)
 
 
-def compiled(maker, seed):
+def compiled(maker, seed, tape):
     """The outcome of a program whose derivative is compiled."""
     f = namespace(maker.source(), seed)["f"]
     args = arguments(seed)
@@ -423,15 +434,20 @@ def compiled(maker, seed):
         got_value, got = build(asked)(*args)
     except Exception as error:
         return f"crash compiled: {type(error).__name__}: {str(error)[:300]}"
-    same = close(numbers_of(got_value), value, 1e-12) and close(flat(got), gradient, 1e-12)
-    return None if same else f"wrong compiled: {flat(got)} for {gradient}"
+    if not (close(numbers_of(got_value), value, 1e-12) and close(flat(got), gradient, 1e-12)):
+        return f"wrong compiled: {flat(got)} for {gradient}"
+    if tape:
+        taped_value, taped = contad.value_and_grad(f, ARGNUMS, has_aux=maker.aux, engine="tape")(*args)
+        if not (close(numbers_of(taped_value), value, 1e-9) and close(flat(taped), gradient, 1e-9)):
+            return f"wrong beside the tape: {gradient} for {flat(taped)}"
+    return None
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--compiled", action="store_true", help="compile every program, too")
+    parser.add_argument("--compiled", action="store_true", help="small programs, compiled; against the tape, too")
     parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
     options = parser.parse_args()
     if options.show:
@@ -441,7 +457,7 @@ def main():
         return 0
     counts, occurring, failures = collections.Counter(), collections.Counter(), {}
     for seed in range(options.seed, options.seed + options.count):
-        result = check_compiled(seed) if options.compiled else check(seed)
+        result = check_compiled(seed, small=True, tape=True) if options.compiled else check(seed)
         counts["agree" if result is None else kind(result)] += 1
         if result is None or result.startswith("raised"):
             occurring.update(constructs(Maker(seed).source()))
@@ -453,9 +469,8 @@ def main():
     print("programs with each construct: " + ", ".join(f"{what} {n}" for what, n in occurring.most_common()))
     print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
     refusals = sum(n for what, n in counts.items() if what.startswith("refused"))
-    print(
-        f"{counts['agree'] + counts['raised alike']} programs differentiated; refusals on the supported grammar: {refusals}"
-    )
+    differentiated = counts["agree"] + counts["raised alike"]
+    print(f"{differentiated} programs differentiated; refusals on the supported grammar: {refusals}")
     for seed, result in list(failures.values())[:12]:
         print(
             f"\nseed {seed}: {result}\n{shrunk(seed, result)}" if len(failures) < 4 else f"seed {seed}: {result[:150]}"

@@ -135,9 +135,10 @@ class Derivative(CPUDispatcher):
             return found.entry_point
 
     def _require_unchanged(self) -> None:
+        now = fingerprint(self.f)
         for since, changed in (
-            ("this derivative was made", self.noted.changed(fingerprint(self.f))),
-            ("the function was compiled", changed_since_compiled(self.f)),
+            ("this derivative was made", self.noted.changed(now)),
+            ("the function was compiled", changed_since_compiled(now.dispatchers)),
         ):
             for name, before, after in changed:
                 raise FrozenValueError(

@@ -8,6 +8,7 @@ import enum
 import hashlib
 import inspect
 import sys
+from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ class Fingerprint(NamedTuple):
 
     parts: dict[str, str]
     stable: bool  # whether another process finds the same texts
+    dispatchers: tuple[Any, ...] = ()  # the Numba functions that were read
 
     @property
     def digest(self) -> str:
@@ -46,26 +48,25 @@ def fingerprint(f: Any) -> Fingerprint:
     """The fingerprint of a Numba or plain Python function as it is now."""
     reader = _Reader()
     reader.value(getattr(f, "__name__", "f"), f)
-    return Fingerprint(reader.parts, reader.stable)
+    return Fingerprint(reader.parts, reader.stable, tuple(reader.dispatchers))
 
 
-def changed_since_compiled(f: Any) -> list[tuple[str, str, str]]:
-    """(name, text, later text) of values that the machine code of a Numba function, or of a callee, was made with.
+def changed_since_compiled(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]:
+    """(name, text, later text) of values that the machine code of these functions was made with.
 
     Best effort: code that comes from Numba's cache does not tell them, nor what an array held that is still the same.
     """
-    reader = _Reader()
-    reader.value(f.__name__, f)
+    text = _Reader().text
     found = []
-    for dispatcher in reader.dispatchers:
+    for dispatcher in dispatchers:
         function = dispatcher.py_func
         now = {name: value for name, value in function.__globals__.items() if name in global_names(function.__code__)}
         now |= inspect.getclosurevars(function).nonlocals
         for overload in dispatcher.overloads.values():
             for name, value in _values_read(overload):
-                before, after = reader.text(value), reader.text(now.get(name, value))
-                if before != after:
-                    found.append((f"{function.__name__}.{name}", before, after))
+                later = now.get(name, value)
+                if later is not value and text(later) != text(value):
+                    found.append((f"{function.__name__}.{name}", text(value), text(later)))
     return found
 
 
@@ -105,15 +106,18 @@ class _Reader:
         self.parts[f"defaults of {name}"] = self.text((f.__defaults__, f.__kwdefaults__))
         for free, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             try:
-                self.value(f"{name}.{free}", cell.cell_contents)
+                self.named(f"{name}.{free}", cell.cell_contents, code)
             except ValueError:
                 self.parts[f"{name}.{free}"] = "unbound"
         for used in sorted(global_names(code) & f.__globals__.keys()):
-            x = f.__globals__[used]
-            if isinstance(x, ModuleType):
-                self.module(f"{name}.{used}", x, code)
-            else:
-                self.value(f"{name}.{used}", x)
+            self.named(f"{name}.{used}", f.__globals__[used], code)
+
+    def named(self, name: str, x: Any, code: CodeType) -> None:
+        """Note what a global or captured name stands for in the code."""
+        if isinstance(x, ModuleType):
+            self.module(name, x, code)
+        else:
+            self.value(name, x)
 
     def module(self, name: str, x: ModuleType, code: CodeType) -> None:
         """Note a module; of a user's own also the values of the attributes that the code may mean."""

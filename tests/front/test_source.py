@@ -15,7 +15,7 @@ from benchmarks.loops import problems
 from contad.errors import UnsupportedError
 from tests.front.kernels import Point, X, Y, of_pair, of_point, several, square, weighted, weighted_by_hand, with_aux
 
-SHORT = np.array([1.5, -0.5, 2.0])
+SHORT = np.array([1.5, -0.5, 2.0, np.inf, -np.inf, np.nan])
 LONG = np.arange(100.0)
 PROBLEMS = problems(0.01)
 
@@ -45,7 +45,7 @@ def test_it_runs_as_plain_python():
 
 def test_global_arrays_rules_and_the_workspace_come_with_it():
     text = contad.source(reads_arrays, X, 5)
-    assert "np.array([1.5, -0.5, 2.0], np.float64)" in text and f"from {__name__} import LONG" in text
+    assert "np.array([1.5, -0.5, 2.0, np.inf, -np.inf, np.nan]" in text and f"from {__name__} import LONG" in text
     value, (gradient,) = run_of(text)(X, 5)
     x = X.copy()
     assert value == pytest.approx(reads_arrays(x, 5))

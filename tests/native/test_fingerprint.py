@@ -72,6 +72,20 @@ def test_closures_differ_by_what_they_capture():
     assert digests[0] == digests[1] and len(set(digests)) == 3
 
 
+def over(module):
+    return lambda x: module.cos(x)
+
+
+def test_a_captured_module_is_read(monkeypatch):
+    assert fingerprint(over(np)).stable
+    assert fingerprint(over(np)).digest != fingerprint(over(math)).digest
+    own = ModuleType("own")
+    own.cos = 2.0
+    before = fingerprint(over(own))
+    own.cos = 3.0
+    assert [name.partition("<lambda>")[2] for name, _, _ in before.changed(fingerprint(over(own)))] == [".module.cos"]
+
+
 def test_functions_of_an_interactive_session_are_read(monkeypatch):
     session = ModuleType("session")  # without a file, as __main__
     monkeypatch.setitem(sys.modules, "session", session)

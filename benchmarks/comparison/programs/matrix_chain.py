@@ -35,6 +35,8 @@ def compiled(a):
 @njit
 def by_hand(a):
     """The products before each matrix, and the adjoint of those up to it."""
+    if a.shape[1] < 8:
+        return in_loops(a)
     n = len(a)
     products = np.empty(a.shape)
     products[0] = a[0]
@@ -46,6 +48,36 @@ def by_hand(a):
     for k in range(n - 1, 0, -1):
         np.dot(products[k - 1].T, bar, a_bar[k])
         np.dot(bar, a[k].T, before)
+        bar, before = before, bar
+    a_bar[0] = bar
+    return np.sum(products[n - 1]), (a_bar,)
+
+
+@njit
+def in_loops(a):
+    """The same without calls, of which each takes longer than a product of small matrices."""
+    n, m, _ = a.shape
+    products = np.empty(a.shape)
+    products[0] = a[0]
+    for k in range(1, n):
+        for i in range(m):
+            for j in range(m):
+                total = 0.0
+                for c in range(m):
+                    total += products[k - 1, i, c] * a[k, c, j]
+                products[k, i, j] = total
+    a_bar = np.empty(a.shape)
+    bar = np.ones((m, m))
+    before = np.empty((m, m))
+    for k in range(n - 1, 0, -1):
+        for i in range(m):
+            for j in range(m):
+                of_a, of_product = 0.0, 0.0
+                for c in range(m):
+                    of_a += products[k - 1, c, i] * bar[c, j]
+                    of_product += bar[i, c] * a[k, j, c]
+                a_bar[k, i, j] = of_a
+                before[i, j] = of_product
         bar, before = before, bar
     a_bar[0] = bar
     return np.sum(products[n - 1]), (a_bar,)
@@ -99,8 +131,8 @@ def xad(a: np.ndarray) -> Run:
 
 REMARKS = (
     "The products are BLAS's, so that large matrices leave little between the tools but copies. casadi is first at "
-    "order 4, where its products in C are loops without a call. `generated` refuses a name that is bound to an array "
-    "made inside the loop; `tape` keeps a record for every element of a product."
+    "order 4, where its products are C compiled for this order, in memory that it keeps. `generated` multiplies in "
+    "loops, whatever the order; `tape` keeps a record for every element of a product."
 )
 
 PROGRAM = Program(

@@ -116,6 +116,10 @@ class Calls(Subscripts):
         self, called: Local, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, caller: Environment
     ) -> Any:
         """The body of a function inside the function, in place of its call."""
+        if self.scope is not called.scope.outside:
+            self.refuse(
+                node, f"the function {called.scope.place.function}, handed to another", "call it where it is made"
+            )
         names = {name: caller[name] for name in called.scope.free if name in caller}
         if any(not same(x, called.names.get(name)) for name, x in names.items()):
             self.refuse(node, "a function whose captured names have changed since", "pass them as arguments")

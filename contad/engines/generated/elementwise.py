@@ -177,7 +177,8 @@ class Elements(Merging):
         if not self.loop_depth:
             result = Value(Kind("float", len(rows) + len(columns)), "product")
             self.add(Product(a, b, result))
-            return result
+            # what a branch makes is moved before it, and a product cannot be
+            return self.copied(result) if self.branch_depth and result.is_array else result
 
         def entry(row: list[Value], column: list[Value]) -> Value:
             def step(k: Value, total: Value) -> list[Value]:

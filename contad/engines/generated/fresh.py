@@ -23,7 +23,6 @@ from contad.engines.generated.ir import (
     Length,
     Loop,
     Operation,
-    Product,
     Store,
     Value,
     View,
@@ -76,29 +75,17 @@ class Fresh(Builder):
     def move_out(self, branch: If, envs: list[Environment]) -> None:
         """Make the arrays that names may stand for after a branch before it; the branch is not added yet."""
         for block, env, other in zip(branch.blocks, envs, envs[::-1], strict=True):
-            copies: dict[Value, Value] = {}
-            for name, entry in env.items():
-                env[name] = self._moved(entry, other.get(name), branch, block, copies)
+            for name in env:
+                self._move(env[name], other.get(name), branch, block)
 
-    def _moved(self, entry: Any, other: Any, branch: If, block: Block, copies: dict[Value, Value]) -> Any:
-        if isinstance(entry, tuple) and isinstance(other, tuple) and len(entry) == len(other):
-            return tuple(self._moved(x, y, branch, block, copies) for x, y in zip(entry, other, strict=True))
-        if not (isinstance(entry, Value) and isinstance(other, Value)) or entry is other or not entry.is_array:
-            return entry
-        made = entry.operation
-        if isinstance(made, Product) and made.block is block:
-            if entry not in copies and all(self._leave(x, branch, block) for x in self._lengths(made, block)):
-                copies[entry] = self.room_for(entry, entry.hint)
-                with self.inside(block):
-                    self.copy_into(copies[entry], entry)
-            return copies.get(entry, entry)
-        for array in made.inputs[1:] if isinstance(made, Choose) else [entry]:
-            self._leave(array, branch, block)
-        return entry
-
-    def _lengths(self, product: Product, block: Block) -> list[Value]:
-        with self.inside(block):
-            return [self.length(product.result, axis) for axis in range(product.result.kind.ndim)]
+    def _move(self, entry: Any, other: Any, branch: If, block: Block) -> None:
+        if isinstance(entry, tuple) and isinstance(other, tuple):
+            for x, y in zip(entry, other, strict=False):
+                self._move(x, y, branch, block)
+        if isinstance(entry, Value) and isinstance(other, Value) and entry is not other and entry.is_array:
+            made = entry.operation
+            for array in made.inputs[1:] if isinstance(made, Choose) else [entry]:
+                self._leave(array, branch, block)
 
     def _leave(self, value: Value, branch: If, block: Block) -> bool:
         """Compute a value before a branch instead of in it, where that may be done; whether it is there now."""

@@ -1,5 +1,6 @@
 """The source of a derivative as something to read and to run without Numba: with the global arrays that it reads."""
 
+import re
 import sys
 import textwrap
 from types import FunctionType
@@ -23,7 +24,8 @@ def source(request: Any) -> str:
 def _definition(name: str, array: np.ndarray, function: FunctionType) -> str:
     """A statement that gives an array its name: its numbers, or where it is found."""
     if array.size <= _SHORT:
-        text = f"{name} = np.array({array.tolist()}, np.{array.dtype})"
+        numbers = re.sub(r"(nan|inf)", r"np.\1", str(array.tolist()))
+        text = f'{name} = np.array({numbers}, "{array.dtype}")'
         return "\n    ".join(textwrap.wrap(text, 116))
     module = sys.modules.get(function.__module__)
     for known, value in vars(module).items() if module is not None else ():

@@ -29,6 +29,8 @@ class Switch:
 class Merging(Fresh):
     """Branches and loops over environments (dicts of names to entries)."""
 
+    branch_depth = 0
+
     # ---- branches ----------------------------------------------------------------------------------------------------
     def branch(
         self,
@@ -44,7 +46,9 @@ class Merging(Fresh):
         for write in (then, otherwise):
             with self.inside(Block()) as block:
                 changed = dict(env)
+                self.branch_depth += 1
                 write(changed)
+                self.branch_depth -= 1
             envs.append(changed)
             blocks.append(block)
         operation = If(condition, *blocks)

@@ -71,7 +71,7 @@ class LocalScope(Scope):
     """A function or lambda inside a function, which is written where it is called."""
 
     def __init__(self, outer: Scope, node: ast.FunctionDef | ast.Lambda) -> None:
-        self.function = node
+        self.function, self.outside = node, outer
         name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
         self.place = Place(outer.place.filename, name, node.lineno)
         self.line = node.lineno

@@ -92,7 +92,7 @@ class Plan:
             name = re.sub(r"\W", "", request.function.__name__)
             module = cached_module(f"tape_{name}", self.source, [*own, *(x.digest for x in found), what])
         else:
-            module = ModuleType("contad._generated.tape")
+            module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
             exec(compile(self.source().replace("cache=True", "cache=False"), "<contad tape>", "exec"), vars(module))
         vars(module).update(self.names)
         if request.mode == "value_and_grad":

@@ -45,7 +45,7 @@ def generated(f, args=ARGUMENTS):
     derivative = derivative_of(request(f, args))
     names = {}
     exec(derivative.source(), names)
-    names.update(derivative.constants(), workspace=lambda: np.full(3, np.nan), grow=grown)
+    names.update(derivative.constants(), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
     return names["run"](*copied(args))
 
 

@@ -281,7 +281,8 @@ def test_an_array_that_changes_its_shape_is_an_error():
 # ---- random programs with two names for one array --------------------------------------------------------------------
 STATEMENTS = (
     "{c} = {d}", "{c} = {d} * 0.9 + 0.1 * x", "{c} = np.sin({d})", "{c}[{i}] = {d}[{j}] * a", "{c}[{i}] += 0.3",
-    "{c}, {d} = {d}, {c}", "{c} = {d}[::-1]", "{c} = {d}.copy()", "{c}[:] = {d}", "{c} = np.ones(5) * a", "a += 0.1 * {c}[{i}]", "{c} *= 0.8",
+    "{c}, {d} = {d}, {c}", "{c} = {d}[::-1]", "{c} = {d}.copy()", "{c}[:] = {d}", "{c} = np.ones(5) * a",
+    "a += 0.1 * {c}[{i}]", "{c} *= 0.8",
 )  # fmt: skip
 
 

@@ -671,6 +671,15 @@ return np.sum(u * x) * a
 z = 9223372036854775807
 return a * x[0] + (z + 1) * 1e-20
 
+# the function g, handed to another
+@njit
+def h(q):
+    return q(2.0)
+---
+def g(y):
+    return y * a
+return h(g) * x[0]
+
 # a function whose captured names have changed since
 c = 3.0
 def g(y):

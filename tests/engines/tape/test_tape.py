@@ -53,6 +53,17 @@ def several(s, x):
     return s * x, (s * s, x[0]), 7
 
 
+def test_a_local_class_of_tuples_is_compiled_for_this_process_only():
+    Pair = namedtuple("Pair", "a b")  # another process cannot tell it from one of the same name
+
+    @njit
+    def f(x):
+        pair = Pair(x * x, x)
+        return pair.a * pair.b
+
+    assert contad.value_and_grad(f, engine="tape")(2.0) == (8.0, 12.0)
+
+
 def test_vjp_and_jvp_of_several_results():
     s_bar, x_bar = vjp(several, (1.5, X), (X, (2.0, 1.0), 0), (0, 1))
     assert s_bar == pytest.approx(X @ X + 6.0)
