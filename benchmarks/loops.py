@@ -365,8 +365,8 @@ def problems(scale=1.0):
 # Why a generated gradient takes more than 1.2 of the one by hand.
 WHY_SLOWER = {
     "mixture": (
-        "what is read of the arrays xc and Qxc is stored beside them, and their adjoints are arrays that are added to "
-        "and cleared; by hand both have a row for each component, and their adjoints are variables"
+        "what is read of the arrays xc and Qxc is stored beside them, and their adjoints are arrays, added to and "
+        "cleared; by hand both have a row for each component, and their adjoints are variables"
     ),
     "nbody": (
         "each product is reversed by itself, six of them for a pair, and so are the three coordinates of the distance; "
@@ -379,10 +379,6 @@ WHY_SLOWER = {
     "tridiagonal": (
         "the adjoints of c and d go through arrays, so that an iteration waits for what the one before has stored; by "
         "hand the transposed system is solved with the same factors"
-    ),
-    "runge_kutta": (
-        "the stages and their adjoints lie in small arrays, in which a stage waits for what the one before has stored; "
-        "by hand they are variables"
     ),
 }
 # Why a gradient by hand takes more than 3 times as long as the function.

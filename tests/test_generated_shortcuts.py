@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+import contad
 from benchmarks import loops
 from contad.engines.generated import source
 from contad.engines.generated.functions import ADD, MULTIPLY, OPERATORS, SQUARE, function_of
@@ -441,3 +442,59 @@ def test_a_copy_stays_within_the_array():
 
     agree(short, X, np.zeros((0, 3)), 1)
     agree(short, X, W[:, :2].copy(), 4)
+
+
+# ---- small arrays ----------------------------------------------------------------------------------------------------
+@njit
+def stages(x, w, n):
+    """Small arrays that are swapped with each other and with one of the heap, viewed, multiplied and made in a loop."""
+    u, v = np.zeros(2), np.zeros((2, 2))
+    other = x[:2].copy()
+    for t in range(n):
+        for i in range(2):
+            v[i, 0] = u[i] + 0.1 * x[t]
+            v[i, 1] = math.sin(other[i])
+        row = v[1]
+        u[:] = v @ other
+        u[0] += row[0] * row[1]
+        made = np.zeros(2)
+        made[:] = u * w[0, 0]
+        other[0] += made[0] * made[1]
+        u, other = other, u
+    return np.sum(u) + other[1] * (1.0 + v[0, 1]) * w[0, 0]
+
+
+def test_small_arrays_lie_on_the_stack():
+    text = text_of(stages, X, W, 2, argnums=(0, 1))
+    assert "v_bar = small_zeros((2, 2))" in text
+    assert "= np.zeros((2,))" in text  # made in a loop
+    assert "small" not in text_of(steps_of_products, X, W, 2)
+
+    @njit
+    def large(x):
+        a = np.zeros((3, 11))
+        a[1, 2] = x[0]
+        return a[1, 2] * x[1]
+
+    assert "small" not in text_of(large, X)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_small_arrays(n, compiled):
+    agree(stages, X + 0.1, W, n, argnums=(0, 1), compiled=compiled)
+
+
+def test_a_small_array_that_is_returned_outlives_the_call():
+    @njit
+    def squares(x):
+        a = np.zeros(2)
+        a[0], a[1] = x[0] * 0.5, x[1] * x[1]
+        return a[0] * a[1], a
+
+    run = contad.value_and_grad(squares, has_aux=True, engine="generated")
+    results = [run(X + k) for k in range(50)]
+    for k, ((_, aux), gradient) in enumerate(results):
+        a, b = X[:2] + k
+        np.testing.assert_allclose(aux, [a * 0.5, b * b])
+        np.testing.assert_allclose(gradient, [0.5 * b * b, a * b, 0.0, 0.0, 0.0])

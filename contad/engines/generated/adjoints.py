@@ -221,7 +221,7 @@ class Adjoints(Forward):
         elif isinstance(o, Choose):
             text = self.chosen(o, BAR)
         elif isinstance(o, Create):
-            text = f"np.zeros(({', '.join(map(self.text, o.inputs))}{',' if len(o.inputs) == 1 else ''}))"
+            text = f"{'small_zeros' if self.is_small(o) else 'np.zeros'}({self.shape(o)})"
         elif o.result.is_array:
             text = f"np.zeros({o.result.name}.shape)"
         else:

@@ -80,6 +80,8 @@ class Derivative(Reverse):
         text = "".join(body)
         used = [name for name in WORKSPACE if re.search(rf"\b{name}\(", text)]
         own = [f"from contad.engines.generated.workspace import {', '.join(used)}"] if used else []
+        if "small_zeros(" in text:
+            own.insert(0, "from contad.engines.generated.small import small_zeros")
         if self.rules:
             own += ["from contad.native.rules import value_function", "from contad.rule import rule", ""]
             own += [f'value_{rule} = value_function(rule("{rule}"))' for rule in sorted(self.rules)]

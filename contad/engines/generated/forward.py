@@ -1,5 +1,6 @@
 """The forward sweep as source: the user's program, storing what the reverse sweep will read."""
 
+import math
 from typing import Any
 
 from contad.engines.generated.copying import Copying
@@ -23,7 +24,9 @@ from contad.engines.generated.ir import (
     View,
     While,
 )
-from contad.engines.generated.writer import ZEROS, bare
+from contad.engines.generated.small import MOST
+from contad.engines.generated.walks import around
+from contad.engines.generated.writer import ZEROS, bare, tuple_text
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
@@ -53,9 +56,10 @@ class Forward(Copying):
         if isinstance(o, Length):
             return f"{self.text(o.inputs[0])}.shape[{o.axis}]"
         if isinstance(o, Create):
-            shape = ", ".join(map(self.text, o.inputs))
+            if o.fill in ("empty", "zeros") and o.result.kind.base == "float" and self.is_small(o):
+                return f"small_zeros({self.shape(o)})"
             dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
-            return f"np.{o.fill}(({shape}{',' if len(o.inputs) == 1 else ''}){dtype})"
+            return f"np.{o.fill}({self.shape(o)}{dtype})"
         if isinstance(o, View):
             return self.viewed(o, self.text(o.inputs[0]))
         if isinstance(o, Choose):
@@ -63,6 +67,16 @@ class Forward(Copying):
         if isinstance(o, Product):
             return " @ ".join(map(self.text, o.inputs))
         raise TypeError(type(o))
+
+    def shape(self, o: Create) -> str:
+        return tuple_text([self.text(x) for x in o.inputs])
+
+    def is_small(self, o: Create) -> bool:
+        """Whether an array and its adjoint may lie on the stack: small, of a known shape, and made once."""
+        sizes = [x.constant for x in o.inputs]
+        if None in sizes or min(sizes) < 1 or math.prod(sizes) > MOST:
+            return False
+        return not any(isinstance(holder, Loop) for holder in around(o.block))
 
     def viewed(self, o: View, array: str) -> str:
         """A basic slice of an array, or of its adjoint."""

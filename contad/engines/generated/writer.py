@@ -14,7 +14,7 @@ ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
-_RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", *WORKSPACE}
+_RESERVED = {"np", "math", "njit", "run", "rule", "value_function", "work", "top", "small_zeros", *WORKSPACE}
 _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 
 
