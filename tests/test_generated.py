@@ -409,6 +409,7 @@ REFUSALS = {
     "d = {}\nreturn a": (3, "Dict"),
     "d = [a, a]\nreturn d[0]": (3, "List"),
     "try:\n    a = 1.0\nexcept Exception:\n    a = 2.0\nreturn a": (3, "try/except"),
+    "return a + x[np.argsort(x)].sum()": (3, "the call of 'argsort'"),
     "return a + x[np.arange(3)].sum()": (3, "the index 'np.arange(3)'"),
     "return a + x[x]": (3, "the index 'x'"),
     "for i in range(3):\n    u = x * a\nreturn u[0]": (5, "made inside the loop"),

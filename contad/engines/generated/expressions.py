@@ -207,15 +207,23 @@ class Expressions(Elements):
         return found
 
     def read_Compare(self, node: ast.Compare, env: Environment) -> Any:
-        left = self.expression(node.left, env)
-        result = None
-        for operator, comparator in zip(node.ops, node.comparators, strict=True):
-            with self.undisturbed([left], node):
-                right = self.expression(comparator, env)
-            found = self.compared(type(operator).__name__, left, right, node)
-            result = found if result is None else self.apply(functions.AND, result, found)
-            left = right
-        return result
+        return self._chain(
+            self.expression(node.left, env), list(zip(node.ops, node.comparators, strict=True)), node, env
+        )
+
+    def _chain(self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment) -> Any:
+        """left < a < b ...; what may raise is computed only where Python computes it."""
+        (operator, comparator), *rest = parts
+        with self.undisturbed([left], node):
+            right = self.expression(comparator, env)
+        found = self.compared(type(operator).__name__, left, right, node)
+        if not rest or (is_number(found) and found.constant is False):
+            return found
+        if not is_number(found):
+            self.refuse(node, f"{ast.unparse(node)!r} of arrays", "compare twice, and combine with &")
+        if any(map(_may_raise, node.comparators[-len(rest) :])) and found.constant is None:
+            return self.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
+        return self.apply(functions.AND, found, self._chain(right, rest, node, env))
 
     def compared(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
         if isinstance(left, Object) and isinstance(right, Object):
@@ -251,7 +259,7 @@ class Expressions(Elements):
                 if bool(result.constant) != both:
                     return result
                 result = truth(part, env)
-            elif any(isinstance(n, (ast.Subscript, ast.Call, ast.Div, ast.Mod, ast.FloorDiv)) for n in ast.walk(part)):
+            elif _may_raise(part):
                 rest, settled = functools.partial(truth, part, env), functools.partial(constant, not both)
                 result = self.choice(result, *((rest, settled) if both else (settled, rest)))
             else:
@@ -273,3 +281,8 @@ class Expressions(Elements):
 
     def _settled(self, entry: Any) -> Any:
         return self.computed(entry) if isinstance(entry, Elementwise) else entry
+
+
+def _may_raise(node: ast.expr) -> bool:
+    """Whether computing an expression may raise, read beyond an array, or write."""
+    return any(isinstance(n, (ast.Subscript, ast.Call, ast.Div, ast.Mod, ast.FloorDiv)) for n in ast.walk(node))

@@ -73,7 +73,8 @@ class Statements(Library):
         return self.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
 
     def assign_elements(self, target: ast.Subscript, entry: Any, env: Environment) -> None:
-        array, spec = self.place(target, env)
+        with self.undisturbed([entry], target):
+            array, spec = self.place(target, env)
         if all(isinstance(part, Value) for part in spec):
             if not is_number(entry):
                 self.refuse(target, f"the assignment of something that is no number to {ast.unparse(target)!r}")

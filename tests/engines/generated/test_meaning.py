@@ -552,6 +552,37 @@ def test_a_body_means_what_python_means(body):
     agree(body)
 
 
+LAZY = bodies_in("""\
+i = k + 7
+return a * 2.0 if 0 <= i < 5 < x[i] else a * x[0]
+
+i = k + 7
+if 0 <= i < 5 and x[i] > 0.0:
+    a = 3.0
+return a * x[0]
+
+i = k - 2
+return a if 0 < i < 3 // i else a * x[0]
+
+@njit
+def h(v):
+    v[0] = 5.0
+    return 1.0
+---
+u = x.copy()
+s = a if 1.0 < a < h(u) else a * x[1]
+return s * u[0]
+
+i = k
+return a if 0 < i < 3 // i < x[i + 1] * 2.0 else a * x[0]
+""")
+
+
+@pytest.mark.parametrize("body", LAZY)
+def test_a_chain_of_comparisons_stops_where_it_is_false(body):
+    agree(body)
+
+
 RAISING = bodies_in("""\
 s = 0.0
 for j in range(0, 5, k - 2):
