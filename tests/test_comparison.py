@@ -216,6 +216,7 @@ def figures(installed, monkeypatch):
     monkeypatch.setattr(run, "FULL", EFFORT)
     monkeypatch.setattr(run, "memory", lambda *asked: 2_000_000)
     program = squares(autograd=gradient, casadi=planted(WRONG["a wrong value"][0]), xad=refusing)
+    monkeypatch.setattr(run, "measured_apart", lambda name, *asked: {"sizes": run.measured(program, *asked)})
     return run.run({SQUARES: program}, tuple(tools.TOOLS), quick=False)
 
 
@@ -234,6 +235,24 @@ def test_the_report_shows_every_figure(figures):
     assert "squares, xad: NotImplementedError: no loops / in (small, medium, large)" in text
     assert " 2.0 |" in text  # MB
     assert "https://tool.org" in text
+
+
+def test_a_program_is_measured_in_a_process_of_its_own():
+    name = "total"
+    found = run.measured_apart(name, ["small"], (), EFFORT)["sizes"]["small"]
+    assert found["arguments"] == PROGRAMS[name].sizes["small"]
+    assert {PRIMAL, AGAIN, BY_HAND, "contad generated"} <= set(found["versions"])
+    broken = run.measured_apart("nothing", ["small"], (), EFFORT)
+    assert broken["sizes"] == {}
+    assert "its process ended with 1" in broken["ended"] and "KeyError: 'nothing'" in broken["ended"]
+
+
+def test_a_program_that_did_not_end_is_told(figures):
+    figures["programs"].append(
+        figures["programs"][0] | {"name": "other", "sizes": {}, "ended": "its process ended with -11"}
+    )
+    assert "other: its process ended with -11" in report(figures)
+    assert "other: its process ended with -11" in wrong(figures)
 
 
 def test_places_and_losses(figures):
@@ -265,7 +284,7 @@ def test_the_command_writes_what_it_is_asked_for_and_fails_on_wrong_numbers(inst
     file = tmp_path / "figures.json"
     assert command.main(["--quick", "--sizes", "medium", "--tools", "autograd", "--json", str(file)]) == 0
     printed = capsys.readouterr()
-    assert "1/1 squares, medium" in printed.err
+    assert "1/1 squares" in printed.err
     assert "n=50 " in printed.out and "n=500" not in printed.out
     figures = json.loads(file.read_text())
     figures["programs"][0]["sizes"]["medium"]["versions"]["autograd"] = {"wrong": "differs"}

@@ -57,8 +57,9 @@ def mean(values: Iterable[float]) -> float:
 
 
 def wrong(figures: dict[str, Any]) -> list[str]:
-    """A line for each version that disagrees with the gradient by hand."""
-    return [
+    """A line for each version that disagrees with the gradient by hand, and for each program that did not end well."""
+    ended = [f"{program['name']}: {program['ended']}" for program in figures["programs"] if "ended" in program]
+    return ended + [
         f"{program['name']}, {size}: {name}: {found['wrong']}"
         for program, size, measured in rows(figures)
         for name, found in measured["versions"].items()

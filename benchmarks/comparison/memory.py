@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benchmarks.comparison.measure import arguments, prepared, versions
 from benchmarks.comparison.program import Program
@@ -25,10 +26,15 @@ ROOT = Path(__file__).parents[2]
 def memory(program: str, version: str, size: str) -> int | None:
     """Bytes of one version, taken in a new process; None where that process fails."""
     command = [sys.executable, "-m", "benchmarks.comparison.memory", program, version, size]
-    with tempfile.TemporaryDirectory() as folder:  # where CasADi writes what it compiles
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
+    done = in_a_folder_of_its_own(command)
     return int(json.loads(done.stdout)) if done.returncode == 0 else None
+
+
+def in_a_folder_of_its_own(command: list[str]) -> Any:
+    """The completed process: CasADi writes what it compiles to where it is."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        return subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True)
 
 
 def growth(program: Program, name: str, size: str) -> int:

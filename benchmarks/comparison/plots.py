@@ -108,8 +108,8 @@ def _costs(pyplot: Any, figures: dict[str, Any]) -> Any:
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter(lambda t, _: _duration(t))
-        panel.yaxis.set_minor_formatter("")
-        panel.xaxis.set_minor_formatter("")
+        panel.minorticks_off()
+        panel.set_xticks(x, [_short(size) for size in x])
         panel.grid(color="#eeeeee", linewidth=0.8)
         panel.set_title(program["name"], fontsize=9)
         panel.set_xlabel(what, fontsize=8, labelpad=1)
@@ -126,9 +126,19 @@ def _costs(pyplot: Any, figures: dict[str, Any]) -> Any:
 
 
 def _extent(arguments: list[dict[str, int]]) -> tuple[str, list[int]]:
-    """The name and values of the product of those arguments that the sizes change."""
+    """The name and values of what the sizes change: of two arguments the product, of more the one that changes most."""
     changing = [name for name in arguments[0] if len({a[name] for a in arguments}) > 1] or list(arguments[0])
+    if len(changing) > 2:
+        changing = [max(changing, key=lambda name: arguments[-1][name] / arguments[0][name])]
     return " · ".join(changing), [math.prod(a[name] for name in changing) for a in arguments]
+
+
+def _short(n: int) -> str:
+    """A size in two or three characters: 250, 32k, 1M."""
+    for unit, name in ((1_000_000, "M"), (1_000, "k")):
+        if n >= unit:
+            return f"{n / unit:.2g}{name}" if n < 100 * unit else f"{n // unit}{name}"
+    return str(n)
 
 
 def _duration(t: float) -> str:

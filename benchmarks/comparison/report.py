@@ -32,7 +32,7 @@ def report(figures: dict[str, Any]) -> str:
     """All tables of a run."""
     parts = ["# Comparison with other tools", _head(figures)]
     if disagreements := wrong(figures):
-        parts += ["**Wrong numbers; these versions are not timed:**", _listed(disagreements)]
+        parts += ["**Wrong, and not timed:**", _listed(disagreements)]
     if threads := busy(figures):
         parts += ["**More than one thread, in spite of the settings:**", _listed(threads)]
     if figures["programs"]:
@@ -59,7 +59,7 @@ def _head(figures: dict[str, Any]) -> str:
         f"{figures['date']}, `{figures['command']}`", named,
         (
             f"One thread, float64. The minimum over {repeats} rounds in which all versions take turns, each calling "
-            f"for at least {1e3 * least:g} ms; what takes more than {budget:g} s in all rounds leaves earlier. Values "
+            f"for about {1e3 * least:g} ms; what takes more than {budget:g} s in all rounds leaves earlier. Values "
             f"and gradients agree with those by hand to 1e-10 of the largest entry.{QUICK if figures['quick'] else ''}"
         ),
         *figures["skipped"],
@@ -159,7 +159,9 @@ def _prepare_table(figures: dict[str, Any]) -> str:
     table = []
     tools = peers(figures)
     for program in figures["programs"]:
-        measured = next(iter(program["sizes"].values()))
+        measured = next(iter(program["sizes"].values()), None)
+        if measured is None:
+            continue
         found = measured["versions"]
         own = "; ".join(f"{w} {_number(found['contad ' + w]['prepare'])}" for w in ways(measured))
         others = [_number(found.get(name, {}).get("prepare")) for name in (PRIMAL, BY_HAND, *tools)]
@@ -171,10 +173,10 @@ def _memory(figures: dict[str, Any]) -> list[str]:
     table = []
     tools = peers(figures)
     for program in figures["programs"]:
-        measured = list(program["sizes"].values())[-1]
-        found = measured["versions"]
-        if "memory" not in found[PRIMAL]:
+        measured = next(reversed(program["sizes"].values()), None)
+        if measured is None or "memory" not in measured["versions"][PRIMAL]:
             continue
+        found = measured["versions"]
         own = "; ".join(f"{w} {_megabytes(found['contad ' + w])}" for w in ways(measured))
         others = [_megabytes(found.get(name, {})) for name in (PRIMAL, BY_HAND, *tools)]
         table.append((program["name"], _size(measured), *others, own))

@@ -1,6 +1,7 @@
 """A run of the comparison: what is measured, in which order, on what machine."""
 
 import gc
+import json
 import os
 import platform
 import subprocess
@@ -18,8 +19,9 @@ import numpy as np
 import contad
 from benchmarks.command import machine
 from benchmarks.comparison.measure import Effort, measure
-from benchmarks.comparison.memory import memory
+from benchmarks.comparison.memory import in_a_folder_of_its_own, memory
 from benchmarks.comparison.program import Program
+from benchmarks.comparison.programs import programs
 from benchmarks.comparison.tools import TOOLS, installed, releases, skipped
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +29,7 @@ FULL, QUICK = Effort(40, 2e-3, 2.0), Effort(7, 1e-3, 0.1)
 
 
 def run(
-    programs: Mapping[str, Program],
+    chosen: Mapping[str, Program],
     tools: Sequence[str] = tuple(TOOLS),
     sizes: Sequence[str] = (),
     *,
@@ -39,29 +41,40 @@ def run(
     A whole run takes long: `keep` gets the figures so far after each program.
     """
     effort = QUICK if quick else FULL
+    figures: dict[str, Any] = _head(tools) | {"quick": quick, "effort": effort._asdict(), "programs": []}
+    bar = Progress(len(chosen) if quick else 2 * len(chosen))
+    for name, program in chosen.items():
+        run_at = [s for s in program.sizes if s in sizes] if sizes else list(program.sizes)[: 1 if quick else None]
+        about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
+        bar.step(name)
+        if quick:
+            found = about | {"sizes": measured(program, run_at, tools, effort)}
+        else:
+            found = about | measured_apart(name, run_at, tools, effort)
+            bar.step(f"{name}, memory")
+            _with_memory(name, found["sizes"])
+        figures["programs"].append(found)
+        keep(figures)
+    bar.close()
+    return figures
+
+
+def measured(program: Program, sizes: Sequence[str], tools: Sequence[str], effort: Effort) -> dict[str, Any]:
+    """The figures of every size."""
     for name in installed(tools):
         import_module(name)
     compiled_once()
-    figures: dict[str, Any] = _head(tools) | {"quick": quick, "effort": effort._asdict(), "programs": []}
-    chosen = {
-        name: [s for s in program.sizes if s in sizes] if sizes else list(program.sizes)[: 1 if quick else None]
-        for name, program in programs.items()
-    }
-    bar = Progress(sum(len(of) for of in chosen.values()) + (0 if quick else len(chosen)))
     with _libraries_set_aside():
-        for name, program in programs.items():
-            measured = {}
-            for size in chosen[name]:
-                bar.step(f"{name}, {size}")
-                measured[size] = measure(program, size, tools, effort)
-            if not quick:
-                bar.step(f"{name}, memory")
-                _with_memory(name, chosen[name][-1], measured)
-            about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
-            figures["programs"].append(about | {"sizes": measured})
-            keep(figures)
-    bar.close()
-    return figures
+        return {size: measure(program, size, tools, effort) for size in sizes}
+
+
+def measured_apart(name: str, sizes: Sequence[str], tools: Sequence[str], effort: Effort) -> dict[str, Any]:
+    """The figures of every size as `sizes`, taken in a new process, which gives back its memory; or how it `ended`."""
+    command = [sys.executable, "-m", "benchmarks.comparison.run", json.dumps([name, sizes, tools, effort])]
+    done = in_a_folder_of_its_own(command)
+    if done.returncode:
+        return {"sizes": {}, "ended": f"its process ended with {done.returncode}: {done.stderr.strip()[-300:]}"}
+    return {"sizes": json.loads(done.stdout)}
 
 
 @contextmanager
@@ -87,10 +100,11 @@ def compiled_once() -> None:
         contad.grad(numba.njit(square), engine=engine)(1.5)
 
 
-def _with_memory(program: str, size: str, measured: dict[str, Any]) -> None:
-    for name, found in measured[size]["versions"].items():
-        if "prepare" in found:
-            found["memory"] = memory(program, name, size)
+def _with_memory(program: str, sizes: dict[str, Any]) -> None:
+    for size in list(sizes)[-1:]:
+        for name, found in sizes[size]["versions"].items():
+            if "prepare" in found:
+                found["memory"] = memory(program, name, size)
 
 
 def _head(tools: Sequence[str]) -> dict[str, Any]:
@@ -135,3 +149,8 @@ class Progress:
         """End the line."""
         if sys.stderr.isatty():
             print(file=sys.stderr)
+
+
+if __name__ == "__main__":
+    name, sizes, tools, effort = json.loads(sys.argv[1])
+    print(json.dumps(measured(programs()[name], sizes, tools, Effort(*effort))))

@@ -176,10 +176,10 @@ def xad(*args: Any) -> Run:
 
 
 REMARKS = (
-    "At 20 points casadi is first: its C is straight-line code for this size. At 100 jax is, whose kernel and derivative "
-    "are compiled passes, while `record` calls SciPy and the rule in Python. At 500 points the scalar loops of "
-    "`generated` and `tape` lose to LAPACK's blocks; contad has no rules for LAPACK yet, so `matrix` and `record` use "
-    "one that is written in this file."
+    "At 20 points casadi is first: its C is straight-line code for this size. At 100 jax is, which compiles kernel and "
+    "derivative, while `record` calls SciPy and the rule in Python. At 500 points the scalar loops of `generated` and "
+    "`tape` lose to LAPACK's blocks; contad has no rules for LAPACK yet, so `matrix` and `record` use one that is "
+    "written in this file."
 )
 
 PROGRAM = Program(

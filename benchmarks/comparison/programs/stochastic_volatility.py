@@ -106,7 +106,7 @@ def xad(*args: Any) -> Run:
 
 REMARKS = (
     "At 100 steps casadi is first: its C code works in memory that it keeps, while a call of a gradient from Python "
-    "takes 1 us and allocates its results. At 10,000 and more jax comes near, because XLA's exponential is SIMD code."
+    "takes 1 us and allocates its results. At 10,000 jax is about level, because XLA's exponential is SIMD code."
 )
 
 PROGRAM = Program(

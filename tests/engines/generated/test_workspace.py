@@ -1,5 +1,6 @@
 """The workspace: reused from call to call, bounded, exact, and never shared by two derivatives at once."""
 
+import collections
 import math
 import os
 import subprocess
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from numba import njit, typeof
+from numba.core import typeinfer
 
 import contad
 from contad.dispatcher import python_twin
@@ -153,6 +155,19 @@ def test_after_an_exception_the_next_call_is_right():
             run(0.5, 1000, last)
         assert run(0.5, 1000, -1) == whole
     assert (held(), memory_in_use()) == (place, used)
+
+
+def test_types_are_inferred_in_one_round(monkeypatch):
+    """And a second one finds nothing new; a counter that starts as a literal would take a third."""
+    propagate = typeinfer.ConstraintNetwork.propagate
+    networks = []  # one for each function that is compiled, in each of its rounds
+    monkeypatch.setattr(
+        typeinfer.ConstraintNetwork, "propagate", lambda *args: (networks.append(args[0]), propagate(*args))[1]
+    )
+    names = {}
+    exec(source(request(nested, 0.5, 3, 3)), names)
+    njit(names["run"]).compile((typeof(0.5), typeof(3), typeof(3)))
+    assert max(collections.Counter(map(id, networks)).values()) == 2
 
 
 # ---- limits ----------------------------------------------------------------------------------------------------------
