@@ -201,6 +201,8 @@ class Fresh(Builder):
             root in b.may_be and root is not buffer.array and not any(lies_in(root, body) for body in own)
             for root in o.array.roots
             for b, own in zip(copied, bodies, strict=True)
+            # what only this name stood for is written afterwards only where the loop did not run, in another branch
+            if root is not b.initial or b.shared_before
         )
 
     def _copied(self, buffer: Buffer) -> list[Buffer]:

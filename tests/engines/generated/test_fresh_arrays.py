@@ -203,6 +203,13 @@ for i in range(3):
 return s
 
 o = x * 0.3
+if a < 0.5:
+    for i in range(3):
+        o = np.ones(5) * a
+o[0] += 0.2 * x[1]
+return np.sum(o * x)
+
+o = x * 0.3
 for i in range(3):
     for j in range(i):
         o = np.cos(o) * a
