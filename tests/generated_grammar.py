@@ -92,7 +92,7 @@ ANEW = (  # arrays that are made anew, in loops too
     "c = np.tanh(c + r * d)", "d = np.sin(c) * 0.8", "c = c + 0.1 * d", "c, d = d, c", "d = c", "c = d * 0.5",
     "c = u * w", "c = A5 @ c", "c = c[::-1]", "d = x", "c = np.where(c > d, c, d)", "o = o * 0.9 + u",
     "o = np.cos(o)", "c = relaxed(c)", "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()",
-    "c = np.zeros_like(u)", "c = np.full(n, r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
+    "c = np.zeros_like(u)", "c = np.full(n, 1.0 * r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
     "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w",
 )  # fmt: skip
 INTEGERS = (
@@ -363,7 +363,7 @@ class Maker:
                 "v = (x * r)[-3:]",
                 "v = x[1:4] * 0.5",
                 "v = x[::-2].copy()",
-                "v = np.full(3, r)",
+                "v = np.full(3, 1.0 * r)",
             ]
             more = [
                 "v = u[1:4]",
@@ -387,7 +387,7 @@ class Maker:
             y = f"y{self.names}"
             return [S(x.format(y=y, e=self.bounded(sc, ivs, True))) for x in r.choice([
                 ("{y} = q[1]", "{y}[2] = {e}", "r += 0.1 * {y}[0]"), ("{y} = t3[1, :, ::-1]", "{y}[0, 1] += {e}"),
-                ("{y} = np.full((3, 4), r)", "{y}[1] = 0.2", "r -= 0.1 * np.sum({y} * m)"),
+                ("{y} = np.full((3, 4), 1.0 * r)", "{y}[1] = 0.2", "r -= 0.1 * np.sum({y} * m)"),
                 ("{y} = np.empty(3, dtype=np.int64)", "{y}[:] = 2", "{y}[1] += p", "r += 0.1 * {y}[1]"),
                 ("{y} = np.ones((2, 3))", "{y}[:, 1] = {e}", "a += 0.1 * np.sum({y}, axis=0)[1]"),
                 ("{y} = np.empty(n)", "{y}[:] = {e}", "{y}[2] = 0.3", "c = {y}"), ("{y} = q.T", "b += 0.1 * {y}[1, 2]"),
