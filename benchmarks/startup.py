@@ -52,10 +52,11 @@ def later_{k}_partials(z, x):
 
 
 def fresh(code: str, *arguments: str, **environment: str) -> float:
-    """What a new interpreter prints that runs this code."""
+    """What a new interpreter prints that runs this code; it finds byte code, as an installed package has it."""
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        cwd=ROOT, env=os.environ | environment, check=True, stdout=subprocess.PIPE, text=True,
+        cwd=ROOT, env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""} | environment, check=True,
+        stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     return float(json.loads(done.stdout))
 
