@@ -90,7 +90,7 @@ WHOLE = (  # assignments of arrays in place
 )  # fmt: skip
 ANEW = (  # arrays that are made anew, in loops too
     "c = np.tanh(c + r * d)", "d = np.sin(c) * 0.8", "c = c + 0.1 * d", "c, d = d, c", "d = c", "c = d * 0.5",
-    "c = u * w", "c = A5 @ c", "c = c[::-1]", "d = x", "c = np.where(c > d, c, d)", "o = o * 0.9 + u",
+    "c = u * w", "c = A5 @ c", "d = x", "c = np.where(c > d, c, d)", "o = o * 0.9 + u",
     "o = np.cos(o)", "c = relaxed(c)", "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()",
     "c = np.zeros_like(u)", "c = np.full(n, 1.0 * r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
     "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w",
@@ -443,12 +443,24 @@ class Maker:
                 )
             ]
         body = [S(f"{k} += 1"), *self.block(sc, ivs, True, r.randrange(1, 5))]
-        if c < 0.93:
+        after = r.choice([  # what a loop has counted is an index
+            [], [S(f"u[{k} % n] += 0.3 * {r.choice(sc)}")], [S(f"w[{k} - 1] = u[{k} % n] * {r.choice(sc)}")],
+        ])  # fmt: skip
+        if c < 0.92:
             return [
                 S(f"{k} = 0"),
                 S("while True:", [*body, S(f"if {k} > {r.randrange(3)} or {self.cond(sc, ivs)}:", [S("break")])]),
+                *after,
             ]
-        return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and ({self.cond(sc, ivs)}):", body)]
+        if c < 0.96:
+            return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and ({self.cond(sc, ivs)}):", body), *after]
+        array = r.choice("uw")
+        shift = [S(f"{array}[{k} + 1] = {array}[{k}]"), S(f"{k} -= 1")]
+        insert = [  # of an insertion sort
+            S(f"{k} = {i} - 1"), S(f"{e} = {array}[{i}]"), S(f"while {k} >= 0 and {array}[{k}] > {e}:", shift),
+            S(f"{array}[{k} + 1] = {e} * {r.choice(['1.0', 'a', 'x[1]'])}"),
+        ]  # fmt: skip
+        return [S(f"for {i} in range(1, n):", insert)]
 
     def exit(self, loop, ivs, probability=0.25):
         if self.r.random() > probability:

@@ -294,9 +294,36 @@ def unlucky_names(x, n):
     return y * y_t * z_bar * top * y_r * room + base + cotangent + args + t + run
 
 
+@njit
+def sorts(x, n):
+    u = x * x
+    for i in range(1, len(u)):
+        v = u[i]
+        j = i - 1
+        while j >= 0 and u[j] > v:
+            u[j + 1] = u[j]
+            j -= 1
+        u[j + 1] = v * x[n]
+    return u[0] * u[1] + u[2] * u[n] + np.sum(u * x)
+
+
+@njit
+def writes_where_a_loop_has_ended(x, n):
+    u = np.zeros(len(x))
+    for i in range(len(x)):
+        j = 0
+        for k in range(len(x)):
+            u[k] = x[k]
+            j += 1
+            if k >= (2 * i + n) % 4:
+                break
+        u[j % len(x)] += x[i]
+    return np.sum(u * x)
+
+
 TRAPS = [
-    unlucky_names, frozen_values, closure(0.3), iterates, continues, constant_branches,
-    never_runs, leaves_early, counts_down, returns_in_a_loop, last_elements_alias, swaps, swapped_elements,
+    sorts, writes_where_a_loop_has_ended, unlucky_names, frozen_values, closure(0.3), iterates, continues,
+    constant_branches, never_runs, leaves_early, counts_down, returns_in_a_loop, last_elements_alias, swaps, swapped_elements,
     writes_into_its_argument, while_with_two_counters, views, calls, matrices,
 ]  # fmt: skip
 

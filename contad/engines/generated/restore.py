@@ -44,12 +44,15 @@ class Restore(Adjoints):
         loop = self.plan.region(block)
         if loop is None:
             return
-        again = self.plan.recomputed.get(loop, set())
+        slots, again = self.slots(loop), self.plan.recomputed.get(loop, set())
         for o in block.operations:
             for value in o.results:
-                if value in self.slots(loop):
+                if value in slots:
                     self._read_back(loop, value)
-                elif value in self.folded:
+            for value in o.results:  # once the number of iterations of a loop is there, from which these are computed
+                if value in slots:
+                    continue
+                if value in self.folded:
                     self.inside[value] = self.expression(o)
                 elif value in again:
                     if isinstance(o, Loop):
