@@ -323,8 +323,8 @@ def writes_where_a_loop_has_ended(x, n):
 
 TRAPS = [
     sorts, writes_where_a_loop_has_ended, unlucky_names, frozen_values, closure(0.3), iterates, continues,
-    constant_branches, never_runs, leaves_early, counts_down, returns_in_a_loop, last_elements_alias, swaps, swapped_elements,
-    writes_into_its_argument, while_with_two_counters, views, calls, matrices,
+    constant_branches, never_runs, leaves_early, counts_down, returns_in_a_loop, last_elements_alias, swaps,
+    swapped_elements, writes_into_its_argument, while_with_two_counters, views, calls, matrices,
 ]  # fmt: skip
 
 
