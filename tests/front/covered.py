@@ -13,6 +13,7 @@ from numba import njit, prange
 from numba.experimental import jitclass
 
 import contad
+from tests.planted import registered
 
 X = np.array([0.7, -1.2, 2.5, 0.4])
 M = np.array([[0.5, 1.5, -0.3], [2.0, -0.7, 0.9]])
@@ -475,15 +476,16 @@ def of_registry(x):
     return y + contad.logit(0.1 * x) + contad.ndtr(x) + contad.betaln(x, 2.0) + contad.cbrt(x)
 
 
-@contad.scalar_rule
-def cubed(x, y):
-    """x^3 y, by a rule of the user."""
-    return x * x * x * y
+with registered():  # for the tests of this table alone
 
+    @contad.scalar_rule
+    def cubed(x, y):
+        """x^3 y, by a rule of the user."""
+        return x * x * x * y
 
-@cubed.partials
-def cubed_partials(z, x, y):
-    return 3.0 * x * x * y, x * x * x
+    @cubed.partials
+    def cubed_partials(z, x, y):
+        return 3.0 * x * x * y, x * x * x
 
 
 @njit

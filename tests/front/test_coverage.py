@@ -10,9 +10,17 @@ from contad.errors import UnsupportedError
 from contad.trees import flatten
 from tests.front import covered
 from tests.front.test_source import run_of
+from tests.planted import known
 
 ROWS = [(item, f, args) for item, rows in covered.COVERED.items() for f, *args in rows]
 STEPS = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # differences of the sixth order
+
+
+@pytest.fixture(autouse=True)
+def users_rule():
+    """The rule of the table is registered."""
+    with known(covered.cubed):
+        yield
 
 
 def numbers(x):

@@ -21,6 +21,7 @@ from contad.errors import UnsupportedError
 from contad.native.arena import FIRST_NUMBERS, WORKSPACE, arena, memory_in_use, workspace_bytes
 from contad.native.request import Request
 from contad.native.words import word
+from tests.planted import known, registered
 
 
 def request(function, *args, argnums=(0,)):
@@ -298,14 +299,15 @@ def written_inside(s, n):
     return s
 
 
-@contad.scalar_rule(points=[(0.5,)])
-def rule_with_a_derivative(x):
-    return x * slope(0.4, 3)
+with registered():
 
+    @contad.scalar_rule
+    def rule_with_a_derivative(x):
+        return x * slope(0.4, 3)
 
-@rule_with_a_derivative.partials
-def rule_with_a_derivative_partials(z, x):
-    return z / x
+    @rule_with_a_derivative.partials
+    def rule_with_a_derivative_partials(z, x):
+        return z / x
 
 
 @njit
@@ -318,7 +320,7 @@ def by_rule(s, n):
 @pytest.mark.parametrize("function", [by_name, written_inside, by_rule])
 def test_no_derivative_runs_inside_another(function):
     """Both would write at the beginning of the thread's workspace."""
-    with pytest.raises(UnsupportedError):
+    with known(rule_with_a_derivative), pytest.raises(UnsupportedError):
         build(request(function, 0.5, 3))
 
 
