@@ -3,11 +3,21 @@
 import pytest
 from hypothesis import settings
 
+from contad import rule as registry
+
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
 REPORTS = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.fixture(autouse=True)
+def rules_are_left_as_they_were():
+    """A rule that a test leaves behind would be met by the tests after it; `tests.planted.registered` removes it."""
+    before = set(registry._rules)
+    yield
+    assert set(registry._rules) == before
 
 
 @pytest.fixture

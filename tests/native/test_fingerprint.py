@@ -14,6 +14,7 @@ import pytest
 import contad
 from contad.native.fingerprint import fingerprint
 from contad.native.writes import may_write_arrays
+from tests.planted import registered
 
 RATE = 0.7
 Point = namedtuple("Point", "x y")
@@ -129,6 +130,7 @@ def test_a_named_tuple_is_known_by_its_fields(monkeypatch):
     assert fingerprint(f).digest != before.digest
 
 
+@registered()
 def test_a_rule_of_the_users_is_read(monkeypatch):
     @contad.scalar_rule
     def tripled(x):
