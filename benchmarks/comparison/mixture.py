@@ -25,10 +25,9 @@ def loops(alphas, means, icf, x, gamma, m):
 
 
 @njit
-def primal(alphas, means, icf, x, gamma, m):
-    """The matrices Q below each other, so that one product of matrices has all Q x."""
-    n, d = x.shape
-    k = len(alphas)
+def stacked(alphas, means, icf, gamma, m):
+    """The matrices Q below each other, Q mean, the logarithms of the heights, and what the prior says of Q."""
+    k, d = means.shape
     q = np.zeros((k * d, d))
     offset = np.zeros(k * d)
     heads = np.empty(k)
@@ -46,6 +45,15 @@ def primal(alphas, means, icf, x, gamma, m):
             for j in range(i, d):
                 prior += 0.5 * gamma * gamma * q[c * d + j, i] ** 2
                 offset[c * d + j] += q[c * d + j, i] * means[c, i]
+    return q, offset, heads, prior
+
+
+@njit
+def primal(alphas, means, icf, x, gamma, m):
+    """The matrices Q below each other, so that one product of matrices has all Q x."""
+    n, d = x.shape
+    k = len(alphas)
+    q, offset, heads, prior = stacked(alphas, means, icf, gamma, m)
     scaled = np.dot(x, q.T)
     terms = np.empty(k)
     total = 0.0
@@ -71,23 +79,7 @@ def by_hand(alphas, means, icf, x, gamma, m):
     """Two products of matrices do most of the work; what is between them is one loop."""
     n, d = x.shape
     k = len(alphas)
-    q = np.zeros((k * d, d))  # the matrices below each other
-    offset = np.zeros(k * d)
-    heads = np.empty(k)
-    prior = 0.0
-    for c in range(k):
-        heads[c] = alphas[c]
-        p = d
-        for i in range(d):
-            heads[c] += icf[c, i]
-            prior -= m * icf[c, i]
-            q[c * d + i, i] = math.exp(icf[c, i])
-            for j in range(i + 1, d):
-                q[c * d + j, i] = icf[c, p]
-                p += 1
-            for j in range(i, d):
-                prior += 0.5 * gamma * gamma * q[c * d + j, i] ** 2
-                offset[c * d + j] += q[c * d + j, i] * means[c, i]
+    q, offset, heads, prior = stacked(alphas, means, icf, gamma, m)
     prior -= k * d * (d + m + 1) * (math.log(gamma) - 0.5 * math.log(2.0))
     scaled = np.dot(x, q.T)
     weights = np.empty(k)

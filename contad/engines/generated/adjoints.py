@@ -8,6 +8,7 @@ from contad.engines.generated.ir import (
     Apply,
     Choose,
     Create,
+    If,
     Load,
     Loop,
     Operation,
@@ -125,9 +126,9 @@ class Adjoints(Forward):
                 text = self._partial(o, k)
                 self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))
 
-    def reverse_choice(self, o: Operation) -> None:
+    def reverse_choice(self, o: Apply | If) -> None:
         """The reverse visits the iteration that was chosen last: its value has the adjoint of the result."""
-        choice = next(choice for choice in self.plan.choices.values() if choice.operation is o)
+        choice = self.plan.choosing[o]
         self.add(choice.chosen, self.bar(choice.following))
 
     def _partial(self, o: Apply, k: int) -> str:

@@ -55,7 +55,7 @@ class Plan:
     ) -> None:
         self.activity = activity
         self.choices = choices or {}  # of running choices the reverse pass visits one iteration
-        self.choosing = {choice.operation for choice in self.choices.values()}
+        self.choosing = {choice.operation: choice for choice in self.choices.values()}
         self.fused = fused  # loops whose iterations are reversed at once
         self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
         self.copies = copies(program, self)
