@@ -1,4 +1,4 @@
-"""contad beside other tools, program by program: `python -m benchmarks`."""
+"""contad beside other tools, program by program, and what else is measured, topic by topic: `python -m benchmarks`."""
 
 import argparse
 import json
@@ -12,18 +12,21 @@ from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 SIZES = ("small", "medium", "large")
+STARTUP = ["startup", "calls"]  # topics that a whole run contains
 
 
-def _names(text: str) -> list[str]:
+def split_names(text: str) -> list[str]:
     return text.split(",")
 
 
-def parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
     """The options."""
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition(":")[0])
-    made.add_argument("--programs", type=_names, metavar="A,B", help="some programs only")
-    made.add_argument("--tools", type=_names, metavar="A,B", help="some of the other tools only")
-    made.add_argument("--sizes", type=_names, metavar="A,B", help=f"some of {', '.join(SIZES)} only")
+    made.add_argument("topics", nargs="*", metavar="TOPIC", help="topics instead of the comparison with other tools")
+    made.add_argument("--programs", type=split_names, metavar="A,B", help="some programs only")
+    made.add_argument("--tools", type=split_names, metavar="A,B", help="some of the other tools only")
+    made.add_argument("--sizes", type=split_names, metavar="A,B", help=f"some of {', '.join(SIZES)} only")
+    made.add_argument("--engines", type=split_names, metavar="A,B", default=("matrix",), help="contad's, in `arrays`")
     made.add_argument("--quick", action="store_true", help="small sizes, few repeats, no memory: about two minutes")
     made.add_argument("--startup", action="store_true", help="what a fresh process and a call cost, and nothing else")
     made.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
@@ -35,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Measure, print and write; 1 if a version gave wrong numbers."""
-    options = parser().parse_args(arguments)
+    options = make_parser().parse_args(arguments)
     if options.results:
         options.json, options.plot = RESULTS / "comparison.json", RESULTS
         RESULTS.mkdir(exist_ok=True)
@@ -46,35 +49,39 @@ def main(arguments: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):  # CasADi writes where it is what it compiles
             if not options.quick:  # what is compiled, is compiled in this run
                 os.environ |= {"CONTAD_CACHE_DIR": f"{folder}/contad", "NUMBA_CACHE_DIR": f"{folder}/numba"}
-            figures = measured(options)
-    return shown(figures, options)
+            figures = measure(options)
+    return show(figures, options)
 
 
-def measured(options: argparse.Namespace) -> dict[str, Any]:
-    """The figures that are asked for."""
-    from benchmarks import calls, startup
-    from benchmarks.comparison.programs import programs
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """The figures that are asked for: of the comparison, if no topics are named, and of topics."""
+    from benchmarks.comparison.programs import find_programs
     from benchmarks.comparison.run import run
     from benchmarks.comparison.tools import TOOLS
+    from benchmarks.comparison.topic import Choice, find_topics, run_topic
 
-    found = programs()
-    chosen = {name: found[name] for name in _known("program", options.programs, found)}
-    tools = _known("tool", options.tools, TOOLS)
-    sizes = _known("size", options.sizes, SIZES) if options.sizes else ()
-    quick = options.quick
-    figures = run({} if options.startup else chosen, tools, sizes, quick=quick, keep=lambda f: written(f, options))
-    if options.startup or not (quick or options.programs):
-        figures |= {"startup": startup.startup(1 if quick else 9, quick=quick), "calls": calls.run(quick)}
-    return figures
+    topics = _know("topic", options.topics, find_topics()) if options.topics else []
+    tools = _know("tool", options.tools, TOOLS)
+    figures: dict[str, Any] = {}
+    if options.startup:
+        topics += STARTUP
+    elif not topics:
+        found = find_programs()
+        chosen = {name: found[name] for name in _know("program", options.programs, found)}
+        sizes = _know("size", options.sizes, SIZES) if options.sizes else ()
+        figures = run(chosen, tools, sizes, quick=options.quick, keep=lambda figures: write(figures, options))
+        topics = [] if options.quick or options.programs else STARTUP
+    choice = Choice(options.quick, options.engines, options.programs)
+    return figures | {"topics": [run_topic(topic, tools, choice) for topic in topics]}
 
 
-def written(figures: dict[str, Any], options: argparse.Namespace) -> None:
+def write(figures: dict[str, Any], options: argparse.Namespace) -> None:
     """Write the figures as JSON, if that is asked for."""
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
 
 
-def _known(what: str, asked: list[str] | None, known: Collection[str]) -> list[str]:
+def _know(what: str, asked: list[str] | None, known: Collection[str]) -> list[str]:
     """The names that are asked for, which must be known; all if none is."""
     for name in asked or ():
         if name not in known:
@@ -82,21 +89,24 @@ def _known(what: str, asked: list[str] | None, known: Collection[str]) -> list[s
     return list(asked or known)
 
 
-def shown(figures: dict[str, Any], options: argparse.Namespace) -> int:
+def show(figures: dict[str, Any], options: argparse.Namespace) -> int:
     """Print the tables, write what is asked for."""
-    from benchmarks.comparison.figures import wrong
+    from benchmarks.comparison.figures import list_wrong
     from benchmarks.comparison.plots import plot
     from benchmarks.comparison.report import report
+    from benchmarks.comparison.topic import find_failures, report_topic
 
-    text = report(figures)
-    written(figures, options)
-    if options.results:
+    topics = figures.get("topics", [])
+    compares = "programs" in figures
+    text = "\n".join([*([report(figures)] if compares else []), *map(report_topic, topics)])
+    write(figures, options)
+    if options.results and compares:
         (RESULTS / "comparison.md").write_text(text, encoding="utf-8")
-    if options.plot:
+    if options.plot and compares:
         for path in plot(figures, options.plot):
             print(path, file=sys.stderr)
     print(text)
-    return 1 if wrong(figures) else 0
+    return 1 if (compares and list_wrong(figures)) or any(map(find_failures, topics)) else 0
 
 
 if __name__ == "__main__":

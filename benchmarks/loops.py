@@ -322,6 +322,20 @@ def tridiagonal(lower, diagonal, upper, right):
     return s
 
 
+@njit
+def lennard_jones(x):
+    """The energy of atoms, with the powers as they are usually written; x (n, 3)."""
+    energy = 0.0
+    for i in range(len(x)):
+        for j in range(i):
+            r2 = 0.0
+            for k in range(3):
+                r2 += (x[i, k] - x[j, k]) ** 2
+            s6 = (1.0 / r2**0.5) ** 6
+            energy += 4.0 * (s6 * s6 - s6)
+    return energy
+
+
 def problems(scale=1.0):
     """name -> (function, arguments, argnums); `scale` makes the longest dimension shorter."""
     rng = np.random.default_rng(7)
@@ -337,6 +351,8 @@ def problems(scale=1.0):
     S = 8
     n = size(1000)
     draw = rng.standard_normal
+    atoms = 1.2 * np.indices((6, 6, 6)).reshape(3, -1).T[: size(200)] + 0.1
+    atoms[:, 0] += 0.1 * np.sin(np.arange(size(200)))
     return {
         "rosenbrock": (rosenbrock, (draw(size(1000)),), (0,)),
         "logistic": (logistic, (b, X, y), (0,)),
@@ -359,6 +375,7 @@ def problems(scale=1.0):
             runge_kutta, (np.array([1.1, 0.4, 0.1, 0.4]), np.array([2.0, 1.0]), size(2000), 0.01), (0, 1)
         ),
         "tridiagonal": (tridiagonal, (draw(n), 4.0 + rng.random(n), draw(n), draw(n)), (0, 1, 2, 3)),
+        "lennard_jones": (lennard_jones, (atoms,), (0,)),
     }  # fmt: skip
 
 

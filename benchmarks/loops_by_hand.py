@@ -569,3 +569,20 @@ def lstm(w, b, x, y):
                     w_[g, i, j] += d * states[t, j]
                     state_[j] += d * w[g, i, j]
     return loss, (w_, b_)
+
+
+@njit
+def lennard_jones(x):
+    energy = 0.0
+    x_bar = np.zeros(x.shape)
+    for i in range(len(x)):
+        for j in range(i):
+            a, b, c = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1], x[i, 2] - x[j, 2]
+            inverse = 1.0 / (a * a + b * b + c * c)
+            s6 = inverse * inverse * inverse
+            energy += 4.0 * (s6 * s6 - s6)
+            force = -24.0 * (2.0 * s6 * s6 - s6) * inverse
+            for k in range(3):
+                x_bar[i, k] += force * (x[i, k] - x[j, k])
+                x_bar[j, k] -= force * (x[i, k] - x[j, k])
+    return energy, (x_bar,)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 
 @contextmanager
-def collector(on: bool) -> Iterator[None]:
+def switch_collector(on: bool) -> Iterator[None]:
     """Python's garbage collector on or off, starting from a collected heap; restored on the way out."""
     before = gc.isenabled()
     gc.collect()
@@ -18,11 +18,6 @@ def collector(on: bool) -> Iterator[None]:
         yield
     finally:
         (gc.enable if before else gc.disable)()
-
-
-def fastest(run: Callable[[], Any], repeats: int, calls: int = 1) -> float:
-    """Seconds per call: the minimum over repeats of a loop of calls, after one repeat that is not counted."""
-    return min([seconds_of(run, calls) / calls for _ in range(repeats + 1)][1:])
 
 
 class Timing(NamedTuple):
@@ -34,27 +29,30 @@ class Timing(NamedTuple):
     busy: float  # seconds of processor time per second; above 1 where several threads have worked
 
 
-def interleaved(
-    runs: Mapping[str, Callable[[], Any]], repeats: int, least: float, budget: float = math.inf
+def take_turns(
+    runs: Mapping[str, Callable[[], Any]], repeats: int, least: float, budget: float = math.inf, warm: bool = False
 ) -> dict[str, Timing]:
     """Rounds in which all runs take turns, each calling for about `least` seconds.
 
     Taking turns spreads a busy moment of the machine over all of them. A run that has taken more than `budget` seconds
-    leaves, after two repeats at the least.
+    leaves, after two repeats at the least. If they are warm, a call that is not counted goes before each repeat, which
+    finds in the cache again what other runs have driven out.
     """
     best, calls, turns = {}, {}, dict.fromkeys(runs, 0)
     busy, elapsed = dict.fromkeys(runs, 0.0), dict.fromkeys(runs, 0.0)
-    with collector(on=True):
+    with switch_collector(on=True):
         for name, run in runs.items():
             run()
-            best[name] = seconds_of(run)
+            best[name] = time_calls(run)
         for _ in range(repeats):
             for name, run in runs.items():
                 if turns[name] >= 2 and elapsed[name] > budget:
                     continue
                 calls[name] = max(1, math.ceil(least / best[name]))  # from the best so far: one alone may be disturbed
+                if warm:
+                    run()
                 start = process_time()
-                seconds = seconds_of(run, calls[name])
+                seconds = time_calls(run, calls[name])
                 busy[name] += process_time() - start
                 elapsed[name] += seconds
                 best[name] = min(best[name], seconds / calls[name])
@@ -62,7 +60,7 @@ def interleaved(
     return {name: Timing(best[name], calls[name], turns[name], busy[name] / elapsed[name]) for name in runs}
 
 
-def seconds_of(run: Callable[[], Any], calls: int = 1) -> float:
+def time_calls(run: Callable[[], Any], calls: int = 1) -> float:
     """Seconds of a loop of calls."""
     start = perf_counter()
     for _ in range(calls):
@@ -70,12 +68,12 @@ def seconds_of(run: Callable[[], Any], calls: int = 1) -> float:
     return perf_counter() - start
 
 
-def noise(first: float, second: float) -> float:
+def compare_times(first: float, second: float) -> float:
     """How far two measurements of the same thing differ, relative to the smaller."""
     return abs(first - second) / min(first, second)
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], text: Collection[int] = (0,)) -> str:
+def format_table(header: Sequence[str], rows: Iterable[Sequence[str]], text: Collection[int] = (0,)) -> str:
     """A Markdown table with padded columns; those that hold text are named by their place, the others are numbers."""
     cells = [tuple(header), *map(tuple, rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(header))]

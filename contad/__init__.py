@@ -12,12 +12,8 @@ array([8., 6.])
 from typing import TYPE_CHECKING
 
 from contad import ops
-from contad.array_rule import array_rule
-from contad.compilation import cfunc, clear_cache, engine_name, explain, primitive, source
-from contad.continuations import gradient, make_callback_var, reverse_pass_callback, var
-from contad.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
-from contad.dual import Dual
 from contad.errors import (
+    ChangedDataError,
     ContadError,
     ForeignVariableError,
     FrozenValueError,
@@ -33,20 +29,28 @@ from contad.errors import (
     StaleSourceError,
     StaleVariableError,
     UnsupportedError,
+    ValueMismatchError,
+    VariableError,
 )
-from contad.functional import derivative, elementwise_grad, grad, jvp, value_and_grad, vjp
-from contad.inside_njit import set_memory_limit
-from contad.number import primal
+from contad.front.inside_njit import set_memory_limit
+from contad.native.watch import watch_compilations
 from contad.ops import *  # noqa: F403  (every rule is public)
-from contad.rule import scalar_rule
-from contad.stack import nested, recover_memory, set_zero_adjoints, stack
-from contad.stack_table import show_stack
-from contad.var import Var, value_of, value_of_rec
+from contad.rules.array_rule import array_rule
+from contad.rules.scalar_rule import scalar_rule
+from contad.transforms.compiled_code import cfunc, clear_cache, engine_name, explain, primitive, source
+from contad.transforms.gradients import derivative, elementwise_grad, grad, jvp, value_and_grad, vjp
+from contad.variables.continuations import gradient, make_callback_var, reverse_pass_callback, var
+from contad.variables.creation import array, constant, empty, full, to_matvar, to_varmat, zeros
+from contad.variables.dual import Dual
+from contad.variables.number import primal
+from contad.variables.stack import nested, recover_memory, set_zero_adjoints, stack
+from contad.variables.stack_table import show_stack
+from contad.variables.var import Var, value_of, value_of_rec
 
 if TYPE_CHECKING:
-    from contad.transforms import *  # noqa: F403
+    from contad.transforms.on_demand import *  # noqa: F403
 
-# what `contad.transforms` has, imported on first use
+# what `contad.transforms.on_demand` has, imported on first use
 _TRANSFORMS = (
     "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "function_gradients", "grad_tr_mat_times_hessian",
     "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian", "jacrev", "laplacian",
@@ -56,6 +60,7 @@ _TRANSFORMS = (
 __all__ = [  # noqa: PLE0604  (names are added)
     *ops.__all__,
     *_TRANSFORMS,
+    "ChangedDataError",
     "ContadError",
     "Dual",
     "ForeignVariableError",
@@ -72,7 +77,9 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "StaleSourceError",
     "StaleVariableError",
     "UnsupportedError",
+    "ValueMismatchError",
     "Var",
+    "VariableError",
     "array",
     "array_rule",
     "cfunc",
@@ -109,6 +116,8 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "zeros",
 ]
 
+watch_compilations()
+
 _ELSEWHERE = {
     "remat": "contad.checkpoint", "hessian_vector_product": "contad.hvp",
     "numpy": "NumPy itself: its functions differentiate", "zeros_like": "np.zeros_like", "asarray": "contad.array",
@@ -121,16 +130,16 @@ _ELSEWHERE = {
 def __getattr__(name: str) -> object:
     """What is imported on first use, and where to look for names of other libraries."""
     if name in _TRANSFORMS:
-        import contad.transforms
+        import contad.transforms.on_demand
 
-        found = globals()[name] = getattr(contad.transforms, name)
+        found = globals()[name] = getattr(contad.transforms.on_demand, name)
         return found
     if name == "testing":
         import contad.testing
 
         return contad.testing
     if name == "record":
-        from contad.recording.program import record
+        from contad.programs.program import record
 
         return record
     if name == "__version__":

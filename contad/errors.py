@@ -1,11 +1,48 @@
 """The named errors of contad; each message names the function, the argument, what was expected and what came."""
 
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+# how the names of contad's own files begin, and of NumPy's
+OWN_FILES, NUMPY_FILES = (os.path.join(os.path.dirname(file), "") for file in (__file__, np.__file__))
+
+_remember: Callable[["VariableError", Any], None] = lambda error, level: None  # noqa: E731  (stands for a function)
+
+
+def set_memory(remember: Callable[["VariableError", Any], None]) -> None:
+    """What notes each VariableError that is made, with the level whose numbers it is about, if that is known."""
+    global _remember
+    _remember = remember
+
 
 class ContadError(Exception):
     """Base of every error class defined by contad."""
 
 
-class StaleVariableError(ContadError, RuntimeError):
+class VariableError(ContadError):
+    """Base of the errors that variables raise where plain numbers would not: after one, f is another function.
+
+    So the call that differentiates a function raises such an error again when it ends, if the function has caught it.
+    Those that operations raise have no class of Python's among their bases, so that handlers for what goes wrong with
+    numbers (`except (TypeError, ValueError, RuntimeError)`) let them pass.
+
+    Broken:  def f(x): try: return math.exp(x) except Exception: return -np.inf
+    Fixed:   contad.exp(x), as the message says; or `except OverflowError`
+    """
+
+    def __init__(self, *args: Any, level: Any = None) -> None:
+        super().__init__(*args)
+        _remember(self, level)
+
+
+class StaleVariableError(VariableError, RuntimeError):
     """A variable was used after its gradient call ended, or after its memory was recovered.
 
     Broken:  kept = []; grad(lambda x: kept.append(x) or x * x)(1.0); kept[0] * 2.0
@@ -13,7 +50,7 @@ class StaleVariableError(ContadError, RuntimeError):
     """
 
 
-class ForeignVariableError(ContadError, RuntimeError):
+class ForeignVariableError(VariableError, RuntimeError):
     """A variable of one stack was given where a variable of another stack is needed.
 
     Broken:  x = contad.var(1.0);  with contad.nested(): y = contad.var(2.0); contad.gradient(y * y, [x])
@@ -21,7 +58,7 @@ class ForeignVariableError(ContadError, RuntimeError):
     """
 
 
-class OtherThreadError(ContadError, RuntimeError):
+class OtherThreadError(VariableError, RuntimeError):
     """A variable was used on a thread other than the one that made it.
 
     Broken:  x = contad.var(1.0);  Thread(target=lambda: x * 2.0).start()
@@ -29,11 +66,11 @@ class OtherThreadError(ContadError, RuntimeError):
     """
 
 
-class NestingError(ContadError, RuntimeError):
+class NestingError(VariableError, RuntimeError):
     """Memory was to be recovered, or a level closed, while a gradient call inside it was still open."""
 
 
-class LostDerivativeError(ContadError, TypeError):
+class LostDerivativeError(VariableError):
     """A conversion to a plain number would have dropped a derivative (`float(v)`, `math.exp(v)`, `ndarray[i] = v`).
 
     Broken:  math.exp(v)
@@ -41,11 +78,11 @@ class LostDerivativeError(ContadError, TypeError):
     """
 
 
-class UnsupportedError(ContadError, TypeError):
+class UnsupportedError(VariableError):
     """A construct or argument that contad does not differentiate; the message says what to do instead."""
 
 
-class NonFiniteError(ContadError, FloatingPointError):
+class NonFiniteError(VariableError, FloatingPointError):
     """Under `contad.debug_nans()`: the first operation that made a nan or an infinity, with its source line."""
 
 
@@ -76,6 +113,13 @@ class FrozenValueError(ContadError, RuntimeError):
     """
 
 
+class ValueMismatchError(ContadError, RuntimeError):
+    """The first call of a compiled derivative: the engine computes another value than the function itself.
+
+    Its derivative would be that of another function, and is not given. Another engine may be asked for by engine=.
+    """
+
+
 class OverlapError(ContadError, ValueError):
     """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
 
@@ -84,7 +128,15 @@ class OverlapError(ContadError, ValueError):
     """
 
 
-class RuleError(ContadError, TypeError):
+class ChangedDataError(ContadError, RuntimeError):
+    """Data that a function captured have changed since it was called, and its derivative needs what they were.
+
+    Broken:  total += checkpoint(lambda x: np.sum(x * buffer))(x); buffer[:] = next_one
+    Fixed:   total += checkpoint(lambda x, buffer: np.sum(x * buffer))(x, buffer)    (arguments are copied)
+    """
+
+
+class RuleError(VariableError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""
 
 
@@ -94,3 +146,128 @@ class GuardError(ContadError, RuntimeError):
     Broken:  program = contad.record(lambda x: x if x > 0 else -x, 1.0); program(-2.0)
     Fixed:   contad.record(f, 1.0, retrace=True), which records again there; or one program for each case
     """
+
+
+# ---- what NumPy and SciPy make of errors -----------------------------------------------------------------------------
+_REFUSALS = re.compile(
+    r"(Cannot cast ufunc '(\w+)' input.* from dtype\('O'\)|ufunc '(\w+)' not supported for the input types"
+    r"|Cannot cast array data from dtype\('O'\)|object arrays are not supported"
+    r"|Result from function call is not a proper array of floats)"
+)
+_NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
+_BY_A_RULE = (
+    "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
+    "function theorem), or give it contad.value_of(v) where a constant is meant"
+)
+_CALLED_BACK = (
+    "a function of SciPy or another library, written in C, called back a Python function and got a variable, of which "
+    f"it can make nothing; {_BY_A_RULE}"
+)
+
+
+def lost(message: str, kind: str, level: Any) -> LostDerivativeError:
+    """The error of a conversion to plain numbers: this message, unless it is a function of SciPy's that converts."""
+    return LostDerivativeError(_refusal_of_scipy(_frames_above(), kind) or message, level=level)
+
+
+def error_behind(error: BaseException, caught: VariableError | None = None) -> ContadError | None:
+    """The error of contad's that belongs in the place of one of NumPy's or SciPy's, if any.
+
+    NumPy's assignment to an element turns what a conversion raises into a ValueError. Callbacks of SciPy's C code
+    (brentq) go on after an exception, until Python meets it somewhere else, as a SystemError or as it was, or they
+    raise an error of their own: `caught` is the first that the level has remembered. NumPy itself handles object arrays
+    of variables, so that only the end of the call can say what a refusal of them means.
+    """
+    if isinstance(error, ContadError):
+        return None
+    refusal = _without_method(error) or _refusal_of_objects(error)
+    if refusal is not None:
+        return refusal
+    if isinstance(error, (SystemError, ValueError, AttributeError)):
+        behind: BaseException | None = error
+        seen: list[BaseException] = []  # an exception that was raised again may be its own context
+        while behind is not None and not any(behind is one for one in seen):
+            seen.append(behind)
+            if isinstance(behind, LostDerivativeError):
+                told = isinstance(error, ValueError) or "SciPy computes with plain numbers" in str(behind)
+                return behind if told else LostDerivativeError(_CALLED_BACK)
+            behind = behind.__cause__ or behind.__context__
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    of_library = isinstance(error, SystemError) or (frames and _is_of_library(frames[-1]))
+    return caught if caught is not None and of_library else None
+
+
+def _without_method(error: BaseException) -> ContadError | None:
+    found: Any = _NO_METHOD.search(str(error))
+    if isinstance(error, AttributeError) and hasattr(getattr(sys.modules["numpy"], error.name or "", None), "nin"):
+        found = type(error.obj).__name__, error.name  # a ufunc of two arguments
+    if found is None:
+        return None
+    kind, name = found if isinstance(found, tuple) else found.groups()
+    kind = "variable" if kind.endswith(("Var", "Dual")) else kind
+    return UnsupportedError(
+        f"np.{name}: NumPy cannot compute it of a list or an object array with a {kind} among the variables; "
+        f"write np.{name}(contad.array([...])) for a list, np.{name}(contad.to_varmat(v)) for an object array"
+    )
+
+
+def _refusal_of_objects(error: BaseException) -> ContadError | None:
+    """UnsupportedError, with the function, the file and the line, for NumPy's refusal of an object array."""
+    found = _REFUSALS.match(str(error))
+    if found is None:
+        return None
+    frames = list(traceback.walk_tb(error.__traceback__))
+    refusal = _refusal_of_scipy([frame for frame, _ in reversed(frames)], "variable")
+    if refusal is not None:
+        return UnsupportedError(refusal)
+    packages = tuple(os.path.dirname(sys.modules[name].__file__ or name) for name in ("numpy", "contad"))
+    inside = [frame.f_code.co_filename.startswith(packages) for frame, _ in frames]
+    last = max((k for k, within in enumerate(inside) if not within), default=-1)
+    function = found[2] or found[3] or "a conversion to floats"
+    if last + 1 < len(frames):  # NumPy's function that the user called
+        function = frames[last + 1][0].f_code.co_name
+    for name in ("numpy", "numpy.linalg", "numpy.fft", "scipy.special"):
+        if callable(getattr(sys.modules.get(name), function, None)):
+            function = f"{name.replace('numpy', 'np')}.{function}"
+            break
+    place = f"{frames[last][0].f_code.co_filename}:{frames[last][1]}: " if last >= 0 else ""
+    return UnsupportedError(
+        f"{place}{function}: NumPy does not take object arrays of variables here ({error}); call contad's function of "
+        "that name, give NumPy contad.to_varmat(v), or leave engine= out, so that arrays are array variables"
+    )
+
+
+def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
+    """What to say where the first of these frames, innermost first, that are a library's are those of SciPy's."""
+    name = ""
+    for frame in frames:
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("scipy."):
+            if not name or "<locals>" not in frame.f_code.co_qualname:  # the outermost of them is what the user called
+                public = ".".join(part for part in module.split(".") if not part.startswith("_"))
+                called, own = frame.f_code.co_name, frame.f_locals.get("self")
+                name = f"{public}.{type(own).__name__ if called in ('__init__', '__call__') else called}"
+        elif not module.startswith(("numpy.", "contad.")):
+            break
+    if not name:
+        return None
+    article = "an" if kind[0] == "a" else "a"
+    return (
+        f"{name}: SciPy computes with plain numbers, and got {article} {kind} as an argument or from a function that "
+        f"it calls; {_BY_A_RULE}"
+    )
+
+
+def _frames_above() -> list[FrameType]:
+    """The frames of the caller of what calls this, innermost first, up to the first that is of no library."""
+    frame: FrameType | None = sys._getframe(2)
+    found: list[FrameType] = []
+    while frame is not None and (_is_of_library(frame) or not found):
+        found.append(frame)
+        frame = frame.f_back
+    return found
+
+
+def _is_of_library(frame: FrameType) -> bool:
+    module = str(frame.f_globals.get("__name__"))
+    return module.startswith(("contad.", "numpy.")) or f"{os.sep}site-packages{os.sep}" in frame.f_code.co_filename

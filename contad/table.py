@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_functions import Entry, entries, exported_name
-from contad.array_rule import ArrayRule, array_rules
-from contad.continuations import var
 from contad.engines import engine_names
-from contad.errors import UnsupportedError
-from contad.protocols import CONSTANTS
-from contad.rule import ScalarRule, rules
-from contad.stack import nested
+from contad.errors import ContadError, UnsupportedError
+from contad.protocols.number_protocols import CONSTANTS
+from contad.rules.array_rule import ArrayRule, array_rules
+from contad.rules.numpy_functions import Entry, entries, exported_name
+from contad.rules.scalar_rule import ScalarRule, rules
+from contad.variables.continuations import var
+from contad.variables.stack import nested
 
 HEADER = ("name", "arguments", "description", "formula", "NumPy, SciPy", "operator", "reverse sweep", "accuracy")
 ARRAY_HEADER = ("name", "NumPy", "kind", "description", "formula", "engines", "orders")
@@ -78,7 +78,7 @@ def ufuncs_not_on_objects() -> list[str]:
         for ufunc in (ufunc for ufunc in ufuncs | set(CONSTANTS) if vars(np).get(ufunc.__name__) == ufunc):
             try:
                 ufunc(*[x] * ufunc.nin)
-            except (TypeError, AttributeError):
+            except (TypeError, AttributeError, ContadError):
                 refused.append(f"np.{ufunc.__name__}")
     return sorted(refused)
 

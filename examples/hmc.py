@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 
 import contad
-from contad.example.logistic import read_table
+from contad.example.logistic_regression import read_table
 
 PRIOR_SD = 2.5
 

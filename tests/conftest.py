@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import settings
 
-from contad import rule as registry
+from contad.rules import scalar_rule
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
@@ -14,10 +14,10 @@ REPORTS = pytest.StashKey[dict[str, str]]()
 
 @pytest.fixture(autouse=True)
 def rules_are_left_as_they_were():
-    """A rule that a test leaves behind would be met by the tests after it; `tests.planted.registered` removes it."""
-    before = set(registry._rules)
+    """A rule that a test leaves behind would be met by later tests; `tests.judges.planted.registered` removes it."""
+    before = set(scalar_rule._rules)
     yield
-    assert set(registry._rules) == before
+    assert set(scalar_rule._rules) == before
 
 
 @pytest.fixture

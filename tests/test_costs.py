@@ -14,12 +14,12 @@ from numba import njit
 from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
-from contad.dispatcher import python_twin
 from contad.engines import engine, engine_names
-from contad.engines.generated import build, source
+from contad.engines.source import build, source
 from contad.engines.tape import build as build_tape
+from contad.functions.python_copy import python_twin
 from contad.native.arena import FIRST_CAPACITY, FIRST_NUMBERS, RECORD_BYTES, memory_in_use
-from contad.stack import opened
+from contad.variables.stack import opened
 from tests.engines.tape.requests import request
 
 N = 100

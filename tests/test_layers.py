@@ -5,36 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from contad.engines import engine_names
-
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "contad"
-MAX_LINES = 320
+MAX_LINES = 600
 VAGUE = {"utils", "helpers", "misc", "data"}
 
-# Bottom to top; a module imports from its own layer and from those below it.
-LAYERS = (
-    ("errors", "layout"),
-    ("number", "arguments", "array_base", "containers", "check", "compiled", "definition", "differences", "trees"),
-    ("body", "elementwise", "var", "adjoints", "level", "dual", "stack"),
-    ("rule", "body_derivatives"),
-    ("array_functions",),
-    ("array_body",),
-    ("array_rule",),
-    ("ops",),
-    ("activation", "array_methods", "protocols"),
-    ("array_protocols", "creation", "continuations", "dispatcher", "callees", "calls"),
-    ("native", "_generated"),
-    ("engines",),
-    ("front",),
-    ("numba_transforms", "functional", "numba_calls", "compilation", "inside_njit", "recording", "stack_table"),
-    ("jacobians",),
-    ("hessians", "operation"),
-    ("linearized", "custom", "checkpoints", "debugging", "testing", "table", "array_table"),
-    ("transforms",),
-    ("command", "__main__", "example", "__init__"),
-)
-LAYER = {name: level for level, names in enumerate(LAYERS) for name in names}
+# The rooms of a package, bottom to top: a module imports from rooms below its own. What stands on one floor are
+# siblings, which know nothing of each other; `...` stands for every other folder and file. Where a package has no
+# floors its modules import each other as they like, in no circle.
+FLOORS = {
+    "contad": (
+        *("errors", "variables", "rules", "ops", "protocols", "functions", "native", "_generated", "engines"),
+        *("front", "programs", "transforms", ("testing", "table"), "__init__", "example", "command", "__main__"),
+    ),
+    "contad.engines": ("stream", ..., "second_order", "__init__"),
+    "contad.engines.source": (
+        *("ir", "analysis", "planning", "writing", "reading", "runtime"),
+        *("build", ("description", "listing"), "__init__"),
+    ),
+}
+ROOT_MODULES = {"errors", "table"}  # beside __init__ and __main__
 
 
 def module_name(path):
@@ -42,7 +32,6 @@ def module_name(path):
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-REGISTRY = "contad.engines.__init__"
 SOURCES = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -81,46 +70,58 @@ def is_module(name):
     return path.with_suffix(".py").exists() or path.is_dir()
 
 
-def layer(module):
-    """The layer of a module by the name under `contad.`; None for a module that has none."""
-    return LAYER.get(module.removeprefix("contad").strip(".").split(".")[0] or "__init__")
+def floor(package, name):
+    """The floor of a file or folder in a package with floors; None where it has none."""
+    floors = [names if isinstance(names, tuple) else (names,) for names in FLOORS[package]]
+    for named in (name, ...):
+        for k, names in enumerate(floors):
+            if named in names:
+                return k
+    return None
 
 
-def engine_of(module):
-    """The engine that a module belongs to, or None for what engines share."""
-    parts = module.split(".")
-    return parts[2] if parts[1:2] == ["engines"] and len(parts) > 2 and parts[2] in engine_names() else None
+def parting(module, target):
+    """The package where the ways to two modules part, and the names that they take there."""
+    one, other = module.split("."), (target if target in SOURCES else f"{target}.__init__").split(".")
+    k = next((k for k, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    return (None, None, None) if k is None else (".".join(one[:k]), one[k], other[k])
 
 
 def wrong_imports(module, source):
-    """What a module may not import, as `line N: ...`: layers above, another engine, relative and computed names."""
+    """What a module may not import, as `line N: ...`: rooms above, siblings, relative and computed names."""
     imports = Imports()
     imports.visit(ast.parse(source))
     wrong = []
-    here = layer(module)
-    beside_engines = module.startswith("contad.engines.") and module != REGISTRY
-    if here is None:
-        return [f"line 1: {module} has no layer; give it one in tests/test_layers.py"]
     for target, line in imports.found:
         if target == "a computed import":
-            if module != REGISTRY:
-                wrong.append(f"line {line}: only the registry of engines computes the name of an import")
-        elif target.startswith("."):
+            wrong.append(f"line {line}: the name of an import is computed")
+            continue
+        if target.startswith("."):
             wrong.append(f"line {line}: {target} is relative; write the full name")
-        elif layer(target) is None:
-            wrong.append(f"line {line}: {target} has no layer; give it one in tests/test_layers.py")
-        elif layer(target) > here:
-            wrong.append(f"line {line}: {module} imports {target} of a higher layer")
-        elif beside_engines and engine_of(target) not in (None, engine_of(module)):
-            wrong.append(f"line {line}: {module} imports the engine {target}")
+            continue
+        package, here, there = parting(module, target)
+        if package not in FLOORS:
+            continue
+        floors = floor(package, here), floor(package, there)
+        if None in floors:
+            lacking = f"{package}.{here if floors[0] is None else there}"
+            wrong.append(f"line {line}: {lacking} has no floor; give it one in tests/test_layers.py")
+        elif floors[1] > floors[0]:
+            wrong.append(f"line {line}: {module} imports {target} of a higher floor")
+        elif floors[1] == floors[0]:
+            wrong.append(f"line {line}: {module} imports its sibling {target}")
     return wrong
 
 
-def test_every_module_has_a_layer():
-    assert [module for module in SOURCES if layer(module) is None] == []
+def test_every_room_has_a_floor():
+    names = {module.split(".")[1] for module in SOURCES}
+    assert {name for name in names if floor("contad", name) is None} == set()
+    modules = {path.stem for path in PACKAGE.glob("*.py")}
+    assert modules - {"__init__", "__main__"} == ROOT_MODULES
+    assert len(ROOT_MODULES) <= 4
 
 
-def test_imports_point_down_and_engines_are_siblings():
+def test_imports_point_down_and_siblings_do_not_meet():
     found = {module: wrong_imports(module, source) for module, source in SOURCES.items()}
     assert {module: wrong for module, wrong in found.items() if wrong} == {}
 
@@ -128,30 +129,29 @@ def test_imports_point_down_and_engines_are_siblings():
 @pytest.mark.parametrize(
     ("module", "source", "message"),
     [
-        ("contad.stack", "from contad.rule import rules", "contad.stack imports contad.rule of a higher layer"),
-        ("contad.number", "import contad.ops", "contad.number imports contad.ops of a higher layer"),
-        ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher layer"),
-        ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher layer"),
+        ("contad.variables.stack", "from contad.rules.scalar_rule import rules", "rules.scalar_rule of a higher floor"),
+        ("contad.variables.number", "import contad.ops", "imports contad.ops of a higher floor"),
+        ("contad.ops.special", "from contad import grad", "contad.ops.special imports contad of a higher floor"),
+        ("contad.ops.special", "from contad import engines", "imports contad.engines of a higher floor"),
         (
-            "contad.rule",
+            "contad.rules.body",
             "def f():\n    from contad.engines import engine",
-            "line 2: contad.rule imports contad.engines",
+            "line 2: contad.rules.body imports contad.engines",
         ),
+        ("contad.engines.tape.building", "from contad.engines.source import build", "imports its sibling"),
+        ("contad.engines.records", "from contad.engines.matrix.array_var import ArrayVar", "imports its sibling"),
+        ("contad.engines.records", "from contad.engines.closures import x", "its sibling contad.engines.closures"),
+        ("contad.engines.closures", "from contad.engines import records", "its sibling contad.engines.records"),
+        ("contad.engines.stream.methods", "import contad.engines.records", "contad.engines.records of a higher floor"),
+        ("contad.engines.source.ir.walks", "from contad.engines.source.reading import scope", "of a higher floor"),
+        ("contad.rules.body", "from .errors import RuleError", ".errors is relative"),
+        ("contad.rules.body", "from . import errors", "is relative"),
+        ("contad.rules.body", "importlib.import_module('contad.engines')", "the name of an import is computed"),
+        ("contad.transforms.gradients", "import contad.novelty", "contad.novelty has no floor"),
         (
-            "contad.engines.records",
-            "from contad.engines.closures import x",
-            "imports the engine contad.engines.closures",
-        ),
-        ("contad.engines.closures", "from contad.engines import records", "imports the engine contad.engines.records"),
-        ("contad.engines.methods", "import contad.engines.records", "imports the engine contad.engines.records"),
-        ("contad.rule", "from .errors import RuleError", ".errors is relative"),
-        ("contad.rule", "from . import errors", "is relative"),
-        ("contad.rule", "importlib.import_module('contad.engines')", "only the registry of engines computes"),
-        ("contad.functional", "import contad.novelty", "contad.novelty has no layer"),
-        (
-            "contad.rule",
+            "contad.rules.body",
             "if TYPE_CHECKING:\n    pass\nelse:\n    import contad.ops",
-            "line 4: contad.rule imports contad.ops",
+            "line 4: contad.rules.body imports contad.ops",
         ),
     ],
 )
@@ -163,14 +163,42 @@ def test_a_wrong_import_is_found(module, source, message):
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("contad.engines.records", "from contad.engines.methods import generate\nfrom contad.rule import rules"),
-        ("contad.stack", "from contad.var import Var\nimport numpy as np"),
-        ("contad.rule", "if TYPE_CHECKING:\n    from contad.functional import grad"),
-        ("contad.__init__", "from contad.functional import grad"),
+        ("contad.engines.records", "from contad.engines.stream.methods import generate"),
+        ("contad.engines.records", "from contad.rules.scalar_rule import rules"),
+        ("contad.engines.second_order.passes", "from contad.engines.matrix.array_sweep import inputs_of"),
+        ("contad.variables.stack", "from contad.variables.var import Var\nimport numpy as np"),
+        ("contad.rules.body", "if TYPE_CHECKING:\n    from contad.transforms.gradients import grad"),
+        ("contad.__init__", "from contad.transforms.gradients import grad"),
     ],
 )
 def test_a_right_import_is_left_alone(module, source):
     assert wrong_imports(module, source) == []
+
+
+def circles(sources):
+    """Groups of modules that import each other, at once or when they run."""
+    arrows = {}
+    for module, source in sources.items():
+        imports = Imports()
+        imports.visit(ast.parse(source))
+        targets = {target if target in sources else f"{target}.__init__" for target, _ in imports.found}
+        arrows[module] = targets & sources.keys() - {module}
+    remaining, size = dict(arrows), None
+    while size != len(remaining):  # take away what imports nothing that remains, and what nothing that remains imports
+        size = len(remaining)
+        imported = set().union(*remaining.values()) if remaining else set()
+        remaining = {m: targets & remaining.keys() for m, targets in remaining.items() if targets & remaining.keys()}
+        remaining = {m: targets for m, targets in remaining.items() if m in imported}
+    return sorted(remaining)
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circles(SOURCES) == []
+
+
+def test_a_circle_is_found():
+    planted = SOURCES | {"contad.rules.a": "import contad.rules.b", "contad.rules.b": "import contad.rules.a"}
+    assert circles(planted) == ["contad.rules.a", "contad.rules.b"]
 
 
 # ---- operations ------------------------------------------------------------------------------------------------------
@@ -193,7 +221,7 @@ def test_every_module_of_operations_is_imported():
 
 
 def test_an_orphan_is_found():
-    planted = {"contad.ops.softsign": "from contad.rule import scalar_rule", "contad.ops.used": ""}
+    planted = {"contad.ops.softsign": "from contad.rules.scalar_rule import scalar_rule", "contad.ops.used": ""}
     planted["contad.ops.softsign_forms"] = "from contad.ops.softsign import softsign"
     sources = SOURCES | planted
     sources["contad.ops.__init__"] += "\nimport contad.ops.used"
@@ -233,14 +261,15 @@ def leaf_names(node):
 
 
 def test_only_engines_write_adjoints():
-    others = {m: s for m, s in SOURCES.items() if not m.startswith("contad.engines.") and m != "contad.stack"}
+    sweeping = ("contad.engines.", "contad.programs.", "contad.variables.stack")
+    others = {m: s for m, s in SOURCES.items() if not m.startswith(sweeping)}
     found = {module: adjoint_writes(source) for module, source in others.items()}
     assert {module: lines for module, lines in found.items() if lines} == {}
 
 
 def test_engines_write_adjoints():
     """The search sees the writes that do exist."""
-    assert any(adjoint_writes(SOURCES[f"contad.engines.{name}"]) for name in engine_names())
+    assert any(adjoint_writes(source) for module, source in SOURCES.items() if module.startswith("contad.engines."))
 
 
 @pytest.mark.parametrize(

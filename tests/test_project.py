@@ -1,7 +1,9 @@
 """The project's own files agree with each other."""
 
+import ast
 import os
 import re
+import sys
 import tomllib
 import warnings
 from pathlib import Path
@@ -43,6 +45,28 @@ def test_oldest_releases_are_the_lower_bounds():
 
 def test_a_difference_of_bounds_is_found():
     assert differences({"a": "2.0", "b": "1.1", "c": "1"}, {"a": "2.0.0", "b": "1.2", "d": "1"}) == {"b", "c", "d"}
+
+
+def undeclared(sources, declared):
+    """The top-level names that sources import though neither Python, this project nor a declared package has them."""
+    known = sys.stdlib_module_names | {"contad", "tests", "benchmarks", "notes"} | declared
+    nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.split(".")[0] for name in names} - known
+
+
+def test_the_tests_import_what_the_project_declares():
+    declared = bounds(PROJECT["dependencies"] + PROJECT["optional-dependencies"]["test"]).keys()
+    notebooks = {"nbclient"}  # tests/notes runs with the extra notes, under a mark of its own
+    assert undeclared((path.read_text() for path in (ROOT / "tests").rglob("*.py")), declared | notebooks) == set()
+
+
+def test_an_undeclared_package_is_found():
+    assert undeclared(["import os\nimport pandas as pd\nfrom contad.x import y", "from a.b import c"], {"numpy"}) == {
+        "pandas",
+        "a",
+    }
 
 
 def test_changelog_has_one_unreleased_section():

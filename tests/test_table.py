@@ -1,5 +1,6 @@
 """The table of functions says what the registries say, and what its columns claim is true."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -7,13 +8,14 @@ import numpy as np
 import pytest
 
 import contad
-from contad import array_functions, table
-from contad.array_functions import entries, exported_name
-from contad.array_rule import array_rule, array_rules
+from contad import ContadError, table
 from contad.engines import engine_names
-from contad.rule import ScalarRule, rules
+from contad.rules import numpy_functions
+from contad.rules.array_rule import array_rule, array_rules
+from contad.rules.numpy_functions import entries, exported_name
+from contad.rules.scalar_rule import ScalarRule, rules
 from contad.testing.specimen import numbers_of
-from tests.array_derivatives import directional, split
+from tests.judges.array_derivatives import directional, split
 from tests.ops.test_array_expect_ad import EXAMPLES
 
 
@@ -171,7 +173,7 @@ def is_right(f, args, way):
     expected = directional(total(f), args, directions)
     try:
         found = along(total(f), way, directions)(*args)
-    except (TypeError, AttributeError, ValueError, AssertionError):
+    except (ContadError, TypeError, AttributeError, ValueError, AssertionError):
         return False
     return bool(np.isclose(found, expected, rtol=1e-8))
 
@@ -252,19 +254,19 @@ def test_what_a_row_shows():
 
 
 def test_a_rule_of_a_user_claims_no_more_than_it_declares(monkeypatch):
-    monkeypatch.setattr(array_functions, "_entries", dict(array_functions._entries))
-    monkeypatch.setattr(sys.modules["contad.array_rule"], "_array_rules", {})
+    monkeypatch.setattr(numpy_functions, "_entries", dict(numpy_functions._entries))
+    monkeypatch.setattr(sys.modules["contad.rules.array_rule"], "_array_rules", {})
 
-    @array_rule(numpy=np.sinc)
+    @array_rule(numpy=np.i0)
     def cardinal(a, b):
-        return np.sinc(a) * b
+        return np.i0(a) * b
 
     @cardinal.vjp("a")
     def cardinal_vjp_a(z, z_bar, a, b):
         return z_bar * a
 
     (row,) = [row for row in table.array_rows() if row[2] == "rule"]
-    assert row == ["`cardinal`", "`np.sinc`", "rule", "", "", "matrix (not b)", "every"]
+    assert row == ["`cardinal`", "`np.i0`", "rule", "", "", "matrix (not b)", "every"]
 
 
 @pytest.mark.parametrize("claim", [("np.interp", False), ("np.roll", True)])
@@ -280,15 +282,15 @@ def test_a_wrong_claim_is_noticed(monkeypatch, claim):
 def test_ufuncs_that_are_said_to_refuse_object_arrays_do(name):
     def f(x):
         for ufunc in (ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, np.ufunc)):
-            try:
+            refused.add(f"np.{ufunc.__name__}")
+            with contextlib.suppress(TypeError, AttributeError):  # a handler would raise them again
                 ufunc(*[contad.to_matvar(x)] * ufunc.nin)
-            except (TypeError, AttributeError):
-                refused.add(f"np.{ufunc.__name__}")
+                refused.remove(f"np.{ufunc.__name__}")
         return x
 
     refused = set()
     with np.errstate(invalid="ignore"):
         contad.vjp(f, np.array([0.3, 0.6]), engine=name)
     assert "np.logaddexp" in refused
-    constants = {"np.isfinite", "np.isinf", "np.isnan", "np.signbit", "np.logical_xor"}
+    constants = {"np.isfinite", "np.isinf", "np.isnan", "np.signbit"}
     assert refused | constants == set(table.ufuncs_not_on_objects())

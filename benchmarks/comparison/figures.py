@@ -10,68 +10,68 @@ from benchmarks.comparison.tools import TOOLS
 CONTAD = "contad "  # how the names of contad's ways begin
 
 
-def rows(figures: dict[str, Any]) -> Iterable[tuple[dict[str, Any], str, dict[str, Any]]]:
+def list_rows(figures: dict[str, Any]) -> Iterable[tuple[dict[str, Any], str, dict[str, Any]]]:
     """(program, size, figures of the size), in order."""
     for program in figures["programs"]:
         for size, measured in program["sizes"].items():
             yield program, size, measured
 
 
-def seconds(measured: dict[str, Any], name: str) -> float:
+def find_seconds(measured: dict[str, Any], name: str) -> float:
     """Of one call; nan where a version has not been timed."""
     return float(measured["versions"].get(name, {}).get("seconds", math.nan))
 
 
-def ways(measured: dict[str, Any]) -> dict[str, float]:
+def rank_ways(measured: dict[str, Any]) -> dict[str, float]:
     """{way: seconds} of contad, without those that raise, the fastest first."""
-    timed = {n.removeprefix(CONTAD): seconds(measured, n) for n in measured["versions"] if n.startswith(CONTAD)}
+    timed = {n.removeprefix(CONTAD): find_seconds(measured, n) for n in measured["versions"] if n.startswith(CONTAD)}
     return dict(sorted(((n, t) for n, t in timed.items() if not math.isnan(t)), key=lambda pair: pair[1]))
 
 
-def best(measured: dict[str, Any]) -> float:
+def find_best(measured: dict[str, Any]) -> float:
     """Seconds of contad's fastest way."""
-    return next(iter(ways(measured).values()), math.nan)
+    return next(iter(rank_ways(measured).values()), math.nan)
 
 
-def peers(figures: dict[str, Any]) -> list[str]:
+def list_peers(figures: dict[str, Any]) -> list[str]:
     """The tools that any program has met, in their usual order."""
-    return [t for t in TOOLS if any(t in measured["versions"] for _, _, measured in rows(figures))]
+    return [t for t in TOOLS if any(t in measured["versions"] for _, _, measured in list_rows(figures))]
 
 
-def ratios(measured: dict[str, Any], tools: Iterable[str]) -> dict[str, float]:
+def find_ratios(measured: dict[str, Any], tools: Iterable[str]) -> dict[str, float]:
     """{tool: seconds over those by hand} of contad's fastest way and of tools; nan where there is none."""
-    by_hand = seconds(measured, BY_HAND)
-    return {"contad": best(measured) / by_hand} | {t: seconds(measured, t) / by_hand for t in tools}
+    by_hand = find_seconds(measured, BY_HAND)
+    return {"contad": find_best(measured) / by_hand} | {t: find_seconds(measured, t) / by_hand for t in tools}
 
 
-def first(measured: dict[str, Any], tools: Iterable[str]) -> str:
+def find_first(measured: dict[str, Any], tools: Iterable[str]) -> str:
     """Who is the fastest, among contad and tools."""
-    timed = {t: r for t, r in ratios(measured, tools).items() if not math.isnan(r)}
+    timed = {t: r for t, r in find_ratios(measured, tools).items() if not math.isnan(r)}
     return min(timed, key=lambda t: timed[t], default="")
 
 
-def mean(values: Iterable[float]) -> float:
+def find_mean(values: Iterable[float]) -> float:
     """The geometric mean of those that are numbers; nan if none is."""
     logs = [math.log(v) for v in values if not math.isnan(v)]
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
 
-def wrong(figures: dict[str, Any]) -> list[str]:
+def list_wrong(figures: dict[str, Any]) -> list[str]:
     """A line for each version that disagrees with the gradient by hand, and for each program that did not end well."""
     ended = [f"{program['name']}: {program['ended']}" for program in figures["programs"] if "ended" in program]
     return ended + [
         f"{program['name']}, {size}: {name}: {found['wrong']}"
-        for program, size, measured in rows(figures)
+        for program, size, measured in list_rows(figures)
         for name, found in measured["versions"].items()
         if "wrong" in found
     ]
 
 
-def busy(figures: dict[str, Any]) -> list[str]:
+def list_busy(figures: dict[str, Any]) -> list[str]:
     """A line for each version that has used more than one thread."""
     return [
         f"{program['name']}, {size}: {name} used {found['busy']:.2f} processors"
-        for program, size, measured in rows(figures)
+        for program, size, measured in list_rows(figures)
         for name, found in measured["versions"].items()
         if found.get("busy", 0.0) > 1.1
     ]

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from benchmarks.comparison.figures import best, peers, ratios, rows, seconds
+from benchmarks.comparison.figures import find_best, find_ratios, find_seconds, list_peers, list_rows
 from benchmarks.comparison.measure import BY_HAND, PRIMAL
 
 # Okabe and Ito's colours, which differ for colour-blind readers too; the markers differ as well
@@ -42,8 +42,8 @@ def plot(figures: dict[str, Any], folder: Path) -> list[Path]:
 # ---- ratios ----------------------------------------------------------------------------------------------------------
 def _ratios(pyplot: Any, figures: dict[str, Any]) -> Any:
     """A row for each program, a panel for each size, a mark for each tool."""
-    tools = peers(figures)
-    sizes = list(dict.fromkeys(size for _, size, _ in rows(figures)))
+    tools = list_peers(figures)
+    sizes = list(dict.fromkeys(size for _, size, _ in list_rows(figures)))
     names = [program["name"] for program in figures["programs"]]
     figure, panels = pyplot.subplots(
         1, len(sizes), sharex=True, sharey=True, squeeze=False, figsize=(2.2 + 3.4 * len(sizes), 1.4 + 0.3 * len(names))
@@ -53,8 +53,8 @@ def _ratios(pyplot: Any, figures: dict[str, Any]) -> Any:
         for tool in reversed(("contad", *tools)):
             found = [
                 (r, len(names) - 1 - names.index(program["name"]))
-                for program, of, measured in rows(figures)
-                if of == size and not math.isnan(r := ratios(measured, tools)[tool])
+                for program, of, measured in list_rows(figures)
+                if of == size and not math.isnan(r := find_ratios(measured, tools)[tool])
             ]
             ours = tool == "contad"
             panel.scatter(
@@ -82,7 +82,7 @@ def _ratios(pyplot: Any, figures: dict[str, Any]) -> Any:
 # ---- cost against size -----------------------------------------------------------------------------------------------
 def _costs(pyplot: Any, figures: dict[str, Any]) -> Any:
     """A panel for each program; time against the product of what its sizes change."""
-    tools = peers(figures)
+    tools = list_peers(figures)
     programs = [program for program in figures["programs"] if program["sizes"]]
     columns = min(4, len(programs))
     lines = math.ceil(len(programs) / columns)
@@ -99,12 +99,12 @@ def _costs(pyplot: Any, figures: dict[str, Any]) -> Any:
             ours = tool == "contad"
             line(
                 OURS if ours else tool,
-                [best(m) if ours else seconds(m, tool) for m in sizes],
+                [find_best(m) if ours else find_seconds(m, tool) for m in sizes],
                 color=COLOURS[tool], marker=MARKERS[tool], markersize=5.5 if ours else 3.5,
                 linewidth=2.4 if ours else 1.1, zorder=4 if ours else 2,
             )  # fmt: skip
-        line("by hand", [seconds(m, BY_HAND) for m in sizes], color="black", linewidth=1.2, zorder=5)
-        line("primal", [seconds(m, PRIMAL) for m in sizes], color=GREY, linewidth=1.2, linestyle=":", zorder=3)
+        line("by hand", [find_seconds(m, BY_HAND) for m in sizes], color="black", linewidth=1.2, zorder=5)
+        line("primal", [find_seconds(m, PRIMAL) for m in sizes], color=GREY, linewidth=1.2, linestyle=":", zorder=3)
         panel.set_xscale("log")
         panel.set_yscale("log")
         panel.yaxis.set_major_formatter(lambda t, _: _duration(t))

@@ -1,10 +1,12 @@
-"""One program of the comparison: its sizes, its inputs, and every way to its value and gradient."""
+"""One program that is measured: its sizes, its inputs, and every way to its value and gradient."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 # computes (value, gradients), one gradient per differentiated argument, in the tool's own types
 Run = Callable[[], Any]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class TooSlow(Exception):
@@ -21,12 +23,15 @@ class Program(NamedTuple):
 
     name: str
     about: str  # one line: the formula
-    sizes: dict[str, dict[str, int]]  # "small", "medium", "large", each the arguments of `inputs`
+    sizes: Mapping[str, dict[str, Any]]  # "small", "medium", "large", each the arguments of `inputs`
     inputs: Callable[..., tuple[Any, ...]]  # the arguments of the program, NumPy arrays and numbers, seeded
     argnums: tuple[int, ...]  # what is differentiated
     primal: Any  # a function made by numba.njit, or of NumPy arrays where the program calls LAPACK
     by_hand: Callable[..., Any]  # by_hand(*args) -> (value, gradients), as an expert writes it in njit or NumPy
-    contad: dict[str, Callable[..., Run]]  # the ways of contad: "generated", "tape", "matrix", "record", ...
-    peers: dict[str, Callable[..., Run]]  # "autograd", "jax", "torch", "casadi", "xad"
-    idioms: dict[str, str]  # per peer: which advice of its documentation the version follows, with the page
+    contad: Mapping[str, Callable[..., Run]]  # the ways of contad: "generated", "tape", "matrix", "record", ...
+    peers: Mapping[str, Callable[..., Run]] = NOTHING  # "autograd", "jax", ..., or more ways of one: "jax Hessian"
+    idioms: Mapping[str, str] = NOTHING  # per peer: the advice of its documentation that it follows, with the page
     remarks: str = ""  # where contad is not first, and why, found by profiling
+    gives: Mapping[str, Callable[..., Any]] = NOTHING  # what a version gives that is no gradient, from the arguments
+    count: Callable[..., float] = lambda **size: 1  # operations or calls in a run, from the arguments of `inputs`
+    tolerance: float = 1e-10  # relative to the largest entry of the value, and of each gradient

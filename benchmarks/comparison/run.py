@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,11 @@ import numba
 import numpy as np
 
 import contad
-from benchmarks.command import machine
 from benchmarks.comparison.measure import Effort, measure
-from benchmarks.comparison.memory import in_a_folder_of_its_own, memory
+from benchmarks.comparison.memory import measure_memory, run_in_folder_of_its_own
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.programs import programs
-from benchmarks.comparison.tools import TOOLS, installed, releases, skipped
+from benchmarks.comparison.programs import find_programs
+from benchmarks.comparison.tools import TOOLS, find_installed, find_releases, list_skipped
 
 ROOT = Path(__file__).parents[2]
 FULL, QUICK = Effort(40, 2e-3, 2.0), Effort(7, 1e-3, 0.1)
@@ -41,44 +41,44 @@ def run(
     A whole run takes long: `keep` gets the figures so far after each program.
     """
     effort = QUICK if quick else FULL
-    figures: dict[str, Any] = _head(tools) | {"quick": quick, "effort": effort._asdict(), "programs": []}
+    figures: dict[str, Any] = describe_run(tools) | {"quick": quick, "effort": effort._asdict(), "programs": []}
     bar = Progress(len(chosen) if quick else 2 * len(chosen))
     for name, program in chosen.items():
         run_at = [s for s in program.sizes if s in sizes] if sizes else list(program.sizes)[: 1 if quick else None]
         about = {"name": name, "about": program.about, "remarks": program.remarks, "idioms": program.idioms}
         bar.step(name)
         if quick:
-            found = about | {"sizes": measured(program, run_at, tools, effort)}
+            found = about | {"sizes": measure_sizes(program, run_at, tools, effort)}
         else:
-            found = about | measured_apart(name, run_at, tools, effort)
+            found = about | measure_apart(name, run_at, tools, effort)
             bar.step(f"{name}, memory")
-            _with_memory(name, found["sizes"])
+            _add_memory(name, found["sizes"])
         figures["programs"].append(found)
         keep(figures)
     bar.close()
     return figures
 
 
-def measured(program: Program, sizes: Sequence[str], tools: Sequence[str], effort: Effort) -> dict[str, Any]:
+def measure_sizes(program: Program, sizes: Sequence[str], tools: Sequence[str], effort: Effort) -> dict[str, Any]:
     """The figures of every size."""
-    for name in installed(tools):
+    for name in find_installed(tools):
         import_module(name)
-    compiled_once()
-    with _libraries_set_aside():
+    compile_once()
+    with set_libraries_aside():
         return {size: measure(program, size, tools, effort) for size in sizes}
 
 
-def measured_apart(name: str, sizes: Sequence[str], tools: Sequence[str], effort: Effort) -> dict[str, Any]:
+def measure_apart(name: str, sizes: Sequence[str], tools: Sequence[str], effort: Effort) -> dict[str, Any]:
     """The figures of every size as `sizes`, taken in a new process, which gives back its memory; or how it `ended`."""
     command = [sys.executable, "-m", "benchmarks.comparison.run", json.dumps([name, sizes, tools, effort])]
-    done = in_a_folder_of_its_own(command)
+    done = run_in_folder_of_its_own(command)
     if done.returncode:
         return {"sizes": {}, "ended": f"its process ended with {done.returncode}: {done.stderr.strip()[-300:]}"}
     return {"sizes": json.loads(done.stdout)}
 
 
 @contextmanager
-def _libraries_set_aside() -> Iterator[None]:
+def set_libraries_aside() -> Iterator[None]:
     """Keep Python's collector from walking what libraries have made at import, while others are timed."""
     gc.collect()
     gc.freeze()
@@ -88,7 +88,7 @@ def _libraries_set_aside() -> Iterator[None]:
         gc.unfreeze()
 
 
-def compiled_once() -> None:
+def compile_once() -> None:
     """Let contad compile what does not depend on the function that is differentiated, so far as it is not there."""
 
     def square(x: Any) -> Any:
@@ -100,30 +100,36 @@ def compiled_once() -> None:
         contad.grad(numba.njit(square), engine=engine)(1.5)
 
 
-def _with_memory(program: str, sizes: dict[str, Any]) -> None:
+def _add_memory(program: str, sizes: dict[str, Any]) -> None:
     for size in list(sizes)[-1:]:
         for name, found in sizes[size]["versions"].items():
             if "prepare" in found:
-                found["memory"] = memory(program, name, size)
+                found["memory"] = (measure_memory(program, name, size) or {}).get("memory")
 
 
-def _head(tools: Sequence[str]) -> dict[str, Any]:
+def describe_run(tools: Sequence[str]) -> dict[str, Any]:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=False, capture_output=True, text=True
     )
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "command": "python -m benchmarks " + " ".join(sys.argv[1:]),
-        "machine": machine(
-            "numpy", "numba", "scipy", **releases(tools),
-            commit=commit.stdout.strip() or "unknown", processor=_processor(), load=round(os.getloadavg()[0], 2),
+        "machine": describe_machine(
+            "numpy", "numba", "scipy", **find_releases(tools),
+            commit=commit.stdout.strip() or "unknown", processor=find_processor(), load=round(os.getloadavg()[0], 2),
         ),
-        "settings": {name: TOOLS[name].settings for name in installed(tools)},
-        "skipped": skipped(tools),
+        "settings": {name: TOOLS[name].settings for name in find_installed(tools)},
+        "skipped": list_skipped(tools),
     }  # fmt: skip
 
 
-def _processor() -> str:
+def describe_machine(*libraries: str, **others: Any) -> dict[str, Any]:
+    """Python, the system, the number of cores, and the releases of libraries."""
+    system = {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    return system | {"cores": os.cpu_count()} | {name: version(name) for name in libraries} | others
+
+
+def find_processor() -> str:
     """The name that Linux gives the processor."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
@@ -153,4 +159,4 @@ class Progress:
 
 if __name__ == "__main__":
     name, sizes, tools, effort = json.loads(sys.argv[1])
-    print(json.dumps(measured(programs()[name], sizes, tools, Effort(*effort))))
+    print(json.dumps(measure_sizes(find_programs()[name], sizes, tools, Effort(*effort))))

@@ -22,9 +22,9 @@ Argnums = tuple[int, ...]
 
 
 # ---- contad ----------------------------------------------------------------------------------------------------------
-def on_engine(f: Any, argnums: Argnums, engine: str) -> Version:
-    """contad on a named engine; data are wrapped for the eager ones, as its README advises."""
-    eager = engine not in ("generated", "tape")
+def on_engine(f: Any, argnums: Argnums, engine: str, wrapped: bool = True) -> Version:
+    """contad on a named engine; data are wrapped for the eager ones, as its README advises, unless told not to."""
+    eager = wrapped and engine not in ("generated", "tape")
 
     def version(*args: Any) -> Run:
         gradient = contad.value_and_grad(f, argnums, engine=engine)
@@ -38,12 +38,12 @@ def on_engine(f: Any, argnums: Argnums, engine: str) -> Version:
     return version
 
 
-def compiled(f: Any, argnums: Argnums) -> dict[str, Version]:
+def on_compiled(f: Any, argnums: Argnums) -> dict[str, Version]:
     """contad's engines for a Numba function."""
     return {engine: on_engine(f, argnums, engine) for engine in ("generated", "tape")}
 
 
-def eager(f: Callable[..., Any], argnums: Argnums) -> dict[str, Version]:
+def on_eager(f: Callable[..., Any], argnums: Argnums) -> dict[str, Version]:
     """contad's engines for a NumPy function: at once, and as a program recorded before the clock starts."""
 
     def recorded(*args: Any) -> Run:
@@ -72,7 +72,7 @@ def with_jax(write: Callable[[Any], Any], argnums: Argnums, static: Argnums = ()
     """jax.jit(jax.value_and_grad(f)) of a function written over jax.numpy; shapes and counts are static arguments."""
 
     def version(*args: Any) -> Run:
-        jax, jnp = jax_in_float64()
+        jax, jnp = import_jax()
         gradient = jax.value_and_grad(write(jnp), argnums)
         if jit:
             gradient = jax.jit(gradient, static_argnums=static)
@@ -86,7 +86,7 @@ def with_torch(write: Callable[[Any], Any], argnums: Argnums) -> Version:
     """torch.autograd.grad of a function of tensors, written over torch."""
 
     def version(*args: Any) -> Run:
-        torch = torch_on_one_thread()
+        torch = import_torch()
         f = write(torch)
         own = [torch.tensor(x) if isinstance(x, np.ndarray) else x for x in args]
         for n in argnums:
@@ -110,10 +110,10 @@ def with_xad(f: Callable[..., Any], argnums: Argnums) -> Version:
 
         tape = Tape()
         points = [np.asarray(args[n], dtype=float) for n in argnums]
-        inputs = [reals(x.ravel().tolist()) for x in points]
+        inputs = [make_reals(x.ravel().tolist()) for x in points]
         own = [x.tolist() if isinstance(x, np.ndarray) else x for x in args]
         for n, flat, point in zip(argnums, inputs, points, strict=True):
-            own[n] = nested(flat, point.shape)
+            own[n] = nest(flat, point.shape)
         with tape:
             tape.registerInputs([x for flat in inputs for x in flat])
 
@@ -150,8 +150,8 @@ def with_casadi(write: Callable[..., Any], argnums: Argnums, symbols: str = "MX"
             own[n] = casadi.reshape(part, *point.shape) if point.ndim == 2 else part
         y = write(casadi, *own)
         outputs = [y, *casadi.vertsplit(casadi.gradient(y, x), ends)]
-        gradient = casadi.Function("gradient", [x], outputs, compiled_in_c() if in_c else {})
-        (value, *flat), trigger = casadi_buffers(gradient, np.concatenate([p.ravel(order="F") for p in points]))
+        gradient = casadi.Function("gradient", [x], outputs, choose_options_of_c() if in_c else {})
+        (value, *flat), trigger = make_buffers(gradient, np.concatenate([p.ravel(order="F") for p in points]))
         gradients = tuple(g.reshape(x.shape, order="F") for g, x in zip(flat, points, strict=True))
 
         def run() -> Any:
@@ -164,7 +164,7 @@ def with_casadi(write: Callable[..., Any], argnums: Argnums, symbols: str = "MX"
 
 
 # ---- shared steps ----------------------------------------------------------------------------------------------------
-def jax_in_float64() -> tuple[Any, Any]:
+def import_jax() -> tuple[Any, Any]:
     """jax and jax.numpy, in float64 and without another thread for the dispatch."""
     import jax
     import jax.numpy as jnp
@@ -173,7 +173,7 @@ def jax_in_float64() -> tuple[Any, Any]:
     return jax, jnp
 
 
-def torch_on_one_thread() -> Any:
+def import_torch() -> Any:
     """torch."""
     import torch
 
@@ -181,38 +181,38 @@ def torch_on_one_thread() -> Any:
     return torch
 
 
-def reals(numbers: Sequence[float]) -> list[Any]:
+def make_reals(numbers: Sequence[float]) -> list[Any]:
     """Numbers that xad's adjoint tape follows."""
     from xad.adj_1st import Real
 
     return [Real(x) for x in numbers]
 
 
-def nested(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def nest(numbers: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """Numbers in a row as nested lists of a shape; the number itself for shape ()."""
     if not shape:
         return numbers[0]
     if len(shape) == 1:
         return list(numbers)
     step = len(numbers) // shape[0]
-    return [nested(numbers[k * step : (k + 1) * step], shape[1:]) for k in range(shape[0])]
+    return [nest(numbers[k * step : (k + 1) * step], shape[1:]) for k in range(shape[0])]
 
 
-def compiled_in_c() -> dict[str, Any]:
+def choose_options_of_c() -> dict[str, Any]:
     """The options with which CasADi translates a function to C and compiles it, if there is a compiler."""
     if not which("gcc"):
         return {}
-    options = {"flags": ["-O3", "-march=native"], "directory": f"{scratch().name}/"}
+    options = {"flags": ["-O3", "-march=native"], "directory": f"{make_scratch_folder().name}/"}
     return {"jit": True, "compiler": "shell", "jit_options": options}
 
 
 @functools.cache
-def scratch() -> TemporaryDirectory[str]:
+def make_scratch_folder() -> TemporaryDirectory[str]:
     """A folder for temporary files, instead of the current one, that is gone when the process ends."""
     return TemporaryDirectory(prefix="casadi-", ignore_cleanup_errors=True)
 
 
-def casadi_buffers(function: Any, *given: np.ndarray) -> tuple[list[np.ndarray], Callable[[], None]]:
+def make_buffers(function: Any, *given: np.ndarray) -> tuple[list[np.ndarray], Callable[[], None]]:
     """Arrays for the results of a CasADi Function, and what fills them; matrices are stored by columns."""
     buffers, trigger = function.buffer()
     results = [np.zeros(function.nnz_out(k)) for k in range(function.n_out())]

@@ -42,17 +42,17 @@ TOOLS = {
 }  # fmt: skip
 
 
-def installed(names: Sequence[str] = tuple(TOOLS)) -> list[str]:
+def find_installed(names: Sequence[str] = tuple(TOOLS)) -> list[str]:
     """Those of the named tools that can be imported."""
     return [name for name in names if find_spec(name)]
 
 
-def releases(names: Sequence[str] = tuple(TOOLS)) -> dict[str, str]:
+def find_releases(names: Sequence[str] = tuple(TOOLS)) -> dict[str, str]:
     """The release of each tool, or "not installed, skipped"."""
     return {name: version(name) if find_spec(name) else "not installed, skipped" for name in names}
 
 
-def skipped(names: Sequence[str] = tuple(TOOLS)) -> list[str]:
+def list_skipped(names: Sequence[str] = tuple(TOOLS)) -> list[str]:
     """A line for each of the named tools that is not installed."""
     return [
         f"{name} is not installed and is skipped; `pip install -e '.[bench]'` installs it"
@@ -61,17 +61,14 @@ def skipped(names: Sequence[str] = tuple(TOOLS)) -> list[str]:
     ]
 
 
-def numbers(result: Any) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-    """(value, gradients) of any tool as NumPy arrays of float64."""
-    value, gradients = result
-    return _array(value), tuple(map(_array, gradients))
+def flatten_numbers(result: Any) -> list[np.ndarray]:
+    """The value and the gradients that any tool returns, one after the other, as NumPy arrays of float64."""
+    if isinstance(result, tuple | list):
+        return [x for part in result for x in flatten_numbers(part)]
+    return [np.asarray(result.detach() if hasattr(result, "detach") else result, dtype=np.float64)]
 
 
-def _array(x: Any) -> np.ndarray:
-    return np.asarray(x.detach() if hasattr(x, "detach") else x, dtype=np.float64)
-
-
-def reason(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An exception in one line, as a table can show it."""
     text = str(error).strip().partition("\n")[0].replace("|", "/")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -36,18 +36,20 @@ MAPACCUM = "github.com/casadi/casadi/wiki/FAQ:-How-to-use-map()-and-mapaccum()-t
 IN_C = "translated to C and compiled (github.com/casadi/casadi/wiki/L_22w)"
 
 
-def peers(argnums: Argnums, *, arrays: Write, numbers: Write, casadi: Write, in_c: bool = False) -> dict[str, Version]:
+def with_every_tool(
+    argnums: Argnums, *, arrays: Write, numbers: Write, casadi: Write, in_c: bool = False
+) -> dict[str, Version]:
     """All of the other tools: on arrays, on numbers (xad, over a module like math), and with CasADi's functions."""
     return {
         "autograd": with_autograd(arrays, argnums),
         "jax": with_jax(arrays, argnums),
         "torch": with_torch(arrays, argnums),
         "casadi": with_casadi(lambda module, *args: casadi(module)(*args), argnums, in_c=in_c),
-        "xad": on_numbers(numbers, argnums),
+        "xad": with_xad_on_numbers(numbers, argnums),
     }
 
 
-def on_numbers(write: Write, argnums: Argnums) -> Version:
+def with_xad_on_numbers(write: Write, argnums: Argnums) -> Version:
     """XAD on a function over a module like math."""
 
     def version(*args: Any) -> Any:

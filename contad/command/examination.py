@@ -12,12 +12,12 @@ import numpy as np
 
 from contad.command.report import Report
 from contad.command.source import CommandError, Components, Problem, blamed, components, require_no_nan
-from contad.compilation import engine_name
-from contad.differences import derivative_by_differences
 from contad.errors import ContadError
-from contad.functional import value_and_grad
-from contad.number import is_real
-from contad.trees import Tree, flatten
+from contad.testing.differences import derivative_by_differences
+from contad.transforms.compiled_code import engine_name
+from contad.transforms.gradients import value_and_grad
+from contad.variables.number import is_real
+from contad.variables.trees import Tree, flatten
 
 TIMING_SECONDS = 0.3  # for each of function and gradient
 DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared

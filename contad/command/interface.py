@@ -103,26 +103,26 @@ def _file(options: argparse.Namespace) -> int:
 
 def _example(options: argparse.Namespace) -> int:
     """Report on the function of the bundled example, and fit it."""
-    from contad.example import logistic
+    from contad.example import logistic_regression
 
     if options.at or options.wrt:
         raise CommandError("--at and --wrt need a FILE.py:FUNCTION")
     _check_tolerance(options.tolerance)
-    path = logistic.DATA if options.data is None else options.data
+    path = logistic_regression.DATA if options.data is None else options.data
     try:
-        table = logistic.read_table(path)
+        table = logistic_regression.read_table(path)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}") from error
     except (ValueError, csv.Error) as error:
         raise CommandError(str(error)) from error
     names = ["intercept", *table.names]
-    values: dict[str, Any] = {"coefficients": [logistic.CHECKED_AT] * len(names)}
+    values: dict[str, Any] = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
     values |= {"features": table.features, "malignant": table.malignant}
-    label = "contad.example.logistic:log_posterior"
-    problem = Problem(label, logistic.__file__, logistic.log_posterior, values, ("coefficients",))
+    label = "contad.example.logistic_regression:log_posterior"
+    problem = Problem(label, logistic_regression.__file__, logistic_regression.log_posterior, values, ("coefficients",))
     report = examined(problem, options.engine, options.tolerance, names)
     try:
-        fitted = logistic.fit(table, options.engine)
+        fitted = logistic_regression.fit(table, options.engine)
     except ArithmeticError as error:
         raise CommandError(f"{path}: {error}") from error
     if options.json:
@@ -139,7 +139,7 @@ def _example(options: argparse.Namespace) -> int:
         print(as_json({"fit": found} | report.as_dict()))
     else:
         print(_fit_text(table, names, fitted))
-        print(f"\nThe gradient, where all coefficients are {logistic.CHECKED_AT}:\n{report.text()}")
+        print(f"\nThe gradient, where all coefficients are {logistic_regression.CHECKED_AT}:\n{report.text()}")
     return 1 if options.check and not report.agrees else 0
 
 

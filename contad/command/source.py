@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from contad.number import is_real
-from contad.trees import assembled, elements, flatten
+from contad.variables.number import is_real
+from contad.variables.trees import assembled, elements, flatten
 
 Components = list[tuple[str, Any]]
 

@@ -1,11 +1,11 @@
-"""The engines by name. They are siblings behind one protocol, `contad.stack.ChainStack`; none imports another."""
+"""The engines by name. Siblings behind one protocol, `contad.variables.stack.ChainStack`; none imports another."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from contad.engines.matrix import MatrixStack
+from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.errors import UnsupportedError
-from contad.stack import ChainStack, set_base_engine
+from contad.variables.stack import ChainStack, set_base_engine, set_engines
 
 DEFAULT = "matrix"
 COMPILED = ("tape", "generated")  # for Numba functions
@@ -43,7 +43,7 @@ class CompiledEngine(NamedTuple):
 def compiled_engine(name: str) -> CompiledEngine:
     """A compiled engine by its name, imported on demand."""
     if name == "generated":
-        from contad.engines.generated import build, explain, source
+        from contad.engines.source import build, explain, source
 
         return CompiledEngine(build, explain, source)
     if name == "tape":
@@ -59,3 +59,4 @@ def engine_names() -> tuple[str, ...]:
 
 
 set_base_engine(MatrixStack)
+set_engines(engine)

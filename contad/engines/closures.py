@@ -4,32 +4,23 @@ It works on the adjoints as a list of numbers, so the same closures sweep on flo
 The other engines must equal it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from __future__ import annotations  # else each continuation would make objects of its annotations
 
-from contad.adjoints import Adjoints
-from contad.engines.array_callbacks import apply_as_callback
-from contad.engines.methods import generate
-from contad.number import scale
-from contad.protocols import install
-from contad.rule import ScalarRule
-from contad.stack import THREAD, ChainStack, Row
-from contad.var import Var
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from contad.engines.stream.array_callbacks import apply_as_callback
+from contad.engines.stream.methods import generate
+from contad.protocols.number_protocols import install
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.adjoints import Adjoints
+from contad.variables.number import NumpyNumber, pair
+from contad.variables.stack import THREAD, ChainStack, Row
+from contad.variables.var import Var
 
 Chain = Callable[[list[Any]], Any]
-
-_CHAIN = """\
-c = Var(); c._value = z; c._owner = s
-c._index = k = s.top; s.top = k + 1
-{cells}
-def {name}_chain(adj):
-    d = adj[k]
-    if d.__class__ is float:
-        if d != 0.0:
-{on_floats}
-    else:
-{on_numbers}
-s.push({name}_chain)"""
+Product = Callable[[Any, Any], Any]
+Partial = Callable[..., Any]
 
 
 class ClosureVar(Var):
@@ -45,19 +36,97 @@ class ClosureVar(Var):
         return generate(cls, rule, _record)
 
 
+class NumpyClosureVar(NumpyNumber, ClosureVar):
+    """A variable in place of an np.float64."""
+
+    __slots__ = ()
+
+
+def of_one(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
+    """Makes the continuations of z = f(x): k is the cell of z, i that of x, and p the partial."""
+
+    def make(k: int, z: Any, x: Any, i: int) -> Chain:
+        def chain(adj: list[Any]) -> None:
+            d = adj[k]
+            if d.__class__ is not float or d != 0.0:  # else nothing depends on z
+                adj[i] = adj[i] + product(d, p(z, x))
+
+        chain.__name__ = name
+        return chain
+
+    return make
+
+
+def of_two(name: str, product_x: Product, p: Partial, product_y: Product, q: Partial) -> Callable[..., Chain]:
+    """Those of z = f(x, y), where x has cell i and y has cell j."""
+
+    def make(k: int, z: Any, x: Any, y: Any, i: int, j: int) -> Chain:
+        def chain(adj: list[Any]) -> None:
+            d = adj[k]
+            if d.__class__ is not float or d != 0.0:
+                adj[i] = adj[i] + product_x(d, p(z, x, y))
+                adj[j] = adj[j] + product_y(d, q(z, x, y))
+
+        chain.__name__ = name
+        return chain
+
+    return make
+
+
+def of_first(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
+    """Those of z = f(x, y), where y is a constant."""
+
+    def make(k: int, z: Any, x: Any, y: Any, i: int) -> Chain:
+        def chain(adj: list[Any]) -> None:
+            d = adj[k]
+            if d.__class__ is not float or d != 0.0:
+                adj[i] = adj[i] + product(d, p(z, x, y))
+
+        chain.__name__ = name
+        return chain
+
+    return make
+
+
+def of_second(name: str, product: Product, q: Partial) -> Callable[..., Chain]:
+    """Those of z = f(x, y), where x is a constant."""
+
+    def make(k: int, z: Any, x: Any, y: Any, j: int) -> Chain:
+        def chain(adj: list[Any]) -> None:
+            d = adj[k]
+            if d.__class__ is not float or d != 0.0:
+                adj[j] = adj[j] + product(d, q(z, x, y))
+
+        chain.__name__ = name
+        return chain
+
+    return make
+
+
+# by which operands are variables ("v") and which are constants ("c")
+MAKERS: dict[str, Callable[..., Callable[..., Chain]]]
+MAKERS = {"v": of_one, "vv": of_two, "vc": of_first, "cv": of_second}
+
+
 def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-    values = "z, x" if rule.arity == 1 else "z, x, y"
-    cells, on_floats, on_numbers, names = [], [], [], {"scale": scale}
-    for k, kind in enumerate(active):
-        if kind == "v":
-            cells.append(f"{'ij'[k]} = {'ab'[k]}._index")
-            on_floats.append(f"            adj[{'ij'[k]}] += d * p{k}({values})")
-            on_numbers.append(f"        adj[{'ij'[k]}] = adj[{'ij'[k]}] + scale(d, p{k}({values}))")
-            names[f"p{k}"] = rule.partial(k)
-    lines = _CHAIN.format(
-        name=rule.name, cells="; ".join(cells), on_floats="\n".join(on_floats), on_numbers="\n".join(on_numbers)
-    )
-    return lines, names
+    """The lines of an operator method that push: which operands are variables is known when the method is made."""
+    positions = [k for k, kind in enumerate(active) if kind == "v"]
+    of_rule = [x for k in positions for x in (rule.product(k), rule.partial(k))]
+    operands = ", ".join(["z", *"xy"[: len(active)], *(f"{'ab'[k]}._index" for k in positions)])
+    make = f"make_{active}"
+    lines = f"""\
+c = Var(); c._value = z; c._owner = s
+c._index = k = s.top; s.top = k + 1
+s.push({make}(k, {operands}))"""
+    return lines, {make: MAKERS[active](f"{rule.name}_chain", *of_rule)}
+
+
+class Captured(NamedTuple):
+    """What a continuation has captured."""
+
+    value: Any  # of the variable
+    values: Sequence[Any]  # of the operands of an operation
+    partials: Mapping[int, tuple[int, Partial]]  # by the position of an operand that is a variable: its cell, and how
 
 
 class ClosureStack(ChainStack):
@@ -84,17 +153,16 @@ class ClosureStack(ChainStack):
     def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Var:
         mine = [isinstance(x, Var) and x._owner is self for x in args]
         values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
-        z = rule(*values)
-        active = [(k, x._index) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own]
+        active = [(k, x._index, rule.product(k), rule.partial(k)) for k, x in enumerate(args) if mine[k]]
+        z = rule(*values)  # which may be recorded on an outer level
         c = self._result(z)
         n = c._index
 
         def chain(adj: list[Any]) -> None:
             d = adj[n]
-            if d.__class__ is float and d == 0.0:
-                return
-            for k, cell in active:
-                adj[cell] = adj[cell] + scale(d, rule.partial(k)(z, *values))
+            if d.__class__ is not float or d != 0.0:
+                for _, cell, product, partial in active:
+                    adj[cell] = adj[cell] + product(d, partial(z, *values))
 
         chain.__name__ = f"{rule.name}_chain"
         self.push(chain)
@@ -104,7 +172,7 @@ class ClosureStack(ChainStack):
         return apply_as_callback(self, rule, args, options)
 
     def _result(self, value: Any) -> Var:
-        c = object.__new__(ClosureVar)
+        c = object.__new__(NumpyClosureVar)
         c._value = value
         c._owner = self
         c._index = n = self.top
@@ -136,6 +204,19 @@ class ClosureStack(ChainStack):
         for k, chain in enumerate(self.chain):
             yield _row(k + 1, chain)
 
+    @staticmethod
+    def captured(chain: Chain) -> Captured:
+        """What a continuation has captured; nothing of operands where it belongs to no rule."""
+        found = dict(zip(chain.__code__.co_freevars, (c.cell_contents for c in chain.__closure__ or ()), strict=True))
+        if "z" not in found:
+            return Captured(found.get("value", 0.0), (), {})
+        if "active" in found:
+            partials = {k: (cell, partial) for k, cell, _, partial in found["active"]}
+            return Captured(found["z"], found["values"], partials)
+        values = [found[name] for name in "xy" if name in found]
+        cells = {k: (found[i], found[p]) for k, (i, p) in enumerate((("i", "p"), ("j", "q"))) if i in found}
+        return Captured(found["z"], values, cells)
+
     def release(self) -> None:
         self.chain.clear()
         THREAD.pools.setdefault(self.engine, []).append(self.chain)
@@ -143,20 +224,12 @@ class ClosureStack(ChainStack):
 
 
 def _row(index: int, chain: Chain) -> Row:
-    """What a closure has captured, as a row."""
-    captured = dict(zip(chain.__code__.co_freevars, (c.cell_contents for c in chain.__closure__ or ()), strict=True))
+    z, values, partials = ClosureStack.captured(chain)
+    parents = tuple(partials[k][0] if k in partials else value for k, value in enumerate(values))
     operation = chain.__name__.removesuffix("_chain")
-    if "z" not in captured:
-        return Row(index, operation, (), (), captured["value"])
-    if "rule" in captured:
-        values, cells = captured["values"], dict(captured["active"])
-        partials = {k: captured["rule"].partial(k) for k in cells}
-    else:
-        values = [captured[name] for name in "xy" if name in captured]
-        cells = {k: captured[name] for k, name in enumerate("ij") if name in captured}
-        partials = {k: chain.__globals__[f"p{k}"] for k in cells}
-    parents = tuple(cells.get(k, value) for k, value in enumerate(values))
-    return Row(index, operation, parents, tuple(p(captured["z"], *values) for p in partials.values()), captured["z"])
+    return Row(index, operation, parents, tuple(p(z, *values) for _, p in partials.values()), z)
 
 
-install(ClosureVar, ClosureVar.implement)
+pair(ClosureVar, NumpyClosureVar)
+for _class in (ClosureVar, NumpyClosureVar):
+    install(_class, _class.implement)

@@ -6,12 +6,13 @@ It works on scalars: an array is an object array of scalar variables, and an arr
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from contad.engines.array_callbacks import apply_as_callback
-from contad.engines.record_methods import implementation
-from contad.engines.stream import Recording
-from contad.protocols import install
-from contad.rule import ScalarRule
-from contad.var import Var
+from contad.engines.stream.array_callbacks import apply_as_callback
+from contad.engines.stream.record_methods import implementation
+from contad.engines.stream.record_stream import Recording
+from contad.protocols.number_protocols import install
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.number import NumpyNumber, pair
+from contad.variables.var import Var
 
 
 class RecordVar(Var):
@@ -25,15 +26,23 @@ class RecordVar(Var):
         return implementation(cls, rule)
 
 
+class NumpyRecordVar(NumpyNumber, RecordVar):
+    """A variable in place of an np.float64."""
+
+    __slots__ = ()
+
+
 class RecordStack(Recording):
     """A stream of the records of scalars."""
 
     __slots__ = ()
     engine = "records"
-    var_class = RecordVar
+    var_class = NumpyRecordVar
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
         return apply_as_callback(self, rule, args, options)
 
 
-install(RecordVar, RecordVar.implement)
+pair(RecordVar, NumpyRecordVar)
+for _class in (RecordVar, NumpyRecordVar):
+    install(_class, _class.implement)

@@ -1,6 +1,5 @@
 """Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
 
-import pickle
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +8,6 @@ from numba.core.errors import NumbaError
 from contad.engines import compiled_engine
 from contad.errors import ContadError, StaleSourceError, UnsupportedError
 from contad.front.plan import Plan
-from contad.native.modules import discard_machine_code
 
 
 class Choice(NamedTuple):
@@ -32,7 +30,8 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
     lasting = True
     for name in names:
         try:
-            run = _built(name, plan)
+            run = compiled_engine(name).build(plan.request)
+            run.compile(plan.run_types)
         except Exception as error:
             told = isinstance(error, (ContadError, MemoryError))
             if told and not isinstance(error, (UnsupportedError, StaleSourceError)):
@@ -42,19 +41,6 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
         else:
             return Choice(name, run, tuple(refusals), lasting)
     return Choice(None, None, tuple(refusals), lasting)
-
-
-def _built(name: str, plan: Plan) -> Any:
-    for damaged in (False, True):
-        try:
-            run = compiled_engine(name).build(plan.request)
-            run.compile(plan.run_types)
-            return run
-        except (EOFError, pickle.UnpicklingError):  # a truncated file of machine code
-            if damaged:
-                raise
-            discard_machine_code()
-    return None
 
 
 def refused(engine: str, why: str) -> str:
@@ -69,6 +55,8 @@ def reason(error: Exception) -> str:
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
         text = f"Numba: {text}"
+    elif isinstance(error, RecursionError):
+        text = "it is nested too deeply; split long expressions and chains of calls"
     elif not isinstance(error, (UnsupportedError, StaleSourceError)):
         text = f"{type(error).__name__}: {text}"
     return " ".join(text.split())[:400]

@@ -7,11 +7,12 @@ costs what a call of a Numba function costs; what no compiled engine takes runs 
 import functools
 import inspect
 import json
-import pkgutil
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import typeof, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import OmittedArg
@@ -20,13 +21,18 @@ from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
 
 from contad.engines import ASKED
-from contad.errors import FrozenValueError, UnsupportedError
+from contad.errors import UnsupportedError
 from contad.front.choice import Choice, choose, reason, refused
+from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import Form
 from contad.front.plan import Plan, plan
-from contad.native.fingerprint import changed_since_compiled, fingerprint
+from contad.functions.pickling import reference, remade
+from contad.functions.python_copy import NOT_COPIED
+from contad.native.fingerprint import Fingerprint, text_of_type
+from contad.native.frozen import Frozen
 from contad.native.modules import Served, install_finder
-from contad.number import Carrier, NoNumbaType
+from contad.variables.number import Carrier, NoNumbaType
+from contad.variables.stack import attempt
 
 _STUBS: dict[str, Callable[..., Any]] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 
@@ -44,6 +50,7 @@ class Derivative(CPUDispatcher):
     """A dispatcher that computes a derivative of the dispatcher f.
 
     `eager()` gives the function that answers calls which no compiled engine takes, with the same arguments.
+    `memo` is what has been made of f.
     `made_by` is the transform and its options that make this object of f: what a pickle holds.
     """
 
@@ -53,6 +60,7 @@ class Derivative(CPUDispatcher):
         form: Form,
         engine: str | None,
         eager: Callable[[], Callable[..., Any]],
+        memo: dict[Any, Any],
         made_by: tuple[Callable[..., Any], dict[str, Any]] | None = None,
     ) -> None:
         self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
@@ -60,10 +68,11 @@ class Derivative(CPUDispatcher):
         self.f = f
         self.form = form
         self.engine = engine
-        self.noted = fingerprint(f)  # what Numba will freeze
+        self.frozen = Frozen(f, self.what, memo)
         self.choices: dict[Any, Choice] = {}
         self.eager = functools.cache(eager)
-        self._served: list[Any] = []  # modules whose functions are among the overloads
+        self._made: dict[Any, tuple[Any, Served]] = {}  # modules whose functions are among the overloads
+        self._called: set[Any] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self._made_by = made_by or (None, {})
         install_finder()
@@ -71,19 +80,77 @@ class Derivative(CPUDispatcher):
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
 
+    @property
+    def noted(self) -> Fingerprint:
+        """What the function was when this derivative was asked for."""
+        return self.frozen.noted
+
     # ---- calls from Python -------------------------------------------------------------------------------------------
     def _compile_for_args(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Called by Numba for argument types that are new; what it returns is called with the arguments."""
         self._compilation_chain_init_hook()
+        self.frozen.check()
         try:
-            given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
-            return self.compile(given)
-        except UnsupportedError:
+            with attempt():
+                given = tuple(types.Omitted(a.value) if isinstance(a, OmittedArg) else self._type_of(a) for a in args)
+                self.compile(given)
+                return functools.partial(self._call_first, tuple(map(types.unliteral, given)))
+        except UnsupportedError as error:
             if self.engine is not None and not any(map(holds_carriers, args)):
                 raise
-            return self._run_eager
+            return functools.partial(self._run_eager, str(error))
         finally:
             self._types_active_call: set[Any] = set()
+
+    def _call_first(self, given: tuple[Any, ...], *args: Any) -> Any:
+        """The first call with arguments of these types; once it has succeeded, machine code is called at once.
+
+        Raises ValueMismatchError where the engine computes another value than f.
+        """
+        module, served = self._made[given]
+        dispatchers = self.noted.dispatchers
+        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        told = self.frozen.is_told()
+        compared = told and (self.form.kind == "vjp" or served.is_compared())  # of vjp, the value is that of f
+        if compared or not is_comparable(dispatchers, self._of_f(given)):
+            result = self.overloads[given].entry_point(*args)
+        else:
+            call = FirstCall(self.f, dispatchers, self.what, str(self.choices[given].engine))
+            if self.form.kind != "vjp" and vars(module).get("run") is not None:
+                result = call(module.derivative.py_func, self._plan(given).run_types, self._of_f, args)
+            else:  # machine code came from the disk
+                result = self.overloads[given].entry_point(*args)
+                call.require_same(self._value_of(given, args), self._of_f(args), self._converted(args))
+            served.mark_compared()
+        with global_compiler_lock:
+            if given not in self._called:
+                self._called.add(given)
+                entry = self.frozen.guard(self.overloads[given].entry_point)
+                self._insert([t._code for t in given], entry, False)
+        return result
+
+    def _value_of(self, given: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+        """The value by code that is kept on disk: of gradients alone, and of vjp, by that of another derivative."""
+        kind = self.form.kind
+        if kind == "vjp":
+            primals = args[0]
+            args = primals, tuple(_zeros(primals[n]) for n in self.form.argnums or range(len(primals)))
+            given = tuple(map(self._type_of, args))
+        if kind in ("grad", "vjp"):
+            form = self.form._replace(kind="value_and_grad" if kind == "grad" else "jvp")
+            other = Derivative(self.f, form, self.engine if kind == "grad" else ASKED[-1], self.eager, self.frozen.memo)
+            return other.compile(given)(*args)[0]
+        return self.overloads[given].entry_point(*args)[0]
+
+    def _converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of f, those that are differentiated as floats."""
+        args = self._of_f(args)
+        argnums = self.form.argnums or range(len(args))
+        return tuple(_as_floats(x) if n in argnums else x for n, x in enumerate(args))
+
+    def _of_f(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of f among those of the derivative."""
+        return tuple(args[0]) if self.form.kind in ("vjp", "jvp") else args
 
     def _type_of(self, x: Any) -> Any:
         if holds_carriers(x):
@@ -93,20 +160,28 @@ class Derivative(CPUDispatcher):
         except Exception:  # whatever Numba raises for values without a type
             found = None
         if found is None or found == types.pyobject:
-            raise UnsupportedError(f"{self.what}: Numba has no type for {type(x).__name__}")
+            advice = "; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else ""
+            raise UnsupportedError(f"{self.what}: Numba has no type for {type(x).__name__}{advice}")
         return found
 
     def typeof_pyval(self, val: Any) -> Any:
         """The type of an argument, for Numba's choice among what has been compiled."""
         return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
 
-    def _run_eager(self, *args: Any) -> Any:
+    def _run_eager(self, why: str, *args: Any) -> Any:
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
             args = (*args[:-1], *args[-1])
-        return self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
+        try:
+            return self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
+        except UnsupportedError as error:
+            if NOT_COPIED not in str(error):
+                raise
+            raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
 
     def types_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The types of a call, defaults filled in."""
+        if self.form.kind in ("vjp", "jvp"):  # of (primals, cotangent or tangents), whatever f takes
+            return tuple(map(self._type_of, args))
         try:
             inspect.signature(self.f.py_func).bind(*args, **kwargs)
         except TypeError as error:
@@ -125,26 +200,25 @@ class Derivative(CPUDispatcher):
         with global_compiler_lock:
             known = self.overloads.get(args)
             if known is not None:
+                self.frozen.check()
                 return known.entry_point
             choice = self.choices.get(args)
             if choice is not None and choice.engine is None:
+                self.frozen.check()
                 raise UnsupportedError(self._refusal(choice))
-            self._require_unchanged()
+            self.frozen.require_unchanged()
             found = self._compiled(args)
-            self.add_overload(found)
+            self.overloads[args] = found  # for compiled callers; calls from Python are let in by `_call_first`
             return found.entry_point
 
-    def _require_unchanged(self) -> None:
-        now = fingerprint(self.f)
-        for since, changed in (
-            ("this derivative was made", self.noted.changed(now)),
-            ("the function was compiled", changed_since_compiled(now.dispatchers)),
-        ):
-            for name, before, after in changed:
-                raise FrozenValueError(
-                    f"{self.what}: {name} has changed since {since}, from {before} to {after}; Numba freezes such "
-                    "values, so pass it as an argument, or define the function again"
-                )
+    def recompile(self) -> None:
+        """Compile all signatures again, with what the names of the function stand for now."""
+        self.frozen.note()
+        self.choices.clear()
+        self._made.clear()
+        self._called.clear()
+        self.eager.cache_clear()
+        super().recompile()
 
     def _compiled(self, args: tuple[Any, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
@@ -161,9 +235,11 @@ class Derivative(CPUDispatcher):
         self.choices[args] = choice
         if choice.engine is None:
             raise UnsupportedError(self._refusal(choice))
+        if not served.stable:
+            self._warn_of_compilation(args)
         module = served.load({"run": choice.run})
         derivative = module.derivative
-        self._served.append(module)
+        self._made[args] = module, served
         found = None if choice.run else derivative._cache.load_overload(args, self.targetctx)
         if found is not None:
             self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
@@ -176,6 +252,20 @@ class Derivative(CPUDispatcher):
         derivative.compile(args)
         return derivative.overloads[args]
 
+    def _warn_of_compilation(self, args: tuple[Any, ...]) -> None:
+        """Say once of a function why each process compiles its derivatives, where the user could change that."""
+        whys = [
+            f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place
+        ]
+        if any(map(_holds_function, args)):
+            whys.append("the Numba function among the arguments; let it be a global or captured name instead")
+        if whys and not self.frozen.memo.setdefault("warned", False):
+            self.frozen.memo["warned"] = True
+            warnings.warn(
+                f"{self.what}: each process compiles this derivative anew, because of {whys[0]}",
+                stacklevel=_level_of_user(),
+            )
+
     def _plan(self, args: tuple[Any, ...]) -> Plan:
         try:
             return plan(self.f, self.form, args, self.what)
@@ -185,9 +275,9 @@ class Derivative(CPUDispatcher):
 
     def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
         """The generated module for these types; one of this process where another would choose another engine."""
-        key = (repr(self.form), " ".join(self._engines()), *map(str, args))
-        named = not any(isinstance(t, types.Callable) for t in args)  # another process names functions otherwise
-        return Served("derivative", self.f, key, self.noted, named and lasting)
+        texts = [text_of_type(t) for t in args]
+        key = (repr(self.form), " ".join(self._engines()), *(text for text, _ in texts))
+        return Served("derivative", self.f, key, self.noted, lasting and all(stable for _, stable in texts))
 
     def _engines(self) -> tuple[str, ...]:
         return (self.engine,) if self.engine else ASKED
@@ -197,8 +287,37 @@ class Derivative(CPUDispatcher):
 
     # ---- as a value --------------------------------------------------------------------------------------------------
     def __reduce__(self) -> Any:
-        """By reference to f: by its name, where that leads to f."""
-        return _remake, (*self._made_by, _reference(self.f))
+        """By reference to f: by its name, where that leads to f in other processes."""
+        transform, options = self._made_by
+        if transform is None:
+            raise UnsupportedError(f"pickle: {self!r} is a part of what contad.{self.form.kind} returns")
+        return remade, (transform, (reference(self.f),), options)
+
+
+def _holds_function(t: Any) -> bool:
+    return isinstance(t, types.Dispatcher) or (isinstance(t, types.BaseTuple) and any(map(_holds_function, t)))
+
+
+def _level_of_user() -> int:
+    """How many frames above its caller the user's code is, for a warning."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("contad", "numba"):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _as_floats(x: Any) -> Any:
+    if isinstance(x, tuple):
+        parts = [_as_floats(part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    return x.astype(float) if isinstance(x, np.ndarray) else float(x)
+
+
+def _zeros(x: Any) -> Any:
+    """A tangent of zeros."""
+    if isinstance(x, tuple):
+        return tuple(map(_zeros, x))
+    return np.zeros(x.shape) if isinstance(x, np.ndarray) else 0.0
 
 
 def holds_carriers(x: Any) -> bool:
@@ -215,15 +334,3 @@ def _header(choice: Choice) -> str:
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
     return Choice(header["engine"], None, tuple((name, why) for name, why in header["refusals"]))
-
-
-def _reference(f: Any) -> Any:
-    """The name of f, `module:qualified.name`, where that leads to f; else f."""
-    found: Any = sys.modules.get(f.__module__)
-    for part in f.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return f"{f.__module__}:{f.__qualname__}" if found is f else f
-
-
-def _remake(transform: Callable[..., Any], options: dict[str, Any], reference: Any) -> Any:
-    return transform(pkgutil.resolve_name(reference) if isinstance(reference, str) else reference, **options)

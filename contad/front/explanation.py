@@ -34,7 +34,13 @@ def explained(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
     request = plan(derivative.f, derivative.form, given, derivative.what).request
     told = compiled_engine(choice.engine).explain(request)
     head = f"{derivative.what}({shown}): engine {choice.engine}"
-    return "\n".join([head, *why_not, *(f"  {line}" for line in told.splitlines())])
+    lines = told.splitlines()
+    if derivative.overloads[given].library.has_dynamic_globals:
+        lines.append(
+            "each process compiles anew: machine code with the address of a global array of more than 1 MB, or of a "
+            "function that is an argument, is not kept; pass the array as an argument"
+        )
+    return "\n".join([head, *why_not, *(f"  {line}" for line in lines)])
 
 
 def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

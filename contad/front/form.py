@@ -10,6 +10,9 @@ from contad.native.request import Mode
 Kind = Literal["grad", "value_and_grad", "vjp", "jvp"]
 
 
+_CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # what is differentiated as float64
+
+
 class Form(NamedTuple):
     """A derivative of a function: the transform, and what is differentiated."""
 
@@ -59,9 +62,9 @@ def differentiated(x: Argument) -> Argument:
     t = types.unliteral(x.type)
     if t == types.float64:
         return Argument(t, x.expression)
-    if isinstance(t, (types.Integer, types.Float)):
+    if t in _CONVERTED:
         return Argument(types.float64, f"float({x.expression})")
-    if isinstance(t, types.Array) and isinstance(t.dtype, (types.Integer, types.Float)):
+    if isinstance(t, types.Array) and t.dtype in _CONVERTED:
         layout = t.layout if t.layout in "CF" else "C"
         if t.dtype != types.float64:
             return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.astype(np.float64)")

@@ -16,7 +16,7 @@ from contad.native.writes import may_write_arrays
 _PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_")}
 _SOURCE = """\
 import numpy as np
-from numba import njit
+from contad.native.machine_code import njit
 
 from contad.errors import OverlapError
 

@@ -87,4 +87,15 @@ def _type_of_call(transform: Any) -> Any:
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
-    return cpu_target.typing_context.resolve_value_type(call)
+    (template,) = cpu_target.typing_context.resolve_value_type(call).templates
+
+    class Checked(template):  # type: ignore[misc, valid-type]
+        """Numba keeps what an overload has given for these types, which the function may no longer be."""
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            """As ever; FrozenValueError where what the function stands for has changed."""
+            if args and isinstance(args[0], types.Dispatcher):
+                transform.made_for(args[0].dispatcher).frozen.check()
+            return super().generic(args, kws)
+
+    return types.Function(Checked)

@@ -25,12 +25,14 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import carray, cfunc, njit, types
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.compiled import NJIT_OPTIONS
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import cfunc, njit
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
+from contad.variables.stack import RECOVERIES
 
 USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, PRODUCT, WORKSPACE, _NONE = range(8)
 HEADER_BYTES = 64
@@ -101,7 +103,7 @@ _set_thread_value = types.ExternalFunction("contad_thread_set", types.int64(type
 def _resize(address, old, new):  # type: ignore[no-untyped-def]
     """A block resized from `old` to `new` bytes, with its contents; 0, and the block kept, where there is no memory."""
     numbers = _numbers_address()
-    if add_atomically(numbers, new - old) + new - old <= word(numbers, _LIMIT):
+    if add_atomically(numbers, new - old) + new - old <= word(numbers, _LIMIT) or new < old:
         made = _realloc(address, new)
         if made != 0:
             return made
@@ -132,14 +134,55 @@ def workspace_bytes(header):  # type: ignore[no-untyped-def]
     return 8 * (1 + capacity) if capacity else 0
 
 
+@njit(**NJIT_OPTIONS)
+def _give_back(header, block, capacity, size):  # type: ignore[no-untyped-def]
+    """Free a block of so many units of that size, whose address and capacity are words of the header."""
+    if word(header, capacity) != 0:
+        add_atomically(_numbers_address(), -size * word(header, capacity))
+        _free(word(header, block))
+        set_word(header, block, 0)
+        set_word(header, capacity, 0)
+
+
+@njit(**NJIT_OPTIONS)
+def _give_back_workspace(header):  # type: ignore[no-untyped-def]
+    """Free the workspace. No derivative that uses it may be running on the thread."""
+    if workspace_bytes(header) != 0:
+        add_atomically(_numbers_address(), -workspace_bytes(header))
+        _free(word(header, WORKSPACE) - 8)
+        set_word(header, WORKSPACE, header + 8 * (_NONE + 1))
+
+
+@njit(**NJIT_OPTIONS)
+def _give_back_all(header):  # type: ignore[no-untyped-def]
+    """Free all that an arena holds; only its header stays."""
+    _give_back(header, RECORDS, CAPACITY, RECORD_BYTES)
+    _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
+    _give_back_workspace(header)
+
+
+@njit(**NJIT_OPTIONS)
+def _give_back_free_records(header):  # type: ignore[no-untyped-def]
+    """Free the room for records that no cell uses."""
+    old, used = word(header, CAPACITY), word(header, USED)
+    if used < old:
+        address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * used)
+        if address != 0:
+            set_word(header, RECORDS, address)
+            set_word(header, CAPACITY, used)
+
+
+def _recover():  # type: ignore[no-untyped-def]
+    """Free all that this thread's arena holds, unless a tape in it is in use."""
+    header = _get_thread_value(word(_numbers_address(), _KEY))
+    if header != 0 and word(header, USED) == 1:
+        _give_back_all(header)
+    return 0
+
+
 def _release(header):  # type: ignore[no-untyped-def]
     """Give back a thread's arena: the operating system calls it when the thread ends."""
-    held = RECORD_BYTES * word(header, CAPACITY) + 8 * word(header, ADJOINT_CAPACITY) + workspace_bytes(header)
-    add_atomically(_numbers_address(), -held)
-    _free(word(header, RECORDS))
-    _free(word(header, ADJOINTS))
-    if workspace_bytes(header) != 0:
-        _free(word(header, WORKSPACE) - 8)
+    _give_back_all(header)
     _free(header)
     return 0
 
@@ -166,7 +209,9 @@ def _grow(header, needed):  # type: ignore[no-untyped-def]
         return 0
     new = min(max(2 * old, needed, FIRST_CAPACITY), MOST_CELLS)
     address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
-    if address == 0 and new > needed:
+    if address == 0:  # then what only other derivatives need is given up, and no more taken than asked for
+        _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
+        _give_back_workspace(header)
         new = needed
         address = _resize(word(header, RECORDS), RECORD_BYTES * old, RECORD_BYTES * new)
     if address == 0:
@@ -183,7 +228,9 @@ def _grow_adjoints(header, needed):  # type: ignore[no-untyped-def]
         return 1
     new = max(needed, word(header, CAPACITY))
     address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
-    if address == 0 and new > needed:
+    if address == 0:
+        _give_back_free_records(header)
+        _give_back_workspace(header)
         new = needed
         address = _resize(word(header, ADJOINTS), 8 * old, 8 * new)
     if address == 0:
@@ -202,7 +249,10 @@ def _grow_workspace(header, needed):  # type: ignore[no-untyped-def]
     start = word(header, WORKSPACE) - 8 if held else 0
     new = max(held // 4, needed, FIRST_NUMBERS)
     address = _resize(start, held, 8 * (1 + new))
-    if address == 0 and new > needed:
+    if address == 0:
+        if word(header, USED) == 1:
+            _give_back(header, RECORDS, CAPACITY, RECORD_BYTES)
+            _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
         new = needed
         address = _resize(start, held, 8 * (1 + new))
     if address == 0:
@@ -234,11 +284,12 @@ def _register() -> list[Any]:
         if system.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(release.address)) != 0:
             raise MemoryError("contad: the operating system gives no thread-specific key")
         _numbers[_KEY] = key.value
-    created = cfunc("int64()", **options)(_create)
+    created, recovered = (cfunc("int64()", **options)(f) for f in (_create, _recover))
+    RECOVERIES.append(recovered.ctypes)
     grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints, _grow_workspace)]
     for function in (created, *grown):
         llvm.add_symbol(f"contad{function.__name__}", function.address)
-    return [release, created, *grown]
+    return [release, created, recovered, *grown]
 
 
 set_memory_limit(None)

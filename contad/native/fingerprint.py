@@ -4,9 +4,12 @@ Numba freezes globals and captured values when it compiles. The digest changes w
 compiled code is still that of the function, in this process and in another one.
 """
 
+import contextlib
 import enum
 import hashlib
 import inspect
+import os
+import re
 import sys
 from collections.abc import Iterable
 from types import CodeType, FunctionType, ModuleType
@@ -15,13 +18,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 from numba.core import ir
+from numba.core.registry import cpu_target
 
-from contad.array_rule import ArrayRule
-from contad.callees import is_installed
-from contad.dispatcher import global_names, is_dispatcher
-from contad.rule import ScalarRule
+from contad.functions.callees import is_installed
+from contad.functions.declared_types import declared_names, signatures
+from contad.functions.python_copy import global_names, is_dispatcher
+from contad.rules.array_rule import ArrayRule
+from contad.rules.scalar_rule import ScalarRule
+
+LARGEST_CONSTANT = 10**6  # bytes; a larger global array is read by Numba's code where it is
 
 _LIBRARIES = {"numpy", "math", "scipy", "numba", "contad"}
+_NUMBERS = (bool, int, float, complex, str, np.generic)
 _TEXT = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic, np.dtype, slice, range)
 
 
@@ -31,6 +39,8 @@ class Fingerprint(NamedTuple):
     parts: dict[str, str]
     stable: bool  # whether another process finds the same texts
     dispatchers: tuple[Any, ...] = ()  # the Numba functions that were read
+    recursive: bool = False  # whether one of them may call itself, directly or by way of others
+    in_place: tuple[str, ...] = ()  # global arrays that Numba's code reads where they are, in words
 
     @property
     def digest(self) -> str:
@@ -48,26 +58,114 @@ def fingerprint(f: Any) -> Fingerprint:
     """The fingerprint of a Numba or plain Python function as it is now."""
     reader = _Reader()
     reader.value(getattr(f, "__name__", "f"), f)
-    return Fingerprint(reader.parts, reader.stable, tuple(reader.dispatchers))
+    return reader.fingerprint()
+
+
+class Places(NamedTuple):
+    """Where the values of a fingerprint were found, and what was there: enough to see whether they still are."""
+
+    names: list[tuple[dict[str, Any], str, Any]]  # dictionary, key, value
+    cells: list[tuple[Any, Any]]  # cell, value
+    arrays: list[np.ndarray]  # whose contents are constants of compiled code
+    attributes: list[str]  # names of values that are attributes of modules
+
+
+def fingerprint_and_places(f: Any) -> tuple[Fingerprint, Places]:
+    """The fingerprint of a function as it is now, and where its values stand; modules of libraries are left out."""
+    reader = _Reader()
+    reader.value(getattr(f, "__name__", "f"), f)
+    return reader.fingerprint(), reader.places
+
+
+def text_of_type(t: Any) -> tuple[str, bool]:
+    """A Numba type as a text, methods of a jitclass included, and whether another process finds the same."""
+    reader = _Reader()
+    reader.value("type", t)
+    parts = reader.parts
+    return parts["type"] if len(parts) == 1 else Fingerprint(parts, True).digest, reader.stable
 
 
 def changed_since_compiled(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]:
     """(name, text, later text) of values that the machine code of these functions was made with.
 
-    Best effort: code that comes from Numba's cache does not tell them, nor what an array held that is still the same.
+    Attributes of modules, and what an array held that is still the same object, are told where `note_untold` has seen
+    the compilation. Of other code that comes from Numba's cache only numbers, texts and tuples of them are.
     """
-    text = _Reader().text
     found = []
     for dispatcher in dispatchers:
         function = dispatcher.py_func
-        now = {name: value for name, value in function.__globals__.items() if name in global_names(function.__code__)}
-        now |= inspect.getclosurevars(function).nonlocals
+        untold = _untold(function).parts if dispatcher.overloads else {}
+        for overload in dispatcher.overloads.values():
+            for name, text in (_noted(overload) or {}).items():
+                if untold.get(name, text) != text:
+                    found.append((name, text, untold[name]))
+        now = _named_by(function)
         for overload in dispatcher.overloads.values():
             for name, value in _values_read(overload):
                 later = now.get(name, value)
-                if later is not value and text(later) != text(value):
-                    found.append((f"{function.__name__}.{name}", text(value), text(later)))
+                if later is not value and _digest(later) != _digest(value):
+                    found.append((f"{function.__name__}.{name}", _Reader().text(value), _Reader().text(later)))
+            for name, text in _texts_read(overload):
+                later = now.get(name)
+                if isinstance(later, (*_NUMBERS, tuple)) and str(later) != text:
+                    found.append((f"{function.__name__}.{name}", text, str(later)))
     return found
+
+
+# ---- what Numba keeps no copy of -------------------------------------------------------------------------------------
+_NOTE = "frozen by this code, as contad has noted it"
+
+
+def note_untold(dispatcher: Any, args: Any) -> None:
+    """Note with the machine code for these types what it has frozen of arrays and of attributes of modules.
+
+    The note is among the constants of the code's environment, which Numba keeps on disk with the code.
+    """
+    with contextlib.suppress(Exception):  # a note that is missing must not spoil anybody's compilation
+        overload = dispatcher.overloads.get(tuple(args))
+        if overload is not None and _noted(overload) is None:
+            found = _untold(dispatcher.py_func)
+            if found.parts:
+                overload.environment.consts.append((_NOTE, 0 if found.stable else os.getpid(), found.parts))
+
+
+def is_told(dispatchers: Iterable[Any]) -> bool:
+    """Whether for all machine code of these functions `changed_since_compiled` knows what it has frozen."""
+    for dispatcher in dispatchers:
+        if dispatcher.overloads and _untold(dispatcher.py_func).parts:
+            if any(_noted(overload) is None for overload in dispatcher.overloads.values()):
+                return False
+    return True
+
+
+def _noted(overload: Any) -> dict[str, str] | None:
+    for constant in getattr(overload.environment, "consts", ()):
+        if isinstance(constant, tuple) and constant[:1] == (_NOTE,) and constant[1] in (0, os.getpid()):
+            return dict(constant[2])
+    return None
+
+
+def _untold(f: FunctionType) -> Fingerprint:
+    """The arrays and the attributes of modules that a function itself reads, as texts by name."""
+    reader = _Reader()
+    for name, x in sorted(_named_by(f).items()):
+        if isinstance(x, ModuleType):
+            reader.module(f"{f.__name__}.{name}", x, f.__code__)
+            reader.parts.pop(f"{f.__name__}.{name}")  # of the module itself
+        elif _holds_array(x):
+            reader.value(f"{f.__name__}.{name}", x)
+    return Fingerprint(reader.parts, reader.stable)
+
+
+def _holds_array(x: Any) -> bool:
+    return isinstance(x, (np.ndarray, np.void)) or (isinstance(x, tuple) and any(map(_holds_array, x)))
+
+
+def _named_by(f: FunctionType) -> dict[str, Any]:
+    """What the globals and captured names of a function stand for."""
+    names = global_names(f.__code__)
+    found = {name: value for name, value in f.__globals__.items() if name in names}
+    return found | dict(inspect.getclosurevars(f).nonlocals)
 
 
 class _Reader:
@@ -76,18 +174,38 @@ class _Reader:
         self.stable = True
         self.dispatchers: list[Any] = []
         self.seen: dict[int, str] = {}  # the first name of every function that has been read
+        self.places = Places([], [], [], [])
+        self.classes: set[str] = set()
+        self.recursive = False
+        self.in_place: list[str] = []
+        self._open: list[int] = []  # functions that are being read
+        self._name = ""  # of the value that is being read
+
+    def fingerprint(self) -> Fingerprint:
+        """What has been read."""
+        return Fingerprint(
+            self.parts, self.stable, tuple(self.dispatchers), self.recursive, tuple(dict.fromkeys(self.in_place))
+        )
 
     def value(self, name: str, x: Any) -> None:
         """Note a value, and what it depends on."""
+        self._name = name
         if is_dispatcher(x):
             self.dispatchers.append(x)
             self.parts[f"options of {name}"] = repr(sorted((k, repr(v)) for k, v in x.targetoptions.items()))
+            declared = [*map(str, signatures(x)), *(f"{k}: {t}" for k, t in sorted(declared_names(x).items()))]
+            if declared:
+                self.parts[f"types declared by {name}"] = "; ".join(declared)
             self.function(name, x.py_func)
         elif isinstance(x, FunctionType):
             if _of_library(x.__module__):
                 self.parts[name] = f"{x.__module__}.{x.__qualname__}"
             else:
                 self.function(name, x)
+                for k, body in enumerate(_overloads(x)):
+                    self.function(f"overload {k} of {name}", body)
+        elif is_dispatcher(getattr(x, "_dispatcher", None)):  # of numba.vectorize
+            self.value(name, x._dispatcher)
         elif isinstance(x, (ScalarRule, ArrayRule)):
             self.parts[name] = repr(x)
             for k, part in enumerate(_functions_of_rule(x)):
@@ -99,18 +217,31 @@ class _Reader:
         """Note the code of a function, its defaults, and what its names stand for."""
         if id(f) in self.seen:
             self.parts[name] = f"as {self.seen[id(f)]}"
+            self.recursive |= id(f) in self._open
             return
         self.seen[id(f)] = name
+        self._open.append(id(f))
         code = f.__code__
         self.parts[name] = hashlib.sha256(repr(_essence(code)).encode()).hexdigest()
         self.parts[f"defaults of {name}"] = self.text((f.__defaults__, f.__kwdefaults__))
         for free, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
             try:
-                self.named(f"{name}.{free}", cell.cell_contents, code)
+                held = cell.cell_contents
             except ValueError:
                 self.parts[f"{name}.{free}"] = "unbound"
+                continue
+            if not _is_library(held):
+                self.places.cells.append((cell, held))
+            self.named(f"{name}.{free}", held, code)
         for used in sorted(global_names(code) & f.__globals__.keys()):
+            self.found_in(f.__globals__, used)
             self.named(f"{name}.{used}", f.__globals__[used], code)
+        self._open.pop()
+
+    def found_in(self, names: dict[str, Any], name: str) -> None:
+        """Note where a name stands, unless for a library."""
+        if not _is_library(names[name]):
+            self.places.names.append((names, name, names[name]))
 
     def named(self, name: str, x: Any, code: CodeType) -> None:
         """Note what a global or captured name stands for in the code."""
@@ -119,35 +250,57 @@ class _Reader:
         else:
             self.value(name, x)
 
-    def module(self, name: str, x: ModuleType, code: CodeType) -> None:
-        """Note a module; of a user's own also the values of the attributes that the code may mean."""
+    def module(self, name: str, x: ModuleType, code: CodeType, above: tuple[ModuleType, ...] = ()) -> None:
+        """Note a module; of a user's own also the values of the attributes that the code may mean, and of its modules'.
+
+        `above` are the modules that it was found in: those of a package name each other.
+        """
         self.parts[name] = f"module {x.__name__}"
-        if _of_library(x.__name__):
+        if _of_library(x.__name__) or x in above:
             return
         for used in sorted(global_names(code) & vars(x).keys()):
             attribute = vars(x)[used]
+            self.found_in(vars(x), used)
+            self.places.attributes.append(used)
             if isinstance(attribute, ModuleType):
-                self.parts[f"{name}.{used}"] = f"module {attribute.__name__}"
+                self.module(f"{name}.{used}", attribute, code, (*above, x))
             else:
                 self.value(f"{name}.{used}", attribute)
 
     def text(self, x: Any) -> str:
         """A value as text: numbers as they are, arrays by their contents, anything else by its identity."""
         if isinstance(x, np.ndarray) and x.dtype != object:
+            kind = f"array of {x.dtype!r}, shape {x.shape}, strides {x.strides}"
+            if is_read_in_place(x):
+                self.stable = False
+                size = f"{x.nbytes / 1e6:.1f} MB" if x.nbytes > LARGEST_CONSTANT else "with gaps in memory"
+                self.in_place.append(f"{self._name}, an array {'of ' if x.nbytes > LARGEST_CONSTANT else ''}{size}")
+                return f"{kind} at {id(x):#x}, which is read where it is"
+            self.places.arrays.append(x)
             digest = hashlib.blake2b(
                 np.ascontiguousarray(x).reshape(-1).view(np.uint8).data, digest_size=16
             ).hexdigest()
-            return f"array of {x.dtype.str}, shape {x.shape}, strides {x.strides}, contents {digest}"
+            return f"{kind}, contents {digest}"
         if isinstance(x, (tuple, list)):
-            return f"{type(x).__name__}({', '.join(map(self.text, x))})"
+            fields = f" {x._fields}" if hasattr(x, "_fields") else ""
+            return f"{type(x).__name__}{fields}({', '.join(map(self.text, x))})"
         if isinstance(x, dict):
             return f"dict({', '.join(f'{self.text(k)}: {self.text(v)}' for k, v in x.items())})"
+        if isinstance(x, enum.Enum):  # before int, which an IntEnum is
+            return f"{type(x).__module__}.{type(x).__qualname__}.{x.name} {self.text(x.value)}"
         if isinstance(x, _TEXT):
             return f"{type(x).__name__} {x!r}"
-        if isinstance(x, enum.Enum):
-            return f"{x!r} of {type(x).__module__}"
+        if isinstance(x, (types.ClassType, types.ClassInstanceType)):
+            return self.compiled_class(x if isinstance(x, types.ClassType) else x.class_type)
         if isinstance(x, types.Type):
+            self.stable &= not isinstance(x, types.Callable)
             return f"Numba's {x}"
+        if isinstance(x, enum.EnumMeta):
+            members: dict[str, Any] = dict(x.__members__)
+            values = ", ".join(f"{name} {self.text(member.value)}" for name, member in members.items())
+            return f"{x.__module__}.{x.__qualname__} of {values}"
+        if isinstance(getattr(x, "class_type", None), types.ClassType):
+            return self.compiled_class(x.class_type)
         if isinstance(x, type) or (callable(x) and _of_library(getattr(x, "__module__", None) or "numpy")):
             fields = getattr(x, "_fields", "")
             if is_named(x):
@@ -156,12 +309,59 @@ class _Reader:
         return f"{type(x).__qualname__} at {id(x):#x}"
 
 
+    def compiled_class(self, x: Any) -> str:
+        """A class of numba.experimental.jitclass: its fields and what its methods are, which its code has inlined."""
+        text = f"jitclass {x.class_name} of {', '.join(f'{name} {self.text(t)}' for name, t in x.struct.items())}"
+        if text in self.classes:  # a method may make an object of its class
+            return text
+        self.classes.add(text)
+        parts = {**x.methods, **{f"static {name}": f for name, f in x.static_methods.items()}}
+        for name, accessors in x.jit_props.items():
+            parts |= {f"{accessor} {name}": f.py_func for accessor, f in accessors.items()}
+        for name, method in sorted(parts.items()):
+            self.value(f"{x.class_name}.{name}", method)
+        return text
+
+
+def _overloads(f: FunctionType) -> list[FunctionType]:
+    """What numba.extending.overload has registered for a function."""
+    context = cpu_target.typing_context
+    context.refresh()
+    try:
+        templates = getattr(context.resolve_value_type(f), "templates", ())
+    except ValueError:  # a function that compiled code cannot call
+        return []
+    bodies = [getattr(template, "_overload_func", None) for template in templates]
+    return [body for body in bodies if isinstance(body, FunctionType)]
+
+
+def is_read_in_place(x: np.ndarray) -> bool:
+    """Whether Numba reads a global array where it is, so that compiled code sees what is written into it."""
+    return x.nbytes > LARGEST_CONSTANT or not (x.flags.c_contiguous or x.flags.f_contiguous)
+
+
+def _is_library(x: Any) -> bool:
+    return isinstance(x, ModuleType) and _of_library(x.__name__)
+
+
+def _digest(x: Any) -> str:
+    reader = _Reader()
+    reader.value("x", x)
+    return Fingerprint(reader.parts, reader.stable).digest
+
+
 def _values_read(overload: Any) -> list[tuple[str, Any]]:
-    """The globals and captured names that compiled code has read, with values that have a text."""
+    """The globals and captured names that compiled code has read, with values of which it holds copies."""
     blocks = getattr(overload.type_annotation, "blocks", {}).values()
     reads = [s.value for block in blocks for s in block.body if isinstance(s, ir.Assign)]
     reads = [x for x in reads if isinstance(x, (ir.Global, ir.FreeVar))]
-    return [(x.name, x.value) for x in reads if isinstance(x.value, (*_TEXT, tuple, np.ndarray))]
+    return [(x.name, x.value) for x in reads if not isinstance(x.value, ModuleType)]
+
+
+def _texts_read(overload: Any) -> list[tuple[str, str]]:
+    """The same of code that comes from Numba's cache, which keeps its intermediate representation as a text."""
+    text = overload.type_annotation
+    return re.findall(r" = (?:global|freevar)\((\w+): (.*)\)  :: ", text) if isinstance(text, str) else []
 
 
 def is_named(x: Any) -> bool:
@@ -199,4 +399,6 @@ def _essence(code: CodeType) -> tuple[Any, ...]:
         for x in code.co_consts
     )
     names = code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
-    return code.co_name, code.co_code, names, constants
+    packed = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)  # a profiler makes Numba change other flags
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, packed
+    return code.co_name, code.co_code, code.co_exceptiontable, names, counts, constants

@@ -20,14 +20,37 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-import contad.compiled as disk
-from contad.dispatcher import is_dispatcher
-from contad.errors import StaleCacheError
+import contad.native.compiling as disk
+from contad.errors import OWN_FILES, StaleCacheError
+from contad.functions.python_copy import is_dispatcher
 from contad.native.fingerprint import Fingerprint, fingerprint
 
 PACKAGE = "contad._generated."
 _HEADER = "# contad "
+_COMPARED = ".compared"  # the suffix of an empty file beside a module, see `Served.is_compared`
 _numbers = itertools.count()
+
+
+class _Name:
+    """The name of modules of one content, which all of them hold: it is in use as long as this lives."""
+
+
+_names: weakref.WeakValueDictionary[str, _Name] = weakref.WeakValueDictionary()
+
+
+def _in_use(name: str) -> _Name:
+    """The name as an object for a module to hold. Numba finds an empty module under it, which keeps no code alive."""
+    held = _names.get(name)
+    if held is None:
+        held = _names[name] = _Name()
+        weakref.finalize(held, _forget, name)
+    sys.modules.setdefault(name, ModuleType(name))
+    return held
+
+
+def _forget(name: str) -> None:
+    if _names.get(name) is None:  # a module of the same content may have come meanwhile
+        sys.modules.pop(name, None)
 
 
 class Served:
@@ -71,54 +94,23 @@ class Served:
         }
         disk.write_sealed(self.path, f"{_HEADER}{json.dumps(header)}\n{source}")
 
-    def load(self, names: Mapping[str, Any] | None = None) -> ModuleType:
-        """Run the source, with these names defined. Each call makes a module, which lives as long as its functions.
+    def is_compared(self) -> bool:
+        """Whether the value that the module computes has been found to be that of its function."""
+        return self.path.with_suffix(_COMPARED).exists()
 
-        Its Numba functions are compiled again where their files in the cache are damaged.
-        """
+    def mark_compared(self) -> None:
+        """Remember that for all processes."""
+        with contextlib.suppress(OSError):
+            self.path.with_suffix(_COMPARED).touch()
+
+    def load(self, names: Mapping[str, Any] | None = None) -> ModuleType:
+        """Run the source, with these names defined. Each call makes a module, which lives as long as its functions."""
         module = ModuleType(PACKAGE + self.stem)
         module.__file__ = str(self.path)
-        # Numba looks the name up while it compiles; an empty module there does not keep this one alive
-        sys.modules[module.__name__] = ModuleType(module.__name__)
-        weakref.finalize(module, sys.modules.pop, module.__name__, None)
         code = compile(self.path.read_text(encoding="utf-8"), str(self.path), "exec")
-        vars(module).update(names or {}, __module=module)
-        try:
-            exec(code, vars(module))
-        except Exception:  # a C function is loaded at once, and damaged files raise whatever they raise
-            for folder in _machine_code(self.path.parent):
-                for file in folder.glob(f"{self.stem}.*"):
-                    with contextlib.suppress(OSError):
-                        file.unlink()
-            exec(code, vars(module))
-        for value in vars(module).values():
-            if is_dispatcher(value) and value.py_func.__globals__ is vars(module):
-                _repair(value)
+        vars(module).update(names or {}, __module=module, __name_in_use=_in_use(module.__name__))
+        exec(code, vars(module))
         return module
-
-
-def _repair(dispatcher: Any) -> None:
-    """Let a dispatcher with a cache compile again where reading its files fails in any way."""
-    from numba.core.caching import FunctionCache
-
-    class Repairing(FunctionCache):
-        """Numba's cache, which compiles again where a file is damaged and goes on where none can be written."""
-
-        def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """The compiled function, or None."""
-            try:
-                return super().load_overload(sig, target_context)
-            except Exception:  # whatever damaged contents raise while they are unpickled
-                self.flush()
-                return None
-
-        def save_overload(self, sig: Any, data: Any) -> None:
-            """Keep the compiled function if possible."""
-            with contextlib.suppress(OSError):
-                super().save_overload(sig, data)
-
-    if isinstance(dispatcher._cache, FunctionCache):
-        dispatcher._cache = Repairing(dispatcher.py_func)
 
 
 # ---- staleness -------------------------------------------------------------------------------------------------------
@@ -126,7 +118,7 @@ def _repair(dispatcher: Any) -> None:
 def library_digest() -> str:
     """A digest of contad's sources: compiled code of another version is not used."""
     digest = hashlib.sha256()
-    root = Path(disk.__file__).parent
+    root = Path(OWN_FILES)
     for path in sorted(root.rglob("*.py")):
         if path.relative_to(root).parts[0] not in ("command", "example", "testing"):
             digest.update(path.read_bytes())
@@ -148,7 +140,14 @@ def _require_current(stem: str) -> None:
         names = vars(sys.modules[header["module"]]).values()
         found = next((x for x in names if is_dispatcher(x) and x.py_func is found), found)
     current = found is not None and header["library"] == library_digest()
-    if not current or fingerprint(found).digest != header["digest"]:
+    now = fingerprint(found) if current else None
+    if now is not None and now.recursive:
+        raise StaleCacheError(
+            f"{PACKAGE}{stem}: compiled code holds the gradient of {header['module']}.{header['name']}, which is "
+            "recursive, and Numba's code of recursive functions works in the process that compiled it only; leave out "
+            "cache=True of the function that takes the gradient"
+        )
+    if now is None or now.digest != header["digest"]:
         raise StaleCacheError(
             f"{PACKAGE}{stem}: compiled code holds the gradient of {header['module']}.{header['name']} as it was; the "
             "function, one that it calls, a global value or contad has changed since; the caller must be compiled again"
@@ -177,35 +176,3 @@ def install_finder() -> None:
     """Let Python's import find generated modules."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())
-
-
-# ---- clearing --------------------------------------------------------------------------------------------------------
-def clear() -> None:
-    """Delete the files of generated modules and of their machine code, of all versions of contad."""
-    directory = disk.cache_directory()
-    files = [*directory.glob("*_" + "[0-9a-f]" * 16 + ".py")]
-    stems = {path.stem for path in files}
-    for folder in _machine_code(directory):
-        files += [path for path in folder.glob("*") if path.name.partition(".")[0] in stems]
-    for path in files:
-        with contextlib.suppress(OSError):  # gone meanwhile, or held open by another process on Windows
-            path.unlink()
-
-
-def discard_machine_code() -> None:
-    """Delete all machine code in the cache, some of which is damaged; it is compiled again when needed."""
-    for folder in _machine_code(disk.cache_directory()):
-        for path in folder.glob("*.nb[ci]"):
-            with contextlib.suppress(OSError):
-                path.unlink()
-
-
-def _machine_code(directory: Path) -> list[Path]:
-    """Where Numba keeps the machine code of the modules in a directory."""
-    from numba.core import caching, config
-
-    folders = [directory / "__pycache__"]
-    if config.CACHE_DIR:  # Numba has been told to use another place
-        name = caching._CacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
-        folders.append(Path(config.CACHE_DIR, name))
-    return folders

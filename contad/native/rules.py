@@ -13,17 +13,20 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core.registry import cpu_target
 
-import contad.body
-from contad.body import inline, or_call
-from contad.compiled import NJIT_OPTIONS, cached_module
-from contad.definition import definition_of
+import contad.ops.powers
+import contad.rules.body
 from contad.errors import UnsupportedError
+from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.native.machine_code import njit
 from contad.native.overloads import overloaded
 from contad.ops._scipy import special
-from contad.rule import ScalarRule, rules
+from contad.ops.powers import with_shortcuts
+from contad.rules.body import inline, or_call
+from contad.rules.definition import definition_of
+from contad.rules.scalar_rule import ScalarRule, rules
 
 _HEAD = '''\
 """Values and partials of scalar rules; generated from the rules, do not edit."""
@@ -31,7 +34,7 @@ _HEAD = '''\
 import math
 
 import numpy as np
-from numba import njit
+from contad.native.machine_code import njit
 '''
 
 
@@ -71,7 +74,8 @@ def _special_module() -> ModuleType:
 
 
 def _module(name: str, own: list[ScalarRule]) -> ModuleType:
-    files = {contad.body.__file__, __file__, str(Path(__file__).with_name("special.py"))}
+    files = {contad.rules.body.__file__, __file__, str(Path(__file__).with_name("special.py"))}
+    files.add(contad.ops.powers.__file__)
     files |= {rule.function.__code__.co_filename for rule in rules() if _is_own(rule)}
     return cached_module(name, lambda: Source(own).text(), sorted(files))
 
@@ -154,6 +158,8 @@ class Source:
         assert rule.body is not None
         parameters = rule.body.parameters
         lines, result = inline(rule.body, k, {name: name for name in parameters}, "", or_call(self.name_of_value))
+        if rule.name == "power" and k == 0 and _is_own(rule):
+            result = with_shortcuts(result)
         body = "".join(f"    {line}\n" for line in [*lines, f"return {result}"])
         return f"def partial_{rule.name}_{k}({', '.join(parameters)}):\n{body}"
 

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import njit, types
+from numba import types
 
-from contad.compiled import NJIT_OPTIONS
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
 
 # what the value functions of contad.ops call, with the number of arguments
 ARITIES = {

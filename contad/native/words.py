@@ -48,6 +48,16 @@ def pointer(typingctx, address):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def is_null(typingctx, pointer):  # type: ignore[no-untyped-def]
+    """Whether a pointer of C is NULL."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return cgutils.is_null(builder, args[0])
+
+    return types.boolean(pointer), codegen
+
+
+@intrinsic
 def call_kernel(typingctx, address, shape, values, constants, target):  # type: ignore[no-untyped-def]
     """Call the C function at an address with four pointers, given as addresses."""
 

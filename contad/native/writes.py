@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from contad.callees import is_installed
-from contad.definition import definition_of
-from contad.dispatcher import global_names, is_dispatcher
 from contad.errors import StaleSourceError
+from contad.functions.callees import is_installed
+from contad.functions.python_copy import global_names, is_dispatcher
+from contad.rules.definition import definition_of
 
 _METHODS = {"fill", "sort", "itemset", "put", "partition"}
-_FUNCTIONS = {"copyto", "fill_diagonal", "put", "shuffle", "nan_to_num"}
+_FUNCTIONS = {"copyto", "fill_diagonal", "put", "place", "putmask", "put_along_axis", "shuffle", "nan_to_num"}
 _LIBRARIES = {"numpy", "math", "cmath", "builtins", "operator", "contad"}  # their writers are in the two sets above
 _NEW = {  # results that share no memory with an argument
     "zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "copy", "array", "arange",
@@ -30,7 +30,7 @@ def _may_write(f: Any, seen: set[int]) -> bool:
     function = f.py_func if is_dispatcher(f) else f
     if not isinstance(function, FunctionType) or id(function) in seen:
         return False
-    if function.__module__.partition(".")[0] in _LIBRARIES:
+    if (function.__module__ or "").partition(".")[0] in _LIBRARIES:
         return function.__name__ in _FUNCTIONS
     if function is f and is_installed(function.__code__.co_filename):
         return True  # a library's overload, whose code is somewhere else
@@ -129,12 +129,23 @@ class _Writes(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         """Methods that write, and results that go into an argument."""
-        name = _called(node)
-        ufunc = getattr(np, name, None)
-        inputs = ufunc.nin if isinstance(ufunc, np.ufunc) else 2 if name in ("dot", "take", "round") else None
-        out = any(keyword.arg in (None, "out") for keyword in node.keywords)
-        self.found |= out or name in _METHODS | _FUNCTIONS or (inputs is not None and len(node.args) > inputs)
+        self.found |= _is_writer(node)
         self.generic_visit(node)
+
+
+def calls_writers(node: ast.AST) -> bool:
+    """Whether an expression or a definition calls a function or method of NumPy's that writes into an argument."""
+    return any(isinstance(x, ast.Call) and _is_writer(x) for x in ast.walk(node))
+
+
+def _is_writer(node: ast.Call) -> bool:
+    name = _called(node)
+    ufunc = vars(np).get(name)  # np.str would warn
+    inputs = ufunc.nin if isinstance(ufunc, np.ufunc) else 2 if name in ("dot", "take", "round") else None
+    out = any(keyword.arg in (None, "out") for keyword in node.keywords)
+    of_numpy = isinstance(node.func, ast.Attribute) and ast.unparse(node.func.value) in ("np", "numpy")
+    writers = _FUNCTIONS if of_numpy else _METHODS | _FUNCTIONS  # np.sort makes an array, where x.sort writes into x
+    return out or name in writers or (inputs is not None and len(node.args) > inputs)
 
 
 def _called(node: ast.expr) -> str:

@@ -7,6 +7,7 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     constants,
     convolution,
     einsum,
+    powers,
     products,
     reductions,
     selection,
@@ -24,7 +25,7 @@ from contad.ops.arithmetic import (
     subtract,
 )
 from contad.ops.beta_functions import beta, betaln
-from contad.ops.elementary import cbrt, hypot, maximum, minimum, reciprocal, sqrt, square
+from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, reciprocal, sqrt, square
 from contad.ops.error_functions import erf, erfc, erfcx, log_ndtr, ndtr, ndtri
 from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp
 from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
@@ -79,6 +80,8 @@ __all__ = [
     "expm1",
     "floor",
     "floor_divide",
+    "fmax",
+    "fmin",
     "gamma",
     "gammaln",
     "hypot",

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from contad.array_functions import implements
-from contad.array_rule import array_rule
 from contad.ops.cotangents import in_range, previous, scaled
 from contad.ops.shape import refuse_given
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
 
 _ZEROS = [[1.3, 0.0, 2.1], [0.0, 1.9, -1.1], [0.6, 0.0, 0.0]]  # one and several along either axis
 

@@ -7,7 +7,7 @@ import numpy as np
 from contad.ops.exponential import log
 from contad.ops.logic import select
 from contad.ops.rounding import sign
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
 
 
 @scalar_rule(ufunc=np.add, operator="add", core=True, points=[(1.3, -0.7)])

@@ -2,13 +2,13 @@
 
 import math
 
-from contad.elementwise import by_element
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.gamma_functions import _distance, digamma, gamma, gammaln, polygamma_difference, trigamma
 from contad.ops.logic import select
 from contad.ops.trigonometric import cos, sin
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
+from contad.rules.vectorised import by_element
 
 MAX_LOG = 709.782712893384  # the logarithm of the largest float
 HALF_LOG_TWO_PI = 0.9189385332046728

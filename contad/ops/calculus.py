@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from contad.array_functions import implements
-from contad.array_rule import array_rule
-from contad.number import Carrier, observed
 from contad.ops.cotangents import plain, scaled
 from contad.ops.products import as_array
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+from contad.variables.number import Carrier, observed
 
 
 def cut(a, axis, start, stop=None):
@@ -19,7 +19,7 @@ def cut(a, axis, start, stop=None):
 
 
 # ---- differences -----------------------------------------------------------------------------------------------------
-@implements(np.diff)
+@implements(np.diff, layout="own")
 def diff(a, n=1, axis=-1, prepend=np._NoValue, append=np._NoValue):
     """Differences of neighbours along an axis, n times, between two given pieces."""
     if n < 0:
@@ -99,7 +99,7 @@ def _times(a, h, axis):
 
 
 # ---- integrals -------------------------------------------------------------------------------------------------------
-@implements(np.trapezoid)
+@implements(np.trapezoid, layout="own")
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integral of samples along an axis by the trapezoidal rule."""
     y = as_array(y)

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_functions import constant, implements, refuse
 from contad.errors import UnsupportedError
-from contad.number import Carrier, map_numbers, peek, primal
+from contad.rules.numpy_functions import constant, implements, refuse
+from contad.variables.number import Carrier, map_numbers, peek, primal
 
 constant(
     # positions
@@ -24,40 +24,40 @@ constant(
 )  # fmt: skip
 
 
-@implements(np.shape)
+@implements(np.shape, layout="own")
 def shape(a: Any) -> tuple[int, ...]:
     """The length of every axis."""
     found: tuple[int, ...] = a.shape if hasattr(a, "shape") else np.asarray(map_numbers(peek, a)).shape
     return found
 
 
-@implements(np.ndim)
+@implements(np.ndim, layout="own")
 def ndim(a: Any) -> int:
     """The number of axes."""
     return len(shape(a))
 
 
-@implements(np.size)
+@implements(np.size, layout="own")
 def size(a: Any, axis: Any = None) -> int:
     """The number of elements, in all or along an axis."""
     lengths = shape(a)
     return math.prod(lengths) if axis is None else lengths[axis]
 
 
-@implements(np.real, np.real_if_close)
+@implements(np.real, np.real_if_close, layout="own")
 def real(val: Any, tol: float = 100.0) -> Any:
     """The array itself: arrays are real."""
     return val
 
 
-@implements(np.imag)
+@implements(np.imag, layout="own")
 def imag(val: Any) -> Any:
     """Zeros: arrays are real."""
-    return np.zeros(val.shape)
+    return val.imag
 
 
 # ---- histograms ------------------------------------------------------------------------------------------------------
-@implements(np.histogram)
+@implements(np.histogram, layout="own")
 def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
     """Counts in given bins. The bins must be constants: edges that are found from the elements depend on them."""
     if weights is not None:

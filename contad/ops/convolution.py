@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from contad.array_functions import implements
-from contad.array_rule import array_rule
 from contad.ops.cotangents import all_finite, plain
 from contad.ops.products import as_array, masked_product
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
 
 
 @array_rule(
@@ -58,7 +58,7 @@ def convolve_cotangent(z_bar, p, shape):
     return np.reshape(found, shape)
 
 
-@implements(np.correlate)
+@implements(np.correlate, layout="own")
 def correlate(a, v, mode="valid"):
     """Cross-correlation of two vectors: convolution with the second one reversed."""
     a, v = np.atleast_1d(as_array(a)), np.atleast_1d(as_array(v))

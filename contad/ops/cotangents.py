@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from contad.number import map_numbers, observed, primal
+from contad.variables.number import map_numbers, observed, primal
 
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
 

@@ -1,14 +1,19 @@
 """np.einsum: products of two operands at a time, each one record."""
 
+import functools
+import math
 import string
 
 import numpy as np
 
-from contad.array_functions import implements
-from contad.array_rule import array_rule
 from contad.ops.cotangents import all_finite, plain, scaled
 from contad.ops.products import as_array
 from contad.ops.shape import refuse_given
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+from contad.variables.array import Array
+
+SMALL = 4096  # products of numbers
 
 
 # ---- the primitive ---------------------------------------------------------------------------------------------------
@@ -51,7 +56,10 @@ def einsum_cotangent(z_bar, p, subscripts, k):
     terms, _, result = subscripts.partition("->")
     pair = terms.split(",")
     over = f"{result},{pair[1 - k]}->{pair[k]}"
-    found = einsum_pair(as_array(z_bar), p, subscripts=over, optimize=True)
+    z_bar = as_array(z_bar)
+    lengths = dict(zip(result + pair[1 - k], (*np.shape(z_bar), *np.shape(p)), strict=True))
+    # to find out how BLAS would do it takes longer than a small product
+    found = einsum_pair(z_bar, p, subscripts=over, optimize=math.prod(lengths.values()) > SMALL)
     if all_finite(found) or np.isfinite(plain(p)).all() or np.all(plain(z_bar) != 0.0):
         return found
     labels = pair[k] + "".join(label for label in result + pair[1 - k] if label not in pair[k])
@@ -68,14 +76,18 @@ def _aligned(x, term, labels):
 
 
 # ---- NumPy's function ------------------------------------------------------------------------------------------------
-@implements(np.einsum)
+@implements(np.einsum, layout="asked on corners")
 def einsum(*operands, optimize=False, **options):
     """Sums of products of the elements of any number of arrays; with three or more, two at a time."""
     refuse_given(np.einsum, **options)
     terms, result, arrays = _parsed(operands)
+    if len(arrays) == 1 and set(terms[0]) == set(result) and isinstance(arrays[0], Array):
+        _without_repeats(arrays[0], terms[0], [], result)  # which checks the lengths
+        return arrays[0]._moved(lambda a: np.einsum(f"{terms[0]}->{result}", a))  # a view
     for simpler in (_without_repeats, _without_ones, _without_own):
         for k, x in enumerate(arrays):
             arrays[k], terms[k] = simpler(x, terms[k], terms[:k] + terms[k + 1 :], result)
+    several = len(arrays) > 2  # then NumPy says nothing of the order in which products are added
     for group in _path(arrays, terms, result, optimize):
         chosen = [(arrays[k], terms[k]) for k in group]
         for k in sorted(group, reverse=True):
@@ -83,7 +95,7 @@ def einsum(*operands, optimize=False, **options):
         x, term = chosen[0]
         for n, (y, other) in enumerate(chosen[1:], 2):
             wanted = "".join(dict.fromkeys(result + "".join(terms) + "".join(t for _, t in chosen[n:])))
-            x, term = _multiplied(x, term, y, other, wanted, bool(optimize))
+            x, term = _multiplied(x, term, y, other, wanted, bool(optimize), several)
         arrays.append(x)
         terms.append(term)
     return _finished(arrays[0], terms[0], result)
@@ -94,15 +106,30 @@ def _path(arrays, terms, result, optimize):
     if len(arrays) <= 2:
         return [tuple(range(len(arrays)))]
     labels = "".join(label for label in result if label in "".join(terms))
-    shapes = [np.broadcast_to(0.0, np.shape(x)) for x in arrays]
-    return np.einsum_path(",".join(terms) + "->" + labels, *shapes, optimize=optimize or "greedy")[0][1:]
+    subscripts = ",".join(terms) + "->" + labels
+    shapes = tuple(map(np.shape, arrays))
+    if optimize.__class__ is bool or optimize.__class__ is str:
+        return _path_of(subscripts, shapes, optimize or "greedy")
+    return _path_of.__wrapped__(subscripts, shapes, optimize)
 
 
-def _multiplied(x, term, y, other, wanted, optimize):
+@functools.lru_cache(maxsize=1024)
+def _path_of(subscripts, shapes, optimize):
+    """np.einsum_path for arrays of these shapes, which takes longer than small products."""
+    arrays = [np.broadcast_to(0.0, shape) for shape in shapes]
+    return np.einsum_path(subscripts, *arrays, optimize=optimize)[0][1:]
+
+
+def _multiplied(x, term, y, other, wanted, optimize, several):
     """The product of two operands, summed over the labels that nothing else wants, and its term."""
     if not term or not other:
         return x * y, term + other
     kept = "".join(label for label in wanted if label in term or label in other)
+    short = len(term) <= 2 and len(other) <= 2 and len(set(term + other)) == len(term + other) - 1
+    if several and short:
+        for (a, left), (b, right) in (((x, term), (y, other)), ((y, other), (x, term))):
+            if left[-1] == right[0] and kept == left[:-1] + right[1:]:
+                return a @ b, kept
     return einsum_pair(x, y, subscripts=f"{term},{other}->{kept}", optimize=optimize), kept
 
 

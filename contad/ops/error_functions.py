@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from contad.elementwise import mended
 from contad.ops._scipy import special
 from contad.ops.exponential import exp
 from contad.ops.logic import select
 from contad.ops.rounding import rint
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
+from contad.rules.vectorised import mended
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
 SQRT_HALF = 0.7071067811865476

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from contad.ops.logic import select
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
 
 LN_2 = 0.6931471805599453  # log 2
 LOG2_E = 1.4426950408889634  # 1 / log 2

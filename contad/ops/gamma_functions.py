@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from contad.elementwise import mended
 from contad.ops._scipy import special
 from contad.ops.rounding import rint
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
+from contad.rules.vectorised import mended
 
 # B_2k / (2k)! for k = 1 ... 10
 EULER_MACLAURIN = (

@@ -7,7 +7,7 @@ import numpy as np
 from contad.ops.elementary import hypot, sqrt
 from contad.ops.exponential import exp
 from contad.ops.logic import select
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
 
 
 @scalar_rule(ufunc=np.sinh, core=True, points=[(0.7,), (-1.6,)])
@@ -55,7 +55,7 @@ def tanh(x):
         z = tanh x,     dz/dx = sech(x)^2 = 4 t / (1 + t)^2 with t = e^(-2|x|)
 
     Ref:     DLMF 4.34. Not 1 - z^2, which loses every digit where z is close to 1; and t does not overflow, as
-             cosh(x)^2 does.
+             cosh(x)^2 does. But 1 - z^2 where |z| < 1/2, because its own derivative, -2 z dz/dx, loses none near 0.
 
     >>> tanh(0.5)
     0.46211715726000974
@@ -67,7 +67,7 @@ def tanh(x):
 def tanh_partials(z, x):
     t = exp(select(x > 0.0, -2.0 * x, 2.0 * x))
     r = 1.0 / (1.0 + t)
-    return 4.0 * t * r * r
+    return select(z * z < 0.25, 1.0 - z * z, 4.0 * t * r * r)
 
 
 @scalar_rule(ufunc=np.arcsinh, core=True, points=[(0.7,), (-1.6,)])
@@ -116,7 +116,8 @@ def arctanh(x):
         z = arctanh x,     dz/dx = 1 / (1 - x^2)
 
     Domain:  |x| < 1; z = +-inf and dz/dx = inf at +-1, and z is nan outside.
-    Ref:     DLMF 4.38(ii). 1 - x^2 is written (1 - x)(1 + x), which is accurate near +-1.
+    Ref:     DLMF 4.38(ii). 1 - x^2 is written (1 - x)(1 + x), accurate near +-1, but for x^2 < 1/2, where
+             its derivative is not.
 
     >>> arctanh(0.5)
     0.5493061443340548
@@ -126,4 +127,4 @@ def arctanh(x):
 
 @arctanh.partials
 def arctanh_partials(z, x):
-    return 1.0 / ((1.0 - x) * (1.0 + x))
+    return 1.0 / select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from contad.array_rule import array_rule
 from contad.ops.cotangents import all_finite, plain, scaled, spread
 from contad.ops.exponential import exp
+from contad.rules.array_rule import array_rule
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [(_VECTOR,), (_MATRIX,), (_MATRIX, {"axis": 0}), (_MATRIX, {"axis": -1, "keepdims": True})]

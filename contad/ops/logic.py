@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import as_objects
-from contad.containers import CONTAINERS, map_containers
-from contad.number import Carrier, Number, map_numbers, primal, traced
+from contad.variables.array import as_objects
+from contad.variables.containers import CONTAINERS, map_containers
+from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for, traced
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -52,4 +52,4 @@ def stop_gradient(x: Any) -> Any:
 
 def _stopped(x: Any) -> Any:
     found = traced(x)
-    return found._owner.stopped(found) if isinstance(found, Carrier) else primal(found)
+    return found._owner.stopped(found) if isinstance(found, Carrier) else standing_for(primal(found), x)

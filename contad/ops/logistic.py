@@ -6,7 +6,8 @@ import numpy as np
 
 from contad.ops._scipy import special
 from contad.ops.exponential import exp, expm1
-from contad.rule import scalar_rule
+from contad.ops.hyperbolic import tanh
+from contad.rules.scalar_rule import scalar_rule
 
 MINUS_LN_2 = -0.6931471805599453
 
@@ -49,7 +50,32 @@ def expit(x):
 
 @expit.partials
 def expit_partials(z, x):
-    return z * expit(-x)
+    return expit_slope(x)
+
+
+def _expit_slope(x):
+    t = np.exp(-np.abs(x))
+    return t / ((1.0 + t) * (1.0 + t))
+
+
+@scalar_rule(array=_expit_slope, points=[(0.7,), (-1.6,)])
+def expit_slope(x):
+    """The derivative of expit, with one of its own that loses no digits near 0, as that of a product would.
+
+        z = expit(x) expit(-x),     dz/dx = -z tanh(x / 2)
+
+    Domain:  every x; z = 0 at -inf and inf.
+
+    >>> expit_slope(0.0)
+    0.25
+    """
+    t = math.exp(-abs(x))
+    return t / ((1.0 + t) * (1.0 + t))
+
+
+@expit_slope.partials
+def expit_slope_partials(z, x):
+    return -z * tanh(0.5 * x)
 
 
 @scalar_rule(ufunc="scipy.special.logit", points=[(0.3,), (0.8,)])

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from contad.array_functions import implements
-from contad.array_rule import array_rule
-from contad.number import Carrier
 from contad.ops.cotangents import all_finite, folded, plain, scaled
 from contad.ops.shape import refuse_given
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+from contad.variables.number import Carrier, peek
 
 _A, _B = [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]], [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 
@@ -108,7 +108,13 @@ def as_array(x):
     return x if isinstance(x, (Carrier, np.ndarray)) else np.asarray(x)
 
 
-@implements(np.dot)
+def multiple(a, b):
+    """a b, of which one is a number; a matrix in C order, as NumPy's products give it, but not other arrays."""
+    z = a * b
+    return z if np.ndim(z) != 2 or peek(z).flags.c_contiguous else z.copy()
+
+
+@implements(np.dot, layout="own")
 def dot(a, b, out=None):
     """Product of vectors and matrices; with three or more dimensions, over the last of a and the last but one of b."""
     if out is not None:
@@ -116,37 +122,37 @@ def dot(a, b, out=None):
     a, b = as_array(a), as_array(b)
     n, m = getattr(a, "ndim", 0), getattr(b, "ndim", 0)
     if n == 0 or m == 0:
-        return a * b
+        return multiple(a, b)
     if m == 1 or (n <= 2 and m == 2):
         return matmul(a, b)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 2,)))
 
 
-@implements(np.vdot)
+@implements(np.vdot, layout="own")
 def vdot(a, b, /):
     """Inner product of the elements of two arrays."""
     return dot(np.reshape(as_array(a), (-1,)), np.reshape(as_array(b), (-1,)))
 
 
-@implements(np.inner)
+@implements(np.inner, layout="own")
 def inner(a, b, /):
     """Sum of products over the last axes."""
     a, b = as_array(a), as_array(b)
     if np.ndim(a) == 0 or np.ndim(b) == 0:
-        return a * b
+        return multiple(a, b)
     if b.ndim == 1:
         return matmul(a, b)
     return tensordot(a, b, ((a.ndim - 1,), (b.ndim - 1,)))
 
 
-@implements(np.outer, np.linalg.outer)
+@implements(np.outer, np.linalg.outer, layout="own")
 def outer(a, b, out=None):
     """Products of all pairs of elements, as a matrix."""
     refuse_given(np.outer, out=out)
     return np.reshape(as_array(a), (-1, 1)) * np.reshape(as_array(b), (1, -1))
 
 
-@implements(np.kron)
+@implements(np.kron, layout="own")
 def kron(a, b):
     """Kronecker product: blocks of b, each scaled by an element of a."""
     a, b = as_array(a), as_array(b)
@@ -158,7 +164,7 @@ def kron(a, b):
     return np.reshape(spaced, [m * k for m, k in zip(rows, columns, strict=True)])
 
 
-@implements(np.tensordot, np.linalg.tensordot)
+@implements(np.tensordot, np.linalg.tensordot, layout="asked on corners")
 def tensordot(a, b, axes=2):
     """Sum of products over pairs of axes."""
     a, b = as_array(a), as_array(b)
@@ -192,7 +198,7 @@ def _ordered(a, order, shape):
 
 if hasattr(np, "vecdot"):
 
-    @implements(np.vecdot, np.linalg.vecdot)
+    @implements(np.vecdot, np.linalg.vecdot, layout="own")
     def vecdot(x1, x2, /, *, axis=-1):
         """Sum of products along an axis of two arrays that broadcast."""
         return np.sum(as_array(x1) * as_array(x2), axis=axis)

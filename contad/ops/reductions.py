@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from contad.array_functions import implements, refuse
-from contad.array_rule import array_rule
-from contad.number import observed
 from contad.ops.accumulations import cumprod
 from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, scaled, spread
 from contad.ops.shape import refuse_given
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements, refuse
+from contad.variables.number import Carrier, observed
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [
@@ -101,14 +101,14 @@ def _placed(w, shape, axis):
     return np.reshape(ordered, tuple(n if k in axes else 1 for k, n in enumerate(shape)))
 
 
-@implements(np.trace)
+@implements(np.trace, layout="own")
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     """Sum of a diagonal: of the matrices in two axes, one number each."""
     refuse_given(np.trace, dtype=dtype, out=out)
     return np.sum(np.diagonal(a, offset, axis1, axis2), axis=-1)
 
 
-@implements(np.linalg.trace)
+@implements(np.linalg.trace, layout="own")
 def matrix_trace(x, /, *, offset=0, dtype=None):
     """Sum of a diagonal of the matrices in the last two axes."""
     return trace(x, offset, -2, -1, dtype)
@@ -246,4 +246,34 @@ def others(z, a, axis):
     return from_lanes(before * after, np.shape(a), axis)
 
 
-refuse(np.linalg.norm, "write np.sqrt(np.sum(x * x))")
+# ---- norms -----------------------------------------------------------------------------------------------------------
+def advice_for_norm(x=None, ord=None, axis=None, keepdims=False):
+    """What to write for np.linalg.norm with these arguments.
+
+    >>> advice_for_norm(np.ones(3), 1)
+    'write np.sum(np.abs(x))'
+    """
+    if isinstance(ord, Carrier):
+        return "write np.sum(np.abs(x) ** ord) ** (1 / ord) for an order that is differentiated"
+    more = "" if axis is None else f", axis={axis}"
+    more += ", keepdims=True" if keepdims else ""
+    if ord is None or ord == "fro" or (ord == 2 and _of_vectors(x, axis)):
+        return f"write np.sqrt(np.sum(x * x{more}))"
+    if _of_vectors(x, axis):
+        largest = {np.inf: f"np.max(np.abs(x){more})", -np.inf: f"np.min(np.abs(x){more})"}
+        power = f"np.sum(np.abs(x){more})" if ord == 1 else f"np.sum(np.abs(x) ** {ord}{more}) ** (1 / {ord})"
+        if ord == 0:
+            return f"it is constant: write np.sum(contad.value_of(x) != 0.0{more})"
+        return f"write {largest.get(ord, power)}"
+    rows, columns = (0, 1) if axis is None else axis
+    summed = {1: rows, -1: rows, np.inf: columns, -np.inf: columns}.get(ord)
+    if summed is None or keepdims or axis is not None:
+        return f"write an array rule for ord={ord!r} of matrices"
+    return f"write np.{'max' if ord > 0 else 'min'}(np.sum(np.abs(x), axis={summed}))"
+
+
+def _of_vectors(x, axis):
+    return np.ndim(x) == 1 if axis is None else np.ndim(axis) == 0 or len(axis) == 1
+
+
+refuse(np.linalg.norm, advice_for_norm)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from contad.rule import scalar_rule
+from contad.rules.scalar_rule import scalar_rule
 
 
 @scalar_rule(ufunc=np.sign, core=True, points=[(-1.7,)])

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array
-from contad.array_functions import implements, refuse, refuse_out
 from contad.errors import UnsupportedError
-from contad.layout import inverse, layout_of
-from contad.number import Carrier, map_numbers, observed, peek, primal
 from contad.ops.shape import refuse_given
+from contad.rules.numpy_functions import implements, refuse, refuse_out
+from contad.variables.array import Array
+from contad.variables.number import Carrier, map_numbers, observed, primal
 
 
 def rows_of(function: Any, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
@@ -36,15 +35,6 @@ def number_or_array(z: Any) -> Any:
     return z[()] if z.ndim == 0 else z
 
 
-def laid_out(z: Any, a: Any, function: Callable[[Any], Any]) -> Any:
-    """z in the memory layout that NumPy gives to function(a), on which it depends what later views of it share."""
-    p = peek(a)
-    if not isinstance(p, np.ndarray) or p.flags.c_contiguous or z.ndim < 2:
-        return z
-    axes = layout_of([function(p)])
-    return z if axes is None else z.transpose(axes).copy().transpose(inverse(axes))
-
-
 # ---- extremes --------------------------------------------------------------------------------------------------------
 def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
     """Declare a reduction that picks one element of each row: the one at the position `argument(primals)`."""
@@ -61,7 +51,7 @@ def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
             return rows[int(positions)]  # a read: no index arrays
         z = np.take_along_axis(rows, positions[..., None], -1)
         z = z.reshape(reduced) if keepdims is True else z[..., 0]
-        return number_or_array(laid_out(z, a, lambda p: function(p, axis, keepdims=keepdims is True)))
+        return number_or_array(z)
 
     implements(*functions)(implementation)
 
@@ -135,8 +125,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     refuse_given(np.sort, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    z = np.take_along_axis(a, observed(np.argsort, a, axis=axis, kind="stable"), axis)
-    return laid_out(z, a, lambda p: np.sort(p, axis))
+    return np.take_along_axis(a, observed(np.argsort, a, axis=axis, kind="stable"), axis)
 
 
 @implements(np.partition)
@@ -145,8 +134,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
     refuse_given(np.partition, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    z = np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
-    return laid_out(z, a, lambda p: np.partition(p, kth, axis))
+    return np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
 
 
 def ranked(rows: Any, rank: np.ndarray) -> Any:
@@ -214,7 +202,7 @@ for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse,
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
-@implements(np.clip)
+@implements(np.clip, layout="own")
 def clip(
     a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
 ) -> Any:
@@ -227,7 +215,7 @@ def clip(
         a = np.maximum(a, low)
     if high is not None:
         a = np.minimum(a, high)
-    return a.copy() if low is high is None else a
+    return np.positive(a) if low is high is None else a
 
 
 @implements(np.round, np.around)
@@ -274,7 +262,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0.0) -> Any:
     return z
 
 
-@implements(np.piecewise)
+@implements(np.piecewise, layout="own")
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
     """Functions, or constants, of the elements where conditions hold; of two conditions the later one counts."""
     conditions = np.asarray(map_numbers(primal, condlist), bool)

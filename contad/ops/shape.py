@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from contad.array_base import Array, numbers_in
-from contad.array_functions import exported_name, implements, moved, moves, refuse_out
 from contad.errors import UnsupportedError
+from contad.rules.numpy_functions import exported_name, implements, moved, moves, refuse_out
+from contad.variables.array import Array, numbers_in
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
 _function: Any
@@ -76,7 +76,7 @@ def require_logical_order(function: Any, order: str) -> str:
 
 
 # ---- shape -----------------------------------------------------------------------------------------------------------
-@implements(np.reshape)
+@implements(np.reshape, layout="own")
 def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
     """The elements in another shape, a view where NumPy gives one."""
     new = newshape if shape is None else shape
@@ -86,7 +86,7 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
     return (a.copy() if copy else a).reshape(new, order=order)
 
 
-@implements(np.ravel)
+@implements(np.ravel, layout="own")
 def ravel(a: Any, order: str = "C") -> Any:
     """The elements in one dimension, a view where NumPy gives one."""
     return a.ravel(require_logical_order(np.ravel, order))
@@ -99,7 +99,7 @@ def at_least(function: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...
         raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, Array) else function(x) for x in arrays]
         return raised[0] if len(raised) == 1 else tuple(raised)
 
-    implements(function)(implementation)
+    implements(function, layout="own")(implementation)
 
 
 at_least(np.atleast_1d, lambda shape: shape or (1,))
@@ -107,14 +107,14 @@ at_least(np.atleast_2d, lambda shape: (1,) * (2 - len(shape)) + shape)
 at_least(np.atleast_3d, lambda shape: (1, *shape, 1) if len(shape) == 1 else shape + (1,) * (3 - len(shape)))
 
 
-@implements(np.broadcast_arrays)
+@implements(np.broadcast_arrays, layout="own")
 def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
     """The arrays, and plain ones among them, as views of one common shape."""
     shape = np.broadcast_shapes(*map(np.shape, arrays))
     return tuple(x[...] if isinstance(x, Array) and x.shape == shape else np.broadcast_to(x, shape) for x in arrays)
 
 
-@implements(np.meshgrid)
+@implements(np.meshgrid, layout="own")
 def meshgrid(*vectors: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Grids of coordinates, one for each vector."""
     if indexing not in ("xy", "ij"):
@@ -137,7 +137,7 @@ def joins(function: Any, first: str) -> None:
         arrays, *others = (options.pop(first), *args) if first in options else args
         return moved(exported_name(function), lambda given: function(given[0], *others, **options), {0: arrays})
 
-    implements(function)(implementation)
+    implements(function, layout="own")(implementation)
 
 
 for _function, _parameters in (
@@ -152,7 +152,7 @@ for _function, _parameters in (
     joins(_function, _parameters)
 
 
-@implements(np.insert)
+@implements(np.insert, layout="own")
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     """Values, or variables, inserted before given positions along an axis."""
     if not isinstance(arr, Array):  # NumPy converts values to the dtype of the array: variables are no integers
@@ -171,7 +171,7 @@ def holds_numbers(given: dict[Any, Any]) -> bool:
     return bool(numbers_in(list(given.values())))
 
 
-@implements(np.ediff1d)
+@implements(np.ediff1d, layout="own")
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of consecutive elements, between two given pieces."""
     a = np.ravel(ary)
@@ -182,7 +182,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 PAD_MODES = ("constant", "edge", "wrap", "reflect", "symmetric", "empty")
 
 
-@implements(np.pad)
+@implements(np.pad, layout="own")
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
     """Elements around an array: constants, variables, or elements of the array; "empty" pads with zeros."""
     if mode not in PAD_MODES:
@@ -204,7 +204,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
 
 
 # ---- splitting -------------------------------------------------------------------------------------------------------
-@implements(np.array_split)
+@implements(np.array_split, layout="own")
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Consecutive pieces along an axis, which are views; sections need not be of one length."""
     a = ary if isinstance(ary, Array) else np.asarray(ary)
@@ -220,7 +220,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return [a[(*before, slice(start, stop))] for start, stop in zip([0, *stops[:-1]], stops, strict=True)]
 
 
-@implements(np.split)
+@implements(np.split, layout="own")
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Consecutive pieces along an axis, which are views; a number of sections must divide the length."""
     if not np.ndim(indices_or_sections) and np.shape(ary)[axis] % indices_or_sections:
@@ -231,19 +231,19 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return array_split(ary, indices_or_sections, axis)
 
 
-@implements(np.hsplit)
+@implements(np.hsplit, layout="own")
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Pieces along the second axis; along the only one of a vector."""
     return split(ary, indices_or_sections, _axis_of("np.hsplit", ary, 1, 1 if ary.ndim > 1 else 0))
 
 
-@implements(np.vsplit)
+@implements(np.vsplit, layout="own")
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Pieces along the first axis."""
     return split(ary, indices_or_sections, _axis_of("np.vsplit", ary, 2, 0))
 
 
-@implements(np.dsplit)
+@implements(np.dsplit, layout="own")
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     """Pieces along the third axis."""
     return split(ary, indices_or_sections, _axis_of("np.dsplit", ary, 3, 2))
@@ -262,16 +262,16 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
     """As the method of x."""
-    return x.astype(dtype)
+    return x.astype(dtype, copy=copy)
 
 
 if hasattr(np, "unstack"):  # NumPy 2.1
-    implements(np.unstack)(unstack)
-    implements(np.astype)(astype)
+    implements(np.unstack, layout="own")(unstack)
+    implements(np.astype, layout="own")(astype)
 
 
 # ---- slice by slice --------------------------------------------------------------------------------------------------
-@implements(np.apply_along_axis)
+@implements(np.apply_along_axis, layout="own")
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Any:
     """The results of a function of vectors, joined; it is called once for each vector along the axis."""
     rows = np.moveaxis(arr, axis, -1)

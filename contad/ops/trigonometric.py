@@ -1,13 +1,16 @@
 """Trigonometric functions, their inverses, and angles in degrees."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from contad.ops.arithmetic import absolute
 from contad.ops.elementary import sqrt
 from contad.ops.logic import select
-from contad.rule import scalar_rule
+from contad.rules.numpy_functions import implements
+from contad.rules.scalar_rule import scalar_rule
+from contad.variables.number import observed
 
 RADIANS_PER_DEGREE = 0.017453292519943295
 DEGREES_PER_RADIAN = 57.29577951308232
@@ -77,7 +80,8 @@ def arcsin(x):
         z = arcsin x,     dz/dx = 1 / sqrt(1 - x^2)
 
     Domain:  |x| <= 1; dz/dx = inf at +-1, and z is nan outside.
-    Ref:     DLMF 4.24(ii). 1 - x^2 is written (1 - x)(1 + x), which is accurate near +-1.
+    Ref:     DLMF 4.24(ii). 1 - x^2 is written (1 - x)(1 + x), accurate near +-1, but for x^2 < 1/2, where
+             its derivative is not.
 
     >>> arcsin(0.5)
     0.5235987755982989
@@ -87,7 +91,7 @@ def arcsin(x):
 
 @arcsin.partials
 def arcsin_partials(z, x):
-    return 1.0 / sqrt((1.0 - x) * (1.0 + x))
+    return 1.0 / sqrt(select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x)))
 
 
 @scalar_rule(ufunc=np.arccos, core=True, points=[(0.4,), (-0.7,)])
@@ -97,7 +101,8 @@ def arccos(x):
         z = arccos x,     dz/dx = -1 / sqrt(1 - x^2)
 
     Domain:  |x| <= 1; dz/dx = -inf at +-1, and z is nan outside.
-    Ref:     DLMF 4.24(ii). 1 - x^2 is written (1 - x)(1 + x), which is accurate near +-1.
+    Ref:     DLMF 4.24(ii). 1 - x^2 is written (1 - x)(1 + x), accurate near +-1, but for x^2 < 1/2, where
+             its derivative is not.
 
     >>> arccos(0.5)
     1.0471975511965979
@@ -107,7 +112,7 @@ def arccos(x):
 
 @arccos.partials
 def arccos_partials(z, x):
-    return -1.0 / sqrt((1.0 - x) * (1.0 + x))
+    return -1.0 / sqrt(select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x)))
 
 
 @scalar_rule(ufunc=np.arctan, core=True, points=[(0.4,), (-1.7,)])
@@ -186,3 +191,20 @@ def rad2deg(x):
 @rad2deg.partials
 def rad2deg_partials(z, x):
     return DEGREES_PER_RADIAN
+
+
+# ---- of arrays -------------------------------------------------------------------------------------------------------
+_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))  # of sin(y) / y, in y^2
+
+
+@implements(np.sinc, layout="own")
+def sinc(x: Any) -> Any:
+    """sin(pi x) / (pi x), 1 at 0; near 0 its series, of which all derivatives are as accurate as the value."""
+    y = np.pi * x
+    near = observed(np.less, abs(y), 0.8)
+    t = np.where(near, y * y, 0.0)
+    series: Any = _SERIES[-1]
+    for c in _SERIES[-2::-1]:
+        series = series * t + c
+    away = np.where(near, 1.0, y)
+    return np.where(near, series, np.sin(away) / away)

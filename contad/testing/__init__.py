@@ -36,6 +36,8 @@ def expect_ad(
     - agreement: engines and modes give the same to rounding, at every order
     - hessian, order 3: every mode and engine over every other, against differences of the inner one; so on for higher
       `order`, which is 3 for functions of one or two numbers, else 2
+    - symmetry: the Hessian equals its transpose, of 2 to 8 numbers, and of arrays up to 16; it finds a partial that is
+      right at args alone, as a constant may be
     - jacobian: of several results, against differences
     - product: <z_bar, J x_dot> = <J^T z_bar, x_dot>
     - mixes: every subset of the arguments active, the others constant, as float, NumPy number and int
@@ -55,8 +57,8 @@ def expect_ad(
     arguments should make no component zero by symmetry. `verbose` prints the report.
 
     >>> import contad
-    >>> expect_ad(contad.square, 3.0).skipped
-    {'errors': 'the plain call does not raise', 'jacobian': 'one result', 'mixes': 'one argument'}
+    >>> expect_ad(contad.square, 3.0).skipped["mixes"]
+    'one argument'
     >>> expect_ad(lambda x: contad.stop_gradient(x) * x, 3.0)
     Traceback (most recent call last):
     AssertionError: <lambda>(3.0): leg gradient, engine closures, argument x: expected 6.0, got 3.0

@@ -11,9 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.creation import zeros
-from contad.differences import derivative_by_differences, gradient_by_differences
-from contad.functional import jvp
+from contad.testing.differences import derivative_by_differences, gradient_by_differences
 from contad.testing.forms import ON_OBJECTS, along, formed, gradient, is_forward, is_on_arrays, refusal, several
 from contad.testing.legs import SPECIAL_VALUES, leg_of, value_by, way_label
 from contad.testing.specimen import (
@@ -28,7 +26,9 @@ from contad.testing.specimen import (
     size_of,
     weights,
 )
-from contad.trees import flatten
+from contad.transforms.gradients import jvp
+from contad.variables.creation import zeros
+from contad.variables.trees import flatten
 
 PLACES = 3  # so many numbers take special values one by one
 

@@ -5,8 +5,6 @@ object array of scalars stands for each array. The engines `closures` and `recor
 """
 
 import dis
-import os
-import pathlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -14,18 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from contad import array_base
-from contad.array_base import Array, as_objects
 from contad.engines.forward import forward_level
-from contad.errors import LostDerivativeError, UnsupportedError
-from contad.functional import grad, jvp, vjp
-from contad.protocols import array_ufunc
+from contad.errors import NUMPY_FILES, OWN_FILES, LostDerivativeError, UnsupportedError
+from contad.protocols.number_protocols import array_ufunc
 from contad.testing.specimen import FORWARD, MANY, Function, Specimen, filled, inner, numbers_of, weights
-from contad.trees import flatten, real_leaf
+from contad.transforms.gradients import grad, jvp, vjp
+from contad.variables.array import Array, as_objects
+from contad.variables.trees import flatten
 
 ON_OBJECTS = " on object arrays"
 ARRAYS = ("matrix", FORWARD)  # what has array variables, and takes object arrays apart from them
-_OWN, _NUMPY = (str(pathlib.Path(file).parent) + os.sep for file in (array_base.__file__, np.__file__))
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -96,7 +92,7 @@ def several(g: Function, way: str, args: Sequence[Any], directions: np.ndarray) 
                 shape = leaf.shape if _is_array(leaf) else ()
                 n = int(np.prod(shape))
                 own = directions[:, k : k + n].reshape((len(directions), *shape))
-                leaves.append(level.activated(real_leaf(leaf, "expect_ad"), own))
+                leaves.append(level.activated(leaf, own, "expect_ad"))
                 k += n
             active.append(tree.unflatten(leaves))
         return list(level.tangent_of(g(*active)))
@@ -152,6 +148,8 @@ def refusal(error: Exception, f: Function, args: Sequence[Any], active: Sequence
     out= beside one; or if, on plain object arrays of floats in the places of `active`, it raises the same, or makes
     float arrays of them.
     """
+    if isinstance(error, UnsupportedError) and isinstance(error.__cause__, TypeError):
+        error = error.__cause__  # contad has put NumPy's refusal in its own words
     if is_of_numpy(error, TypeError, AttributeError):
         return f"NumPy on object arrays: {type(error).__name__}: {error}"
     if isinstance(error, UnsupportedError) and _gave_options(error):
@@ -181,8 +179,8 @@ def is_of_numpy(error: Exception, *kinds: type[Exception]) -> bool:
     if last is None or not isinstance(error, kinds):
         return False
     code = last.tb_frame.f_code
-    if code.co_filename.startswith((_OWN, _NUMPY)):
-        return code.co_filename.startswith(_NUMPY)
+    if code.co_filename.startswith((OWN_FILES, NUMPY_FILES)):
+        return code.co_filename.startswith(NUMPY_FILES)
     return isinstance(error, TypeError) and dis.opname[code.co_code[last.tb_lasti]] != "RAISE_VARARGS"
 
 
@@ -191,4 +189,4 @@ def _gave_options(error: Exception) -> bool:
     caller, last = [None, None, *(frame for frame, _ in traceback.walk_tb(error.__traceback__))][-2:]
     if caller is None or last is None or last.f_code is not array_ufunc.__code__:
         return False
-    return bool(last.f_locals["options"]) and caller.f_code.co_filename.startswith(_NUMPY)
+    return bool(last.f_locals["options"]) and caller.f_code.co_filename.startswith(NUMPY_FILES)

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from contad.differences import gradient_by_differences
-from contad.hessians import hessian
+from contad.testing.differences import gradient_by_differences
 from contad.testing.forms import engine_of, formed, gradient, is_forward
 from contad.testing.specimen import Specimen
-from contad.trees import elements, flatten
+from contad.transforms.hessians import hessian
+from contad.variables.trees import elements, flatten
 
 WHOLE = 16  # beyond so many numbers the Hessian is not taken whole
 
 
 def check_whole_hessian(s: Specimen, ways: Sequence[str]) -> None:
-    """Every second derivative, as `contad.hessian` gives them, against differences of the gradient."""
+    """Every second derivative, as `contad.hessian` gives it: against differences, and against its mirror image."""
     n = len(s.numbers)
     if not 0 < n <= WHOLE:
         s.report.skipped["whole hessian"] = f"not between 1 and {WHOLE} numbers"
@@ -40,3 +40,6 @@ def check_whole_hessian(s: Specimen, ways: Sequence[str]) -> None:
             if resolved[i, k]:
                 allowed = t.differences * abs(value[i, k]) + slack[i, k]
                 s.equal("whole hessian", way, f"{s.labels[i]} and {s.labels[k]}", a, value[i, k], allowed)
+                if i < k and resolved[k, i]:
+                    allowed += t.differences * abs(value[k, i]) + slack[k, i]
+                    s.equal("symmetry", way, f"{s.labels[i]} and {s.labels[k]}", a, found[k, i], allowed)

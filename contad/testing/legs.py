@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.differences import gradient_by_differences
-from contad.functional import grad, jvp, vjp
-from contad.jacobians import jacrev
+from contad.testing.differences import gradient_by_differences
 from contad.testing.forms import engine_of, formed, is_forward, is_on_arrays, like, refusal
 from contad.testing.specimen import (
     FEW,
@@ -25,7 +23,9 @@ from contad.testing.specimen import (
     size_of,
     weights,
 )
-from contad.trees import elements, flatten
+from contad.transforms.gradients import grad, jvp, vjp
+from contad.transforms.jacobians import jacrev
+from contad.variables.trees import elements, flatten
 
 SPECIAL_VALUES = (0.0, -0.0, math.inf, -math.inf, math.nan)
 
@@ -105,7 +105,24 @@ def _derivatives(
         first = np.array(results[0])
         if len(results) > 1 and len(first) == len(x):
             s.equal_along("agreement", label, results[-1], first, t.agreement * np.abs(first) + t.rounding * size)
+    if len(inner) == 1 and FORWARD in ways and np.all(resolved):
+        _check_symmetry(s, inner[0], np.array(results[0]), slack)
     return np.array(results[0])
+
+
+def _check_symmetry(s: Specimen, way: str, expected: np.ndarray, slack: np.ndarray) -> None:
+    """H w = H^T w: the gradient along w is the gradient of its combination by w, which is expected.
+
+    A partial that has no more than its value right fails here, whether or not differences of it agree.
+    """
+    n = len(s.numbers)
+    if not 1 < n <= FEW:
+        s.report.skipped["symmetry"] = "one number" if n == 1 else f"more than {FEW} numbers"
+        return
+    _, got = s.run("symmetry", way, jvp, s.gradient(s.flat, way), s.numbers, weights(n))
+    for k, label in enumerate(s.labels):
+        allowed = s.tolerances.differences * abs(expected[k]) + slack[k]
+        s.equal("symmetry", way, label, got[k], expected[k], allowed)
 
 
 def _size(s: Specimen, g: Function, gradient: np.ndarray) -> np.ndarray:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from contad.array_base import Array
-from contad.calls import name_of, runnable
 from contad.errors import OutputError
-from contad.functional import grad, jvp
-from contad.number import Carrier, Number, is_real
-from contad.trees import Tree, assembled, elements, flatten
+from contad.functions.user_call import name_of, runnable
+from contad.transforms.gradients import grad, jvp
+from contad.variables.array import Array
+from contad.variables.number import Carrier, Number, is_real
+from contad.variables.trees import Tree, assembled, elements, flatten
 
 Function = Callable[..., Any]
 FORWARD = "forward"  # the name of forward mode among the engines

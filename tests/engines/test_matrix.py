@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 
 import contad
-from contad.engines.matrix import MatrixStack
+from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.errors import (
     ForeignVariableError,
     LostDerivativeError,
@@ -25,7 +25,8 @@ from contad.errors import (
     StaleVariableError,
     UnsupportedError,
 )
-from contad.stack import THREAD, opened
+from contad.variables.stack import THREAD, attempt, opened
+from tests.judges.refusals import refused
 
 POINT = np.array([0.3, 0.7, 1.1, -0.4])
 STEP = 1e-40
@@ -651,9 +652,9 @@ def test_lists_and_tuples_are_operands_as_of_ndarrays(other):
 
 
 def test_constant_operands_that_are_not_real_are_refused():
-    with pytest.raises(UnsupportedError, match="complex"):
+    with refused(UnsupportedError, match="complex"):
         grad(lambda x: np.sum(x * np.array([1j, 2, 3, 4])))(POINT)
-    with pytest.raises(TypeError):
+    with refused(UnsupportedError):
         grad(lambda x: np.sum(x * np.array(["a", "b", "c", "d"])))(POINT)
 
 
@@ -857,7 +858,7 @@ def test_numbers_of_inner_levels_cannot_be_stored_in_outer_arrays(way, inner):
         w = np.zeros_like(x)
 
         def h(z):
-            with pytest.raises(NestingError, match=r"create the array inside, with contad\.zeros"):
+            with refused(NestingError, match=r"create the array inside, with contad\.zeros"):
                 INNER_IN_OUTER[way](w, z)
             return np.sum(z * w)
 
@@ -961,8 +962,9 @@ def test_an_array_of_another_thread_is_a_named_error(use, level):
             caught.append(error)
 
     thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    with attempt():  # the level remembers what its numbers raise on any thread
+        thread.start()
+        thread.join()
     assert caught
     assert isinstance(caught[0], OtherThreadError), caught
     close(level.gradient(np.sum(x[:1]), []), [])
@@ -1001,7 +1003,7 @@ def test_a_level_left_open_by_a_generator():
 
     def f(x):
         w = next(left)
-        with pytest.raises(NestingError):
+        with refused(NestingError):
             x[0] = contad.var(1.0)
         assert np.shape(w + 1.0) == (4,)
         return np.sum(x * x)
@@ -1036,7 +1038,7 @@ def test_adjoints_of_arrays(level):
     close((x * 2.0).adj, np.zeros(4))  # newer than the sweep
     contad.set_zero_adjoints()
     close(x.adj, np.zeros(4))
-    with pytest.raises(ForeignVariableError):
+    with refused(ForeignVariableError):
         contad.gradient(y, [1.0])
 
 
@@ -1095,7 +1097,7 @@ def test_a_callback_adds_arrays_of_an_outer_level():
 def test_a_callback_adds_arrays_of_the_right_shape_only(level):
     x = contad.var(POINT)
     contad.reverse_pass_callback(lambda adj: adj.add(x, np.ones(3)))
-    with pytest.raises(ValueError, match=r"adj\.add: v must have the shape of x, \(4,\), got \(3,\)"):
+    with refused(ValueError, match=r"adj\.add: v must have the shape of x, \(4,\), got \(3,\)"):
         level.run_sweep([((contad.var(1.0) * 2.0).index, 1.0)])
 
 
@@ -1115,7 +1117,7 @@ def test_a_callback_cannot_use_an_array_written_after_it(read, level):
     contad.reverse_pass_callback(lambda adj: READS_IN_CALLBACKS[read](adj, x, v))
     v[0] = 3.0
     y = contad.var(1.0) * 2.0
-    with pytest.raises(StaleVariableError, match=r"x was written after this callback was pushed; capture x\.copy\(\)"):
+    with refused(StaleVariableError, match=r"x was written after this callback was pushed; capture x\.copy\(\)"):
         level.run_sweep([(y.index, 1.0)])
 
 
@@ -1161,10 +1163,10 @@ def test_memory_is_recovered():
         with contad.nested():
             y = contad.var(POINT) * x
             assert np.shape(y) == (4,)
-        with pytest.raises(StaleVariableError, match="nested level has been recovered"):
+        with refused(StaleVariableError, match="nested level has been recovered"):
             y + 1.0
         close(x.value, POINT)
-    with pytest.raises(StaleVariableError):
+    with refused(StaleVariableError):
         x + 1.0
 
 
@@ -1212,7 +1214,7 @@ def test_aux_is_lowered_by_one_level():
         return np.sum(slope * aux)
 
     close(grad(lambda x: inner(POINT, x))(POINT), 4 * POINT**3)
-    assert isinstance(kept[0], contad.array_base.Array)
+    assert isinstance(kept[0], contad.variables.array.Array)
 
 
 # ---- random indices --------------------------------------------------------------------------------------------------

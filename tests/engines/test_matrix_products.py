@@ -82,7 +82,7 @@ def test_a_row_without_adjoint_adds_nothing_whatever_stands_in_it(bad, row):
 
 
 def test_matrix_times_vector_is_swept_without_python(monkeypatch):
-    from contad.engines.matrix_products import ProductPullback
+    from contad.engines.matrix.matrix_products import ProductPullback
 
     contad.grad(lambda b: W @ (A @ b))(B)  # compiles the kernel
     monkeypatch.setattr(ProductPullback, "__call__", None)
@@ -95,7 +95,7 @@ def test_hessian_of_a_matrix_times_a_vector():
 
 
 def test_an_immutable_array_is_told_from_its_writable_copy():
-    from contad.layout import immutable_address, is_immutable
+    from contad.variables.layout import immutable_address, is_immutable
 
     kept = contad.constant(A)
     assert immutable_address(kept) == kept.__array_interface__["data"][0] != 0
@@ -108,7 +108,7 @@ def test_an_immutable_array_is_told_from_its_writable_copy():
 
 
 def test_addresses_of_immutable_arrays_are_forgotten_with_them():
-    from contad.layout import _immutable, immutable_address
+    from contad.variables.layout import _immutable, immutable_address
 
     kept = contad.constant(A)
     immutable_address(kept)

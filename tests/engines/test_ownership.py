@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import contad
-from contad.array_rule import array_rule, array_rule_of
-from contad.engines import engine_names, storage
-from contad.engines.array_var import ArrayVar
-from contad.engines.matrix import MatrixStack
+from contad.engines import engine_names
+from contad.engines.matrix.array_var import ArrayVar
+from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.engines.stream import storage
 from contad.errors import LostDerivativeError, RuleError, StaleVariableError, UnsupportedError
-from contad.stack import THREAD, opened
+from contad.rules.array_rule import array_rule, array_rule_of
+from contad.variables.stack import THREAD, opened
 
 POINT = np.array([0.3, 0.7, 1.1, 0.4])
 CONSTANTS = np.array([1.3, 2.0, 0.6, 1.7])

@@ -11,9 +11,9 @@ import pytest
 import contad
 from contad.engines import engine, engine_names
 from contad.engines.records import RecordStack
-from contad.engines.stream import CHUNK
-from contad.rule import rules
-from contad.stack import THREAD, opened
+from contad.engines.stream.record_stream import CHUNK
+from contad.rules.scalar_rule import rules
+from contad.variables.stack import THREAD, opened
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_outer_numbers_are_set_aside_and_the_slab_holds_primals(level):
 
 
 def test_a_rule_registered_late_stores_its_partials(level):
-    from contad import rule as registry
+    from contad.rules import scalar_rule
 
     try:
 
@@ -170,11 +170,11 @@ def test_a_rule_registered_late_stores_its_partials(level):
         assert contad.gradient(late_rule(x, y), [x, y]) == [3.0, 9.0]
         assert [row.operation for row in level.rows()][2:] == ["linear", "join"]
     finally:
-        registry._rules.pop("late_rule", None)
+        scalar_rule._rules.pop("late_rule", None)
 
 
 def test_a_core_rule_whose_value_turns_complex_is_refused():
-    from contad import rule as registry
+    from contad.rules import scalar_rule
 
     try:
 
@@ -191,4 +191,4 @@ def test_a_core_rule_whose_value_turns_complex_is_refused():
             with pytest.raises(contad.UnsupportedError, match="got complex"):
                 transform(late_root)(-1.0)
     finally:
-        registry._rules.pop("late_root", None)
+        scalar_rule._rules.pop("late_root", None)

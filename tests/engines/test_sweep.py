@@ -6,9 +6,9 @@ import pytest
 
 import contad
 from contad.engines.records import RecordStack
-from contad.engines.sweep import OPERATIONS, compiled_sweep, operation_code, sweep_source
-from contad.rule import rules
-from contad.stack import opened
+from contad.engines.stream.sweep import OPERATIONS, compiled_sweep, operation_code, sweep_source
+from contad.rules.scalar_rule import rules
+from contad.variables.stack import opened
 
 
 def test_it_covers_the_core_rules_and_no_others():
@@ -21,7 +21,8 @@ def test_the_source_is_deterministic_and_names_no_foreign_symbol():
     source = sweep_source()
     assert source == sweep_source()
     imports = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
-    assert imports == ["import math", "from numba import njit", "from contad.native.words import call_kernel"]
+    own = ["from contad.native.machine_code import njit", "from contad.native.words import call_kernel"]
+    assert imports == ["import math", *own]
 
 
 def test_a_partial_that_is_zero_costs_nothing():
@@ -54,7 +55,7 @@ def test_signed_seeds_and_dead_records():
 
 def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
     """A cached sweep must never be used with codes that mean other operations."""
-    from contad.engines import sweep
+    from contad.engines.stream import sweep
 
     asked = []
     monkeypatch.setattr(sweep, "cached_module", lambda name, source, depends: asked.append(depends))

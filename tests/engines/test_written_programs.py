@@ -5,10 +5,10 @@ import pytest
 
 import contad
 from benchmarks import loops, loops_by_hand
-from contad.dispatcher import python_twin
-from tests.agreement import NOISE_RUNS, RELATIVE
-from tests.array_agreement import NoisyStack
-from tests.planted import engines
+from contad.functions.python_copy import python_twin
+from tests.judges.agreement import NOISE_RUNS, RELATIVE
+from tests.judges.array_agreement import NoisyStack
+from tests.judges.planted import engines
 
 PROBLEMS = loops.problems(0.01)
 

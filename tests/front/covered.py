@@ -13,7 +13,7 @@ from numba import njit, prange
 from numba.experimental import jitclass
 
 import contad
-from tests.planted import registered
+from tests.judges.planted import registered
 
 X = np.array([0.7, -1.2, 2.5, 0.4])
 M = np.array([[0.5, 1.5, -0.3], [2.0, -0.7, 0.9]])
@@ -626,18 +626,8 @@ def with_ufunc(x):
 
 
 @njit
-def sorted_array(x):
-    return np.sort(x)[0]
-
-
-@njit
-def with_else(x):
-    for i in range(3):
-        if x > i + 10.0:
-            break
-    else:
-        x *= 2.0
-    return x * x
+def partitioned(x):
+    return np.partition(x, 1)[0]
 
 
 without_source = njit(eval("lambda x: x * x"))
@@ -648,10 +638,14 @@ class Holder:
     def __init__(self, v):
         self.v = v
 
+    def moved(self):
+        self.v += 1.0
+        return self.v
+
 
 @njit
 def with_object(x, holder):
-    return x * holder.v
+    return x * holder.moved()
 
 
 def plain(x):
@@ -670,12 +664,11 @@ REFUSED = [
     (with_set, (0.7,), "(Set)"),
     (with_try, (0.7,), "try/except"),
     (with_generator, (0.7,), "a generator"),
-    (with_object, (0.7, Holder(2.0)), "an argument of type instance.jitclass.Holder"),
+    (with_object, (0.7, Holder(2.0)), "the attribute 'holder.moved'"),
     (chosen_function, (0.7, 1), "stands for different things after the two branches"),
     (factorial, (1.1, 3), "the recursive function factorial"),
     (with_ufunc, (X,), "made by numba.vectorize; make it by numba.njit"),
     (with_plain_function, (0.7,), "plain, a plain Python function; decorate it with numba.njit"),
-    (sorted_array, (X,), "the call of 'sort'"),
-    (with_else, (0.7,), "for ... else; set a flag"),
+    (partitioned, (X,), "the call of 'partition'"),
     (without_source, (0.7,), "its source cannot be read; define it in a file"),
 ]

@@ -10,9 +10,11 @@ import pytest
 
 MODEL = """
 import math
+import numpy as np
 from numba import njit
 
 FACTOR = 2.0
+WEIGHTS = np.array([1.0])
 
 @njit(cache=True)
 def inner(x):
@@ -22,7 +24,7 @@ def inner(x):
 def f(x, y):
     total = 0.0
     for i in range(x.shape[0]):
-        total += FACTOR * inner(x[i]) * math.exp(y)
+        total += WEIGHTS[0] * FACTOR * inner(x[i]) * math.exp(y)
     return total
 """
 CALLER = """
@@ -59,6 +61,10 @@ class Listen(event.Listener):
 x = np.array([1.0, 2.0])
 with event.install_listener("numba:compile", Listen()):
     import caller
+    import contad.front.derivative as front
+    choose = front.choose
+    front.choose = lambda *args: names.append("an engine is asked") or choose(*args)
+    caller.f(x, 0.0)  # what its code has frozen must be known, or values are compared
     results = [caller.by_global(x), caller.written_inside(x), caller.by_closure(x), caller.gradient(x, 0.0)[1]]
     results.append(caller.on_tape(x, 0.0)[0])
     results = [float(r) for r in results]
@@ -125,3 +131,60 @@ def test_other_processes_compile_nothing_and_see_every_change(project):
     # all of contad's files are gone, the callers' machine code is there
     results, count, _ = project.run("import contad; contad.clear_cache()" + RUN)
     assert results == pytest.approx([9.0, 36.0, 36.0, 36.0, 9.0]) and count > 0
+
+
+CLASSES = """
+import enum
+from numba import float64, njit
+from numba.experimental import jitclass
+import contad
+
+class Kind(enum.IntEnum):
+    a = 2
+
+@jitclass([("a", float64)])
+class Model:
+    def __init__(self, a):
+        self.a = a
+    def rate(self):
+        return 2.0 * self.a
+
+@njit
+def by_member(x):
+    return Kind.a.value * x * x
+
+@njit
+def by_method(x):
+    return Model(1.0).rate() * x * x
+
+def doubled(x):
+    return 2.0 * x
+
+@contad.scalar_rule
+def of_user(x):
+    return doubled(x) * x
+
+@of_user.partials
+def of_user_partials(z, x):
+    return 4.0 * x,
+
+@njit
+def by_rule(x):
+    return 3.0 * of_user(x)
+"""
+
+
+def test_members_of_enums_methods_of_jitclasses_and_rules_of_users_are_seen_to_change(project):
+    (project.folder / "classes.py").write_text(CLASSES)
+    program = """
+    import contad, classes
+    by_rule = [y for e in ("generated", "tape") for y in contad.value_and_grad(classes.by_rule, engine=e)(3.0)]
+    print([contad.grad(classes.by_member)(3.0), contad.grad(classes.by_method)(3.0), *by_rule], 0)
+    """
+    assert project.run(program)[0] == [12.0, 12.0, 54.0, 36.0, 54.0, 36.0]
+    project.edit("classes.py", "a = 2\n", "a = 5\n")
+    project.edit("classes.py", "2.0 * self.a", "7.0 * self.a")
+    project.edit("classes.py", "return 2.0 * x", "return 5.0 * x")
+    assert project.run(program)[0] == [30.0, 42.0, 135.0, 36.0, 135.0, 36.0]
+    project.edit("classes.py", "return 4.0 * x,", "return 10.0 * x,")
+    assert project.run(program)[0][2:] == [135.0, 90.0, 135.0, 90.0]

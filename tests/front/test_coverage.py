@@ -7,10 +7,10 @@ import pytest
 
 import contad
 from contad.errors import UnsupportedError
-from contad.trees import flatten
+from contad.variables.trees import flatten
 from tests.front import covered
 from tests.front.test_source import run_of
-from tests.planted import known
+from tests.judges.planted import known
 
 ROWS = [(item, f, args) for item, rows in covered.COVERED.items() for f, *args in rows]
 STEPS = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))  # differences of the sixth order

@@ -199,6 +199,29 @@ def test_a_c_function_gives_value_gradient_and_status():
     assert callable_from_c.signature.replace(" ", "") == "int(double*,double*,double*)"
 
 
+@numba.njit
+def overwritten(x):
+    x[0] *= 2.0
+    return positive_squares(x)
+
+
+@pytest.mark.parametrize("function", [positive_squares, overwritten])
+def test_null_asks_for_the_value_or_the_gradient_alone(function):
+    f = contad.cfunc(function, 3).ctypes
+    x, value, g = np.array([1.0, 2.0, 3.0]), np.zeros(1), np.zeros(3)
+    factor = 4.0 if function is overwritten else 1.0
+    assert f(pointer(x), pointer(value), None) == 0
+    assert (value[0], g.tolist()) == (35.0 + factor, [0.0, 0.0, 0.0])
+    assert f(pointer(x), None, pointer(g)) == 0
+    assert (value[0], g.tolist()) == (35.0 + factor, [2.0 * factor, 8.0, 18.0])
+    assert f(pointer(x), None, None) == 0
+    assert f(None, pointer(value), pointer(g)) == f(None, pointer(value), None) == 1
+    assert x.tolist() == [1.0, 2.0, 3.0]
+    x[1], value[0] = -1.0, 7.0
+    assert f(pointer(x), pointer(value), None) == 1
+    assert value[0] == 7.0
+
+
 def test_scipy_integrates_a_gradient_by_its_c_interface():
     @numba.cfunc("float64(int32, CPointer(float64))")
     def slope(n, x):

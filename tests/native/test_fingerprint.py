@@ -1,20 +1,24 @@
 """What a Numba function computes, as a digest; and whether it may write into its arguments."""
 
+import cProfile
 import enum
 import math
 import operator
 import sys
+import textwrap
 from collections import namedtuple
 from types import ModuleType
 
 import numba
+import numba.experimental
 import numpy as np
 import pytest
+from numba.extending import overload
 
 import contad
-from contad.native.fingerprint import fingerprint
+from contad.native.fingerprint import fingerprint, text_of_type
 from contad.native.writes import may_write_arrays
-from tests.planted import registered
+from tests.judges.planted import registered
 
 RATE = 0.7
 Point = namedtuple("Point", "x y")
@@ -143,6 +147,189 @@ def test_a_rule_of_the_users_is_read(monkeypatch):
     before = fingerprint(lambda x: tripled(x))
     monkeypatch.setitem(globals(), "RATE", 0.8)
     assert len(before.changed(fingerprint(lambda x: tripled(x)))) == 2
+
+
+# ---- what else compiled code holds -----------------------------------------------------------------------------------
+def in_session(monkeypatch, source):
+    """The function f that a source text defines, in a module that others may import."""
+    session = ModuleType("session")
+    monkeypatch.setitem(sys.modules, "session", session)
+    session.__dict__.update(numba=numba, np=np, enum=enum, namedtuple=namedtuple, overload=overload)
+    exec(textwrap.dedent(source), vars(session))
+    return session.f
+
+
+MODEL = """
+@numba.experimental.jitclass([("a", numba.float64)])
+class Model:
+    def __init__(self, a):
+        self.a = a
+"""
+CHANGES = {
+    "a member of an Enum": (
+        """
+class Kind(enum.Enum):
+    a = 1.5
+def f(x):
+    return Kind.a.value * x
+""",
+        ("1.5", "2.5"),
+    ),
+    "a member of an IntEnum": (
+        """
+class Kind(enum.IntEnum):
+    a = 1
+    b = 2
+def f(x):
+    return Kind.b * x
+""",
+        ("b = 2", "b = 3"),
+    ),
+    "a member that is captured": (
+        """
+class Kind(enum.IntEnum):
+    a = 1
+KIND = Kind.a
+def f(x):
+    return KIND * x
+""",
+        ("a = 1", "a = 4"),
+    ),
+    "a method of a jitclass": (
+        MODEL
+        + """
+    def scaled(self, x):
+        return self.a * x
+def f(x):
+    return Model(2.0).scaled(x)
+""",
+        ("self.a * x", "self.a + x"),
+    ),
+    "a property of a jitclass": (
+        MODEL
+        + """
+    @property
+    def twice(self):
+        return 2.0 * self.a
+def f(x):
+    return Model(2.0).twice * x
+""",
+        ("2.0 * self.a", "3.0 * self.a"),
+    ),
+    "what a method of a jitclass reads": (
+        "RATE = 0.5"
+        + MODEL
+        + """
+    @staticmethod
+    def scaled(x):
+        return RATE * x
+def f(x):
+    return Model(2.0).scaled(x)
+""",
+        ("RATE = 0.5", "RATE = 0.7"),
+    ),
+    "the type of a field of a jitclass": (
+        MODEL
+        + """
+def f(x):
+    return Model(2.5).a * x
+""",
+        ("numba.float64", "numba.int64"),
+    ),
+    "the order of fields of a record": (
+        """
+DATA = np.array([(1.0, 2.0)], dtype=[("a", "f8"), ("b", "f8")])
+def f(x):
+    return DATA[0].a * x
+""",
+        ('("a", "f8"), ("b", "f8")', '("b", "f8"), ("a", "f8")'),
+    ),
+    "the fields of a named tuple": (
+        """
+POINT = namedtuple("Point", "a b")(1.0, 2.0)
+def f(x):
+    return POINT.a * x
+""",
+        ("a b", "b a"),
+    ),
+    "an overload of a plain function": (
+        """
+def twice(x):
+    pass
+@overload(twice)
+def overloaded_twice(x):
+    return lambda x: 2.0 * x
+def f(x):
+    return twice(x)
+""",
+        ("2.0 * x", "3.0 * x"),
+    ),
+    "a vectorized function": (
+        """
+@numba.vectorize
+def twice(x):
+    return 2.0 * x
+def f(x):
+    return np.sum(twice(x))
+""",
+        ("2.0 * x", "3.0 * x"),
+    ),
+    "the signature of a callee": (
+        """
+@numba.njit("float64(float64)")
+def half(x):
+    return 0.5 * x
+def f(x):
+    return half(x)
+""",
+        ("(float64)", "(int64)"),
+    ),
+    "the type of a local name": (
+        """
+@numba.njit(locals={"k": numba.float64})
+def half(x):
+    k = 0.5 * x
+    return k
+def f(x):
+    return half(x)
+""",
+        ("numba.float64", "numba.int64"),
+    ),
+    "how arguments are taken": ("def f(x, y):\n    return x\n", ("x, y", "x, *y")),
+}
+
+
+@pytest.mark.parametrize(("source", "change"), CHANGES.values(), ids=CHANGES)
+def test_whatever_compiled_code_holds_is_in_the_digest(source, change, monkeypatch):
+    found = [fingerprint(in_session(monkeypatch, text)) for text in (source, source, source.replace(*change))]
+    assert source.count(change[0]) == 1 and found[0].stable
+    assert found[0].digest == found[1].digest != found[2].digest
+
+
+def test_a_profiler_changes_nothing():
+    @numba.njit
+    def f(x):
+        return RATE * x
+
+    before = f(2.0), fingerprint(f)
+    profile = cProfile.Profile()
+    with profile:  # Numba then changes flags of the code
+        f(2.0)
+    assert fingerprint(f) == before[1]
+
+
+def test_the_type_of_an_object_of_a_jitclass_tells_its_methods(monkeypatch):
+    source, change = CHANGES["a method of a jitclass"]
+    functions = [in_session(monkeypatch, text) for text in (source, source, source.replace(*change))]
+    texts = [text_of_type(numba.typeof(f.__globals__["Model"](2.0))) for f in functions]
+    assert texts[0] == texts[1] != texts[2] and texts[0][1]
+
+
+def test_an_array_that_numba_reads_where_it_is_has_no_contents():
+    for array, in_place in ((np.zeros(125_001), True), (np.zeros(125_000), False), (np.zeros((4, 4))[:, ::2], True)):
+        before = fingerprint(lambda x: x + array)  # noqa: B023
+        array[0] = 1.0
+        assert (before == fingerprint(lambda x: x + array)) is in_place and before.stable is not in_place  # noqa: B023
 
 
 # ---- writes ----------------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ import sys
 import numba
 import pytest
 
+import contad
 from contad.errors import StaleCacheError
 from contad.native import modules
 from contad.native.modules import Served
 
 SOURCE = """\
-from numba import njit
+from contad.native.machine_code import njit
 
 @njit(cache=True)
 def twice(x):
@@ -114,13 +115,35 @@ def test_a_function_made_by_another_is_never_taken_for_the_one_in_the_cache(cach
 def test_a_module_dies_with_its_functions(cache):
     import gc
 
-    made = served()
+    made = served(key=("dies",))
     module = made.load({"call": scaled})
     assert module.__name__ in sys.modules
     name = module.__name__
     del module
     gc.collect()
     assert name not in sys.modules
+
+
+def test_a_name_lives_as_long_as_one_of_the_modules_that_have_it(cache):
+    """Functions made in a loop have one content: the name of their modules is no matter of which of them has died."""
+    import gc
+
+    def make():
+        @numba.njit
+        def inner(x):
+            return RATE * x
+
+        return inner
+
+    name = modules.PACKAGE + served(make()).stem
+    loaded = [served(make()).load({"call": scaled}) for _ in range(3)]
+    for k in (0, 1, 0):  # the first, the last, the one that is left
+        assert importlib.import_module(name) is sys.modules[name]
+        del loaded[k]
+        gc.collect()
+    assert name not in sys.modules
+    with pytest.raises(StaleCacheError, match=r"<locals>.inner"):
+        importlib.import_module(name)
 
 
 def test_what_cannot_be_told_in_another_process_is_kept_apart(cache):
@@ -174,7 +197,7 @@ def test_clearing(cache, monkeypatch, tmp_path_factory):
         monkeypatch.setattr("numba.core.config.CACHE_DIR", place or "")
         served().load({"call": scaled}).twice(3.0)
     assert [*elsewhere.rglob("*.nbc")] and [*cache.rglob("*.nbc")]
-    modules.clear()
+    contad.clear_cache()
     left = [path.name for folder in (cache, elsewhere) for path in folder.rglob("*") if path.is_file()]
     assert left == ["notes.py"]
     assert served().load({"call": scaled}).twice(3.0) == pytest.approx(4.2)

@@ -10,8 +10,8 @@ from numba import njit
 import contad
 from contad.errors import UnsupportedError
 from contad.native.rules import partial_function, value_function
-from contad.rule import ScalarRule
-from tests.domains import RULES
+from contad.rules.scalar_rule import ScalarRule
+from tests.judges.domains import RULES
 
 EDGES = (0.0, -0.0, 1.0, -2.0, 0.5, math.inf, -math.inf, math.nan, 1e-300, -1e-300, 1e20, -1e20, 5e-324, 171.5, -180.3)
 ORDERS = {"polygamma", "polygamma_difference", "erfcx_integral"}  # the first argument is a small integer

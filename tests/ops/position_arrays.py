@@ -6,9 +6,9 @@ are positive and distinct, constants are not positive: so the companion of any r
 
 import numpy as np
 
-from contad.array_base import Array
-from contad.level import Level
-from contad.number import Number, primal
+from contad.variables.array import Array
+from contad.variables.level import Level
+from contad.variables.number import Number, primal
 
 
 class PositionNumber(Number):
@@ -36,8 +36,9 @@ class PositionArray(Array):
     def _element(self, key, value):
         return number(self._owner, value, self._positions[key])
 
-    def _assign(self, key, y):
-        self._value[key], self._positions[key] = value_in(y), position_in(y)
+    def _assign(self, write, y):
+        write(self._value, value_in(y))
+        write(self._positions, position_in(y))
 
 
 def array(owner, value, positions, parent=None, view=None):

@@ -133,7 +133,10 @@ def _log_diff_exp(x, y):
 
 
 REFERENCE = {
+    "fmax": max,
+    "fmin": min,
     "expit": lambda x: 1 / (1 + mp.exp(-x)),
+    "expit_slope": lambda x: mp.exp(-abs(x)) / (1 + mp.exp(-abs(x))) ** 2,
     "logit": lambda p: mp.log(p) - mp.log1p(-p),
     "log_expit": lambda x: -mp.log1p(mp.exp(-x)),
     "log1p_exp": lambda x: mp.log1p(mp.exp(x)),

@@ -15,10 +15,10 @@ import pytest
 from mpmath import mp, mpf
 
 import contad.ops  # noqa: F401
-from contad.body import Body
 from contad.ops import cos, exp, log, power, sqrt
-from contad.rule import ScalarRule, rule, rules
-from tests.accuracy import Report, UnresolvedError, condition, error_in_ulps, measure, points, slope
+from contad.rules.body import Body
+from contad.rules.scalar_rule import ScalarRule, rule, rules
+from tests.judges.accuracy import Report, UnresolvedError, condition, error_in_ulps, measure, points, slope
 
 SUBJECTS = [
     importlib.import_module(name)

@@ -9,10 +9,10 @@ import scipy.special
 from mpmath import mp
 
 import contad.ops
-from contad.array_functions import entry_of
-from contad.array_rule import array_rule_of, array_rules
 from contad.errors import UnsupportedError
-from tests.array_derivatives import report, split
+from contad.rules.array_rule import array_rule_of, array_rules
+from contad.rules.numpy_functions import entry_of
+from tests.judges.array_derivatives import report, split
 from tests.ops.test_docstrings import NumberChecker
 
 OWN = [rule for rule in array_rules() if rule.__module__.startswith("contad.ops.")]

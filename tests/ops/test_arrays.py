@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import contad
-from contad.body import Body
-from contad.elementwise import Vectoriser, mended
-from contad.number import scale
 from contad.ops import absolute, exp, log, power, select
-from contad.rule import ScalarRule, rules
-from tests.accuracy import points
-from tests.planted import registered
+from contad.rules.body import Body
+from contad.rules.scalar_rule import ScalarRule, rules
+from contad.rules.vectorised import Vectoriser, mended
+from contad.variables.number import scale
+from tests.judges.accuracy import points
+from tests.judges.planted import registered
 
 RULES = list(rules())
 by_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -290,3 +290,16 @@ def test_zero_cotangents_mask_partials_on_arrays():
 def test_scipy_is_imported_at_the_first_value():
     code = "import sys, contad; assert 'scipy' not in sys.modules; import numpy; contad.expit(numpy.ones(2))"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int8, bool])
+@pytest.mark.parametrize("operate", [np.divide, np.multiply, np.power, np.hypot, np.arctan2], ids=lambda f: f.__name__)
+def test_constants_of_low_precision_do_not_round_derivatives(operate, dtype):
+    x = np.array([0.3, 0.7, 1.1])
+    all_of_them = np.array([3, 1, 1]).astype(dtype)
+    for y in (all_of_them, all_of_them[0], all_of_them[:1], all_of_them.reshape(-1, 1)):
+        exact = np.asarray(y, np.float64)
+        _, expected = contad.jvp(lambda v: operate(v, exact), (x,), (np.ones(3),))  # noqa: B023
+        _, slope = contad.jvp(lambda v: operate(v, y), (x,), (np.ones(3),))  # noqa: B023
+        assert np.array_equal(slope, expected)
+        assert np.array_equal(contad.jacfwd(lambda v: operate(v, y))(x), contad.jacrev(lambda v: operate(v, y))(x))  # noqa: B023

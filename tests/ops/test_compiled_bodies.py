@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import contad.ops  # noqa: F401
-from contad.body import inline
-from contad.rule import rule, rules
-from tests.accuracy import points
+from contad.rules.body import inline
+from contad.rules.scalar_rule import rule, rules
+from tests.judges.accuracy import points
 
 CORE = sorted(r.name for r in rules() if r.core and r.__module__.startswith("contad.ops."))
 SPECIAL = [x for y in (0.0, 0.5, 1.0, 2.0, 3.0, 710.0, 1e200, 1e-200, 1e-310, math.inf) for x in (y, -y)] + [math.nan]

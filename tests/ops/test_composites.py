@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import contad
-from contad.array_functions import entry_of
-from contad.array_rule import array_rules
 from contad.errors import UnsupportedError
-from tests.array_derivatives import directional, split
+from contad.rules.array_rule import array_rules
+from contad.rules.numpy_functions import entry_of
+from tests.judges.array_derivatives import directional, split
 
 
 def a(*shape, seed=0):

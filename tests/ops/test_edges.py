@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import scipy.special
 
-import contad.ops  # noqa: F401
+import contad
 from contad import derivative, grad
 from contad.ops import arctan2, hypot, logaddexp, maximum, power, tanh
-from contad.rule import rule, rule_of_ufunc, rules
+from contad.rules.scalar_rule import rule, rule_of_ufunc, rules
 
 INF, NAN = math.inf, math.nan
 TINY = 5e-324
@@ -212,8 +212,13 @@ def test_ufuncs_of_several_names(ufunc, name):
     assert rule_of_ufunc(ufunc).name == name
 
 
-def test_fmax_has_no_rule():
-    assert rule_of_ufunc(np.fmax) is None  # it ignores nan, which maximum does not
+def test_fmax_ignores_nan_which_maximum_does_not():
+    assert rule_of_ufunc(np.fmax).name == "fmax"
+    for name in ("fmax", "fmin"):
+        found = rule(name)
+        for x, y, partials in ((0.5, NAN, (1.0, 0.0)), (NAN, -0.5, (0.0, 1.0)), (1.5, 1.5, (0.5, 0.5))):
+            assert contad.grad(found, (0, 1))(x, y) == partials
+            assert found(x, y) == getattr(np, name)(x, y)
 
 
 def test_operators():

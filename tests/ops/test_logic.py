@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from contad import derivative, grad
-from contad.number import Number
 from contad.ops import select, stop_gradient
+from contad.variables.number import Number
 
 Pair = namedtuple("Pair", "first second")
 

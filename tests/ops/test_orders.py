@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from contad import table
-from contad.array_rule import array_rules
 from contad.engines import engine_names
-from contad.rule import rules
+from contad.rules.array_rule import array_rules
+from contad.rules.scalar_rule import rules
 from contad.testing import array_legs, legs
 from contad.testing.specimen import FORWARD, TOLERANCES, Specimen
-from tests.array_derivatives import split
-from tests.planted import registered
+from tests.judges.array_derivatives import split
+from tests.judges.planted import registered
 
 RULES = [rule for rule in rules() if rule.__module__.startswith("contad.ops.")]
 ARRAY_RULES = [rule for rule in array_rules() if rule.__module__.startswith("contad.ops.")]

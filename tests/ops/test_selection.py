@@ -6,10 +6,10 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import contad
-from contad.array_base import Array
-from contad.array_functions import entries
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.number import primal
+from contad.rules.numpy_functions import entries
+from contad.variables.array import Array
+from contad.variables.number import primal
 from tests.ops.plain_calls import accepted
 from tests.ops.position_arrays import PositionLevel, PositionNumber
 

@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import contad.ops  # noqa: F401  (registers NumPy's functions)
-from contad.array_base import Array
-from contad.array_functions import entries, entry_of
 from contad.errors import UnsupportedError
+from contad.rules.numpy_functions import entries, entry_of
+from contad.variables.array import Array
 from tests.ops.plain_calls import accepted
 from tests.ops.position_arrays import PositionLevel
 

@@ -118,7 +118,7 @@ def autograd(cameras: Any, points: Any, weights: Any, features: Any) -> Run:
 
 
 def jax(*args: Any) -> Run:
-    jax, jnp = shaped.jax_in_float64()
+    jax, jnp = shaped.import_jax()
 
     def errors(*observation: Any) -> Pair:
         e = jnp.stack(of_components(jnp, *observation))
@@ -133,7 +133,7 @@ def jax(*args: Any) -> Run:
 
 
 def torch(*args: Any) -> Run:
-    torch = shaped.torch_on_one_thread()
+    torch = shaped.import_torch()
 
     def errors(*observation: Any) -> Pair:
         e = torch.stack(of_components(torch, *observation))
@@ -160,8 +160,8 @@ def casadi(*args: Any) -> Run:
     transposed = casadi.jacobian(errors, casadi.vertcat(*symbols[:3])).T  # its columns are the rows, as NumPy has them
     f = casadi.Function("blocks", symbols, [errors, casadi.densify(transposed)]).map(n)
     given = [casadi.MX.sym("x", *f.size_in(k)) for k in range(f.n_in())]
-    f = casadi.Function("all", given, f(*given), shaped.compiled_in_c())
-    (value, jacobian), trigger = shaped.casadi_buffers(f, *columns)
+    f = casadi.Function("all", given, f(*given), shaped.choose_options_of_c())
+    (value, jacobian), trigger = shaped.make_buffers(f, *columns)
     value, jacobian = value.reshape(n, 2), jacobian.reshape(n, 2, 15)
 
     def run() -> Pair:
@@ -194,7 +194,7 @@ def xad(*args: Any) -> Run:
         value, jacobian = np.empty((n, 2)), np.empty((n, 2, 15))
         with tape:
             for i in range(n):
-                x = shaped.reals([*rows[0][i], *rows[1][i], *rows[2][i]])
+                x = shaped.make_reals([*rows[0][i], *rows[1][i], *rows[2][i]])
                 tape.registerInputs(x)
                 tape.newRecording()
                 parts = _Row(x[:11]), _Row(x[11:14]), x[14], _Row(rows[3][i])

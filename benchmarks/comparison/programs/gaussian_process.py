@@ -192,7 +192,7 @@ PROGRAM = Program(
     by_hand=by_hand,
     contad={
         "generated": shaped.on_engine(gaussian.density, ARGNUMS, "generated"), "tape": tape,
-        **shaped.eager(with_own_rule, ARGNUMS),
+        **shaped.on_eager(with_own_rule, ARGNUMS),
     },
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},
     idioms=IDIOMS | {

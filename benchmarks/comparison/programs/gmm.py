@@ -152,8 +152,8 @@ PROGRAM = Program(
     primal=primal,
     by_hand=by_hand,
     contad={
-        **shaped.compiled(primal, ARGNUMS), "generated, loops": shaped.on_engine(loops, ARGNUMS, "generated"),
-        **shaped.eager(over_arrays(np, log_sum_exp, np.concatenate), ARGNUMS),
+        **shaped.on_compiled(primal, ARGNUMS), "generated, loops": shaped.on_engine(loops, ARGNUMS, "generated"),
+        **shaped.on_eager(over_arrays(np, log_sum_exp, np.concatenate), ARGNUMS),
     },
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},
     idioms=IDIOMS | {

@@ -120,7 +120,7 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=shaped.compiled(primal, ARGNUMS) | shaped.eager(in_place, ARGNUMS),
+    contad=shaped.on_compiled(primal, ARGNUMS) | shaped.on_eager(in_place, ARGNUMS),
     peers={
         "autograd": shaped.with_autograd(lambda anp: joined(anp.concatenate), ARGNUMS), "jax": jax,
         "torch": shaped.with_torch(lambda torch: joined(torch.cat), ARGNUMS), "casadi": casadi, "xad": xad,

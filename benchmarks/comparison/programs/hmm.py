@@ -155,8 +155,8 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=shaped.compiled(primal, ARGNUMS)
-    | shaped.eager(over_arrays(lambda a, axis: contad.logsumexp(a, axis=axis)), ARGNUMS),
+    contad=shaped.on_compiled(primal, ARGNUMS)
+    | shaped.on_eager(over_arrays(lambda a, axis: contad.logsumexp(a, axis=axis)), ARGNUMS),
     peers={"autograd": autograd, "jax": jax, "torch": torch, "casadi": casadi, "xad": xad},
     idioms=IDIOMS | {
         "jax": IDIOMS["jax"] + "; lax.scan over the steps (docs.jax.dev/en/latest/_autosummary/jax.lax.scan.html)",

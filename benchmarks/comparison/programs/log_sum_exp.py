@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, peers, reassociating
+from benchmarks.comparison.shaped import on_compiled, on_eager
+from benchmarks.comparison.written import IDIOMS, reassociating, with_every_tool
 
 
 def inputs(n):
@@ -87,8 +87,8 @@ PROGRAM = Program(
     argnums=(0,),
     primal=log_sum_exp,
     by_hand=by_hand,
-    contad={**compiled(log_sum_exp, (0,)), **eager(on_arrays, (0,))},
-    peers=peers((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
+    contad={**on_compiled(log_sum_exp, (0,)), **on_eager(on_arrays, (0,))},
+    peers=with_every_tool((0,), arrays=from_library, numbers=on_numbers, casadi=lambda casadi: casadi.logsumexp),
     idioms=IDIOMS,
     remarks="Medium and large: jax evaluates exp in SIMD registers; the generated loop calls the exp of the C library "
     "for each element, as the function does, which is most of its time. On arrays contad uses NumPy's exp, but passes "

@@ -103,9 +103,9 @@ def casadi(a: np.ndarray) -> Run:
     factors = casadi.MX.sym("a", order, n * order)
     products = step.mapaccum(n - 1)(factors[:, :order], factors[:, order:])
     value = casadi.sum1(casadi.sum2(products[:, -order:]))
-    f = casadi.Function("gradient", [factors], [value, casadi.gradient(value, factors)], shaped.compiled_in_c())
+    f = casadi.Function("gradient", [factors], [value, casadi.gradient(value, factors)], shaped.choose_options_of_c())
     columns = np.ascontiguousarray(a.transpose(0, 2, 1))
-    (value, flat), trigger = shaped.casadi_buffers(f, columns.ravel())
+    (value, flat), trigger = shaped.make_buffers(f, columns.ravel())
     gradient = flat.reshape(n, order, order).transpose(0, 2, 1)
 
     def run() -> Any:
@@ -146,7 +146,7 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=shaped.compiled(compiled, ARGNUMS) | shaped.eager(primal, ARGNUMS),
+    contad=shaped.on_compiled(compiled, ARGNUMS) | shaped.on_eager(primal, ARGNUMS),
     peers={
         "autograd": shaped.with_autograd(lambda _: primal, ARGNUMS), "jax": jax,
         "torch": shaped.with_torch(lambda _: primal, ARGNUMS), "casadi": casadi, "xad": xad,

@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
+from benchmarks.comparison.shaped import on_compiled, on_eager
+from benchmarks.comparison.written import IDIOMS, SMALL, reassociating, with_every_tool
 
 HALF_LOG_2_PI = 0.5 * math.log(2.0 * math.pi)
 ARGNUMS = (0, 1, 2)
@@ -75,8 +75,8 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad={**compiled(primal, ARGNUMS), **eager(written(np), ARGNUMS)},
-    peers=peers(ARGNUMS, arrays=written, numbers=on_numbers, casadi=in_casadi),
+    contad={**on_compiled(primal, ARGNUMS), **on_eager(written(np), ARGNUMS)},
+    peers=with_every_tool(ARGNUMS, arrays=written, numbers=on_numbers, casadi=in_casadi),
     idioms=IDIOMS,
     remarks=SMALL,
 )

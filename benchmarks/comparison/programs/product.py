@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, IN_C, SMALL, peers, reassociating
+from benchmarks.comparison.shaped import on_compiled, on_eager
+from benchmarks.comparison.written import IDIOMS, IN_C, SMALL, reassociating, with_every_tool
 
 
 def inputs(n):
@@ -74,8 +74,8 @@ PROGRAM = Program(
     argnums=(0,),
     primal=primal,
     by_hand=by_hand,
-    contad={**compiled(primal, (0,)), **eager(np.prod, (0,))},
-    peers=peers((0,), arrays=lambda np: np.prod, numbers=on_numbers, casadi=in_casadi, in_c=True),
+    contad={**on_compiled(primal, (0,)), **on_eager(np.prod, (0,))},
+    peers=with_every_tool((0,), arrays=lambda np: np.prod, numbers=on_numbers, casadi=in_casadi, in_c=True),
     idioms=IDIOMS
     | {
         "casadi": "halves of an MX vector multiplied until one number is left, as an SX of a million numbers takes "

@@ -6,8 +6,15 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.program import Program, TooSlow
-from benchmarks.comparison.shaped import casadi_buffers, compiled, compiled_in_c, with_autograd, with_jax, with_torch
-from benchmarks.comparison.written import IDIOMS, IN_C, MAPACCUM, on_numbers
+from benchmarks.comparison.shaped import (
+    choose_options_of_c,
+    make_buffers,
+    on_compiled,
+    with_autograd,
+    with_jax,
+    with_torch,
+)
+from benchmarks.comparison.written import IDIOMS, IN_C, MAPACCUM, with_xad_on_numbers
 
 ARGNUMS = (0, 1, 2)
 
@@ -131,9 +138,9 @@ def in_casadi(*args):
         walk = casadi.Function("step", symbols, [step(*symbols)]).mapaccum(n)
         mean = casadi.sum2(walk(x, noise, casadi.repmat(a, 1, n), casadi.repmat(b, 1, n))) / n
     gradients = [casadi.gradient(mean, v) for v in point]
-    options = {} if 1000 < n <= 10_000 else compiled_in_c()
+    options = {} if 1000 < n <= 10_000 else choose_options_of_c()
     function = casadi.Function("f", [*point, noise], [mean, *gradients], options)
-    (value, *bars), trigger = casadi_buffers(function, *(np.array(v, ndmin=1) for v in args))
+    (value, *bars), trigger = make_buffers(function, *(np.array(v, ndmin=1) for v in args))
 
     def run():
         trigger()
@@ -150,13 +157,13 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=primal,
     by_hand=by_hand,
-    contad=compiled(primal, ARGNUMS),
+    contad=on_compiled(primal, ARGNUMS),
     peers={
         "autograd": eagerly(with_autograd),
         "jax": with_jax(scanned, ARGNUMS),
         "torch": eagerly(with_torch),
         "casadi": in_casadi,
-        "xad": on_numbers(written, ARGNUMS),
+        "xad": with_xad_on_numbers(written, ARGNUMS),
     },
     idioms=IDIOMS
     | {

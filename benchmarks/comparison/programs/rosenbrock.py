@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
+from benchmarks.comparison.shaped import on_compiled, on_eager
+from benchmarks.comparison.written import IDIOMS, SMALL, reassociating, with_every_tool
 from benchmarks.loops import rosenbrock
 
 
@@ -67,8 +67,8 @@ PROGRAM = Program(
     argnums=(0,),
     primal=rosenbrock,
     by_hand=by_hand,
-    contad={**compiled(rosenbrock, (0,)), **eager(written(np), (0,))},
-    peers=peers((0,), arrays=written, numbers=on_numbers, casadi=in_casadi),
+    contad={**on_compiled(rosenbrock, (0,)), **on_eager(written(np), (0,))},
+    peers=with_every_tool((0,), arrays=written, numbers=on_numbers, casadi=in_casadi),
     idioms=IDIOMS,
     remarks=SMALL,
 )

@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 
 from benchmarks.comparison.program import Program
-from benchmarks.comparison.shaped import compiled, eager
-from benchmarks.comparison.written import IDIOMS, SMALL, peers, reassociating
+from benchmarks.comparison.shaped import on_compiled, on_eager
+from benchmarks.comparison.written import IDIOMS, SMALL, reassociating, with_every_tool
 
 
 def inputs(n):
@@ -48,8 +48,8 @@ PROGRAM = Program(
     argnums=(0,),
     primal=primal,
     by_hand=by_hand,
-    contad={**compiled(primal, (0,)), **eager(np.sum, (0,))},
-    peers=peers((0,), arrays=lambda np: np.sum, numbers=on_numbers, casadi=lambda casadi: casadi.sum1),
+    contad={**on_compiled(primal, (0,)), **on_eager(np.sum, (0,))},
+    peers=with_every_tool((0,), arrays=lambda np: np.sum, numbers=on_numbers, casadi=lambda casadi: casadi.sum1),
     idioms=IDIOMS,
     remarks=(
         "Large: the generated loop adds one number after another, as the function does, so that the value is the same "

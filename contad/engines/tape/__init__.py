@@ -1,6 +1,6 @@
 """The engine `tape`: a continuation is a record of stored partials, pushed from inside Numba by a variable type."""
 
-from contad.engines.tape.build import build
-from contad.engines.tape.explain import explain
+from contad.engines.tape.building import build
+from contad.engines.tape.explaining import explain
 
 __all__ = ["build", "explain"]

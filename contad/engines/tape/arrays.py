@@ -9,13 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, overload_classmethod, register_model
 from numba.np import arrayobj
 
 from contad.engines.tape.variables import DUAL, VARIABLE, Active, dual, variable
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
 
 VARIABLE_BYTES = 24
 

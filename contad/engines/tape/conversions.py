@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.core.typing.templates import signature
-from numba.extending import lower_builtin
+from numba.core.imputils import lower_constant
+from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_callable_template, signature
+from numba.extending import lower_builtin, models, register_model, typeof_impl
 
 from contad.engines.tape.operations import register_plain
 from contad.engines.tape.variables import Active
@@ -56,6 +57,13 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return lambda number, ndigits=None: round(number.value, ndigits)
 
 
+@overloaded(divmod)
+def _divmod(x: Any, y: Any) -> Any:
+    if not (_number(x) and _number(y)) or not (isinstance(x, Active) or isinstance(y, Active)):
+        return None
+    return lambda x, y: (x // y, x % y)
+
+
 def value(x: Any) -> Any:
     """The plain number under an active one; any other as it is. For use inside njit."""
     raise NotImplementedError
@@ -85,3 +93,69 @@ def _extremum(function: Callable[..., Any], wins: Callable[..., Any]) -> None:
 
 _extremum(max, operator.gt)
 _extremum(min, operator.lt)
+
+
+# ---- np.float64, and what type(x) of a variable is: called, or given as a dtype --------------------------------------
+class FloatClass(types.NumberClass):
+    """The type of `np.float64` in a function under differentiation: called with a variable it gives that variable."""
+
+    def __init__(self) -> None:
+        super().__init__(types.float64)
+        self.name = "contad.float64"
+
+
+FLOAT_CLASS = FloatClass()
+register_model(FloatClass)(models.OpaqueModel)
+
+
+class Float64:
+    """What stands for np.float64 among the globals of a function under differentiation."""
+
+
+float64 = Float64()
+
+
+@typeof_impl.register(Float64)
+def _type_of(x: Any, c: Any) -> Any:
+    return FLOAT_CLASS
+
+
+@lower_constant(FloatClass)
+def _float_class(context: Any, builder: Any, kind: Any, x: Any) -> Any:
+    return context.get_dummy_value()
+
+
+@infer_getattr
+class _FloatClassAttribute(AttributeTemplate):
+    key = FloatClass
+
+    def resolve___call__(self, kind: Any) -> Any:
+        """The type of np.float64(x)."""
+        plain = self.context.resolve_getattr(types.NumberClass(types.float64), "__call__")
+
+        def typer(val: Any) -> Any:
+            if isinstance(val, Active):
+                return val
+            found = plain.get_call_type(self.context, (val,), {})
+            return found.return_type if found is not None else None
+
+        return types.Function(make_callable_template(key=types.float64, typer=typer))
+
+
+@lower_builtin(FloatClass, Active)
+def _same_number(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return args[0]
+
+
+@lower_builtin(FloatClass, types.Any)
+def _as_float(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    return context.cast(builder, args[0], sig.args[0], sig.return_type)
+
+
+@infer_getattr
+class _ActiveAttribute(AttributeTemplate):
+    key = Active
+
+    def resolve___class__(self, kind: Any) -> Any:
+        """The type of type(x), which converts as np.float64 does."""
+        return FLOAT_CLASS

@@ -3,13 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numba import carray, njit
+from numba import carray
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.compiled import NJIT_OPTIONS
-from contad.engines.tape.matrix_products import before, propagated
+from contad.engines.tape.product_records import before, propagated
 from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS, USED, release
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
 from contad.native.words import place, pointer, word
 
 

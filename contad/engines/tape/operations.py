@@ -16,10 +16,10 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from contad.dispatcher import MATH
 from contad.engines.tape.variables import Active, chained
+from contad.functions.python_copy import MATH
 from contad.native.rules import PLAIN, partial_function, value_function
-from contad.rule import ScalarRule, rule, rules
+from contad.rules.scalar_rule import ScalarRule, rule, rules
 
 # the functions of Python that an operator method stands for
 _OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
@@ -126,12 +126,14 @@ def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..
         z, result = _call(context, builder, function, plain, numbers)
         z = context.cast(builder, z, result, types.float64)
         floats = [context.cast(builder, x, kind, types.float64) for x, kind in zip(numbers, plain, strict=True)]
-        pairs = []
+        pairs, routed = [], []
         for k, (kind, x) in enumerate(zip(kinds, operands, strict=True)):
             p = _partial(context, builder, rule_, k, [z, *floats]) if isinstance(kind, Active) else None
             if p is not None:
                 pairs.append((p, x))
-        return chained(context, builder, sig.return_type, z, pairs) if pairs else z
+                if rule_.body is not None and rule_.body.routes(k):
+                    routed.append(p)
+        return chained(context, builder, sig.return_type, z, pairs, routed) if pairs else z
 
     return emit
 

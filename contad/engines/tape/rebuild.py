@@ -2,20 +2,22 @@
 
 The code object is the user's own, so errors name the user's lines. Globals and captured values are those of the user's
 function, except that njit functions are rebuilt as well, and that what creates float arrays creates arrays that take
-variables. Explicit signatures fall away, and so does `parallel`: prange runs in order, on the one tape.
+variables. Arguments and results are cast to the types of an explicit signature, and names to those that `locals=` gives
+them. `parallel` falls away: prange runs in order, on the one tape.
 """
 
 from collections.abc import Hashable
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from numba import njit
-
-from contad.dispatcher import global_names, is_dispatcher
+from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
 from contad.errors import UnsupportedError
+from contad.functions.declared_types import declared_names, signatures
+from contad.functions.python_copy import global_names, is_dispatcher
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.rule import ScalarRule
+from contad.native.machine_code import njit
+from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
 _FOLLOWED = ("error_model", "fastmath", "boundscheck")  # options that change what the user's function computes
@@ -31,6 +33,11 @@ class Rebuilt:
         self._kept: list[Any] = []  # ids are those of living objects
         self.dispatcher = self.rebuild(dispatcher, {"error_model": "python"})
 
+    @property
+    def made(self) -> list[Any]:
+        """The dispatchers of all functions rebuilt."""
+        return list(self._made.values())
+
     def rebuild(self, dispatcher: Any, defaults: dict[str, Any] | None = None) -> Any:
         """The dispatcher's function under contad's options."""
         if id(dispatcher) in self._made:
@@ -40,11 +47,16 @@ class Rebuilt:
         options = (defaults or {}) | options
         cells = tuple(CellType() for _ in function.__code__.co_freevars)
         names: dict[str, Any] = dict(function.__globals__)
-        made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+        code, casts = function.__code__, declared_names(dispatcher)
+        if casts:
+            code = with_casts(dispatcher, casts, names)
+        made = FunctionType(code, names, function.__name__, function.__defaults__, cells)
         made.__kwdefaults__ = function.__kwdefaults__
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         # a recursive function meets itself among its own names
         found = self._made[id(dispatcher)] = njit(**_OWN | options)(made)
+        if signatures(dispatcher):
+            found = self._made[id(dispatcher)] = with_signature(dispatcher, found, _OWN)
         self._kept.append(dispatcher)
         used = global_names(function.__code__)
         if "objmode" in used:

@@ -6,15 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-import contad.errors
-from contad.errors import UnsupportedError
+from numba.core import ir
+from numba.core.errors import NumbaError
+
+from contad.errors import OWN_FILES, ContadError, UnsupportedError
 
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
-_OWN = str(Path(contad.errors.__file__).parent)
 
 _CREATE = "create the array with np.zeros or np.empty inside the function"
 # (what Numba says, what to do)
 _REMEDIES = (
+    ("which rounds what is written", "an array of small floats rounds what is written into it: make it float64"),
     ("Cannot unify", f"a name holds different kinds of value on two paths: give each its own name, and {_CREATE}"),
     ("No conversion from contad", f"a variable is written where only plain numbers fit: {_CREATE}"),
     ("Cannot modify readonly array", "an argument is written to: work on a copy, x.copy()"),
@@ -23,29 +25,82 @@ _REMEDIES = (
 
 
 def refusal(error: Exception, function: Any) -> UnsupportedError:
-    """The error to raise for a TypingError or LoweringError of Numba on the variables of a function."""
+    """The error to raise where a function cannot be compiled on variables, whatever Numba raises then.
+
+    The innermost line of the user's is named, and the line of the function itself that calls it.
+    """
+    own = isinstance(error, ContadError)  # raised while Numba typed a call
+    if own and re.match(r"\S.*:\d+: ", str(error)):
+        return error if isinstance(error, UnsupportedError) else UnsupportedError(str(error))
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    found = [(os.path.abspath(path), int(line)) for path, line in _PLACE.findall(text)]
-    places = [place for place in found if _is_users(place[0])]
+    found = [(_path(path), int(line)) for path, line in _PLACE.findall(text)]
+    places = [place for place in found if _is_users(place[0])] or _typed_places(error)
     code = function.__code__
-    path, line = places[-1] if places else (code.co_filename, code.co_firstlineno)
+    path, line = places[0] if places else (code.co_filename, code.co_firstlineno)
+    name = _function_at(path, line) or function.__name__
     construct = linecache.getline(path, line).strip()
+    where = f"{path}:{line}: {name}: `{construct}`" if places and construct else f"{path}:{line}: {name}"
+    if places and places[-1] != places[0]:
+        where += f", called from line {places[-1][1]} of {function.__name__}"
+    if own:
+        return UnsupportedError(f"{where}: {text}: {_CREATE}")
+    if isinstance(error, RecursionError):
+        return UnsupportedError(f"{where}: an expression or a chain of calls too deep for Numba; split it")
     reason = next((hint for said, hint in _REMEDIES if said in text), None)
     if reason is None:
         reason = "the engine tape has no derivative of it; write it with scalar operations or loops"
-    return UnsupportedError(f"{path}:{line}: {function.__name__}: `{construct}`: {reason}; Numba says: {_said(text)}")
+    said = _said(text)
+    if not isinstance(error, NumbaError):
+        said = f"{type(error).__name__}: {said}"
+    return UnsupportedError(f"{where}: {reason}" + (f"; Numba says: {said}" if said else ""))
+
+
+def _typed_places(error: Exception) -> list[tuple[str, int]]:
+    """The user's lines that Numba was typing when an error that is not its own passed through, innermost first."""
+    found = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        loc = getattr(traceback.tb_frame.f_locals.get("self"), "loc", None)
+        if isinstance(loc, ir.Loc) and _is_users(_path(loc.filename)):
+            found.append((_path(loc.filename), loc.line))
+        traceback = traceback.tb_next
+    return list(dict.fromkeys(reversed(found)))
+
+
+def _path(path: str) -> str:
+    """A path as Numba prints it, in full; text that stands in no file has a name like <stdin>."""
+    name = Path(path).name
+    return name if name.startswith("<") else os.path.abspath(path)
 
 
 def _is_users(path: str) -> bool:
-    return not path.startswith(_OWN) and "numba" not in Path(path).parts and not Path(path).name.startswith("<")
+    # a function defined at a prompt or in a notebook stands in <...>, as Numba's own generated code does
+    name = Path(path).name
+    own = path.startswith(OWN_FILES) or "numba" in Path(path).parts
+    own = own or name.startswith(("<contad", "<derivative", "<rule"))
+    return not own and (not name.startswith("<") or bool(linecache.getline(name, 1)))
+
+
+def _function_at(path: str, line: int) -> str | None:
+    """The name of the function that a line stands in, by the nearest definition of less depth above it."""
+    depth = len(linecache.getline(path, line)) - len(linecache.getline(path, line).lstrip())
+    for k in range(line, 0, -1):
+        text = linecache.getline(path, k)
+        found = re.match(r"(\s*)def (\w+)", text)
+        if found and (len(found[1]) < depth or k == line):
+            return found[2]
+    return None
 
 
 def _said(text: str) -> str:
-    """The first line of Numba's message that says something of its own."""
+    """What Numba says of its own: the call that it does not know, or the first line that is no heading."""
+    unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
+    if unknown:
+        return f"no implementation of {unknown[1].strip()}"[:200]
     for line in text.splitlines():
         said = line.strip(" >-")
         if said and not said.startswith(
             ("Failed in", "During:", "There are", "- Of which", "Overload", "File", "With")
         ):
-            return said[:200]
-    return text[:200]
+            return re.sub(r"<(?:built-in )?function (\S+)(?: at 0x[0-9a-f]+)?>", r"\1", said)[:200]
+    return ""

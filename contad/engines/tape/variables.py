@@ -43,7 +43,7 @@ class DualNumber(Active):
     """A value and a tangent."""
 
     def __init__(self) -> None:
-        super().__init__("contad.dual")
+        super().__init__("contad.variables.dual")
 
 
 VARIABLE = Variable()
@@ -97,12 +97,14 @@ def _assembled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 # ---- the chain rule --------------------------------------------------------------------------------------------------
-def chained(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+def chained(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]], routed: Any = ()) -> Any:
     """Emit the number of value z whose partial in x is p, for every pair (p, x).
 
-    A record holds two partials; more of them go through cells of their own, with partial 1.
+    A record holds two partials; more of them go through cells of their own, with partial 1. Partials among `routed` are
+    those of a selection: where one is 0, x has no part in z.
     """
     emit = _pushed if kind == VARIABLE else _combined
+    pairs = [(p, _unselected(context, builder, kind, p, x) if p in routed else x) for p, x in pairs]
     made = emit(context, builder, kind, z, pairs[:2])
     for pair in pairs[2:]:
         made = emit(context, builder, kind, z, [(ir.Constant(ir.DoubleType(), 1.0), made), pair])
@@ -120,6 +122,15 @@ def chain2(typingctx, z, p, x, q, y):  # type: ignore[no-untyped-def]
         return chained(context, builder, signature.return_type, z, [(p, x), (q, y)])
 
     return x(types.float64, types.float64, x, types.float64, x), codegen
+
+
+def _unselected(context: Any, builder: Any, kind: Active, p: Any, packed: Any) -> Any:
+    """x, and a constant where the partial is 0."""
+    x = cgutils.create_struct_proxy(kind)(context, builder, packed)
+    field, zero = ("cell", ir.Constant(WORD, 0)) if kind == VARIABLE else ("tangent", ir.Constant(ir.DoubleType(), 0.0))
+    none = builder.fcmp_ordered("==", p, ir.Constant(ir.DoubleType(), 0.0))
+    setattr(x, field, builder.select(none, zero, getattr(x, field)))
+    return x._getvalue()
 
 
 def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:

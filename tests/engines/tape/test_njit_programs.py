@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 import contad
-from benchmarks.njit_workloads import programs
-from contad.body import Body
-from contad.dispatcher import python_twin
-from tests.agreement import NOISE_RUNS
-from tests.array_agreement import NoisyStack
+from benchmarks.comparison.measure import arguments
+from benchmarks.topics.tape import list_programs
+from contad.functions.python_copy import python_twin
+from contad.rules.body import Body
 from tests.engines.tape.requests import value_and_grad
-from tests.njit_programs import FEATURES, Group, check, compare
-from tests.planted import engines
+from tests.judges.agreement import NOISE_RUNS
+from tests.judges.array_agreement import NoisyStack
+from tests.judges.planted import engines
+from tests.random_programs.njit_programs import FEATURES, RARER, Group, check, compare
 
 
 def test_random_programs_agree(report):
@@ -24,6 +25,8 @@ def test_random_programs_agree(report):
     assert counts["references"] >= 0.2 * counts["programs"]
     for feature in FEATURES:
         assert counts[feature] >= 0.3 * counts["programs"], feature
+    for feature in RARER:
+        assert counts[feature] >= 0.1 * counts["programs"], feature
 
 
 def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
@@ -40,21 +43,22 @@ def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
     assert "def f_" in wrong_programs[0]
 
 
-def noisy_gradients(p):
+def noisy_gradients(p, point):
     """Gradients by the Python copy, with one ulp of noise on every operation."""
     for seed in range(NOISE_RUNS):
         NoisyStack.random.seed(seed)
-        yield contad.grad(python_twin(p.f), p.argnums, engine="noisy")(*p.point)
+        yield contad.grad(python_twin(p.primal), p.argnums, engine="noisy")(*point)
 
 
 def test_written_programs_agree_with_gradients_by_hand(report):
     lines = []
-    for p in programs(0.01):
-        value, gradient = value_and_grad(p.f, *p.point, argnums=p.argnums)
-        value_by_hand, by_hand = p.by_hand(*p.point)
+    for p in list_programs():
+        point = arguments(p, "quick")
+        value, gradient = value_and_grad(p.primal, *point, argnums=p.argnums)
+        value_by_hand, by_hand = p.by_hand(*point)
         assert value == pytest.approx(value_by_hand, rel=1e-14)
         with engines(noisy=NoisyStack):
-            noisy = list(noisy_gradients(p))
+            noisy = list(noisy_gradients(p, point))
         for k, (got, expected, *others) in enumerate(zip(gradient, by_hand, *noisy, strict=True)):
             scale = np.abs(expected).max()
             difference = np.abs(got - expected).max() / scale

@@ -9,8 +9,8 @@ from numba import njit
 
 import contad
 from contad.engines.tape.operations import spellings
-from tests.domains import RULES
 from tests.engines.tape.requests import jvp, vjp
+from tests.judges.domains import RULES
 
 SYMBOLS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "{} / {}", "floordiv": "{} // {}",

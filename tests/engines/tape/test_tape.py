@@ -17,7 +17,7 @@ from contad.engines.tape import build, explain
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
 from contad.native.words import word
-from contad.rule import ScalarRule
+from contad.rules.scalar_rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 
 X = np.array([0.7, -1.3, 0.4, 2.1])

@@ -1,0 +1,213 @@
+"""The operators and ufuncs of array variables at full speed: both operands affine and of one shape, or one a number.
+
+Generated as the methods of scalar variables are, because a call for each step would double their time; anything else
+goes the general way of `array_records`.
+"""
+
+import linecache
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
+from contad.engines.matrix.matrix_products import fast_product
+from contad.engines.stream.sweep import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
+from contad.rules.array_rule import ArrayRule, array_rule_of
+from contad.rules.numpy_functions import entry_of
+from contad.rules.scalar_rule import ScalarRule
+
+# A view is contiguous and affine only while its root is.
+_DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
+
+_RECORD = """\
+if {x}.ndim == 0: return general({general})
+first = s.top; end = first + {x}.size
+if end > s.capacity: s.room(end - first)
+v = s.slab[first:end]
+if {x}.ndim != 1: v = v.reshape({x}.shape)
+ufunc({values}, {out}v)
+z = new(ArrayVar); z._owner = s; z._value = v; z._index = first; z._base = None
+push = s.push
+s.top = end; push(({head} - {cells} * (end - first), {fields}, 0.0))
+limit = s.limit = s.limit + (end - first) - 1  # a record counts once, whatever its size
+if end > limit: s.flush()
+return z"""
+
+_UNARY = """\
+def {name}(a):
+    i = a._index
+    if {a_direct}:
+        s = a._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        x = a._value
+{record_v}
+    c = settled(a)
+    return general(a) if c is a else {name}(c)
+"""
+
+_BINARY = """\
+def {name}(a, b):
+    i = a._index
+    if {a_direct}:
+        s = a._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        kind = type(b)
+        if kind is ArrayVar:
+            j = b._index
+            if b._owner is s and {b_direct}:
+                x = a._value; y = b._value
+                if x.shape == y.shape:
+{record_vv}
+        elif kind is float or kind is int or kind is float64:
+            x = a._value; y = float(b)
+{record_vy}
+        elif kind is ndarray and b.dtype is FLOAT and s.ended is None:
+            x = a._value; y = b
+            if x.shape == y.shape and y.flags.c_contiguous:
+                j = s.buffers.push_constant(y)
+{record_vc}
+        elif kind is s.var_class or kind is s.float_class:
+            y = b._value
+            if b._owner is s and type(y) is float:
+                x = a._value; j = b._index
+{record_vs}
+    c = settled(a); d = settled(b)
+    return general(a, b) if c is a and d is b else {name}(c, d)
+
+def r{name}(b, a):
+    j = b._index
+    if {b_direct}:
+        s = b._owner
+        if s.thread != get_ident(): s.check_usable({operation!r})
+        kind = type(a)
+        if kind is float or kind is int or kind is float64:
+            x = float(a); y = b._value
+{record_yv}
+        elif kind is ndarray and a.dtype is FLOAT and s.ended is None:
+            x = a; y = b._value
+            if x.shape == y.shape and x.flags.c_contiguous:
+                i = s.buffers.push_constant(x)
+{record_cv}
+        elif kind is s.var_class or kind is s.float_class:
+            x = a._value
+            if a._owner is s and type(x) is float:
+                y = b._value; i = a._index
+{record_sv}
+    d = settled(b)
+    return general(a, b) if d is b else r{name}(d, a)
+"""
+
+# activity, form, the operand that has the result's shape, the fields of the record, indentation
+_UNARY_RECORDS = {"v": ("v", 0, "x", "i, 0", 2)}
+_BINARY_RECORDS = {
+    "vv": ("vv", 0, "x", "i, j", 5), "vy": ("vc", Y_NUMBER, "x", "i, y", 3), "vs": ("vv", Y_CELL, "x", "i, j", 4),
+    "vc": ("vc", 0, "x", "i, j", 4), "yv": ("cv", X_NUMBER, "y", "x, j", 3), "sv": ("vv", X_CELL, "y", "i, j", 4),
+    "cv": ("cv", 0, "y", "i, j", 4),
+}  # fmt: skip
+
+
+def settled(x: Any) -> Any:
+    """An array that has been written to, or a view of one, as operations take it; anything else as it is.
+
+    Only where the result's memory layout does not depend on it, and on the thread of its stack.
+    """
+    if x.__class__ is not ArrayVar or is_direct(x) or x._owner.ended is not None or x._owner.thread != get_ident():
+        return x
+    v = x._synced()._value
+    if v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size or not (v.ndim == 1 or v.flags.c_contiguous):
+        return x
+    y = x.operand()
+    return y if y.__class__ is ArrayVar and is_direct(y) else x
+
+
+def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """A rule as a method of array variables, and its reflection for another first operand; entered into the rule."""
+    ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
+    rule.methods[ArrayVar] = rule.generally
+    if rule.arity > 2 or ufunc is None:
+        return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
+    scope: dict[str, Any] = {
+        "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
+        "float64": np.float64, "FLOAT": FLOAT, "settled": settled,
+        "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
+    }  # fmt: skip
+    fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
+    fields["a_direct"], fields["b_direct"] = _DIRECT.format(i="i", a="a"), _DIRECT.format(i="j", a="b")
+    # NumPy wants the output of these by name
+    out = "out=" if ufunc in (np.maximum, np.minimum) else ""
+    for name, (active, form, sized, parents, indent) in (
+        _UNARY_RECORDS if rule.arity == 1 else _BINARY_RECORDS
+    ).items():
+        code = operation_code(rule, active)
+        assert code is not None
+        values = "x" if rule.arity == 1 else "x, y"
+        operands = "a" if rule.arity == 1 else "a, b"
+        lines = _RECORD.format(
+            x=sized, values=values, general=operands, out=out, fields=parents, head=-(code + form), cells=CELLS
+        )
+        fields[f"record_{name}"] = "\n".join("    " * indent + line for line in lines.splitlines())
+    source = (_UNARY if rule.arity == 1 else _BINARY).format(**fields)
+    filename = f"<contad array_operators: {rule.name}>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)  # readable in tracebacks
+    exec(compile(source, filename, "exec"), scope)
+    method, reflected = scope[fields["name"]], scope.get("r" + fields["name"])
+    rule.methods[ArrayVar] = method
+    if reflected is not None:
+        rule.reflected[ArrayVar] = reflected
+    return method, reflected
+
+
+# ---- sums and dot products of whole arrays ---------------------------------------------------------------------------
+General = Callable[..., Any]
+
+
+def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
+    """The sum of all elements of an array, where that is what is asked for."""
+
+    def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
+        if args or options or not is_direct(a):
+            return general(a, *args, **options)
+        s = a._owner
+        if s.thread != get_ident():
+            s.check_usable(rule.name)
+        x = a._value
+        n = x.size
+        value = float(np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, None))
+        return s.pushed_number(LINEAR + SUM, a._index, n, value)
+
+    return method
+
+
+def install_products() -> None:
+    """Let sums and products of whole arrays use these: the rules, and the NumPy functions that stand for them."""
+    total, product = array_rule_of("sum"), array_rule_of("matmul")
+    total.methods[ArrayVar] = fast_sum(total, total.generally)
+    product.methods[ArrayVar], product.reflected[ArrayVar] = fast_product(product, product.generally)
+    for function, rule, make in ((np.sum, total, fast_sum), (np.dot, product, fast_product)):
+        entry = entry_of(function)
+        assert entry is not None
+        made = make(rule, entry.implementation)
+        entry.methods[ArrayVar], *reflected = made if isinstance(made, tuple) else (made,)
+        if reflected:
+            (entry.reflected[ArrayVar],) = reflected
+
+
+# ---- a number and a constant array -----------------------------------------------------------------------------------
+def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
+    """A core operation of a scalar variable of s and a plain array; NotImplemented where it takes the general way."""
+    array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
+    own = number.__class__.numpy_class is s.var_class and number._owner is s and number._value.__class__ is float
+    fits = array.dtype is FLOAT and array.flags.c_contiguous and array.size and array.ndim
+    if not (rule.core and rule.ufuncs and own and fits):
+        return NotImplemented
+    s.check_usable(rule.name)
+    first = s.room(array.size)
+    z = s.slab[first : first + array.size].reshape(array.shape)
+    at = s.buffers.push_constant(array)
+    if array is a:
+        rule.array_value(array, number._value, out=z)
+        return s.pushed(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]
+    rule.array_value(number._value, array, out=z)
+    return s.pushed(operation_code(rule, "vc") + X_CELL, number._index, at, z)  # type: ignore[operator]

@@ -1,0 +1,283 @@
+"""How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.matrix.array_var import ArrayVar, affine, is_own
+from contad.engines.stream.kernels import two_axes
+from contad.engines.stream.pullbacks import ElementwisePullback, Part, Pullback
+from contad.engines.stream.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
+from contad.ops import multiply
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.arguments import constant
+from contad.variables.array import Array, copied, is_plain
+from contad.variables.containers import like_tuple
+from contad.variables.layout import inverse, layout_of, read_only
+from contad.variables.number import Number, peek
+
+Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
+
+
+def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
+    """The variables of a stack among arguments, as operands, and the values of all arguments."""
+    operands: list[Operand] = []
+    values: list[Any] = []
+    for k, (name, x) in enumerate(zip(rule.argument_names, args, strict=True)):
+        if is_own(x, stack):
+            y = x.operand() if isinstance(x, ArrayVar) else x
+            if is_own(y, stack):  # not a plain array, or one of an outer level: its elements are all constants
+                operands.append((k, y.first if y.__class__ is ArrayVar else y._index, np.shape(y._value)))
+                y = y._value
+            values.append(y)
+            continue
+        values.append(constant(rule.name, name, x))
+    return operands, values
+
+
+# ---- scalar rules on arrays ------------------------------------------------------------------------------------------
+def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
+    """Record a scalar rule on arrays, with NumPy's broadcasting and NumPy's memory layout of the result.
+
+    On the layout it depends what later views share, so the operation is one on the arrays transposed to it.
+    """
+    values = [peek(x) for x in args]
+    axes = layout_of([v for v in values if isinstance(v, np.ndarray)])
+    if axes is None:
+        return _in_c_order(stack, rule, args)
+    n = len(axes)
+    turned = [
+        np.transpose(np.reshape(x, (1,) * (n - np.ndim(x)) + np.shape(x)), axes) if np.ndim(v) else x
+        for x, v in zip(args, values, strict=True)
+    ]
+    return _in_c_order(stack, rule, turned).transpose(inverse(axes))
+
+
+def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
+    operands, values = operands_of(stack, rule, args)
+    if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
+        return stack.constant_result(rule(*values))
+    if not all(is_plain(v) for v in values):
+        return _by_pullback(stack, rule, operands, values, rule(*values))
+    shape = np.broadcast_shapes(*(np.shape(v) for v in values))
+    n = int(np.prod(shape))
+    first = stack.room(n)
+    z = stack.buffers.values[first : first + n].reshape(shape)
+    rule.array_value(*values, out=z)
+    if n == 0:
+        return stack.pushed(0, 0, 0, z)
+    result = _recorded(stack, rule, operands, values, z)
+    return result if shape else stack.element(float(z), first)  # NumPy gives a number where there are no axes
+
+
+def _recorded(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
+    active = ["c"] * rule.arity
+    for k, _, _ in operands:
+        active[k] = "v"
+    code = operation_code(rule, "".join(active))
+    if code is not None:
+        return _by_kernel(stack, rule, code, operands, values, z)
+    if stack.keeps_rules:
+        return _by_pullback(stack, rule, operands, values, z)
+    return _by_stored_partials(stack, rule, operands, values, z)
+
+
+def _by_kernel(
+    stack: Any, rule: ScalarRule, code: int, operands: list[Operand], values: list[Any], z: np.ndarray
+) -> Any:
+    cells: dict[int, int] = {k: cell for k, cell, _ in operands}
+    fields = []
+    contiguous = True
+    for k, v in enumerate(values):
+        if k in cells:
+            fields.append(cells[k])
+        else:
+            fields.append(stack.buffers.push_constant(np.asarray(v)))
+        contiguous = contiguous and np.shape(v) == z.shape
+    if contiguous:
+        return stack.pushed(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
+    strides = [_strides(z.shape, z.shape), *(_strides(np.shape(v), z.shape) for v in values)]
+    if rule.arity == 1:
+        strides.append((0,) * z.ndim)
+        fields.append(0)
+    axes = two_axes(z.shape, *strides)
+    if axes is None:
+        return _by_pullback(stack, rule, operands, values, z)
+    return _pushed_strided(stack, code, axes, fields, z)
+
+
+def _pushed_strided(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+    """A record with two axes: outer, inner, then two strides of z, x and y."""
+    outer, inner, *steps = axes
+    slot = stack.buffers.push_shape(
+        (stack.top, outer, inner, *steps[:2], fields[0], *steps[2:4], fields[1], *steps[4:6])
+    )
+    return stack.pushed(code + STRIDED, slot, 0, z)
+
+
+def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a contiguous array of that shape over the axes of what it is broadcast to."""
+    steps: list[int] = []
+    step = 1
+    for n in reversed(shape):
+        steps.append(0 if n == 1 else step)
+        step *= n
+    return (0,) * (len(broadcast) - len(shape)) + tuple(reversed(steps))
+
+
+def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
+    """Partials evaluated now and kept as constants: a record for each active argument, the first with the cells."""
+    axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
+    routed = any(rule.body is not None and rule.body.routes(k) for k, _, _ in operands)
+    if None in axes or routed:
+        return _by_pullback(stack, rule, operands, values, z)
+    first = stack.top
+    result = None
+    for (k, cell, _), found in zip(operands, axes, strict=True):
+        at, p = stack.buffers.new_constant(z.shape)
+        p[...] = rule.array_partial(k)(z, *values)
+        assert found is not None
+        outer, inner, *steps = found
+        slot = stack.buffers.push_shape((first, outer, inner, *steps[:2], cell, *steps[2:4], at, *steps[4:6]))
+        if result is None:
+            result = stack.pushed(LINEAR + STRIDED, slot, 0, z)
+        else:
+            stack.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+    return result
+
+
+def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: Any) -> Any:
+    active = {k for k, _, _ in operands}
+    kept = [v if k in active else kept_constant(stack, v) for k, v in enumerate(values)]
+    return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
+
+
+def kept_constant(stack: Any, v: Any) -> Any:
+    """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
+    if isinstance(v, np.ndarray) and v.dtype == np.float64:
+        return stack.buffers.keep(v)[0]
+    return copied(v)
+
+
+# ---- array rules -----------------------------------------------------------------------------------------------------
+def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    """Record an array rule."""
+    operands, values = operands_of(stack, rule, args)
+    if not operands:
+        z = rule(*values, **options)
+        return like_tuple(z, map(stack.constant_result, z)) if isinstance(z, tuple) else stack.constant_result(z)
+    compiled = LOOPS.get(rule.name)
+    in_c_order = all(v.flags.c_contiguous for v in map(peek, args) if isinstance(v, np.ndarray))
+    if compiled is not None and in_c_order and all(is_plain(v) for v in values):
+        result = compiled(stack, rule, operands, values, options)
+        if result is not None:
+            return result
+    active = {k for k, _, _ in operands}
+    needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
+    # what a forward body saves may be an argument itself
+    needed |= frozenset() if rule.forward_body is None else frozenset(rule.argument_names)
+    options = {name: copied(option) for name, option in options.items()}
+    kept = [
+        read_only(v if k in active or rule.argument_names[k] not in needed else kept_constant(stack, v))
+        for k, v in enumerate(values)
+    ]
+    z, saved = rule.evaluate(kept, options)
+    axes = layout_of([peek(z)]) if not isinstance(z, tuple) and np.ndim(z) > 1 else None
+    if not in_c_order and not isinstance(z, tuple) and np.ndim(z) > (2 if rule.name == "matmul" else 1):
+        axes = layout_of([rule(*map(peek, args), **options)])  # the operands above are in C order
+    return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
+
+
+def push_continuation(stack: Any, continuation: Any, z: Any, axes: tuple[int, ...] | None = None) -> Any:
+    """A pullback with its result: an array (the axes of its memory, slowest first), a number, or a tuple of them."""
+    zs = z if isinstance(z, tuple) else (z,)
+    sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
+    n = sum(sizes)
+    cell = stack.room(n)
+    results = []
+    for v, size in zip(zs, sizes, strict=True):
+        result, part = _result(stack, v, cell, size, axes)
+        results.append(result)
+        continuation.results.append(part)
+        cell += size
+    continuation.is_tuple = isinstance(z, tuple)
+    if any(not is_plain(v) for v in continuation.values):
+        stack.mixed_arrays = True
+    stack.callbacks.append(continuation)
+    slot = len(stack.callbacks) - 1
+    stack.top = cell
+    stack.push((-(PULLBACK + CELLS * n), slot, 0, 0.0))
+    stack.limit += n - 1
+    if stack.top > stack.limit:
+        stack.flush()
+    return like_tuple(z, results) if isinstance(z, tuple) else results[0]
+
+
+def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Any, Part]:
+    """One result of a pullback: the variable, and what the pullback keeps of it."""
+    if isinstance(v, (np.ndarray, Array)) and v.shape:
+        if not n:
+            return stack.writable(v), Part(cell, n, v.shape, v)
+        turned = v if axes is None else np.transpose(v, axes)
+        if is_plain(v):
+            kept = stack.slab[cell : cell + n].reshape(turned.shape)
+            kept[...] = turned
+        else:
+            kept = stack.outer_array(cell, turned)
+        result = affine(stack, kept, cell)
+        if axes is None:
+            return result, Part(cell, n, v.shape, kept)
+        back = inverse(axes)
+        return result.transpose(back), Part(cell, n, turned.shape, np.transpose(kept, back), back)
+    number = v[()] if isinstance(v, (np.ndarray, Array)) else v
+    if isinstance(number, Number):
+        stack.outer_values[cell] = number
+        stack.slab[cell] = peek(number)
+    else:
+        stack.slab[cell] = number = float(number)
+    return stack.element(number, cell), Part(cell, n, (), number)
+
+
+# ---- array rules that are loops: sums and dot products are kernels with a stride of 0 for the result -----------------
+def _sum(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
+    a = values[0]
+    if not isinstance(a, np.ndarray) or not a.size:
+        return None
+    axis = options.get("axis")
+    axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    reduced = {k % a.ndim if -a.ndim <= k < a.ndim else k for k in axes}
+    z = np.asarray(rule(*values, **options))
+    steps: list[int] = []
+    step = 1
+    for k in reversed(range(a.ndim)):
+        steps.append(0 if k in reduced else step)
+        step *= 1 if k in reduced else a.shape[k]
+    found = two_axes(a.shape, tuple(reversed(steps)), _strides(a.shape, a.shape), (0,) * a.ndim)
+    if found is None:
+        return None
+    coefficient = 0 if rule.name == "sum" else stack.buffers.push_constant(np.array(z.size / a.size))
+    return _pushed_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
+
+
+def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
+    a, b = values
+    if np.ndim(a) != 1 or np.ndim(b) != 1 or a.shape != b.shape or not a.size:
+        return None
+    z = np.asarray(rule(a, b, **options))
+    cells = {k: cell for k, cell, _ in operands}
+    code = operation_code(multiply, "".join("v" if k in cells else "c" for k in (0, 1)))
+    assert code is not None
+    fields = [cells[k] if k in cells else stack.buffers.push_constant(v) for k, v in enumerate(values)]
+    return _pushed_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
+
+
+def _pushed_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+    first = stack.room(z.size)
+    slab = stack.buffers.values[first : first + z.size].reshape(z.shape)
+    slab[...] = z
+    result = _pushed_strided(stack, code, axes, fields, slab)
+    return result if z.ndim else stack.element(float(z), first)
+
+
+LOOPS: dict[str, Callable[..., Any]] = {"sum": _sum, "mean": _sum, "matmul": _dot}

@@ -1,0 +1,127 @@
+"""Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.sweep import (
+    CALLBACK,
+    CODES,
+    DOT,
+    FORMS,
+    GATHER,
+    INPUT,
+    LINEAR,
+    OPERATIONS,
+    PULLBACK,
+    STRIDED,
+    SUM,
+    VARIANTS,
+    X_NUMBER,
+    Y_NUMBER,
+    decoded,
+)
+from contad.variables.adjoints import Adjoints
+from contad.variables.number import scale
+from contad.variables.stack import Row
+
+
+def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
+    """Propagate the adjoints of one array record, whose last cell is k; returns the number of its own cells."""
+    buffers = stack.buffers
+    head, x, y = buffers.records[row].tolist()
+    code, form, n = decoded(head)
+    first = k - n + 1
+    shape = strides_of(buffers, form, first, n, x, y)
+    z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
+    if code == INPUT or z0 > top:
+        return n
+    if code == CALLBACK:
+        stack.running = first
+        stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
+        return n
+    live = adjoints.live(
+        _cells(z0, z_outer, z_inner, outer, inner) if code not in (PULLBACK, GATHER) else slice(z0, z0 + n)
+    )
+    if not live.any():
+        return n
+    if code == PULLBACK:
+        stack.callbacks[int(x)](Adjoints(stack, adjoints, first))
+        return n
+    if code == GATHER:
+        source = buffers.shapes[int(x) : int(x) + n][live]
+        adjoints.add(source, adjoints[first + np.flatnonzero(live)])
+        return n
+    cells = [
+        _cells(*numbers, outer, inner)
+        for numbers in ((z0, z_outer, z_inner), (x0, x_outer, x_inner), (y0, y_outer, y_inner))
+    ]
+    z_bar = adjoints[cells[0]]
+    if code == LINEAR:
+        _accumulate(adjoints, cells[1], (x_outer, x_inner), scale(z_bar, buffers.constants[cells[2]]), live)
+        return n
+    rule, active = OPERATIONS[code]
+    numbers = {(X_NUMBER, 0): x, (Y_NUMBER, 1): y}  # that stand in the record
+    values = [
+        numbers[form, at]
+        if (form, at) in numbers
+        else (buffers.values if kind == "v" else buffers.constants)[cells[at + 1]]
+        for at, kind in enumerate(active)
+    ]
+    z = buffers.values[cells[0]]
+    for at, kind in enumerate(active):
+        if kind == "v":
+            c = rule.product(at)(z_bar, rule.array_partial(at)(z, *values))
+            _accumulate(adjoints, cells[at + 1], ((x_outer, x_inner), (y_outer, y_inner))[at], c, live)
+    return n
+
+
+def strides_of(buffers: Any, form: int, first: int, n: int, x: float, y: float) -> Any:
+    """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
+    if form == STRIDED:
+        return buffers.shapes[int(x) : int(x) + 11].tolist()
+    shape = list(FORMS[11 * (form // CODES) :][:11])
+    shape[0], shape[2] = first, n
+    shape[5] = shape[5] if form == X_NUMBER else int(x)
+    if form == SUM:
+        shape[2] = int(y)
+    elif form == DOT:
+        shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
+    else:
+        shape[8] = shape[8] if form == Y_NUMBER else int(y)
+    return shape
+
+
+def _cells(start: int, outer_step: int, inner_step: int, outer: int, inner: int) -> np.ndarray:
+    return start + np.add.outer(np.arange(outer) * outer_step, np.arange(inner) * inner_step)
+
+
+def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any, live: np.ndarray) -> None:
+    """Add to cells that repeat along the axes whose step is 0; dead elements, plain zeros, add nothing."""
+    if not live.all():
+        c = np.where(live, c, 0.0)
+    for axis, step in enumerate(steps):
+        if step == 0 and cells.shape[axis] > 1:
+            cells = cells.take([0], axis)
+            c = np.sum(c, axis=axis, keepdims=True)
+            live = np.any(live, axis=axis, keepdims=True)
+    adjoints.add_live(cells, c, live)
+
+
+def array_row(stack: Any, row: int, k: int) -> Row:
+    """One array record as `show_stack` prints it; k is its first cell."""
+    head, x, y = stack.buffers.records[row].tolist()
+    code, form, n = decoded(head)
+    name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
+    name = {SUM: "sum", DOT: "matmul"}.get(form, name)
+    parents: tuple[Any, ...] = ()
+    if code in (PULLBACK, CALLBACK):
+        continuation = stack.callbacks[int(x)]
+        name, parents = getattr(continuation, "name", name), getattr(continuation, "parents", ())
+    elif code in OPERATIONS or code == LINEAR:
+        active = OPERATIONS[code][1] if code in OPERATIONS else "v"
+        if form == STRIDED:
+            x, y = stack.buffers.shapes[[int(x) + 5, int(x) + 8]].tolist()
+        fields = zip((x, y), active, strict=False)
+        parents = tuple(int(field) for field, kind in fields if kind == "v")
+    return Row(k, name, parents, (), stack.buffers.values[k : k + n].copy())

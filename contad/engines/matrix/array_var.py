@@ -1,0 +1,315 @@
+"""Array variables of the engine `matrix`: values, and the cells of their elements in the adjoint vector.
+
+An *affine* array (every argument, and the result of every operation) has its values contiguous in the slab and its
+cells in the same order from `_start`. The first assignment makes it *scattered*: two ndarrays, values and cells, that
+alias alike; cell 0 is the sink of constants. Elements, views and moved copies have the cells of what they read.
+"""
+
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from contad.errors import StaleVariableError
+from contad.variables.array import Array, View, Write, require_no_inner, write_half
+from contad.variables.layout import same_layout
+from contad.variables.number import Number
+from contad.variables.var import Var
+
+new = object.__new__
+FLOAT = np.dtype(np.float64)
+
+
+class ArrayVar(Array):
+    """An array variable of a matrix stack."""
+
+    __slots__ = ("_base", "_index")
+    kind = "array variable"
+    # the first cell of a contiguous affine array with plain values, which operations take as it is while its root is
+    # affine; else -1
+    _index: int
+    _base: Any
+    _cells: Any = None  # an int64 array once scattered
+    _start: int = -1  # of any other root: the first cell it has, or had when it was affine
+    _operand: Any = None  # (version of the root, operand) of the last use in an operation
+    _positions: Any = None  # the cells of an affine array, made on demand
+    _blocks: Any = None  # of a root that is made of blocks of other arrays, and has neither cells nor records yet
+    _stamp: int = 0  # of a root: the next free cell at the last assignment
+    _born: int = 0  # of a root that was never affine: the next free cell when it was made
+
+    # ---- cells -------------------------------------------------------------------------------------------------------
+    @property
+    def first(self) -> int:
+        """The first cell of an affine array, or that of a root before it was written to; -1 if there is none."""
+        return self._index if self._index > 0 else self._start
+
+    def cells(self) -> np.ndarray:
+        """The cells of the elements, as an array of this shape and memory layout; 0 for constants."""
+        if self._parent is not None:
+            self._sync()
+        if self._cells is not None:
+            found: np.ndarray = self._cells
+            return found
+        views = []
+        x: Any = self
+        while x._positions is None and x._parent is not None:
+            views.append(x)
+            x = x._parent
+        if x._positions is None:
+            shape = x._value.shape
+            if x._index < 0 and x._blocks is not None:
+                x._positions = x._blocks.cells(shape)
+            else:
+                x._positions = np.arange(x.first, x.first + x._value.size).reshape(shape)
+        positions: np.ndarray = x._positions
+        for view in reversed(views):
+            positions = view._positions = view._view(positions)
+        return positions
+
+    def cells_before(self, own: int, what: str) -> np.ndarray:
+        """The cells as a continuation with that first cell may use them; refused if they were written later."""
+        self._require_older(own, what)
+        return self.cells()
+
+    def _require_older(self, own: int, what: str) -> None:
+        root: Any = self._root()
+        if root._stamp > own and max(root._born, root._start) <= own:
+            raise StaleVariableError(
+                f"{what}: x was written after this callback was pushed; capture x.copy()", level=self._owner
+            )
+
+    @property
+    def value(self) -> Any:
+        """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
+        if self._owner.sweeping:
+            self._require_older(self._owner.running, "x.value")
+            return self._sync()._value.copy()
+        return Array.value.fget(self)  # type: ignore[attr-defined]
+
+    @property
+    def index(self) -> int:
+        """The first cell of this array."""
+        cells = self.cells()
+        return int(cells.flat[0]) if cells.size else 0
+
+    @property
+    def adj(self) -> Any:
+        """The adjoints of the elements after the last sweep of this variable's stack."""
+        self._owner.check_usable("adj")
+        self._owner.check_swept("x.adj")
+        return self._owner.adjoints_at(self.cells())
+
+    # ---- aliasing: the same operation on values and on cells ---------------------------------------------------------
+    def _refresh(self, parent: Any) -> None:
+        assert self._view is not None
+        self._value = self._view(parent._value)
+        self._cells = None if parent._cells is None else self._view(parent._cells)
+        self._operand = None
+
+    def _make_view(self, view: View, value: Any) -> "ArrayVar":
+        return self._view_at(view, value, -1)
+
+    def _view_at(self, view: View, value: Any, index: int) -> "ArrayVar":
+        """A view; `index` is its first cell if it is contiguous, else -1."""
+        z = new(ArrayVar)
+        z._owner = self._owner
+        z._value = value
+        z._index = index
+        z._base = self if self._base is None else self._base
+        z._parent = self
+        z._view = view
+        z._seen = self._value
+        z._root_seen = z._base._value
+        if self._cells is not None:
+            z._cells = view(self._cells)
+        return z
+
+    def _make_copy(self, move: View, value: Any) -> "ArrayVar":
+        return scattered(self._owner, value, same_layout(np.array(move(self.cells())), value))
+
+    def _element(self, key: Any, value: Any) -> Any:
+        cell = int(self.cells()[key])
+        return self._owner.element(value, cell)
+
+    def __getitem__(self, key: Any) -> Any:
+        # without making the array of cells: elements, rows and slices of contiguous affine arrays
+        index = self._index
+        s = self._owner
+        if index > 0 and (self._base is None or self._base._index > 0) and s.ended is None and s.thread == get_ident():
+            shape = self._value.shape
+            kind = key.__class__
+            if kind is int and shape:
+                value = self._value[key]
+                if key < 0:
+                    key += shape[0]
+                if len(shape) == 1:
+                    z = new(s.var_class)
+                    z._value = float(value)
+                    z._owner = s
+                    z._index = index + key
+                    return z
+                if value.size:
+                    return self._view_at(lambda x: x[key], value, index + key * value.size)
+            elif kind is slice and shape:
+                start, stop, step = key.indices(shape[0])
+                if step == 1 and start < stop:
+                    part = slice(start, stop)
+                    value = self._value[part]
+                    start *= value.size // value.shape[0]
+                    return self._view_at(lambda x: x[part], value, index + start)
+            elif kind is tuple and len(key) == len(shape):
+                offset = 0
+                for k, n in zip(key, shape, strict=True):
+                    if k.__class__ is not int:
+                        break
+                    offset = offset * n + (k if k >= 0 else k + n)
+                else:
+                    return self._owner.element(self._value[key], index + offset)
+        return Array.__getitem__(self, key)
+
+    def __iter__(self) -> Any:
+        self._owner.check_usable("iteration")
+        if self._index > 0 and self._base is None and self._value.ndim == 1:
+            return self._elements()
+        return Array.__iter__(self)
+
+    def _elements(self) -> Any:
+        s = self._owner
+        index = self._index
+        for k, value in enumerate(self._value.tolist()):
+            if self._index < 0:  # written to meanwhile: NumPy gives the elements of the moment
+                yield self[k]
+                continue
+            z = new(s.var_class)
+            z._value = value
+            z._owner = s
+            z._index = index + k
+            yield z
+
+    # ---- assignment --------------------------------------------------------------------------------------------------
+    def _open_for_writing(self) -> None:
+        if self._cells is None:
+            self._cells = self.cells().copy()
+            self._value = self._value.copy()  # records keep the old one; both are in C order, as roots are
+            self._start = self.first
+            self._index = -1
+        self._operand = None
+        self._stamp = self._owner.top
+
+    def __setitem__(self, key: Any, y: Any) -> None:
+        # an element of an array that has been written to before
+        s = self._owner
+        if self._cells is not None and self._base is None and s.ended is None and s.thread == get_ident():
+            kind = key.__class__
+            if kind is int or (kind is tuple and len(key) == 2 and key[0].__class__ is int and key[1].__class__ is int):
+                c = y.__class__
+                if (c is s.var_class or c is s.float_class) and y._owner is s:
+                    value, cell = y._value, y._index
+                else:
+                    value, cell = y, 0
+                if value.__class__ is float and self._value.__class__ is np.ndarray:
+                    self._value[key] = value
+                    self._cells[key] = cell
+                    self._version += 1
+                    self._stamp = s.top
+                    return
+        Array.__setitem__(self, key, y)
+
+    def _assign(self, write: Write, y: Any) -> None:
+        require_no_inner(y, self._owner.level)
+        value, cells = self._owner.parts(y)
+        if value.__class__ is not float:
+            self._hold(value)
+        try:
+            write(self._value, value)
+        except Exception:
+            write_half(write, value, self._cells, cells)
+            raise
+        write(self._cells, cells)
+
+    # ---- use in operations -------------------------------------------------------------------------------------------
+    def operand(self) -> Any:
+        """This array as operations take it: affine, with its present values; a plain array if it is all constants.
+
+        A contiguous view of an affine array is one; anything else is gathered into fresh cells, by one record that
+        serves until the next assignment.
+        """
+        base = self._base
+        if self._index > 0 and (base is None or base._index > 0):
+            return self
+        root: Any = self if base is None else base
+        if root._blocks is not None:
+            if root._cells is None and root._index < 0:
+                root._blocks.take(root)
+            if base is None and self._index > 0:
+                return self
+        if base is None and self._cells is None:  # values of an outer level
+            return self
+        self._synced()
+        version = root._version
+        if self._operand is not None and self._operand[0] == version:
+            return self._operand[1]
+        value = self._value
+        if root._cells is None and value.__class__ is np.ndarray and value.flags.c_contiguous and value.size:
+            offset = value.__array_interface__["data"][0] - root._value.__array_interface__["data"][0]
+            self._index = root.first + offset // 8
+            return self
+        cells = np.ascontiguousarray(self.cells())
+        found = self._owner.gather(value, cells) if cells.any() else value.copy("K")
+        self._operand = version, found
+        return found
+
+
+def is_direct(a: ArrayVar) -> bool:
+    """Whether operations take the array as it is."""
+    return a._index > 0 and (a._base is None or a._base._index > 0)
+
+
+def affine(owner: Any, value: Any, index: int) -> ArrayVar:
+    """An array whose cells follow one another from `index`."""
+    z = new(ArrayVar)
+    z._owner = owner
+    z._value = value
+    z._base = None
+    if value.__class__ is np.ndarray and value.dtype is FLOAT:
+        z._index = index
+    else:
+        z._index = -1
+        z._start = index
+    return z
+
+
+def blocks_of(owner: Any, value: np.ndarray, blocks: Any) -> ArrayVar:
+    """An array that is made of blocks of affine ones."""
+    z = new(ArrayVar)
+    z._owner = owner
+    z._value = value
+    z._index = -1
+    z._base = None
+    z._blocks = blocks
+    z._born = owner.top
+    return z
+
+
+def scattered(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
+    """An array with these values and cells."""
+    z = new(ArrayVar)
+    z._owner = owner
+    z._value = value
+    z._index = -1
+    z._base = None
+    z._cells = cells
+    z._born = owner.top
+    return z
+
+
+def is_own(x: Any, owner: Any) -> bool:
+    """Whether x is a variable, scalar or array, of this stack."""
+    return isinstance(x, (Var, Array)) and x._owner is owner
+
+
+def scalar_parts(x: Any, owner: Any) -> tuple[Any, int]:
+    """(value, cell) of an element: a number of some level, or a plain one."""
+    if isinstance(x, Number) and x._owner is owner:
+        return x._value, x._index  # type: ignore[attr-defined]
+    return x, 0

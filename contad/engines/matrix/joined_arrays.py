@@ -1,0 +1,150 @@
+"""np.concatenate and np.roll of array variables: blocks of elements that follow one another, in another order.
+
+Nothing is recorded where they are made, as for other moved elements. Their cells are counted out only if somebody asks
+for them one by one; an operation takes the blocks as they are, by a record for each.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, blocks_of, is_direct
+from contad.engines.stream.sweep import LINEAR, STRIDED
+from contad.rules.numpy_functions import entry_of, register
+
+
+class Block(NamedTuple):
+    """`outer` runs of `inner` elements, each run contiguous; `at` in the result, from cell `cell` of the source."""
+
+    at: int
+    step: int  # from run to run in the result
+    cell: int
+    cell_step: int
+    outer: int
+    inner: int
+
+
+class Blocks:
+    """What an array in C order is made of; the rest of it is constant."""
+
+    __slots__ = ("blocks",)
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self.blocks = blocks
+
+    def cells(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The cells of the elements, 0 for constants."""
+        found = np.zeros(math.prod(shape), np.int64)
+        for b in self.blocks:
+            part = found[b.at : b.at + (b.outer - 1) * b.step + b.inner]
+            runs = np.lib.stride_tricks.as_strided(part, (b.outer, b.inner), (8 * b.step, 8))
+            np.add.outer(b.cell + b.cell_step * np.arange(b.outer), np.arange(b.inner), out=runs)
+        return found.reshape(shape)
+
+    def take(self, x: ArrayVar) -> None:
+        """Give the array cells of its own, with a record for each block; from then on it is like any result."""
+        s: Any = x._owner
+        value = x._value
+        first = s.room(value.size)
+        slab = s.slab[first : first + value.size].reshape(value.shape)
+        slab[...] = value
+        for k, b in enumerate(self.blocks):
+            # z = 1 * x, the one of `constants`
+            slot = s.buffers.push_shape((first + b.at, b.outer, b.inner, b.step, 1, b.cell, b.cell_step, 1, 0, 0, 0))
+            if k == 0:
+                s.pushed(LINEAR + STRIDED, slot, 0, slab)
+            else:
+                s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
+        x._positions = None
+        x._value = slab
+        x._index = first
+
+
+def _made(s: Any, value: np.ndarray, blocks: list[Block]) -> ArrayVar:
+    return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
+
+
+def _is_ready(x: Any, s: Any) -> bool:
+    """Whether x is an affine array of a stack that sweeps what is recorded here."""
+    return x.__class__ is ArrayVar and x._owner is s and is_direct(x)
+
+
+def _stack_of(x: Any) -> Any:
+    """The stack of an array variable, where it may be used now and records no rules."""
+    s: Any = getattr(x, "_owner", None)
+    if x.__class__ is ArrayVar and s.ended is None and s.thread == get_ident() and not s.keeps_rules:
+        return s
+    return None
+
+
+def _concatenate(general: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(general)
+    def concatenated(arrays: Any, axis: Any = 0, **options: Any) -> Any:
+        z = None if options or arrays.__class__ not in (list, tuple) else _joined(arrays, axis)
+        return general(arrays, axis=axis, **options) if z is None else z
+
+    return concatenated
+
+
+def _joined(arrays: Any, axis: Any) -> ArrayVar | None:
+    s = next((found for x in arrays if (found := _stack_of(x)) is not None), None)
+    if s is None or axis.__class__ is not int:
+        return None
+    values = []
+    for x in arrays:
+        if _is_ready(x, s):
+            values.append(x._value)
+        elif x.__class__ is np.ndarray and x.dtype is FLOAT:
+            values.append(x)
+        else:
+            return None
+    value = np.concatenate(values, axis)
+    if not value.size or not value.flags.c_contiguous:
+        return None
+    axis %= value.ndim
+    rest = math.prod(value.shape[axis + 1 :])
+    outer, step = math.prod(value.shape[:axis]), value.shape[axis] * rest
+    blocks, at = [], 0
+    for x, v in zip(arrays, values, strict=True):
+        inner = v.shape[axis] * rest
+        if x.__class__ is ArrayVar:
+            blocks.append(Block(at, step, x._index, inner, outer, inner))
+        at += inner
+    return _made(s, value, blocks)
+
+
+def _roll(general: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(general)
+    def rolled(a: Any, shift: Any, axis: Any = None) -> Any:
+        s = _stack_of(a)
+        if s is None or shift.__class__ is not int or not (axis is None or axis.__class__ is int):
+            return general(a, shift, axis)
+        if not _is_ready(a, s) or not a._value.size or not a._value.flags.c_contiguous:
+            return general(a, shift, axis)
+        value = np.roll(a._value, shift, axis)
+        if not value.flags.c_contiguous:
+            return general(a, shift, axis)
+        n, rest, outer = value.size, 1, 1
+        if axis is not None:
+            axis %= value.ndim
+            n, rest = value.shape[axis], math.prod(value.shape[axis + 1 :])
+            outer = math.prod(value.shape[:axis])
+        k, step = shift % n * rest, n * rest
+        blocks = [
+            Block(k, step, a._index, step, outer, step - k),
+            Block(0, step, a._index + step - k, step, outer, k),
+        ]
+        return _made(s, value, blocks)
+
+    return rolled
+
+
+def install_joined() -> None:
+    """Let np.concatenate and np.roll make blocks, where they can."""
+    for function, made in ((np.concatenate, _concatenate), (np.roll, _roll)):
+        entry: Any = entry_of(function)
+        register(entry._replace(implementation=made(entry.implementation)))

@@ -1,0 +1,289 @@
+"""The engine `matrix`: array records over slabs in the same stream as the records of scalars.
+
+One compiled sweep runs over both. Operations of core rules on arrays are records of it; array rules, and operations on
+numbers of outer levels, are pullbacks, for which the sweep returns to Python and goes on afterwards.
+"""
+
+import bisect
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contad.engines.matrix import array_operators
+from contad.engines.matrix.array_records import elementwise, push_continuation, push_pullback
+from contad.engines.matrix.array_sweep import array_row, sweep_row
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scattered
+from contad.engines.matrix.elements import adopted_parts, moved, parts, taken
+from contad.engines.matrix.joined_arrays import install_joined
+from contad.engines.matrix.outer_cells import NumberCells
+from contad.engines.stream.pullbacks import ElementwisePullback
+from contad.engines.stream.record_methods import implementation
+from contad.engines.stream.record_stream import Recording
+from contad.engines.stream.sweep import CALLBACK, CELLS, GATHER, INPUT, operation_code
+from contad.protocols.array_protocols import install_arrays
+from contad.protocols.number_protocols import install
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.adjoints import Adjoints
+from contad.variables.array import Array, is_plain
+from contad.variables.layout import inverse, layout_of, same_layout
+from contad.variables.number import NumpyNumber, pair, peek
+from contad.variables.stack import Row
+from contad.variables.var import Var
+
+new = object.__new__
+_NOTHING = np.empty(0)
+
+
+class MatrixVar(Var):
+    """A scalar variable of a matrix stack: an element of an array, or the result of an operation on scalars."""
+
+    __slots__ = ()
+
+    @classmethod
+    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        """The methods of a rule on variables of this class."""
+        return implementation(cls, rule)
+
+
+class NumpyMatrixVar(NumpyNumber, MatrixVar):
+    """A variable in place of an np.float64."""
+
+    __slots__ = ()
+
+
+class MatrixStack(Recording):
+    """A stream of records of scalars and arrays, and the slab of their values."""
+
+    __slots__ = ("capacity", "mixed_arrays", "outer_arrays", "slab")
+    engine = "matrix"
+    has_arrays = True
+    var_class: ClassVar[type[Var]] = NumpyMatrixVar
+    float_class: ClassVar[type[Var]] = MatrixVar
+
+    def __init__(self, level: int | None = None) -> None:
+        super().__init__(level)
+        self.slab = self.buffers.values
+        self.capacity = len(self.slab)
+        self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
+        self.outer_arrays: list[tuple[int, Any]] = []  # by first cell: values that are arrays of outer levels
+
+    # ---- variables ---------------------------------------------------------------------------------------------------
+    def array_variable(self, value: Any) -> Any:
+        """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
+        if value.__class__ is np.ndarray and value.flags.c_contiguous and value.dtype is FLOAT:
+            first = self.room(value.size)
+            slab = self.slab[first : first + value.size]
+            if value.ndim != 1:
+                slab = slab.reshape(value.shape)
+            slab[...] = value
+            return self.pushed(INPUT, 0, 0, slab)
+        if isinstance(value, np.ndarray) and value.dtype == object:
+            return super().array_variable(value)
+        plain = peek(value)
+        axes = None if plain.flags.c_contiguous else layout_of([plain])
+        if axes is None:
+            return self.push_array(INPUT, 0, 0, value)
+        return self.push_array(INPUT, 0, 0, value.transpose(axes)).transpose(inverse(axes))
+
+    def element(self, value: Any, cell: int) -> Any:
+        """The scalar of a cell: a plain number, NumPy's as of any array, for cell 0."""
+        if cell == 0:
+            return np.float64(value) if value.__class__ is float else value
+        if isinstance(value, np.floating):
+            value = float(value)
+        z = new(self.var_class)
+        z._value = value
+        z._owner = self
+        z._index = cell
+        return z
+
+    def parts(self, y: Any) -> tuple[Any, Any]:
+        """(value, cells) of what is assigned."""
+        return parts(self, y)
+
+    def adopted(self, y: Any) -> Any:
+        """An object array with numbers of this level as an array variable (a varmat); nothing is recorded."""
+        return scattered(self, *adopted_parts(self, y))
+
+    def constant_result(self, z: Any) -> Any:
+        """The result of an operation on arrays of this level that are all constants."""
+        return self.writable(z) if np.ndim(z) else z[()] if isinstance(z, (np.ndarray, Array)) else z
+
+    def writable(self, value: Any) -> ArrayVar:
+        a = value.copy() if isinstance(value, Array) else np.array(value)
+        return scattered(self, a, same_layout(np.zeros(a.shape, np.int64), a))
+
+    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Any:
+        if not isinstance(value, (np.ndarray, Array)):
+            return super().push_callback(f, value)
+        if not value.size:
+            super().push_callback(f, 0.0)
+            return self.writable(value)
+        self.callbacks.append(f)
+        return self.push_array(CALLBACK, len(self.callbacks) - 1, 0, value)
+
+    # ---- recording ---------------------------------------------------------------------------------------------------
+    def room(self, n: int) -> int:
+        """The first of n free cells, whose values the slab has room for."""
+        if self.top + n > self.capacity:
+            self.check_usable("an operation on arrays")
+            self.buffers.grow("values", self.top + n)
+            self.slab = self.buffers.values
+            self.capacity = len(self.slab)
+        return self.top
+
+    def end(self, reason: str) -> None:
+        super().end(reason)
+        self.capacity = -1  # so that operations ask for room, and are refused
+
+    def push_array(self, code: int, x: int, y: int, value: Any) -> ArrayVar:
+        """A record of n own cells, whose values are moved into the slab."""
+        first = self.room(value.size)
+        if is_plain(value):
+            slab = self.slab[first : first + value.size]
+            if value.ndim != 1:
+                slab = slab.reshape(value.shape)
+            slab[...] = value
+        else:
+            slab = self.outer_array(first, value)
+        return self.pushed(code, x, y, slab)
+
+    def outer_array(self, first: int, value: Any) -> Any:
+        """A copy of an array of an outer level as the value of cells; it makes the stack mixed."""
+        copy = value.copy()
+        self.outer_arrays.append((first, copy))
+        return copy
+
+    def pushed(self, code: int, x: int, y: int, value: Any) -> ArrayVar:
+        """A record whose values are in the slab from the next free cell on."""
+        first, n = self.top, value.size
+        if n == 0:
+            return scattered(self, value, np.zeros(value.shape, np.int64))
+        z = affine(self, value, first)
+        self.top = first + n
+        self.push((-(code + CELLS * n), x, y, 0.0))
+        self.limit += n - 1  # a record counts once, whatever its size
+        if self.top > self.limit:
+            self.flush()
+        return z
+
+    def pushed_number(self, code: int, x: int, y: int, value: float) -> Var:
+        """A record of one cell of its own, with the value of a number."""
+        k = self.top
+        if k >= self.capacity:
+            self.room(1)
+        self.slab[k] = value
+        z = new(self.var_class)
+        z._value = value
+        z._owner = self
+        z._index = k
+        self.top = k + 1
+        self.push((-(code + CELLS), x, y, 0.0))
+        if k >= self.limit:
+            self.flush()
+        return z
+
+    def gather(self, value: Any, cells: np.ndarray) -> ArrayVar:
+        """The elements of those cells in fresh ones."""
+        return self.push_array(GATHER, self.buffers.push_cells(cells), 0, value)
+
+    # ---- operations --------------------------------------------------------------------------------------------------
+    def number_and_array(self, rule: ScalarRule, a: Any, b: Any) -> Any:
+        return array_operators.number_and_array(self, rule, a, b)
+
+    def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+        if ArrayVar not in rule.methods:
+            array_operators.implement(rule)
+        return elementwise(self, rule, [taken(self, x) for x in args])
+
+    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        return push_pullback(self, rule, [taken(self, x) for x in args], options)
+
+    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+        return moved(self, move, sources)
+
+    # ---- sweeping ----------------------------------------------------------------------------------------------------
+    def is_mixed(self) -> bool:
+        return self.mixed_arrays or bool(self.outer_arrays) or super().is_mixed()
+
+    def _value(self, cell: int) -> Any:
+        at = bisect.bisect_right(self.outer_arrays, cell, key=lambda pair: pair[0]) - 1
+        if at >= 0:
+            first, value = self.outer_arrays[at]
+            if cell < first + value.size:
+                return value.reshape(-1)[cell - first]
+        return super()._value(cell)
+
+    def zero_numbers(self) -> NumberCells:
+        return NumberCells(np.zeros(self.top))
+
+    def numbers_of(self, adjoints: np.ndarray) -> NumberCells:
+        return NumberCells(adjoints)
+
+    def _sweep_array_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+        return sweep_row(self, row, k, top, adjoints)
+
+    def adjoints_at(self, cells: np.ndarray) -> Any:
+        """The adjoints of cells after the last sweep, as a fresh array; 0 for cells newer than it."""
+        if not len(self.adjoints):
+            return np.zeros(cells.shape)
+        none = (cells >= len(self.adjoints)) | (cells == 0)  # cell 0 collects what constants are given
+        found = self.adjoints[np.where(none, 0, cells)]
+        return np.where(none, 0.0, found) if none.any() else found
+
+    def cotangent(self, x: Any) -> Any:
+        """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
+        if isinstance(x, ArrayVar):
+            root = x if x._base is None else x._base
+            if root is x and x._index > 0 and self.adjoints.__class__ is np.ndarray:
+                value = x._value
+                d = self.adjoints[x._index : x._index + value.size].copy()
+                return d if value.ndim == 1 else d.reshape(value.shape)
+            if root.first < 0 or not len(self.adjoints):
+                return np.zeros(x.shape)
+            found = np.reshape(self.adjoints[root.first : root.first + x.size], root.shape)
+            if x._view is not None:
+                found = x._view(found)  # the argument was not in C order
+            return np.array(found, order="C") if isinstance(found, np.ndarray) else found
+        return super().cotangent(x)
+
+    def cells_of(self, x: Any) -> np.ndarray:
+        """The cells of an argument, a variable or an array of them, in C order, as `cotangent` reads them."""
+        if isinstance(x, Var):
+            return np.array([x._index])
+        if not isinstance(x, ArrayVar):
+            return np.array([v._index for v in x.flat], np.int64)
+        cells: np.ndarray = x.cells().reshape(-1)
+        return cells
+
+    def _array_row(self, row: int, k: int) -> Row:
+        return array_row(self, row, k)
+
+    def release(self) -> None:
+        super().release()
+        self.slab = _NOTHING  # a stack that has ended may live until the collector comes
+        self.outer_arrays.clear()
+
+
+class WholeRules(MatrixStack):
+    """A recording for second derivatives: special functions keep their rules, where others store partials."""
+
+    __slots__ = ()
+    keeps_rules = True
+
+    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+        mine = [is_own(x, self) for x in args]
+        if operation_code(rule, "".join("v" if own else "c" for own in mine)) is not None:
+            return super().apply(rule, args)
+        values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
+        operands = [(k, x._index, ()) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own]
+        return push_continuation(self, ElementwisePullback(rule, operands, values), rule(*values))
+
+
+pair(MatrixVar, NumpyMatrixVar)
+for _class in (MatrixVar, NumpyMatrixVar):
+    install(_class, _class.implement)
+install_arrays(ArrayVar, array_operators.implement)
+array_operators.install_products()
+install_joined()

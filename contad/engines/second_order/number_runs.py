@@ -1,0 +1,87 @@
+"""Runs of records of numbers in a second-order pass: tables of their partials, made at once, and compiled loops."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from contad.engines.second_order.steps import Pass, Step, partials_of
+from contad.engines.stream.sweep import OPERATIONS
+from contad.native.compiling import NJIT_OPTIONS, cached_module
+
+_SOURCE = '''\
+"""Tangents up and adjoints down a run of records of numbers; generated, do not edit."""
+
+import numpy as np
+from contad.native.machine_code import njit
+
+
+@njit("void(float64[:, ::1], int64, int64[:, ::1], float64[:, ::1])", {options})
+def up(dots, start, cells, first):
+    for j in range(dots.shape[0]):
+        row = dots[j]
+        for i in range(len(cells)):
+            row[start + i] = first[i, 0] * row[cells[i, 0]] + first[i, 1] * row[cells[i, 1]]
+
+
+@njit("void(float64[:, ::1], float64[::1], float64[:, ::1], int64, int64[:, ::1], float64[:, ::1], float64[:, ::1])",
+      {options})
+def down(dots, bars, bar_dots, start, cells, first, second):
+    for i in range(len(cells) - 1, -1, -1):
+        d = bars[start + i]
+        bars[cells[i, 0]] += d * first[i, 0]
+        bars[cells[i, 1]] += d * first[i, 1]
+    for j in range(dots.shape[0]):
+        row, bar = dots[j], bar_dots[j]
+        for i in range(len(cells) - 1, -1, -1):
+            x, y = cells[i, 0], cells[i, 1]
+            d, d_dot = bars[start + i], bar[start + i]
+            # tangents that nobody needs have not been computed
+            x_dot = row[x] if second[i, 0] != 0.0 or second[i, 2] != 0.0 else 0.0
+            y_dot = row[y] if second[i, 1] != 0.0 or second[i, 3] != 0.0 else 0.0
+            bar[x] += d_dot * first[i, 0] + d * (second[i, 0] * x_dot + second[i, 1] * y_dot)
+            bar[y] += d_dot * first[i, 1] + d * (second[i, 2] * x_dot + second[i, 3] * y_dot)
+'''
+
+
+@functools.cache
+def compiled() -> Any:
+    """The module with `up` and `down`, from the disk cache where it is there."""
+    options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    source = _SOURCE.format(options=options)
+    return cached_module("second_order_numbers", lambda: source, (source,))
+
+
+class Numbers(Step):
+    """A run of core operations on numbers: rows of cells, of first partials and of second ones, 0 where there is none.
+
+    An operand that is a constant, or has a zero partial, stands as cell 0, whose tangent is 0.
+    """
+
+    def __init__(self, records: np.ndarray, start: int, values: np.ndarray) -> None:
+        m = len(records)
+        self.z = slice(start, start + m)
+        self.cells = np.zeros((m, 2), np.int64)
+        self.first, self.second = np.zeros((m, 2)), np.zeros((m, 4))
+        codes = records[:, 0].astype(np.int64)
+        for code in np.unique(codes).tolist():
+            rows = np.flatnonzero(codes == code)
+            rule, active = OPERATIONS[code]
+            assert rule.body is not None
+            live = [a for a, kind in enumerate(active) if kind == "v" and rule.body.literal(a) != 0.0]
+            fields = [records[rows, 1 + a] for a in range(rule.arity)]
+            operands = [values[f.astype(np.int64)] if k == "v" else f for f, k in zip(fields, active, strict=True)]
+            first, second = partials_of(rule, active, live, (values[start + rows], *operands))
+            for a, p, row in zip(live, first, second, strict=True):
+                self.cells[rows, a] = fields[a]
+                self.first[rows, a] = p
+                for b, q in zip(live, row, strict=True):
+                    self.second[rows, 2 * a + b] = 0.0 if q is None else q
+        self.operands = [self.cells]
+        self.bending = [self.cells[self.second.any(axis=1)]]
+
+    def up(self, p: Pass) -> None:
+        compiled().up(p.dots, self.z.start, self.cells, self.first)
+
+    def down(self, p: Pass) -> None:
+        compiled().down(p.dots, p.bars, p.bar_dots, self.z.start, self.cells, self.first, self.second)

@@ -1,0 +1,285 @@
+"""The records of a recording as steps of a second-order pass: tangents up, adjoints and their tangents down.
+
+Cells stand in arrays with a leading axis for directions, so that one operation of NumPy does all of them.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.operand_cells import Cells
+from contad.engines.stream.pullbacks import ElementwisePullback, Part, Pullback, unbroadcast
+from contad.rules.array_rule import ArrayRule
+from contad.rules.body_derivatives import derivatives_of_partial
+from contad.variables.dual import ForwardLevel, array_dual
+from contad.variables.layout import inverse
+
+
+class Unsuited(Exception):
+    """A recording that has to be differentiated by duals."""
+
+
+class Pass:
+    """The cells of a recording for one block of directions: tangents, adjoints, and the tangents of these."""
+
+    level: ForwardLevel  # which going up needs not
+
+    def __init__(self, count: int, top: int, free: int, level: ForwardLevel | None, room: list[np.ndarray]) -> None:
+        self.count = count
+        self.free = free  # cells below it are arguments, whose adjoints nobody reads
+        if level is not None:
+            self.level = level
+        if not room or len(room[0]) < count * top:
+            room[:] = np.empty(count * top), np.empty(count * top)
+        self.dots, self.bar_dots = (a[: count * top].reshape(count, top) for a in room)
+        self.bars = np.zeros(top)
+        self.bar_dots[:] = 0.0
+        self.dots[:, :free] = 0.0
+
+
+class Step:
+    """One record. `z` are the cells of its result, `operands` those that `up` reads, `bending` those that `down` reads.
+
+    A linear operation bends nothing: its adjoints have no use for the tangents of its operands.
+    """
+
+    z: slice
+    operands: Sequence[slice | np.ndarray] = ()
+    bending: Sequence[slice | np.ndarray] = ()
+
+    def up(self, p: Pass) -> None:
+        """The tangents of the result."""
+        raise NotImplementedError
+
+    def down(self, p: Pass) -> None:
+        """Add to the adjoints of the operands, and to the tangents of these."""
+        raise NotImplementedError
+
+
+class Variable(Step):
+    """A variable that f has made: its tangent is zero."""
+
+    def __init__(self, z: slice) -> None:
+        self.z = z
+
+    def up(self, p: Pass) -> None:
+        p.dots[:, self.z] = 0.0
+
+    def down(self, p: Pass) -> None:
+        pass
+
+
+class Gather(Step):
+    """Elements in fresh cells."""
+
+    def __init__(self, source: np.ndarray, z: slice) -> None:
+        self.source, self.z = source, z
+        self.operands = [slice(int(source.min()), int(source.max()) + 1)]
+
+    def up(self, p: Pass) -> None:
+        p.dots[:, self.z] = p.dots[:, self.source]
+
+    def down(self, p: Pass) -> None:
+        np.add.at(p.bars, self.source, p.bars[self.z])
+        for row in p.bar_dots:
+            np.add.at(row, self.source, row[self.z])
+
+
+# ---- operations element by element -----------------------------------------------------------------------------------
+class Linear(Step):
+    """A sum or a mean: a coefficient times the operand, added up where the result repeats."""
+
+    def __init__(self, x: Cells, z: Cells, coefficient: float) -> None:
+        self.x, self.to, self.coefficient = x, z, coefficient
+        self.z, self.operands = z.span, [x.span]
+
+    def up(self, p: Pass) -> None:
+        self.to.put(p.dots, self._times(self.x.of(p.dots)))
+
+    def down(self, p: Pass) -> None:
+        if self.x.start >= p.free:
+            self.x.add(p.bars, self._times(self.to.of(p.bars)))
+        self.x.add(p.bar_dots, self._times(self.to.of(p.bar_dots)))
+
+    def _times(self, d: np.ndarray) -> np.ndarray:
+        return d if self.coefficient == 1.0 else d * self.coefficient
+
+
+class Operation(Step):
+    """A core rule. Its partials and their derivatives are evaluated once, for all directions."""
+
+    def __init__(self, rule: Any, active: str, places: Sequence[Cells], values: Sequence[Any], z: Cells) -> None:
+        literal = rule.body.literal
+        self.to = z
+        live = [a for a, kind in enumerate(active) if kind == "v" and literal(a) != 0.0]
+        self.places = [places[a] for a in live]
+        self.first, self.second = partials_of(rule, active, live, values)
+        self.z = z.span
+        self.operands = [place.span for place in self.places]
+        self.bending = [self.places[b].span for row in self.second for b, q in enumerate(row) if q is not None]
+
+    def up(self, p: Pass) -> None:
+        terms = [_scaled(place.of(p.dots), first) for place, first in zip(self.places, self.first, strict=True)]
+        self.to.put(p.dots, sum(terms[1:], terms[0]) if terms else 0.0)
+
+    def down(self, p: Pass) -> None:
+        d, d_dot = self.to.of(p.bars), self.to.of(p.bar_dots)
+        for place, first, row in zip(self.places, self.first, self.second, strict=True):
+            if place.start >= p.free:
+                place.add(p.bars, _scaled(d, first))
+            total = _scaled(d_dot, first)
+            for other, second in zip(self.places, row, strict=True):
+                if second is not None:
+                    total = total + other.of(p.dots) * (d * second)
+            place.add(p.bar_dots, total)
+
+
+def _scaled(d: np.ndarray, p: Any) -> np.ndarray:
+    return d if p.__class__ is float and p == 1.0 else d * p
+
+
+def partials_of(
+    rule: Any, active: str, live: Sequence[int], values: Sequence[Any]
+) -> tuple[list[Any], list[list[Any]]]:
+    """The first partials of a rule by its live arguments, and rows of the second ones, None where they are zero."""
+    try:
+        found = [derivatives_of_partial(rule, a, active)(*values) for a in live]
+    except LookupError:
+        raise Unsuited from None
+    first = [partial for partial, *_ in found]
+    variables = [a for a, kind in enumerate(active) if kind == "v"]
+    second = []
+    for _, by_z, *by_arguments in found:
+        row = []
+        for b, own in zip(live, first, strict=True):
+            direct = by_arguments[variables.index(b)]
+            through_z = None if by_z is None else by_z * own
+            row.append(direct if through_z is None else through_z if direct is None else direct + through_z)
+        second.append(row)
+    return first, second
+
+
+# ---- pullbacks -------------------------------------------------------------------------------------------------------
+class Product(Step):
+    """A product of matrices, or of a matrix and a vector, with all directions in one product."""
+
+    def __init__(self, c: Any) -> None:
+        self.x = c.x.reshape(-1, c.x.shape[-1])
+        self.y = c.y.reshape(len(c.y), -1)
+        self.shape = len(self.x), self.y.shape[1]
+        self.z = slice(c.first, c.first + c.z.size)
+        self.x_cells = slice(c.x_cell, c.x_cell + c.x.size) if c.x_cell > 0 else None
+        self.y_cells = slice(c.y_cell, c.y_cell + c.y.size) if c.y_cell > 0 else None
+        cells = [cells for cells in (self.x_cells, self.y_cells) if cells is not None]
+        self.operands, self.bending = cells, cells if len(cells) == 2 else ()
+
+    def up(self, p: Pass) -> None:
+        total: Any = 0.0
+        if self.x_cells is not None:
+            total = (p.dots[:, self.x_cells].reshape(-1, self.x.shape[1]) @ self.y).reshape(p.count, -1)
+        if self.y_cells is not None:
+            total = total + _times(self.x, p.dots[:, self.y_cells].reshape(-1, *self.y.shape)).reshape(p.count, -1)
+        p.dots[:, self.z] = total
+
+    def down(self, p: Pass) -> None:
+        x, y, x_cells, y_cells = self.x, self.y, self.x_cells, self.y_cells
+        d, d_dot = p.bars[self.z].reshape(self.shape), p.bar_dots[:, self.z].reshape(-1, *self.shape)
+        if x_cells is not None:
+            if x_cells.start >= p.free:
+                p.bars[x_cells] += (d @ y.T).reshape(-1)
+            p.bar_dots[:, x_cells] += (d_dot.reshape(-1, self.shape[1]) @ y.T).reshape(p.count, -1)
+        if y_cells is not None:
+            if y_cells.start >= p.free:
+                p.bars[y_cells] += (x.T @ d).reshape(-1)
+            p.bar_dots[:, y_cells] += _times(x.T, d_dot).reshape(p.count, -1)
+        if x_cells is not None and y_cells is not None:
+            x_dot, y_dot = p.dots[:, x_cells].reshape(-1, *x.shape), p.dots[:, y_cells].reshape(-1, *y.shape)
+            p.bar_dots[:, x_cells] += np.matmul(d, y_dot.transpose(0, 2, 1)).reshape(p.count, -1)
+            p.bar_dots[:, y_cells] += np.matmul(x_dot.transpose(0, 2, 1), d).reshape(p.count, -1)
+
+
+class ByDuals(Step):
+    """An array rule, or a scalar rule on arrays for which there is no kernel: its jvp, then its vjp on duals."""
+
+    def __init__(self, c: Any) -> None:
+        self.c = c
+        first = min(part.cell for part in c.results)
+        self.z = slice(first, max(part.cell + part.size for part in c.results))
+        self.operands = [slice(cell, cell + math.prod(shape)) for _, cell, shape in c.operands]
+        self.bending = [*self.operands, self.z]
+
+    def up(self, p: Pass) -> None:
+        c, z = self.c, self.c.values_of_results()
+        for dots in p.dots:
+            tangents: list[Any] = [None] * len(c.values)
+            for k, cell, shape in c.operands:
+                tangents[k] = _block(dots, cell, shape)
+            z_dot = self._pushed(z, tangents)
+            for part, part_dot in zip(c.results, z_dot if c.is_tuple else (z_dot,), strict=True):
+                turned = part_dot if part.axes is None else np.transpose(part_dot, inverse(part.axes))
+                dots[part.cell : part.cell + part.size] = np.reshape(turned, -1)
+
+    def down(self, p: Pass) -> None:
+        c = self.c
+        values = list(c.values)
+        for k, cell, shape in c.operands:
+            values[k] = _dual(p, values[k], p.dots, cell, shape)
+        z = [_dual(p, r.value, p.dots, r.cell, r.shape, r.axes) for r in c.results]
+        z_bar = [_dual(p, _bar(p, r), p.bar_dots, r.cell, r.shape, r.axes) for r in c.results]
+        results: Any = (tuple(z), tuple(z_bar)) if c.is_tuple else (z[0], z_bar[0])
+        for k, cell, shape in c.operands:
+            value, tangents = p.level.parts(self._pulled(k, results, values, shape))
+            cells = slice(cell, cell + math.prod(shape))
+            p.bars[cells] += np.reshape(value, -1)
+            for row, t in zip(p.bar_dots, tangents, strict=True):
+                row[cells] += np.reshape(t, -1)
+
+    def _pushed(self, z: Any, tangents: list[Any]) -> Any:
+        c = self.c
+        if isinstance(c, Pullback):
+            return c.rule.push(z, tangents, c.values, c.options, c.saved)
+        terms = [t * self._partial(k)(z, *c.values) for k, t in enumerate(tangents) if t is not None]
+        return np.broadcast_to(sum(terms), np.shape(z))
+
+    def _pulled(self, k: int, results: tuple[Any, Any], values: list[Any], shape: tuple[int, ...]) -> Any:
+        c, (z, z_bar) = self.c, results
+        if isinstance(c, Pullback):
+            return c.rule.pull(c.rule.argument_names[k], z, z_bar, values, c.options, c.saved)
+        return unbroadcast(c.rule.product(k)(z_bar, self._partial(k)(z, *values)), shape)
+
+    def _partial(self, k: int) -> Any:
+        rule = self.c.rule
+        return rule.array_partial(k) if self.c.results[0].shape else rule.partial(k)
+
+
+def step_of(c: Any) -> Step:
+    """The step of a pullback."""
+    if hasattr(c, "x_cell"):
+        return Product(c)
+    if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):
+        return ByDuals(c)
+    raise Unsuited  # somebody's own continuation
+
+
+def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x times each matrix of a stack; one product where these are columns."""
+    return y[:, :, 0] @ x.T if y.shape[2] == 1 else np.matmul(x, y)
+
+
+def _block(cells: np.ndarray, first: int, shape: tuple[int, ...]) -> Any:
+    return cells[first : first + math.prod(shape)].reshape(shape) if shape else float(cells[first])
+
+
+def _bar(p: Pass, part: Part) -> Any:
+    bar = _block(p.bars, part.cell, part.shape)
+    return bar if part.axes is None else bar.transpose(part.axes)
+
+
+def _dual(p: Pass, value: Any, dots: np.ndarray, first: int, shape: tuple[int, ...], axes: Any = None) -> Any:
+    """A value with the tangents of its cells."""
+    if not shape:
+        return p.level.dual(float(value), dots[:, first].copy())
+    blocks = [_block(row, first, shape) for row in dots]
+    return array_dual(p.level, value, [b if axes is None else b.transpose(axes) for b in blocks])

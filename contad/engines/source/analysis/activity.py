@@ -1,0 +1,108 @@
+"""Activity: what depends on a differentiated argument and reaches the result. Only that has an adjoint."""
+
+from collections.abc import Iterator
+
+from contad.engines.source.analysis.partials import passes
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Apply,
+    Call,
+    Choose,
+    Handed,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import walk
+
+
+class Activity:
+    """Asks whether a value has an adjoint: `value in activity`. An array has one if any of its roots does."""
+
+    def __init__(self, program: Program, inputs: list[Value], outputs: list[Value]) -> None:
+        edges = [edge for operation in walk(program.block) for edge in _flow(operation)]
+        joined = [o.result.roots for o in walk(program.block) if isinstance(o, Choose) and _is_float(o.result)]
+        varied = self.varied = _closure(_keys(inputs), edges, joined)  # what depends on the inputs
+        useful = _closure(_keys(outputs), [(b, a) for a, b in edges], joined)
+        self.active = varied & useful
+
+    def __contains__(self, value: Value) -> bool:
+        return value.constant is None and any(key in self.active for key in _keys([value]))
+
+    def changes(self, operation: Operation) -> bool:
+        """Whether the reverse pass has something to do for an operation."""
+        if isinstance(operation, (Store, Accumulate)):
+            return operation.array in self
+        if isinstance(operation, Loop) and any(c.inner in self or c.result in self for c in operation.carried):
+            return True
+        return any(value in self for value in operation.results) or any(
+            self.changes(inner) for block in operation.blocks for inner in block.operations
+        )
+
+
+def _keys(values: list[Value]) -> list[Value]:
+    return [key for value in values if _is_float(value) for key in (value.roots or (value,))]
+
+
+def _is_float(value: Value) -> bool:
+    return value.kind.base == "float"
+
+
+def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
+    """Pairs (from, to) between which a derivative passes."""
+    pairs: list[tuple[Value, Value]] = []
+    if isinstance(operation, Apply):
+        pairs = [(x, operation.result) for x in passes(operation)]
+    elif isinstance(operation, Load):
+        pairs = [(operation.array, operation.result)]
+    elif isinstance(operation, Store):
+        pairs = [(operation.stored, operation.array)]
+    elif isinstance(operation, Accumulate):
+        pairs = [(operation.added, operation.array)]
+    elif isinstance(operation, Product):
+        pairs = [(x, operation.result) for x in operation.inputs]
+    elif isinstance(operation, Call):
+        reached = zip(operation.inputs, operation.callee.reached, strict=True)
+        pairs = [(x, operation.results[k]) for x, outputs in reached for k in outputs]
+    elif isinstance(operation, Handed) and not operation.is_step:  # none may pass: `refuse_lost` finds those that would
+        pairs = [(x, r) for x in operation.inputs for r in operation.results]
+    elif isinstance(operation, If):
+        pairs = [(x, m.result) for m in operation.merges for x in (m.then, m.otherwise)]
+    elif isinstance(operation, Loop):
+        for c in operation.carried:
+            # the adjoint of the result is that of what is carried, so neither is active without the other
+            pairs += [(c.initial, c.inner), (c.following, c.inner), (c.inner, c.result), (c.result, c.inner)]
+    for source, target in pairs:
+        for a in _keys([source]):
+            yield from ((a, b) for b in _keys([target]))
+
+
+def _closure(start: list[Value], edges: list[tuple[Value, Value]], joined: list[tuple[Value, ...]]) -> set[Value]:
+    """Everything reached from the start; of arrays that one name may stand for, all or none."""
+    onward: dict[Value, list[Value]] = {}
+    for a, b in edges:
+        onward.setdefault(a, []).append(b)
+    for roots in joined:
+        for a in roots:
+            onward.setdefault(a, []).extend(b for b in roots if b is not a)
+    reached = set(start)
+    waiting = list(start)
+    while waiting:
+        for b in onward.get(waiting.pop(), ()):
+            if b not in reached:
+                reached.add(b)
+                waiting.append(b)
+    return reached
+
+
+def refuse_lost(program: Program, activity: Activity) -> None:
+    """Raise the refusal of a call that Numba computes as it stands, where a derivative would have to pass."""
+    for o in walk(program.block):
+        if isinstance(o, Handed) and not o.is_step:
+            if any(x in activity for x in o.inputs) and any(r in activity for r in o.results):
+                raise o.refusal

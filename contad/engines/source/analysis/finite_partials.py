@@ -1,0 +1,168 @@
+"""Where an adjoint of zero may meet a partial that is infinite or nan; the reverse pass then says that it is zero.
+
+Numbers may be infinite or nan although the arguments are finite: what functions with poles lead to, and constants. And
+the arguments themselves may be, in elements and branches that are not selected: adjoints are zero there.
+"""
+
+import itertools
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from contad.engines.source.analysis.partials import partial
+from contad.engines.source.ir.known_functions import ABSOLUTE, ADD, DIVIDE, MULTIPLY, RECIPROCAL, SELECT, SQUARE
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    Accumulate,
+    Apply,
+    Call,
+    Handed,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import around, walk
+from contad.ops.powers import MOST
+
+# finite at finite operands, with finite partials; large products are not considered
+TAME = frozenset(
+    (
+        *("add", "subtract", "multiply", "negative", "square", "absolute", "sin", "cos", "tanh", "arctan", "arcsinh"),
+        *("fmax", "fmin", "maximum", "minimum"),
+        *("select", "float", "hypot", "floor", "ceil", "trunc", "rint", "sign", "copysign"),
+        *(f"power_{n}" for n in range(2, MOST + 1)),
+        *("deg2rad", "rad2deg", "erf", "erfc", "ndtr", "expit", "checked_divide", "checked_reciprocal"),
+    )
+)
+
+
+def wild_values(program: Program, given: Iterable[Value] = ()) -> set[Value]:
+    """The numbers, and the arrays by their roots, that may be infinite or nan; among the parameters those given."""
+    operations = list(walk(program.block))
+    wild = set(given)
+    wild |= {x for o in operations for x in o.reads() if x.constant is not None and not math.isfinite(x.constant)}
+    for value, array in zip(program.captured_values, program.captured.values(), strict=True):
+        if not np.isfinite(array).all():
+            wild.add(value)
+    size = -1
+    while len(wild) != size:
+        size = len(wild)
+        for o in operations:
+            for source, target in _flow(o):
+                if source is None or source in wild or any(root in wild for root in source.roots):
+                    wild.update(target.roots or (target,))
+    return wild
+
+
+def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
+    """From what to what wildness spreads; from None where it begins."""
+    if isinstance(o, Apply) and o.result.kind == FLOAT:
+        begins: list[tuple[Value | None, Value]] = [] if is_tame(o) else [(None, o.result)]
+        # an infinite positive divisor gives zero
+        spreading = o.inputs
+        if o.function in (DIVIDE, RECIPROCAL) and is_tame(o):
+            spreading = o.inputs[:-1]
+        return begins + [(x, o.result) for x in spreading if x.kind == FLOAT]
+    if isinstance(o, Call):
+        found: list[tuple[Value | None, Value]] = [(None, o.results[k]) for k in o.callee.wild]
+        for x, reached in zip(o.inputs, o.callee.reached, strict=True):
+            found += [(x, o.results[k]) for k in reached]
+        return found
+    if isinstance(o, Load):
+        return [(o.array, o.result)]
+    if isinstance(o, Store):
+        return [(o.stored, o.array)]
+    if isinstance(o, Accumulate):
+        return [(o.added, o.array)]
+    if isinstance(o, Handed):
+        return [(None, result) for result in o.results if result.kind.base == "float"]
+    if isinstance(o, Product):
+        return [(x, o.result) for x in o.inputs]
+    if isinstance(o, If):
+        return [(x, m.result) for m in o.merges for x in (m.then, m.otherwise)]
+    if isinstance(o, Loop):
+        pairs = [(c.initial, c.inner, c.following, c.result) for c in o.carried]
+        return [pair for i, inner, f, r in pairs for pair in ((i, inner), (f, inner), (inner, r))]
+    return []
+
+
+def unselected_values(program: Program, readers: dict[Value, list[Operation]]) -> set[Value]:
+    """The numbers whose adjoints are zero where a selection or a branch takes another number."""
+    found: set[Value] = set()
+    values = [o.result for o in walk(program.block) if isinstance(o, (Apply, Load))]
+    size = -1
+    while len(found) != size:
+        size = len(found)
+        for value in reversed(values):
+            mine = readers.get(value)
+            if value not in found and mine and all(_may_pass_by(value, reader, found) for reader in mine):
+                found.add(value)
+    return found
+
+
+def _may_pass_by(value: Value, reader: Operation, found: set[Value]) -> bool:
+    """Whether a reader may hand nothing on to the adjoint of a value."""
+    if isinstance(reader, Apply):
+        if reader.result.kind != FLOAT or reader.result in found:
+            return True
+        places = [k for k, x in enumerate(reader.inputs) if x is value]
+        if reader.function is SELECT or all(_routes(reader, k) for k in places):
+            return True
+    if isinstance(reader, If) and not any(value.block is block for block in reader.blocks):
+        return True
+    if value.block is None:
+        return False
+    made_in = value.block.parent
+    holders = itertools.takewhile(lambda holder: holder is not made_in, around(reader.block))
+    return any(isinstance(holder, If) for holder in holders)
+
+
+def _routes(o: Apply, k: int) -> bool:
+    rule = o.function.rule
+    return rule is not None and rule.body is not None and (rule.body.routes(k) or rule.body.literal(k) == 0.0)
+
+
+def may_be_infinite(o: Apply, k: int, wild: set[Value], unselected: set[Value]) -> bool:
+    """Whether the partial with respect to operand k may be infinite or nan where the adjoint is zero."""
+    if not is_tame(o):
+        return True
+    p = partial(o.function, k)
+    if o.result in unselected and any(o.inputs[j].kind == FLOAT and o.inputs[j].constant is None for j in p.reads):
+        return True
+    if o.function is DIVIDE:
+        return o.inputs[0] in wild
+    return any(o.inputs[j] in wild for j in p.reads) or (p.reads_result and o.result in wild)
+
+
+def is_tame(o: Apply) -> bool:
+    """Whether a function has neither poles nor overflow, at these operands."""
+    if o.function in (DIVIDE, RECIPROCAL):
+        return least(o.inputs[-1]) > 0.0
+    return o.function.name in TAME or (o.function.name in ("sqrt", "log") and least(o.inputs[0]) > 0.0)
+
+
+def least(value: Value, depth: int = 8) -> float:
+    """A number that a value is surely not below, unless it is nan; -inf where none is known.
+
+    Rounding keeps order, so that a bound computed as the value is computed holds.
+    """
+    if value.constant is not None:
+        return float(value.constant)
+    o = value.operation
+    if not isinstance(o, Apply) or depth == 0:
+        return -math.inf
+    if o.function in (SQUARE, ABSOLUTE) or o.function.name == "exp":
+        return 0.0  # it may underflow
+    if o.function in (ADD, MULTIPLY) or o.function.name == "sqrt":
+        bounds = [least(x, depth - 1) for x in o.inputs]
+        if o.function is ADD:
+            return sum(bounds)
+        if min(bounds) >= 0.0:
+            return math.prod(bounds) if o.function is MULTIPLY else math.sqrt(bounds[0])
+    return -math.inf

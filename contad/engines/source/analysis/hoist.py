@@ -1,0 +1,87 @@
+"""What a loop computes anew although it cannot change is computed before the loop.
+
+For the reverse pass that is more than speed: an element read before the loop has one adjoint, a variable, to which the
+iterations add; and it is stored once. A loop may run zero times, so a read moved out of it is guarded by a condition.
+"""
+
+from contad.engines.source.analysis.shared_callees import raises
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.single_assignment import BOOL, Apply, Block, For, Length, Load, Operation, Program, Value
+from contad.engines.source.ir.walks import is_inside, walk, written_roots
+
+_CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
+
+
+def hoist(program: Program) -> None:
+    """Move what does not change out of the loops of a program, from the innermost out."""
+    _block(program.block)
+
+
+def _block(block: Block) -> None:
+    done: list[Operation] = []
+    for operation in block.operations:
+        for inner in operation.blocks:
+            _block(inner)
+        if isinstance(operation, For) and operation.step.constant:
+            for moved in _moved(operation):
+                moved.block = block
+                for value in moved.results:
+                    value.block = block
+                done.append(moved)
+        done.append(operation)
+    block.operations = done
+
+
+def _moved(loop: For) -> list[Operation]:
+    """The operations that leave the loop, in order."""
+    written = written_roots(loop)
+    moved: list[Operation] = []
+    stayed: list[Operation] = []
+    guard: Value | None = None
+    may_raise = False
+    for o in loop.body.operations:
+        may_raise = may_raise or raises(o) or any(raises(i) for b in o.blocks for i in walk(b))
+        if any(x.constant is None and (x.block is loop.body or is_inside(x.block, loop)) for x in o.inputs):
+            stayed.append(o)
+        elif isinstance(o, Length) or (isinstance(o, Apply) and o.function.name in _CHEAP):
+            moved.append(o)
+            _leave(o)
+        elif isinstance(o, Load) and not written & set(o.array.roots) and not may_raise:
+            if guard is None:
+                guard, made = _runs(loop)
+                moved += made
+            if guard.constant is None:
+                if o.guard is None:
+                    o.inputs.append(guard)
+                else:
+                    both = Value(BOOL)
+                    moved.append(_placed(Apply(known_functions.AND, [o.guard, guard], both), loop))
+                    o.inputs[-1] = both
+            moved.append(o)
+            _leave(o)
+        else:
+            stayed.append(o)
+    loop.body.operations = stayed
+    return moved
+
+
+def _leave(o: Operation) -> None:
+    o.block = None
+    for value in o.results:
+        value.block = None
+
+
+def _runs(loop: For) -> tuple[Value, list[Operation]]:
+    """Whether a loop runs at all."""
+    step = loop.step.constant
+    symbol = "Lt" if step > 0 else "Gt"
+    if loop.start.constant is not None and loop.stop.constant is not None:
+        return constant(len(range(loop.start.constant, loop.stop.constant, step)) > 0), []
+    runs = Value(BOOL)
+    return runs, [_placed(Apply(known_functions.COMPARISONS[symbol], [loop.start, loop.stop], runs), loop)]
+
+
+def _placed(o: Operation, loop: For) -> Operation:
+    o.line = loop.line
+    return o

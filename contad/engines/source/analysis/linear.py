@@ -1,0 +1,96 @@
+"""Sums that a loop builds up: s = s + t. The adjoint of every partial sum is that of the total.
+
+So it is one variable, the same in every iteration, and an iteration can be reversed without knowing the total.
+"""
+
+from collections import Counter
+
+from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, Program, Value
+from contad.engines.source.ir.walks import is_inside, walk
+
+
+def partial_sums(program: Program) -> dict[Value, Value]:
+    """For each partial sum, inside any nest of loops and branches, the total: the result of the outermost loop."""
+    readers: dict[Value, list[Operation]] = {}
+    for operation in walk(program.block):
+        for value in operation.reads():
+            readers.setdefault(value, []).append(operation)
+    found: dict[Value, Value] = {}
+    for loop in walk(program.block):
+        if isinstance(loop, Loop):
+            for c in loop.carried:
+                if c.inner.kind == FLOAT and c.inner not in found:
+                    for value in _Sum(loop, c, readers).values or ():
+                        found[value] = c.result
+    return found
+
+
+class _Sum:
+    """The partial sums from `inner` to `following`, or None where something else happens to them."""
+
+    def __init__(self, loop: Loop, carried: Carried, readers: dict[Value, list[Operation]]) -> None:
+        self.leading: dict[Value, bool] = {}  # for values looked at, whether they lead to `carried.inner`
+        self.values: set[Value] | None = {carried.inner}
+        self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # who may read which partial sum
+        if not self.reaches(carried.following, carried, loop) or any(
+            (value, reader) not in self.steps or times > 1  # read again: as what the loop carries for another name
+            for value in self.values or ()
+            for reader, times in Counter(readers.get(value, ())).items()
+        ):
+            self.values = None
+
+    def reaches(self, value: Value, c: Carried, loop: Loop) -> bool:
+        """Whether a value is `c.inner` plus terms; notes the partial sums on the way."""
+        assert self.values is not None
+        o = value.operation
+        if value is c.inner:
+            return True
+        if o is None or not is_inside(value.block, loop):
+            return False
+        before: list[Value] = []
+        if isinstance(o, Apply) and o.function in (ADD, SUBTRACT):
+            x = o.inputs[0]
+            if o.function is ADD and not self._leads_to(x, c, loop):
+                x = o.inputs[1]
+            before = [x]
+            if o.inputs.count(x) != 1:
+                return False
+        elif isinstance(o, If):
+            before = [x for m in o.merges if m.result is value for x in (m.then, m.otherwise)]
+        elif isinstance(o, Loop):
+            inner = next((i for i in o.carried if i.result is value), None)
+            if inner is None:
+                return False
+            self.values.add(inner.inner)
+            self.steps.add((inner.following, o))
+            if not self.reaches(inner.following, inner, o):
+                return False
+            before = [inner.initial]
+        if not before or not all(self.reaches(x, c, loop) for x in before):
+            return False
+        self.values.add(value)
+        self.steps |= {(x, o) for x in before}
+        return True
+
+    def _leads_to(self, value: Value, c: Carried, loop: Loop) -> bool:
+        """Whether the sum may continue through a value: a first look, without side effects."""
+        known = self.leading.get(value)
+        if known is None:
+            known = self.leading[value] = self._look(value, c, loop)
+        return known
+
+    def _look(self, value: Value, c: Carried, loop: Loop) -> bool:
+        o = value.operation
+        if value is c.inner:
+            return True
+        if o is None or not is_inside(value.block, loop):
+            return False
+        before: list[Value] = []
+        if isinstance(o, Apply) and o.function in (ADD, SUBTRACT):
+            before = o.inputs
+        elif isinstance(o, If):
+            before = [x for m in o.merges if m.result is value for x in (m.then, m.otherwise)]
+        elif isinstance(o, Loop):
+            before = [i.initial for i in o.carried if i.result is value]
+        return any(self._leads_to(x, c, loop) for x in before)

@@ -1,0 +1,89 @@
+"""A function of the user's that is called instead of being written in place: read once, with a derivative of its own.
+
+It takes numbers, arrays that it only reads, and objects of Python; it returns numbers. Other functions are written in
+place of their calls.
+"""
+
+from typing import Any
+
+from contad.engines.source.analysis.activity import Activity
+from contad.engines.source.analysis.finite_partials import wild_values
+from contad.engines.source.ir.entries import Object
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Block,
+    Body,
+    Call,
+    Check,
+    Handed,
+    Kind,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import leaves, walk
+
+SMALL = 12  # operations, without loops and branches: to write them costs no more than a call
+
+
+class Callee:
+    """A function for arguments of given kinds."""
+
+    def __init__(self, program: Program) -> None:
+        operations = list(walk(program.block))
+        self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
+        self.may_raise = any(map(raises, operations))
+        self.captured = program.captured  # global arrays, which are handed over as further arguments
+        self.parameters = [x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)]
+        self.parameters += program.captured_values
+        self.outputs = leaves(program.returned)
+        self.program = program
+        # the outputs that may not be finite at finite arguments
+        wild = wild_values(program)
+        self.wild = frozenset(k for k, x in enumerate(self.outputs) if x in wild)
+        self.reached = [self._reached(x) for x in self.parameters]  # for each parameter, the outputs with a derivative
+        program.parameters = list(self.parameters)
+        program.captured, program.captured_values = {}, []
+        body, program.block = program.block, Block()
+        program.block.append(Body(body))
+
+    def _reached(self, parameter: Value) -> frozenset[int]:
+        if parameter.kind.base != "float":
+            return frozenset()
+        varied = Activity(self.program, [parameter], self.outputs).varied
+        return frozenset(k for k, x in enumerate(self.outputs) if x in varied)
+
+
+def callee_of(program: Program) -> Callee | None:
+    """A program as a callee, if it can be one."""
+    parameters = {x for x in leaves(tuple(program.parameters)) if isinstance(x, Value)}
+    parameters.update(program.captured_values)
+    for o in walk(program.block):
+        if isinstance(o, Product) or (isinstance(o, (Store, Accumulate)) and parameters & set(o.array.roots)):
+            return None
+    returned = leaves(program.returned)
+    return None if any(x.is_array for x in returned) else Callee(program)
+
+
+def raises(o: Operation) -> bool:
+    """Whether an operation by itself may raise an exception of the user's."""
+    return isinstance(o, (Check, Handed)) or (isinstance(o, Call) and o.callee.may_raise)
+
+
+def kinds_of(entry: Any) -> Any:
+    """The kinds of arguments, as `read` takes them; None where something is no number, array, object or tuple."""
+    if isinstance(entry, tuple):
+        parts = tuple(map(kinds_of, entry))
+        return None if None in parts else parts
+    if isinstance(entry, Value):
+        return entry.kind
+    return entry if isinstance(entry, Object) else None
+
+
+def key_of(kinds: Any) -> Any:
+    """What tells kinds apart: of an object of Python, which one it is."""
+    if isinstance(kinds, tuple):
+        return tuple(map(key_of, kinds))
+    return kinds if isinstance(kinds, Kind) else id(kinds.value)

@@ -1,0 +1,249 @@
+"""Simplification: equal values are computed once, an element just stored is not read again, dead code goes."""
+
+from collections import Counter
+from typing import Any
+
+from contad.engines.source.analysis.shared_callees import raises
+from contad.engines.source.ir.known_functions import ADD, COMPARISONS, MULTIPLY, OUTSIDE, SQUARE
+from contad.engines.source.ir.single_assignment import (
+    BOOL,
+    FLOAT,
+    INT,
+    Accumulate,
+    Apply,
+    Block,
+    Check,
+    Create,
+    For,
+    If,
+    Length,
+    Load,
+    Loop,
+    Operation,
+    Program,
+    Store,
+    Value,
+    While,
+)
+from contad.engines.source.ir.walks import is_natural, is_within, leaves, written_roots
+
+
+def simplify(program: Program) -> None:
+    """Rewrite a program into a shorter one that computes the same."""
+    found = _Equal()
+    found.block(program.block, {})
+    program.returned = _mapped(program.returned, found.new)
+    _Live(program).clean(program.block)
+
+
+def _mapped(tree: Any, new: Any) -> Any:
+    return tuple(_mapped(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
+
+
+class _Equal:
+    """Replaces values by equal ones that were computed before.
+
+    The table of what has been computed maps an operation's function and operands to its result; a read of an element
+    counts the writes to the array so far among its operands, so that a write makes later reads different.
+    """
+
+    def __init__(self) -> None:
+        self.replaced: dict[Value, Value] = {}
+        self.writes: Counter[Value] = Counter()
+
+    def new(self, value: Value) -> Value:
+        return self.replaced.get(value, value)
+
+    def block(self, block: Block, known: dict[Any, Value]) -> None:
+        kept = []
+        for operation in block.operations:
+            operation.rewrite(self.new)
+            if isinstance(operation, Apply) and operation.function is MULTIPLY:
+                x, y = operation.inputs
+                if x is y:
+                    operation.function, operation.inputs = SQUARE, [x]
+            key = self.key(operation)
+            if key is not None and key in known:
+                same = known[key]
+                self.replaced[operation.result] = same
+                if not same.hint and same.constant is None:
+                    same.hint = operation.result.hint
+                continue
+            if isinstance(operation, Check) and _never(operation):
+                continue
+            if key is not None:
+                known[key] = operation.result
+            if isinstance(operation, (Store, Accumulate)):
+                self.wrote(operation)
+                if isinstance(operation, Store):
+                    known[self.element(operation.array, operation.indices)] = operation.stored
+            self.inner(operation, known)
+            kept.append(operation)
+        block.operations = kept
+
+    def inner(self, operation: Operation, known: dict[Any, Value]) -> None:
+        written = written_roots(operation) if operation.blocks else set()
+        if isinstance(operation, Loop):
+            self.writes.update(written)  # an iteration may meet what an earlier one wrote
+        if isinstance(operation, While):  # the test has been computed whenever the body runs
+            tested = dict(known)
+            self.block(operation.test, tested)
+            self.block(operation.body, tested)
+        else:
+            for inner in operation.blocks:
+                self.block(inner, dict(known))
+        self.writes.update(written)
+        if operation.blocks:
+            operation.rewrite(self.new)
+
+    def wrote(self, operation: Store | Accumulate) -> None:
+        self.writes.update(operation.array.roots)
+
+    def key(self, o: Operation) -> Any:
+        """What identifies the result of an operation; None where it has none, or is not to be shared."""
+        if isinstance(o, Apply):
+            return ("apply", o.function.name, o.result.kind, *map(_identity, o.inputs))
+        if isinstance(o, Load):
+            return self.element(o.array, o.indices)
+        if isinstance(o, Length):
+            return ("length", o.inputs[0], o.axis)
+        return None
+
+    def element(self, array: Value, indices: list[Value]) -> Any:
+        return ("load", array, sum(self.writes[root] for root in array.roots), *map(_identity, indices))
+
+
+def _identity(value: Value) -> Any:
+    return value if value.constant is None else (value.kind, repr(value.constant))
+
+
+def _never(check: Check) -> bool:
+    """Whether a check can be seen not to fail: a length differs from itself, or a loop counts to the length."""
+    condition = check.inputs[0]
+    if condition.constant is not None:
+        return not condition.constant
+    test = condition.operation
+    if isinstance(test, Apply) and test.function is OUTSIDE:
+        return is_within(*test.inputs)
+    return (
+        isinstance(test, Apply)
+        and test.function.name == "!="
+        and test.inputs[0] is test.inputs[1]
+        and (test.inputs[0].kind != FLOAT)
+    )
+
+
+_NEGATIVE = "ValueError('negative dimensions not allowed')"
+_NO_STEP = "ValueError('range() arg 3 must not be zero')"
+
+
+def _refusals(o: Operation) -> list[tuple[Value, str]]:
+    """The integers for which an operation may raise: lengths, the step of a range."""
+    if isinstance(o, Create):
+        return [(n, _NEGATIVE) for n in o.inputs if not _is_length(n)]
+    if isinstance(o, For):
+        return [] if o.step.constant else [(o.step, _NO_STEP)]
+    return []
+
+
+def _is_length(n: Value) -> bool:
+    """Whether an integer is a length, or made of lengths."""
+    o = n.operation
+    made = isinstance(o, Apply) and o.function in (ADD, MULTIPLY, SQUARE) and all(map(_is_length, o.inputs))
+    return isinstance(o, Length) or made or is_natural(n)
+
+
+def _checks(o: Operation) -> list[Operation]:
+    """What is left of an operation of which nobody reads the result: the checks that raise as it would."""
+    checks: list[Operation] = []
+    for value, exception in _refusals(o):
+        test = Apply(
+            COMPARISONS["Lt" if exception == _NEGATIVE else "Eq"], [value, Value(INT, constant=0)], Value(BOOL)
+        )
+        checks += [test, Check(test.result, exception)]
+    for check in checks:
+        check.line = o.line
+    return checks
+
+
+class _Live:
+    """Finds what the result depends on, and drops the rest."""
+
+    def __init__(self, program: Program) -> None:
+        self.values: set[Value] = set()
+        self.operations: set[Operation] = set()
+        self.refusing: set[Operation] = set()  # whose result nobody reads, but which may raise
+        self.changed = True
+        for value in leaves(program.returned):
+            self.use(value)
+        while self.changed:
+            self.changed = False
+            self.sweep(program.block)
+
+    def use(self, value: Value) -> None:
+        for v in (value, *value.roots):
+            if v not in self.values:
+                self.values.add(v)
+                self.changed = True
+
+    def sweep(self, block: Block) -> bool:
+        """Mark the live operations of a block, from the last to the first; whether there are any."""
+        live = False
+        for operation in reversed(block.operations):
+            live = self.mark(operation) or live
+        return live
+
+    def mark(self, o: Operation) -> bool:
+        live = raises(o) or any(value in self.values for value in o.results)
+        if isinstance(o, (Store, Accumulate)):
+            live = any(root in self.values for root in o.array.roots)
+        for block in o.blocks:
+            live = self.sweep(block) or live
+        if not live:
+            return self.mark_refusal(o)
+        if o not in self.operations:
+            self.operations.add(o)
+            self.changed = True
+        for value in o.inputs:
+            self.use(value)
+        if isinstance(o, If):
+            for m in o.merges:
+                if m.result in self.values:
+                    self.use(m.then)
+                    self.use(m.otherwise)
+        if isinstance(o, Loop):
+            for c in o.carried:
+                if c.result in self.values or c.inner in self.values:
+                    for value in (c.initial, c.inner, c.following, c.result):
+                        self.use(value)
+            if o.exit is not None:
+                self.use(o.exit)
+            if isinstance(o, While):
+                self.use(o.condition)
+        return True
+
+    def mark_refusal(self, o: Operation) -> bool:
+        """Keep what an operation that is dropped may raise for."""
+        for value, _ in _refusals(o):
+            self.refusing.add(o)
+            self.use(value)
+        return o in self.refusing
+
+    def clean(self, block: Block) -> None:
+        kept: list[Operation] = []
+        for o in block.operations:
+            if o in self.operations:
+                kept.append(o)
+            elif o in self.refusing:
+                kept += _checks(o)
+        block.operations = []
+        for o in kept:
+            block.append(o)
+        for o in block.operations:
+            if isinstance(o, If):
+                o.merges = [m for m in o.merges if m.result in self.values]
+                o.results = [m.result for m in o.merges]
+            if isinstance(o, Loop):
+                o.carry([c for c in o.carried if c.result in self.values])
+            for inner in o.blocks:
+                self.clean(inner)

@@ -1,0 +1,99 @@
+"""From a request to a compiled function: types, source, compilation."""
+
+import re
+from types import ModuleType
+from typing import Any
+
+from numba import types
+
+from contad.engines.source.ir.entries import Object, OpaqueKind
+from contad.engines.source.ir.options import options_of, written
+from contad.engines.source.ir.single_assignment import BOOL, Kind, Value
+from contad.engines.source.ir.walks import leaves
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.writing.derivative_text import Derivative
+from contad.errors import UnsupportedError
+from contad.functions.python_copy import flags_of, is_dispatcher
+from contad.native.compiling import cached_module
+from contad.native.fingerprint import fingerprint
+
+# arguments that expressions of Numba's may read, as long as no derivative passes there
+_READABLE = (
+    types.Array, types.Number, types.UnicodeType, types.BaseNamedTuple, types.List, types.ListType, types.DictType,
+    types.Record, types.ClassInstanceType,
+)  # fmt: skip
+_NARROW = ("int32", "int16", "int8")
+_BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_NARROW, "int")
+
+
+def kind_of(t: Any, what: str) -> Any:
+    """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
+    if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW)
+    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
+        return tuple(kind_of(part, what) for part in t.types)
+    if isinstance(t, types.Literal):
+        return kind_of(t.literal_type, what)
+    if isinstance(t, (types.NoneType, types.Omitted)):
+        return Object(None if isinstance(t, types.NoneType) else t.value)
+    if isinstance(t, types.Dispatcher):
+        return Object(t.dispatcher)
+    if str(t) in _BASES:
+        return Kind(_BASES[str(t)])
+    if isinstance(t, _READABLE):
+        return OpaqueKind(t)
+    raise UnsupportedError(
+        f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
+        'one to three dimensions, or engine="tape"'
+    )
+
+
+def derivative_of(request: Any) -> Derivative:
+    """The derivative that a request asks for, as source that has not been written yet."""
+    name = request.function.__name__
+    code = request.function.__code__
+    what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
+    if request.mode not in ("value_and_grad", "vjp"):
+        raise UnsupportedError(f"{what}: forward mode is not generated; the tape has it")
+    kinds = tuple(kind_of(t, what) for t in request.types)
+    program = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher, request.argnums)
+    returned = program.returned
+    if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
+        raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
+    value = returned[0] if request.has_aux else returned
+    if request.mode == "value_and_grad" and (not isinstance(value, Value) or value.is_array or value.kind == BOOL):
+        raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
+    for k in request.argnums:
+        if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
+            raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
+    return Derivative(program, request.argnums, request.has_aux, request.mode)
+
+
+def build(request: Any) -> Any:
+    """The compiled derivative: run(*args) -> (value, grads).
+
+    Raises UnsupportedError where the function has something in it that is not generated.
+    """
+    derivative = derivative_of(request)
+    options = options_of(derivative.program.fastmath)
+    text = derivative.source(written(options | {"cache": True}))  # which is without effect where it is in no file
+    depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
+    stable = len(depends) == len(derivative.program.callables)
+    depends |= {f"rule {name}": rule for name, rule in derivative.rules.items()}  # known once the source is written
+    called = {name: fingerprint(x) for name, x in depends.items()}
+    stable &= all(found.stable for found in called.values())
+    constants = derivative.constants()
+    if stable:
+        name = re.sub(r"\W", "", request.function.__name__)
+        contents = [f"{name} {found.digest}" for name, found in called.items()]
+        arrays = {name: array for name, array in constants.items() if name not in called}
+        contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
+        module = cached_module(f"generated_{name}", lambda: text, [text, *contents])
+    else:
+        module = ModuleType("contad._generated.generated")
+        exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))
+    vars(module).update(constants)
+    run = module.run
+    if request.mode == "value_and_grad":
+        run.compile(request.types)
+    return run

@@ -1,0 +1,64 @@
+"""What a generated derivative does, in words: loops that are reversed at once; what others store, and compute again."""
+
+from typing import Any
+
+from contad.engines.source.build import derivative_of
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, Value
+from contad.engines.source.ir.walks import around, walk
+from contad.engines.source.planning.parts import PART
+from contad.engines.source.writing.called_reverse import used
+from contad.engines.source.writing.derivative_text import Derivative
+
+BYTES = 8  # of a number in the workspace
+
+
+def explain(request: Any) -> str:
+    """A line for each loop with a reverse, indented as the loops are nested.
+
+    Numbers have the names of the source, which are the user's where there are any.
+    """
+    derivative = derivative_of(request)
+    derivative.source()
+    lines = ["the reverse pass is source made from that of the function; contad.source shows it"]
+    loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.active.changes(o)]
+    lines += [_told(derivative, loop) for loop in loops]
+    grows = any(derivative.slots(loop) for loop in loops)
+    parts = f"{derivative.program.name}{PART}"
+    divided = sum(called.program.name == parts for called in used(derivative))
+    if divided:
+        lines.append(f"{derivative.program.name} is long: {divided} parts of it are functions of their own")
+    for called in used(derivative):
+        how = "forwards and backwards" if called.has_reverse else "for its value"
+        if called.program.name != parts:
+            lines.append(f"{called.program.name} is called, {how}, not written in place")
+        grows |= any(
+            called.slots(o) for o in walk(called.program.block) if isinstance(o, Loop) and o is not called.body
+        )
+    if not grows:
+        lines.append("memory does not grow with the number of iterations")
+    return "\n".join(lines)
+
+
+def _told(derivative: Derivative, loop: Loop) -> str:
+    depth = sum(isinstance(o, Loop) for o in around(loop.block))
+    head = f"{'  ' * depth}line {loop.line}: the loop "
+    if loop in derivative.plan.fused:
+        return head + "is reversed iteration by iteration, as it runs; it stores nothing"
+    slots = derivative.slots(loop)
+    told = "stores nothing"
+    if slots:
+        numbers = "1 number" if len(slots) == 1 else f"{len(slots)} numbers"
+        told = f"stores {numbers} ({BYTES * len(slots)} bytes) in each iteration: {', '.join(map(_shown, slots))}"
+    again = [v for v in derivative.plan.recomputed.get(loop, ()) if v.kind == FLOAT and isinstance(v.operation, Apply)]
+    if again:
+        told += f"; computes again {', '.join(sorted(map(_shown, again)))}"
+    return head + told
+
+
+def _shown(value: Value) -> str:
+    """A number by its name; one without a name of the user's also by where it comes from."""
+    made = value.operation
+    if value.hint or not isinstance(made, (Apply, Load)):
+        return value.name
+    what = made.function.name if isinstance(made, Apply) else f"of {made.array.name}"
+    return f"{value.name} ({what}, line {made.line})"

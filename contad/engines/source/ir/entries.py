@@ -1,0 +1,108 @@
+"""What a name of the user's program may stand for while it is read, and how two possibilities become one.
+
+A name stands for a value, a tuple of entries, an array expression not yet computed, or an object of Python (a function,
+a module, a string). Where control flow meets, the entries of a name are merged.
+"""
+
+from typing import Any
+
+from contad.engines.source.ir.known_functions import Function
+from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind, Value
+
+
+class Object:
+    """A Python object that the program does not compute: a function, a module, a string, None."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class OpaqueKind:
+    """The kind of an argument of a Numba type that the program does not compute with."""
+
+    def __init__(self, type: Any) -> None:
+        self.type = type
+
+
+class Opaque:
+    """An argument of a type that the program does not compute with; what Numba computes may read it."""
+
+    def __init__(self, value: Value, type: Any) -> None:
+        self.value, self.type = value, type
+
+
+class Local:
+    """A function or lambda inside the function, with the names as they were when it was defined."""
+
+    def __init__(self, scope: Any, names: dict[str, Any]) -> None:
+        self.scope, self.names = scope, names
+
+
+class Method:
+    """An array's method, about to be called."""
+
+    def __init__(self, array: Any, name: str) -> None:
+        self.array, self.name = array, name
+
+
+class Elementwise:
+    """function(operands), element by element, not yet computed."""
+
+    def __init__(self, function: Function, operands: list[Any]) -> None:
+        self.function, self.operands = function, operands
+        kinds = [operand.kind for operand in operands]
+        base = function.kind([Kind(kind.base) for kind in kinds]).base
+        self.kind = Kind(base, max(kind.ndim for kind in kinds))
+
+
+class Unknown:
+    """A name that has no single meaning here; reading it is refused, for the reason given."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+UNDEFINED = Unknown("it is not assigned on every path")
+
+
+def constant(x: Any) -> Value:
+    """A number as a value."""
+    if isinstance(x, bool):
+        return Value(BOOL, constant=x)
+    return Value(INT, constant=x) if isinstance(x, int) else Value(FLOAT, constant=float(x))
+
+
+def default(kind: Kind) -> Value:
+    """What a variable holds that is not assigned yet: zero."""
+    return constant({"float": 0.0, "int": 0, "bool": False}[kind.base])
+
+
+def joined(a: Kind, b: Kind) -> Kind:
+    """The kind of a number that is either of two kinds, as Numba unifies them."""
+    order = ("bool", "int", "float")
+    return Kind(order[max(order.index(a.base), order.index(b.base))])
+
+
+def is_number(entry: Any) -> bool:
+    """Whether an entry is a number."""
+    return isinstance(entry, Value) and not entry.is_array
+
+
+def is_array(entry: Any) -> bool:
+    """Whether an entry is an array or an array expression."""
+    return (isinstance(entry, Value) and entry.is_array) or isinstance(entry, Elementwise)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two entries are one and the same, so that there is nothing to merge."""
+    if a is b:
+        return True
+    if isinstance(a, Object) and isinstance(b, Object):
+        return a.value is b.value
+    if isinstance(a, Opaque) and isinstance(b, Opaque):
+        return a.value is b.value
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, Value) and isinstance(b, Value) and a.constant is not None and b.constant is not None:
+        return a.kind == b.kind and repr(a.constant) == repr(b.constant)
+    return False

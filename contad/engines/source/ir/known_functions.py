@@ -1,0 +1,151 @@
+"""The functions of numbers that generated code computes: how each is written, and the rule with its derivative.
+
+What a user calls (`math.sin`, `np.sin`, the operator `*`, a rule of contad) is looked up here; the derivative is always
+that of the registry. A function without a rule has no derivative: comparisons, conversions to integers.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
+from contad.ops.powers import literal_power
+from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc
+
+
+class Function(NamedTuple):
+    """A pure function of numbers."""
+
+    name: str
+    template: str  # Python source, with {0}, {1} ... for the operands
+    rule: ScalarRule | None
+    result: str  # the kind of the result: "float", "int", "bool", "same" as the operands, or "wide": at least an int
+    cost: float = 1.0  # of computing it once more, in units of an addition
+
+    def kind(self, kinds: list[Kind]) -> Kind:
+        """The kind of the result for operands of these kinds."""
+        if self.result in ("same", "wide"):
+            bases = {kind.base for kind in kinds}
+            if "float" in bases:
+                return FLOAT
+            return INT if "int" in bases or self.result == "wide" else BOOL
+        return Kind(self.result)
+
+
+def _function(name: str, template: str, result: str, cost: float = 1.0, rule_name: str | None = None) -> Function:
+    return Function(name, template, rule(rule_name) if rule_name else None, result, cost)
+
+
+ADD = _function("add", "{0} + {1}", "wide", 1, "add")
+SUBTRACT = _function("subtract", "{0} - {1}", "wide", 1, "subtract")
+MULTIPLY = _function("multiply", "{0} * {1}", "wide", 1, "multiply")
+DIVIDE = _function("divide", "{0} / {1}", "float", 5, "divide")
+# where division by zero has been ruled out by a check that raises
+CHECKED_DIVIDE = _function("checked_divide", "{0} / {1}", "float", 5, "divide")
+# one over a number: its derivative reads the result alone, and divides no more
+RECIPROCAL = _function("reciprocal", "1.0 / {0}", "float", 5, "reciprocal")
+CHECKED_RECIPROCAL = _function("checked_reciprocal", "1.0 / {0}", "float", 5, "reciprocal")
+FLOOR_DIVIDE = _function("floor_divide", "{0} // {1}", "wide", 8, "floor_divide")
+REMAINDER = _function("remainder", "{0} % {1}", "wide", 8, "remainder")
+POWER = _function("power", "{0} ** {1}", "wide", 40, "power")
+POWER_BY_UFUNC = POWER._replace(template="np.power({0}, {1})")  # of arrays, whose elements it computes by libm
+NEGATIVE = _function("negative", "-{0}", "wide", 0.5, "negative")
+ABSOLUTE = _function("absolute", "abs({0})", "wide", 0.5, "absolute")
+SQUARE = _function("square", "{0} * {0}", "wide", 1, "square")
+OUTSIDE = _function("outside", "not -{1} <= {0} < {1}", "bool", 2)  # of a range of indices
+NOT = _function("not", "not {0}", "bool", 0.5)
+AND = _function("and", "{0} and {1}", "bool", 0.5)
+OR = _function("or", "{0} or {1}", "bool", 0.5)
+TO_FLOAT = _function("float", "float({0})", "float", 0.5)
+TO_INT = _function("int", "int({0})", "int", 1)
+TO_BOOL = _function("bool", "bool({0})", "bool", 0.5)
+FLOOR = _function("floor", "math.floor({0})", "int", 1)
+CEIL = _function("ceil", "math.ceil({0})", "int", 1)
+
+
+def power_by(exponent: float) -> Function | None:
+    """The power by an exponent that is written as a number, if its derivative is shorter than that of any power."""
+    rule = literal_power(exponent)
+    cost = 3.0 if isinstance(exponent, int) else 40.0
+    if rule is None:
+        return None
+    return Function(rule.name, f"{{0}} ** {exponent!r}", rule, "float", cost)
+
+
+# the choice of rule bodies and of conditional expressions: no branch, and the derivative is that of the chosen operand
+SELECT = Function("select", "select({0}, {1}, {2})", None, "same", 1)
+
+OPERATORS = {
+    "Add": ADD, "Sub": SUBTRACT, "Mult": MULTIPLY, "Div": DIVIDE, "FloorDiv": FLOOR_DIVIDE, "Mod": REMAINDER,
+    "Pow": POWER, "USub": NEGATIVE,
+}  # fmt: skip
+COMPARISONS = {
+    name: _function(symbol, f"{{0}} {symbol} {{1}}", "bool")
+    for name, symbol in (("Lt", "<"), ("LtE", "<="), ("Gt", ">"), ("GtE", ">="), ("Eq", "=="), ("NotEq", "!="))
+}
+BITWISE = {  # of integers, or of booleans as NumPy combines masks
+    name: _function(symbol, f"{{0}} {symbol} {{1}}", "same")
+    for name, symbol in (("BitAnd", "&"), ("BitOr", "|"), ("BitXor", "^"), ("LShift", "<<"), ("RShift", ">>"))
+}
+
+# names in `math` -> rules, where the names differ
+_IN_MATH = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
+    "atan2": "arctan2", "pow": "power", "fabs": "absolute", "lgamma": "gammaln", "degrees": "rad2deg",
+    "radians": "deg2rad",
+}  # fmt: skip
+_SAME_IN_MATH = (
+    "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot",
+    "erf", "erfc", "gamma", "copysign",
+)  # fmt: skip
+_COST = {"sqrt": 8.0, "hypot": 10.0, "copysign": 1.0, "maximum": 1.0, "minimum": 1.0, "sign": 1.0, "reciprocal": 5.0}
+# operators, as functions of NumPy and of the module `operator`
+_OPERATOR_UFUNCS = {
+    np.add: ADD, np.subtract: SUBTRACT, np.multiply: MULTIPLY, np.divide: DIVIDE, np.negative: NEGATIVE,
+    np.absolute: ABSOLUTE, np.fabs: ABSOLUTE, np.square: SQUARE,
+}  # fmt: skip
+
+
+def _table() -> dict[Any, Function]:
+    found: dict[Any, Function] = {abs: ABSOLUTE, operator.neg: NEGATIVE, math.floor: FLOOR, math.ceil: CEIL}
+    found[math.trunc] = TO_INT
+    for name in (*_SAME_IN_MATH, *_IN_MATH):
+        r = rule(_IN_MATH.get(name, name))
+        arguments = ", ".join(f"{{{k}}}" for k in range(r.arity))
+        found[getattr(math, name)] = Function(r.name, f"math.{name}({arguments})", r, "float", _COST.get(r.name, 30.0))
+    for name in ("isnan", "isinf", "isfinite"):
+        for module in (math, np):
+            found[getattr(module, name)] = Function(name, f"math.{name}({{0}})", None, "bool")
+    for value in vars(np).values():
+        if isinstance(value, np.ufunc) and (known := rule_of_ufunc(value)) is not None:
+            arguments = ", ".join(f"{{{k}}}" for k in range(known.arity))
+            template = f"np.{value.__name__}({arguments})"
+            found[value] = Function(known.name, template, known, "float", _COST.get(known.name, 30.0))
+    for name in _SAME_IN_MATH:  # the same number as NumPy's, and compiled faster
+        ufunc = vars(np).get(name)  # np.str would warn
+        if ufunc in found:
+            found[ufunc] = found[getattr(math, name)]
+    return found | _OPERATOR_UFUNCS
+
+
+_FUNCTIONS = _table()
+
+
+def function_of(called: Callable[..., Any]) -> Function | None:
+    """The function of numbers that a callable of the user's program stands for, if it is one."""
+    if isinstance(called, ScalarRule):
+        if called.body is None:
+            return None
+        if called.operator is None and called.core:
+            same = next((f for f in _FUNCTIONS.values() if f.rule is called), None)
+            if same is not None:
+                return same
+        arguments = ", ".join(f"{{{k}}}" for k in range(called.arity))
+        return Function(called.name, f"value_{called.name}({arguments})", called, "float", 100.0)
+    try:
+        return _FUNCTIONS.get(called)
+    except TypeError:  # not hashable
+        return None

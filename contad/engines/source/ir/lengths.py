@@ -1,0 +1,163 @@
+"""What can be seen of lengths before a program runs: which are equal, which may differ, which are never greater."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.single_assignment import NEW_AXIS, Apply, Block, Choose, Create, Length, Value, View
+
+
+def same_length(a: Value, b: Value) -> bool:
+    """Whether two lengths are seen to be one."""
+    return a is b or _key(a) == _key(b)
+
+
+def may_differ(length: Value, limit: Value, blocks: list[Block]) -> bool:
+    """Whether a length may be another one after each iteration of a loop, of these blocks, that started with the limit.
+
+    It is made from the limit, or from what the iteration computes, by a slice or by arithmetic.
+    """
+    if length.constant is not None and limit.constant is not None:
+        return bool(length.constant != limit.constant)
+    changing = any(
+        same_length(x, limit) or (x.constant is None and any(lies_in(x, block) for block in blocks))
+        for x in _parts(length, limit)
+    )
+    return changing and _sliced(length)
+
+
+def is_within(length: Value, limit: Value) -> bool:
+    """Whether a length is seen to be no greater than another one."""
+    if same_length(length, limit) or length.constant == 0:
+        return True
+    if length.constant is not None:
+        return limit.constant is not None and bool(length.constant <= limit.constant)
+    o = length.operation
+    if isinstance(o, Length):
+        return all(is_within(x, limit) for x in _sources(o.inputs[0], o.axis)) and _is_known(o.inputs[0])
+    if not isinstance(o, Apply):
+        return False
+    if o.function is known_functions.SELECT:
+        return all(is_within(x, limit) for x in o.inputs[1:])
+    less = o.inputs[-1].constant
+    if o.function is known_functions.SUBTRACT:
+        return less is not None and less >= 0 and is_within(o.inputs[0], limit)
+    if o.function is not known_functions.FLOOR_DIVIDE:
+        return False
+    return less is not None and less >= 1 and is_within(o.inputs[0], limit)
+
+
+def whole_axis(view: View, axis: int) -> int | None:
+    """The axis of an array that an axis of a view is, forwards or backwards; None where it is a part of one."""
+    kept = [(k, part) for k, part in enumerate(view.spec or ()) if not isinstance(part, int)]
+    k, (start, stop, step) = kept[axis]
+    if start is not None or stop is not None or (step is not None and view.inputs[step].constant not in (1, -1)):
+        return None
+    return k
+
+
+def lies_in(value: Value, block: Block) -> bool:
+    """Whether a value is computed inside a block (whose own operation need not exist yet)."""
+    inside: Block | None = value.block
+    while inside is not None:
+        if inside is block:
+            return True
+        inside = inside.parent.block if inside.parent is not None else None
+    return False
+
+
+# ---- lengths of arrays -----------------------------------------------------------------------------------------------
+def _is_known(array: Value) -> bool:
+    """Whether it can be seen where the length of an array comes from."""
+    return isinstance(array.operation, (Create, Choose)) or _is_slice(array)
+
+
+def _is_slice(array: Value) -> bool:
+    o = array.operation
+    return isinstance(o, View) and NEW_AXIS not in (o.spec or ())
+
+
+def _base(view: View, axis: int) -> tuple[Value, int]:
+    """The array and the axis that an axis of a view is a part of."""
+    if view.spec is None:
+        return view.inputs[0], view.result.kind.ndim - 1 - axis
+    return view.inputs[0], [k for k, part in enumerate(view.spec) if not isinstance(part, int)][axis]
+
+
+def _sources(array: Value, axis: int) -> list[Value]:
+    """The lengths that the length of an array comes from: of a view that of the array that it is a part of."""
+    o = array.operation
+    if isinstance(o, Create):
+        return [o.inputs[axis]]
+    if isinstance(o, Choose):
+        return [x for choice in o.inputs[1:] for x in _sources(choice, axis)]
+    if isinstance(o, View) and _is_slice(array):
+        return _sources(*_base(o, axis))
+    return [_Unknown(array, axis)]
+
+
+class _Unknown(Value):
+    """The length of an array of which nothing else is known."""
+
+    def __init__(self, array: Value, axis: int) -> None:
+        super().__init__(array.kind)
+        self.key = ("array", id(array), axis)
+        self.block = array.block
+
+
+def _parts(length: Value, limit: Value) -> Iterator[Value]:
+    """The lengths and numbers that a length is made of, as far as the limit."""
+    o = length.operation
+    if same_length(length, limit) or not isinstance(o, (Length, Apply)):
+        yield length
+        return
+    for x in _sources(o.inputs[0], o.axis) if isinstance(o, Length) else o.inputs:
+        yield from _parts(x, limit)
+
+
+def _sliced(length: Value) -> bool:
+    """Whether a length is that of a part of an array, or computed."""
+
+    def is_part(array: Value, axis: int) -> bool:
+        o = array.operation
+        if isinstance(o, Choose):
+            return any(is_part(x, axis) for x in o.inputs[1:])
+        if isinstance(o, Create):
+            return _sliced(o.inputs[axis])
+        if not isinstance(o, View) or not _is_slice(array):
+            return False
+        return (o.spec is not None and whole_axis(o, axis) is None) or is_part(*_base(o, axis))
+
+    o = length.operation
+    return isinstance(o, Apply) or (isinstance(o, Length) and is_part(o.inputs[0], o.axis))
+
+
+def _key(length: Value) -> Any:
+    """What two lengths have in common that are computed alike from the same."""
+    if isinstance(length, _Unknown):
+        return length.key
+    if length.constant is not None:
+        return length.constant
+    o = length.operation
+    if isinstance(o, Length):
+        return _key_of(o.inputs[0], o.axis)
+    if isinstance(o, Apply):
+        return (o.function.name, *map(_key, o.inputs))
+    return ("value", id(length))
+
+
+def _key_of(array: Value, axis: int) -> Any:
+    o = array.operation
+    if isinstance(o, Create):
+        return _key(o.inputs[axis])
+    if isinstance(o, Choose):
+        keys = [_key_of(x, axis) for x in o.inputs[1:]]
+        if all(key == keys[0] for key in keys):
+            return keys[0]
+    if isinstance(o, View) and _is_slice(array):
+        inner = _key_of(*_base(o, axis))
+        if o.spec is None or whole_axis(o, axis) is not None:
+            return inner
+        part = [part for part in o.spec if not isinstance(part, int)][axis]
+        return ("part", inner, *(None if k is None else _key(o.inputs[k]) for k in part))
+    return ("array", id(array), axis)

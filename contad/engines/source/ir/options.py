@@ -1,0 +1,22 @@
+"""How derivatives are compiled: neither divisions nor indices raise, as the source checks them."""
+
+from typing import Any
+
+
+def options_of(fastmath: Any) -> dict[str, Any]:
+    """Numba's options; fastmath is a truth value, or the set of what it permits."""
+    if isinstance(fastmath, frozenset):
+        fastmath = _Sorted(fastmath)
+    return {"error_model": "numpy", "nogil": True, "fastmath": fastmath}
+
+
+def written(options: dict[str, Any]) -> str:
+    """Options as source."""
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+class _Sorted(frozenset[str]):
+    """A set that is written in the same way by every process."""
+
+    def __repr__(self) -> str:
+        return f"{{{', '.join(map(repr, sorted(self)))}}}"

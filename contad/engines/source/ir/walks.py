@@ -1,0 +1,75 @@
+"""Ways through a program: its operations, what holds them, what they write."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.single_assignment import Accumulate, Apply, Block, For, Operation, Program, Store, Value
+
+
+def leaves(tree: Any) -> list[Value]:
+    """The values of nested tuples, in order."""
+    return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+def walk(block: Block) -> Iterator[Operation]:
+    """Every operation of a block and of the blocks inside it, in order of the source."""
+    for operation in block.operations:
+        yield operation
+        for inner in operation.blocks:
+            yield from walk(inner)
+
+
+def readers_of(program: Program) -> dict[Value, list[Operation]]:
+    """For each value the operations that read it, as often as they do."""
+    readers: dict[Value, list[Operation]] = {}
+    for operation in walk(program.block):
+        for value in operation.reads():
+            readers.setdefault(value, []).append(operation)
+    return readers
+
+
+def around(block: Block | None) -> Iterator[Operation]:
+    """The operations that hold a block, from the innermost out."""
+    while block is not None and block.parent is not None:
+        yield block.parent
+        block = block.parent.block
+
+
+def is_inside(block: Block | None, operation: Operation) -> bool:
+    """Whether a block lies inside an operation."""
+    return any(holder is operation for holder in around(block))
+
+
+def written_roots(operation: Operation) -> set[Value]:
+    """The arrays whose elements an operation, or one inside it, writes."""
+    inside = [operation, *(inner for block in operation.blocks for inner in walk(block))]
+    return {root for o in inside if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
+
+
+def is_natural(value: Value) -> bool:
+    """Whether an integer is surely not negative."""
+    if value.constant is not None:
+        return bool(value.constant >= 0)
+    o = value.operation
+    if isinstance(o, For) and value is o.index:
+        step, stop = o.step.constant or 0, o.stop.constant
+        return is_natural(o.start) if step > 0 else step == -1 and stop is not None and stop >= -1
+    if not isinstance(o, Apply):
+        return False
+    if o.function is SUBTRACT and isinstance(o.inputs[0].operation, For) and o.inputs[0] is o.inputs[0].operation.index:
+        loop, less = o.inputs[0].operation, o.inputs[1].constant
+        first = loop.start.constant if (loop.step.constant or 0) > 0 else (loop.stop.constant or 0) + 1
+        return first is not None and less is not None and is_natural(o.inputs[0]) and bool(first >= less)
+    return o.function is ADD and all(map(is_natural, o.inputs))
+
+
+def is_within(index: Value, length: Value) -> bool:
+    """Whether an index surely lies in range(length), where a loop counts to the length."""
+    if index.constant is not None and length.constant is not None:
+        return bool(0 <= index.constant < length.constant)
+    loop = index.operation
+    if not isinstance(loop, For) or index is not loop.index:
+        return False
+    same = loop.stop is length or (loop.stop.constant is not None and loop.stop.constant == length.constant)
+    return same and loop.step.constant == 1 and is_natural(loop.start)

@@ -1,0 +1,175 @@
+"""Writing source: names, lines and the text of operands."""
+
+import contextlib
+import keyword
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from contad.engines.source.ir.single_assignment import Apply, For, Loop, Program, Value
+from contad.engines.source.ir.walks import leaves, walk
+from contad.rules.scalar_rule import ScalarRule, rules
+
+ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
+WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
+CALLED = ("forward_of_", "reverse_of_", "value_of_")
+BRANCHLESS = ("chain", "select")  # likewise
+BAR = "_bar"  # the suffix of an adjoint
+# what the source itself calls
+_RESERVED = {
+    "np",
+    "math",
+    "njit",
+    "run",
+    "rule",
+    "value_function",
+    "work",
+    "top",
+    "small_zeros",
+    *WORKSPACE,
+    *BRANCHLESS,
+}
+_RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
+
+
+class Writer:
+    """Lines of Python, and a name for every value: the user's, with a number where it has several values."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.lines: list[str] = []
+        self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls
+        self.depth = 1
+        self.noted = 0  # the line of the user's source that was noted last
+        self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
+        self.taken: set[str] = _RESERVED | {f"value_{rule.name}" for rule in rules()}
+        self.taken |= set(program.callables)
+        for parameter in program.parameters:
+            for value in leaves(parameter):
+                if isinstance(value, Value):
+                    self.give_name(value)
+        for value in program.captured_values:
+            self.give_name(value)
+        for operation in walk(program.block):
+            inner = [c.inner for c in operation.carried] if isinstance(operation, Loop) else []
+            index = [operation.index] if isinstance(operation, For) else []
+            for value in (*index, *inner, *operation.results):
+                self.give_name(value)
+
+    def give_name(self, value: Value) -> None:
+        """The name of a value, and with it that of its adjoint."""
+        hint = "".join(ch for ch in value.hint.lstrip(".") if ch.isidentifier() or ch.isdigit() or ch == "_")
+        if not hint:
+            hint = "t" if value.kind.base == "float" else "k" if value.kind.base == "int" else "test"
+        if keyword.iskeyword(hint):
+            hint += "_"
+        value.name = self.fresh(hint)
+
+    def fresh(self, hint: str) -> str:
+        """A name that nothing else has, with its adjoint's."""
+        if hint.startswith(CALLED):  # as the functions are named
+            hint = f"v_{hint}"
+        name, number = hint, 1
+        while name in self.taken or name + BAR in self.taken:
+            number += 1
+            name = f"{hint}_{number}"
+        self.taken |= {name, name + BAR}
+        return name
+
+    # ---- lines -------------------------------------------------------------------------------------------------------
+    def line(self, text: str, of: int = 0) -> None:
+        """A line of source; `of` is the line of the user's source that it stands for."""
+        note = ""
+        if of and of != self.noted:
+            self.noted = of
+            note = f"  # line {of}"
+        self.lines.append("    " * self.depth + text + note)
+
+    @contextlib.contextmanager
+    def indented(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:
+        """A nested block; with else_nothing the head is left out where the block is empty."""
+        self.line(head, of)
+        start = len(self.lines)
+        self.depth += 1
+        yield
+        if len(self.lines) == start:
+            if else_nothing:
+                self.lines.pop()
+            else:
+                self.line("pass")
+        self.depth -= 1
+
+    # ---- operands ----------------------------------------------------------------------------------------------------
+    def text(self, value: Value) -> str:
+        """A value as an operand."""
+        if value in self.inside:
+            return atom(self.inside[value])
+        if value.constant is None:
+            return value.name
+        text = number(value.constant)
+        return f"({text})" if text.startswith("-") else text
+
+    def subscript(self, array: str, indices: list[Value]) -> str:
+        return f"{array}[{', '.join(bare(self.text(i)) for i in indices)}]"
+
+    def called(self, rule: ScalarRule) -> str:
+        """The name of the compiled value of a rule that is no expression."""
+        self.rules[rule.name] = rule
+        return f"value_{rule.name}"
+
+    def applied(self, operation: Apply) -> str:
+        """The text of a function of numbers."""
+        if operation.function.template.startswith("value_") and operation.function.rule is not None:
+            self.called(operation.function.rule)
+        template = operation.function.template
+        if template.endswith(")") and "{0} " not in template:  # a call
+            return template.format(*(bare(self.text(x)) for x in operation.inputs))
+        return operation.function.template.format(*map(self.text, operation.inputs))
+
+
+def atom(text: str) -> str:
+    """A text as an operand: in parentheses, unless it is a name, a call or an element."""
+    opening = min((text.find(letter) for letter in "([" if letter in text), default=len(text))
+    name = text[:opening].replace(".", "_").isidentifier()
+    return text if name and (opening == len(text) or closes(text[opening:])) else f"({text})"
+
+
+DEEPEST = 50  # parentheses within one another; Python takes 200, and Numba's frames run out before
+
+
+def is_deep(text: str) -> bool:
+    """Whether an expression is nested so deeply that it is better a statement of its own."""
+    if text.count("(") < DEEPEST:
+        return False
+    depth = deepest = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        deepest = max(deepest, depth)
+    return deepest >= DEEPEST
+
+
+def bare(text: str) -> str:
+    """A text without the parentheses around all of it."""
+    return text[1:-1] if text.startswith("(") and closes(text) else text
+
+
+def closes(text: str) -> bool:
+    """Whether the bracket that a text begins with is closed by its last letter, and not before."""
+    depth = 0
+    for k, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if depth == 0:
+            return k == len(text) - 1
+    return False
+
+
+def tuple_text(parts: list[str]) -> str:
+    """A tuple as source."""
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+
+def number(x: Any) -> str:
+    """A constant as source."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return "math.nan" if x != x else "math.inf" if x > 0 else "-math.inf"
+    return repr(x)

@@ -1,0 +1,35 @@
+"""The source of a derivative as something to read and to run without Numba: with the global arrays that it reads."""
+
+import re
+import sys
+import textwrap
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.engines.source.build import derivative_of
+
+_SHORT = 64  # numbers that are written out
+
+
+def source(request: Any) -> str:
+    """The source of `run`; as a module of its own it needs NumPy and contad."""
+    derivative = derivative_of(request)
+    head, separator, body = derivative.source().partition("\n\n\ndef run(")
+    arrays = [_definition(name, array, request.function) for name, array in derivative.constants().items()]
+    return "\n".join([head, *(["", *arrays] if arrays else [])]) + separator + body
+
+
+def _definition(name: str, array: Any, function: FunctionType) -> str:
+    """A statement that gives an array or a function its name: its numbers, or where it is found."""
+    what = f"an array of {array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else "a function"
+    if isinstance(array, np.ndarray) and array.size <= _SHORT:
+        numbers = re.sub(r"(nan|inf)", r"np.\1", str(array.tolist()))
+        text = f'{name} = np.array({numbers}, "{array.dtype}")'
+        return "\n    ".join(textwrap.wrap(text, 116))
+    module = sys.modules.get(function.__module__)
+    for known, value in vars(module).items() if module is not None else ():
+        if value is array:
+            return f"from {function.__module__} import {known}" + (f" as {name}" if known != name else "")
+    return f"# {name} is {what}, which {function.__name__} {'reads' if isinstance(array, np.ndarray) else 'calls'}"

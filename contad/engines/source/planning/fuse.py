@@ -1,0 +1,139 @@
+"""Loops whose iterations can be reversed at once, so that nothing is stored: sums over independent terms.
+
+What follows such a loop may depend on its sums only through further sums, so that the adjoints of the sums are known
+before it runs. Arrays it writes must be *private*: written in full, before they are read, in every iteration.
+"""
+
+from typing import Any
+
+from contad.engines.source.analysis.activity import Activity
+from contad.engines.source.analysis.shared_callees import raises
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Apply,
+    Block,
+    Call,
+    Check,
+    Create,
+    For,
+    Handed,
+    Length,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import is_inside, is_within, walk, written_roots
+from contad.engines.source.planning.running_choice import Choice
+from contad.engines.source.planning.store_plan import Plan
+
+
+def fuse(
+    program: Program,
+    activity: Activity,
+    sums: dict[Value, Value],
+    choices: dict[Loop, Choice],
+    functions: Any = None,
+) -> frozenset[Loop]:
+    """The loops to be reversed at once, at most one in a block; moves what does not depend on it before it."""
+    fuser = _Fuser(program, activity, sums, Plan(program, activity, choices=choices, functions=functions))
+    fuser.block(program.block)
+    return frozenset(fuser.fused)
+
+
+class _Fuser:
+    def __init__(self, program: Program, activity: Activity, sums: dict[Value, Value], plan: Plan) -> None:
+        self.program, self.activity, self.sums = program, activity, sums
+        self.plan = plan  # for what the reverse of an operation reads
+        self.fused: set[Loop] = set()
+
+    def block(self, block: Block) -> None:
+        candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
+        for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
+            before = block.operations
+            position = before.index(loop)
+            independent, dependent = _split(loop, before[position + 1 :])
+            block.operations = [*before[:position], *independent, loop, *dependent]
+            if self.is_fusible(loop, dependent):
+                self.fused.add(loop)
+                self.block(loop.body)
+                return
+            block.operations = before
+
+    def is_fusible(self, loop: For, after: list[Operation]) -> bool:
+        late = {*loop.results, *(value for o in after for value in o.results)}
+        for o in after:
+            if not isinstance(o, (Apply, Load, Length, Check)) or late & set(self.plan.reverse_reads(o)):
+                return False
+        if any(c.inner in self.activity and c.inner not in self.sums for c in loop.carried):
+            return False
+        for o in walk(loop.body):
+            if isinstance(o, (Store, Accumulate)):
+                for root in o.array.roots:
+                    inside = isinstance(root.operation, Create) and is_inside(root.block, loop)
+                    if root in self.activity and not inside and private_length(self.program, root, loop) is None:
+                        return False
+        return True
+
+
+def _depth(o: Operation) -> int:
+    return 1 + max((_depth(inner) for block in o.blocks for inner in block.operations), default=0)
+
+
+def _split(loop: Loop, after: list[Operation]) -> tuple[list[Operation], list[Operation]]:
+    """What comes after a loop, without and with dependence on it."""
+    results = set(loop.results)
+    written, read = written_roots(loop), _read_roots(loop)
+    independent, dependent = [], []
+    for o in after:
+        reads = {value for inner in (o, *(i for b in o.blocks for i in walk(b))) for value in inner.reads()}
+        writes = written_roots(o)
+        if raises(o) or reads & results or writes & (written | read) or _read_roots(o) & written:
+            dependent.append(o)
+            results |= set(o.results)
+            written |= writes
+            read |= _read_roots(o)
+        else:
+            independent.append(o)
+    return independent, dependent
+
+
+def _read_roots(operation: Operation) -> set[Value]:
+    inside = (operation, *(o for block in operation.blocks for o in walk(block)))
+    readers = [o for o in inside if isinstance(o, (Call, Load, Product, Handed))]
+    return {root for o in readers for x in o.inputs if x.is_array for root in x.roots}
+
+
+def private_length(program: Program, array: Value, loop: Loop) -> Value | None:
+    """The number of elements of a private array of a loop; None for any other array."""
+    if array.kind.ndim != 1 or not isinstance(array.operation, Create):
+        return None
+    users = [o for o in walk(program.block) if any(x.is_array and array in x.roots for x in o.inputs)]
+    if not all(
+        isinstance(o, (Load, Store, Accumulate)) and o.array is array and is_inside(o.block, loop) for o in users
+    ):
+        return None
+    return _written_first(users, loop)
+
+
+def _written_first(users: list[Operation], loop: Loop) -> Value | None:
+    """The length of what each iteration writes in full before anything else is done to it."""
+    first = next((o for o in loop.body.operations if o in users or any(is_inside(u.block, o) for u in users)), None)
+    if not isinstance(first, For) or first.exit is not None:
+        return None
+    own = [o for o in first.body.operations if o in users]
+    fills = bool(own) and isinstance(own[0], Store) and own[0].indices[0] is first.index
+    if not fills or first.start.constant != 0 or first.step.constant != 1:
+        return _written_first(users, first) if all(is_inside(u.block, first) for u in users) else None
+    for user in users:
+        (index,) = user.indices  # type: ignore[attr-defined]
+        if user is not own[0] and is_inside(user.block, first):
+            if index is not first.index or (user in own) != (user.block is first.body):
+                return None
+        # if the program itself is right there is an element 0
+        elif index.constant != 0 and not is_within(index, first.stop):
+            return None
+    return first.stop

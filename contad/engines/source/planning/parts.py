@@ -1,0 +1,160 @@
+"""Long programs in parts: what stands in branches and loops becomes functions of bounded length, called in its place.
+
+Numba rewrites a whole function once for every name that several blocks assign, so that compiling a long one with many
+branches takes a time that grows with the square of its length. A part is a callee: it is handed the numbers and arrays
+that it reads, and returns the numbers that are read after it. What writes or makes arrays stays where it is.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from contad.engines.source.analysis.shared_callees import Callee
+from contad.engines.source.ir.single_assignment import (
+    Apply,
+    Block,
+    Call,
+    Check,
+    Choose,
+    For,
+    If,
+    Length,
+    Load,
+    Loop,
+    Operation,
+    Program,
+    Value,
+    View,
+    While,
+)
+from contad.engines.source.ir.walks import leaves, walk
+
+LONG = 250  # operations in branches and loops; shorter programs stay whole, whose gradients run fastest
+MOST = 60  # operations of a part
+LEAST = 10
+PART = "_part"  # the end of their names
+
+_WHOLE = (Apply, Load, Length, Check, Call, If, For, While)
+_INSIDE = (*_WHOLE, View, Choose)
+
+
+def divide(program: Program, long: int = LONG, most: int = MOST, least: int = LEAST) -> None:
+    """Put parts of a long program into callees."""
+    nested = sum(1 for o in program.block.operations for block in o.blocks for _ in walk(block))
+    if nested > long:
+        _Divider(program, most, least).block(program.block, set(leaves(program.returned)))
+
+
+class _Divider:
+    """Makes parts of the blocks of a program, from the innermost out."""
+
+    def __init__(self, program: Program, most: int, least: int) -> None:
+        self.program, self.most, self.least = program, most, least
+
+    def block(self, block: Block, after: set[Value]) -> int:
+        """Divide a block, of whose values those in `after` are read after it; its length then, in operations."""
+        sizes = {}
+        for o in block.operations:
+            outside = set(o.reads())
+            if isinstance(o, While):  # what the test computes is there in the body
+                outside.update(x for inner in walk(o.body) for x in inner.reads())
+            sizes[o] = 1 + sum(self.block(inner, outside) for inner in o.blocks)
+        size = sum(sizes.values())
+        if size <= self.most + self.least:
+            return size
+        groups = list(_groups(block.operations, sizes, self.most))
+        read: dict[Value, set[int]] = {}  # by which groups
+        for k, group in enumerate(groups):
+            for x in _reads(group):
+                read.setdefault(x, set()).add(k)
+        new: dict[Value, Value] = {}
+        kept: list[Operation] = []
+        for k, group in enumerate(groups):
+            made = [x for o in group for x in o.results]
+            handed = [x for x in made if x in after or read.get(x, set()) - {k}]
+            if handed and sum(sizes[o] for o in group) > self.least and all(map(_may_move, group)):
+                kept.append(self.part(group, handed, new))
+            else:
+                _rewrite(group, new)
+                kept += group
+        block.operations = []
+        for o in kept:
+            block.append(o)
+        if block.parent is None:
+            self.program.returned = _replaced(self.program.returned, new)
+        else:
+            block.parent.rewrite(lambda x: new.get(x, x))
+            if isinstance(block.parent, While):
+                _rewrite(block.parent.body.operations, new)
+        return sum(sizes.get(o, 1) for o in kept)
+
+    def part(self, group: list[Operation], handed: list[Value], new: dict[Value, Value]) -> Call:
+        """The call of a part in place of its operations; notes in `new` what stands for their results."""
+        own = {x for o in _all(group) for x in _made(o)}
+        given = dict.fromkeys(new.get(x, x) for x in _reads(group) if x not in own and x.constant is None)
+        parameters = {x: Value(x.kind, x.hint) for x in given}
+        block = Block()
+        for o in group:
+            block.append(o)
+        _rewrite(group, {x: parameters[y] for x in _reads(group) if (y := new.get(x, x)) in parameters})
+        program = Program(f"{self.program.name}{PART}", list(parameters.values()), block)
+        program.returned = tuple(handed)
+        program.fastmath = self.program.fastmath
+        results = [Value(x.kind, x.hint) for x in handed]
+        new.update(zip(handed, results, strict=True))
+        call = Call(Callee(program), list(given), results)
+        call.line = group[0].line
+        return call
+
+
+def _groups(operations: list[Operation], sizes: dict[Operation, int], most: int) -> Iterable[list[Operation]]:
+    """Operations in order, in groups: parts of bounded length, and one by one those that cannot be in a part."""
+    group: list[Operation] = []
+    size = 0
+    for o in operations:
+        possible = _may_move(o)
+        if group and (not possible or size + sizes[o] > most):
+            yield group
+            group, size = [], 0
+        if possible:
+            group.append(o)
+            size += sizes[o]
+        else:
+            yield [o]
+    if group:
+        yield group
+
+
+def _may_move(o: Operation) -> bool:
+    """Whether an operation may stand in a part."""
+    inside = all(isinstance(inner, _INSIDE) for block in o.blocks for inner in walk(block))
+    return isinstance(o, _WHOLE) and inside
+
+
+def _all(group: Iterable[Operation]) -> Iterable[Operation]:
+    for o in group:
+        yield o
+        for block in o.blocks:
+            yield from walk(block)
+
+
+def _reads(group: Iterable[Operation]) -> list[Value]:
+    """What operations and those inside them read."""
+    return [x for o in _all(group) for x in o.reads()]
+
+
+def _made(o: Operation) -> list[Value]:
+    inner = [c.inner for c in o.carried] if isinstance(o, Loop) else []
+    return [*o.results, *inner, *([o.index] if isinstance(o, For) else [])]
+
+
+def _rewrite(group: Iterable[Operation], new: dict[Value, Value]) -> None:
+    for o in _all(group):
+        o.rewrite(lambda x: new.get(x, x))
+        if isinstance(o, View):
+            o.result.roots = o.inputs[0].roots
+        elif isinstance(o, Choose):
+            o.result.roots = tuple(dict.fromkeys(root for array in o.inputs[1:] for root in array.roots))
+
+
+def _replaced(tree: Any, new: dict[Value, Value]) -> Any:
+    return tuple(_replaced(part, new) for part in tree) if isinstance(tree, tuple) else new.get(tree, tree)

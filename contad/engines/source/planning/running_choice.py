@@ -1,0 +1,85 @@
+"""Running choices, such as a minimum: only the iteration in which the last value was chosen has a part in the result.
+
+The loop remembers that iteration, and the reverse sweep goes back to it alone, instead of asking each iteration.
+"""
+
+from typing import NamedTuple
+
+from contad.engines.source.analysis.activity import Activity
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.known_functions import SELECT
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    INT,
+    Apply,
+    Carried,
+    For,
+    If,
+    Loop,
+    Operation,
+    Program,
+    Value,
+)
+from contad.engines.source.ir.walks import is_inside, is_natural, readers_of, walk, written_roots
+
+
+class Choice(NamedTuple):
+    """A loop that hands on what one of its iterations has chosen."""
+
+    operation: Apply | If  # chooses between the value of this iteration and that of those before
+    following: Value  # what is chosen
+    chosen: Value  # the value of this iteration
+    last: Value  # the index of the iteration that was chosen last; -1 for none
+
+
+def choices(program: Program, activity: Activity) -> dict[Loop, Choice]:
+    """The loops that are running choices; from now on they carry the index of the iteration chosen last."""
+    readers = readers_of(program)
+    found: dict[Loop, Choice] = {}
+    for loop in list(walk(program.block)):
+        if isinstance(loop, For) and loop.exit is None and is_natural(loop.index):
+            active = [c for c in loop.carried if c.inner in activity or c.result in activity]
+            if len(active) == 1 and not any(root in activity for root in written_roots(loop)):
+                choice = _choice(loop, active[0], activity, readers)
+                if choice is not None:
+                    found[loop] = choice
+    return found
+
+
+def _choice(loop: For, c: Carried, activity: Activity, readers: dict[Value, list[Operation]]) -> Choice | None:
+    o = c.following.operation
+    if c.following.block is not loop.body:
+        return None
+    if isinstance(o, Apply) and o.function is SELECT:
+        pair = o.inputs[1:]
+    elif isinstance(o, If) and not any(activity.changes(inner) for block in o.blocks for inner in block.operations):
+        if sum(m.result in activity for m in o.merges) != 1:
+            return None
+        pair = next([m.then, m.otherwise] for m in o.merges if m.result is c.following)
+    else:
+        return None
+    if pair.count(c.inner) != 1:
+        return None
+    before = pair.index(c.inner)
+    chosen = pair[1 - before]
+    for value, own in ((c.inner, o), (c.following, loop)):
+        if any(reader is not own and _passes_on(reader) for reader in readers.get(value, ())):
+            return None
+    if chosen not in activity or not is_inside(chosen.block, loop) or is_inside(chosen.block, o):
+        return None
+    return Choice(o, c.following, chosen, _remember(loop, o, before))
+
+
+def _passes_on(reader: Operation) -> bool:
+    return not (isinstance(reader, Apply) and reader.result.kind != FLOAT)
+
+
+def _remember(loop: For, o: Apply | If, before: int) -> Value:
+    """The index of the iteration that was chosen last, which the loop carries from now on."""
+    inner, following, result = Value(INT), Value(INT), Value(INT, "chosen")
+    operands = [inner, loop.index] if before == 0 else [loop.index, inner]
+    select = Apply(SELECT, [o.inputs[0], *operands], following)
+    select.line = o.line
+    loop.body.append(select)
+    loop.carry([*loop.carried, Carried(constant(-1), inner, following, result)])
+    return result

@@ -1,0 +1,316 @@
+"""Store or recompute: how the reverse pass gets the numbers of an iteration that is long over.
+
+Outside loops a number keeps its variable. In a loop, whatever the reverse of its body reads is stored once per
+iteration in the workspace, or computed again from what is stored, read-only arrays, and the iteration number: a
+smallest cut of the graph of dependences decides, for each loop, from the innermost out. Array contents are never
+restored; an element that is read counts as a number of its own.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from contad.engines.source.analysis.activity import Activity
+from contad.engines.source.analysis.copies import Copy, copies
+from contad.engines.source.analysis.finite_partials import wild_values
+from contad.engines.source.analysis.partials import partial
+from contad.engines.source.analysis.unchanged import unchanged
+from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.single_assignment import (
+    INT,
+    Accumulate,
+    Apply,
+    Block,
+    Body,
+    Call,
+    Carried,
+    Choose,
+    Create,
+    For,
+    If,
+    Length,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import around, is_inside, walk
+from contad.engines.source.planning.minimum_cut import INFINITE, Cut
+from contad.engines.source.planning.running_choice import Choice
+
+STORE = 5.0  # what storing and reading back one number costs, in units of an addition
+# what LLVM takes out of a loop where it is the same in each iteration
+MOVED = frozenset(
+    ("add", "subtract", "multiply", "square", "divide", "reciprocal", "negative", "sqrt", "exp", "log", "sin", "cos")
+)
+_SCALE = 1000
+
+
+class Plan:
+    """For each loop, the values that are stored and those that are computed again."""
+
+    def __init__(
+        self,
+        program: Program,
+        activity: Activity,
+        fused: frozenset[Loop] = frozenset(),
+        choices: dict[Loop, Choice] | None = None,
+        functions: Any = None,
+        gone: frozenset[Value] = frozenset(),
+        wild: Iterable[Value] = (),
+    ) -> None:
+        self.activity = activity
+        self.choices = choices or {}  # of running choices the reverse pass visits one iteration
+        self.choosing = {choice.operation: choice for choice in self.choices.values()}
+        self.fused = fused  # loops whose iterations are reversed at once
+        self.functions = functions  # makes the derivatives of callees
+        self.gone = gone  # arrays of the caller's that the reverse pass finds changed
+        self.wild = wild_values(program, wild)  # what may be infinite or nan
+        self._called: dict[Call, Any] = {}
+        self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
+        self.copies = copies(program, self)
+        self.needed: dict[Loop | None, dict[Value, None]] = {}
+        self.slots: dict[Loop, list[Value]] = {}
+        self.recomputed: dict[Loop, set[Value]] = {}
+        for operation in walk(program.block):
+            for value in self.reverse_reads(operation):
+                self.need(value)
+        self._decide(program.block)
+
+    def need(self, value: Value) -> None:
+        """The reverse pass reads this value."""
+        if value.constant is None and value.operation is not None:
+            self.needed.setdefault(self.region(value.block), {})[value] = None
+
+    def region(self, block: Block | None) -> Loop | None:
+        """The innermost loop around a block whose reverse is a loop of its own."""
+        return next((o for o in around(block) if isinstance(o, Loop) and o not in self.fused), None)
+
+    def pushes(self, operation: Operation) -> bool:
+        """Whether a loop or a call, or one inside an operation, stores numbers in the workspace."""
+        inside = (operation, *(o for block in operation.blocks for o in walk(block)))
+        loops = (o for o in inside if isinstance(o, Loop) and o not in self.fused)
+        return any(map(self.slots.get, loops)) or self.calls_push(operation)
+
+    def calls_push(self, operation: Operation) -> bool:
+        """Whether a callee stores numbers in the workspace."""
+        inside = (operation, *(o for block in operation.blocks for o in walk(block)))
+        return any(self.called(o).pushes for o in inside if isinstance(o, Call))
+
+    def called(self, o: Call) -> Any:
+        """The derivative of a callee that a call needs: with respect to which arguments, and what it may read again."""
+        if o not in self._called:
+            active: tuple[int, ...] = ()
+            kept: tuple[int, ...] = ()
+            if any(result in self.activity for result in o.results):
+                active = tuple(k for k, x in enumerate(o.inputs) if x in self.activity and o.callee.reached[k])
+                kept = tuple(k for k, x in enumerate(o.inputs) if x.is_array and self.unchanged(o, x))
+            self._called[o] = self.functions.called(o.callee, active, kept)
+        return self._called[o]
+
+    def as_block(self, loop: Loop) -> bool:
+        """Whether all iterations store side by side: the number of iterations is known and nothing inside stores."""
+        inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
+        known = isinstance(loop, For) and loop.exit is None and not any(self.slots.get(o) for o in inside)
+        return known and not self.calls_push(loop)
+
+    def sequential(self, loop: Loop) -> bool:
+        """Whether the reverse has to pass all iterations in order: they pop what they pushed, or take back steps."""
+        inside = (o for block in loop.blocks for o in walk(block) if isinstance(o, Loop))
+        if not self.as_block(loop) or any(self.pushes(o) for o in inside):
+            return True
+        again = self.recomputed.get(loop, ())
+        return any(c.inner in again and counted(loop, c) is None for c in loop.carried)
+
+    def copies_in_use(self) -> list[Copy]:
+        """The copies of parts of arrays that the reverse pass reads."""
+        again = set().union(*self.recomputed.values()) if self.recomputed else set()
+        return list(dict.fromkeys(copy for o, copy in self.copies.items() if o.result in again))
+
+    # ---- what is read ------------------------------------------------------------------------------------------------
+    def reverse_reads(self, o: Operation) -> list[Value]:
+        """The values that the reverse of an operation reads; not those of the operations inside it."""
+        active = self.activity
+        if o in self.choosing:
+            return []
+        if isinstance(o, Apply):
+            return apply_reads(o, active) if o.result in active else []
+        if isinstance(o, Load):
+            return o.inputs if o.result in active else []
+        if isinstance(o, (Store, Accumulate)):
+            return [o.array, *o.indices] if o.array in active else []
+        if isinstance(o, (View, Choose)):
+            return o.inputs if o.result in active else []
+        if isinstance(o, Create):
+            return o.inputs if o.result in active else []
+        if isinstance(o, Product):
+            a, b = o.inputs
+            return [x for x, other in ((a, b), (b, a)) if other in active] + o.inputs if o.result in active else []
+        if isinstance(o, If):
+            return o.inputs if active.changes(o) else []
+        if isinstance(o, Call):
+            return [o.inputs[k] for k in self.called(o).needs] if active.changes(o) else []
+        if isinstance(o, Body):
+            return []
+        if isinstance(o, Loop) and o in self.choices:
+            return [self.choices[o].last]
+        if isinstance(o, Loop) and active.changes(o) and o not in self.fused:
+            return trips(o)
+        return []
+
+    # ---- what is stored ----------------------------------------------------------------------------------------------
+    def _decide(self, block: Block) -> None:
+        for operation in block.operations:
+            for inner in operation.blocks:
+                self._decide(inner)
+            if isinstance(operation, Loop) and operation not in self.fused and self.needed.get(operation):
+                self._cut(operation)
+
+    def _cut(self, loop: Loop) -> None:
+        cut = Cut()
+        sources: dict[Value, list[Value]] = {}
+        waiting = list(self.needed[loop])
+        for value in waiting:
+            cut.edge(("there", value), cut.sink, INFINITE)
+        while waiting:
+            value = waiting.pop()
+            if value in sources:
+                continue
+            cost, sources[value] = self.again(value, loop)
+            cut.edge(cut.source, ("again", value), min(round(cost * _SCALE), INFINITE))
+            cut.edge(("again", value), ("there", value), INFINITE if value.is_array else round(STORE * _SCALE))
+            for x in sources[value]:
+                if x.constant is None and self.region(x.block) is loop:
+                    cut.edge(("there", x), ("again", value), INFINITE)
+                    waiting.append(x)
+        left = cut.source_side()
+        again = [value for value in sources if ("again", value) not in left]
+        self.slots[loop] = [v for v in sources if ("again", v) in left and ("there", v) not in left]
+        self.recomputed[loop] = set(again)
+        for value in again:
+            for x in sources[value]:
+                if self.region(x.block) is not loop:
+                    self.need(x)
+
+    def again(self, value: Value, loop: Loop) -> tuple[float, list[Value]]:
+        """The cost of computing a value again in the reverse of a loop, and the values that this takes."""
+        o = value.operation
+        if isinstance(o, Apply):
+            same = all(x.constant is not None or self.region(x.block) is not loop for x in o.inputs)
+            return 0.1 if same and o.function.name in MOVED else o.function.cost, o.inputs
+        if isinstance(o, Length) and self.gone & set(o.inputs[0].roots):
+            return INFINITE, []
+        if isinstance(o, (View, Choose, Length)):
+            return 0.1, o.inputs
+        if isinstance(o, Load) and self.unchanged(o, o.array):
+            return 0.7, o.inputs
+        if isinstance(o, Load) and o in self.copies:
+            return 0.7, [*(h.index for h in self.copies[o].around), *o.inputs[1:]]
+        if isinstance(o, Create):
+            return (0.1, o.inputs) if value in self.activity else (INFINITE, [])
+        if isinstance(o, For) and value is o.index:
+            return 0.0, []
+        if isinstance(o, Loop) and value.kind == INT:
+            for c in o.carried:
+                if value in (c.inner, c.result) and (step := counted(o, c)) is not None:
+                    return 0.5, [c.initial, step[1], *(trips(o) if value is c.result else [])]
+                if value is c.inner and isinstance(o, For) and (steps := advanced(o, c)) is not None:
+                    return 0.6, [c.result, *(x for step in steps for x in step.reads_outside(o))]
+        return INFINITE, []
+
+    def unchanged(self, reader: Operation, array: Value) -> bool:
+        """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
+        return not self.gone & set(array.roots) and unchanged(reader, array, self.stores, self.region)
+
+
+def apply_reads(o: Apply, activity: Activity) -> list[Value]:
+    """What the derivative of a function of numbers reads."""
+    found: list[Value] = []
+    for k, x in enumerate(o.inputs):
+        if x in activity:
+            p = partial(o.function, k)
+            found += [o.inputs[j] for j in p.reads] + ([o.result] if p.reads_result else [])
+    return found
+
+
+def trips(loop: Loop) -> list[Value]:
+    """What tells how often a loop ran."""
+    if isinstance(loop, For) and loop.exit is None:
+        return loop.inputs
+    return [loop.count, *loop.inputs]
+
+
+class Step:
+    """What an iteration adds to an integer: a number times what an inner loop counts (once, without a loop)."""
+
+    def __init__(self, sign: str, amount: Value, times: For | None) -> None:
+        self.sign, self.amount, self.times = sign, amount, times
+
+    def reads(self) -> list[Value]:
+        return [self.amount, *(self.times.inputs if self.times is not None else [])]
+
+    def reads_outside(self, loop: For) -> list[Value]:
+        """What the step is made of, besides the index of the loop."""
+        return [x for value in self.reads() for x in _outside(value, loop)]
+
+
+def advanced(loop: Loop, c: Carried) -> list[Step] | None:
+    """The steps by which an iteration changes an integer, if they are known at its end; None for any other.
+
+    The reverse sweep takes them back: it starts from what the loop ended with.
+    """
+    if not isinstance(loop, For) or c.inner.kind != INT:
+        return None
+    steps: list[Step] = []
+    value = c.following
+    while value is not c.inner:
+        o = value.operation
+        if isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and is_inside(o.block, loop):
+            before, amount = o.inputs
+            if o.function is ADD and not isinstance(before.operation, (Loop, Apply)) and before is not c.inner:
+                before, amount = amount, before
+            steps.append(Step("+" if o.function is ADD else "-", amount, None))
+        elif isinstance(o, For) and o.exit is None and is_inside(o.block, loop):
+            inner = next((i for i in o.carried if i.result is value), None)
+            step = counted(o, inner) if inner is not None else None
+            if inner is None or step is None:
+                return None
+            steps.append(Step(step[0], step[1], o))
+            before = inner.initial
+        else:
+            return None
+        value = before
+    return steps if all(_of_index(x, loop) for step in steps for x in step.reads()) else None
+
+
+def _outside(value: Value, loop: For) -> list[Value]:
+    if value.constant is not None or value is loop.index:
+        return []
+    if not is_inside(value.block, loop):
+        return [value]
+    assert value.operation is not None
+    return [x for part in value.operation.inputs for x in _outside(part, loop)]
+
+
+def _of_index(value: Value, loop: For) -> bool:
+    """Whether a value is made of the index of a loop and of what does not change in it, by sums."""
+    if value.constant is not None or value is loop.index or not is_inside(value.block, loop):
+        return True
+    o = value.operation
+    return isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and all(_of_index(x, loop) for x in o.inputs)
+
+
+def counted(loop: Loop, c: Carried) -> tuple[str, Value] | None:
+    """The sign and the step of an integer that each iteration changes by the same step; None for any other."""
+    following = c.following.operation
+    if c.inner.kind != INT or not isinstance(following, Apply) or following.function not in (ADD, SUBTRACT):
+        return None
+    a, b = following.inputs
+    if b is c.inner and following.function is ADD:
+        a, b = b, a
+    if a is not c.inner or b is c.inner or (b.constant is None and is_inside(b.block, loop)):
+        return None
+    return "+" if following.function is ADD else "-", b

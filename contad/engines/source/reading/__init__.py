@@ -1,0 +1,1 @@
+"""A Numba function read as a program: its statements, expressions and calls."""

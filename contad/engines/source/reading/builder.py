@@ -1,0 +1,302 @@
+"""Writing operations: the part of the front end that knows the program and not the syntax."""
+
+import contextlib
+import math
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from contad.engines.source.analysis.finite_partials import least
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import Elementwise, constant
+from contad.engines.source.ir.known_functions import Function
+from contad.engines.source.ir.lengths import whole_axis
+from contad.engines.source.ir.single_assignment import (
+    BOOL,
+    DIVISION_BY_ZERO,
+    FLOAT,
+    INT,
+    NEW_AXIS,
+    Apply,
+    Block,
+    Carried,
+    Check,
+    Choose,
+    Create,
+    For,
+    Kind,
+    Length,
+    Load,
+    Operation,
+    Product,
+    Value,
+    View,
+)
+from contad.functions.python_copy import Flags
+
+_RECIPROCALS = {
+    known_functions.DIVIDE: known_functions.RECIPROCAL,
+    known_functions.CHECKED_DIVIDE: known_functions.CHECKED_RECIPROCAL,
+}
+_FOLDED: dict[str, Callable[..., Any]] = {
+    "add": lambda x, y: x + y,
+    "subtract": lambda x, y: x - y,
+    "multiply": lambda x, y: x * y,
+    "negative": lambda x: -x,
+    "not": lambda x: not x,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+TRIES = 10  # how often operations may be written again, as the bodies of nested loops are
+_LOGIC = ("<", "<=", ">", ">=", "==", "!=")
+
+
+class Builder:
+    """Appends operations to the current block."""
+
+    pinned = False
+
+    def __init__(self, flags: Flags) -> None:
+        self.block = Block()
+        self._line = 0
+        self.flags = flags  # of the function that is being read
+        self.argument_lengths: dict[tuple[Value, int], Value] = {}  # of arguments
+        self.start: list[Operation] = []  # what computes them, before all else
+        self.added = 0  # operations, without those of bodies that are written again
+        self.tried = 0  # with them
+        self.most: float = math.inf  # how many operations may be added
+        self.numbered: list[Value] = []  # arrays that a name may switch between; the position is the number
+
+    @property
+    def line(self) -> int:
+        """The line of the user's file that is read; that of the call while a function of NumPy's is written out."""
+        return self._line
+
+    @line.setter
+    def line(self, line: int) -> None:
+        if not self.pinned:
+            self._line = line
+
+    def add(self, operation: Operation) -> Operation:
+        self.added += 1
+        self.tried += 1
+        if self.added > self.most or self.tried > TRIES * self.most:
+            self.give_up()
+        operation.line = self.line
+        self.block.append(operation)
+        return operation
+
+    @contextlib.contextmanager
+    def inside(self, block: Block) -> Iterator[Block]:
+        """Append to another block meanwhile."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    def stop(self, construct: str, remedy: str) -> NoReturn:
+        """Refuse what stands in the present line."""
+        raise NotImplementedError
+
+    def give_up(self) -> NoReturn:
+        """More operations have been added than may be."""
+        raise NotImplementedError
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def apply(self, function: Function, *operands: Any) -> Any:
+        """A function of numbers; an array expression where an operand is one."""
+        if any(isinstance(x, Elementwise) or x.is_array for x in operands):
+            if any(x.kind.narrow for x in operands):
+                self.stop("arithmetic of a whole array of small integers, which wrap", "convert it to int64 first")
+            if function.result == "wide" and all(x.kind.base == "bool" for x in operands):
+                self.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
+            return Elementwise(function, list(operands))
+        constants = [x.constant for x in operands]
+        if function is known_functions.TO_FLOAT and operands[0].kind == FLOAT:
+            return operands[0]
+        if function is known_functions.TO_INT and operands[0].kind == INT:
+            return operands[0]
+        if all(c is not None for c in constants):
+            if function is known_functions.TO_FLOAT:
+                return constant(float(constants[0]))
+            whole = all(isinstance(c, int) for c in constants) or len(constants) == 1
+            if function.name in _FOLDED and (whole or function.name in _LOGIC):
+                folded = _FOLDED[function.name](*constants)
+                if isinstance(folded, int) and not fits(folded):
+                    self.stop("integers whose result does not have 64 bits", "compute it with floats")
+                return constant(folded)
+        if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
+            if operands[0].kind != BOOL:
+                return operands[0]
+        adds = function is known_functions.ADD
+        if adds and operands[0].kind == INT and constants[0] == 0 and operands[1].kind != BOOL:
+            return operands[1]
+        if function in (known_functions.AND, known_functions.OR) and constants[0] is not None:
+            return operands[1] if constants[0] == (function is known_functions.AND) else operands[0]
+        if function is known_functions.SELECT and constants[0] is not None:
+            kind = function.kind([x.kind for x in operands[1:]])
+            return self.converted(operands[1 if constants[0] else 2], kind)
+        if function is known_functions.MULTIPLY and operands[0] is operands[1]:
+            return self.apply(known_functions.SQUARE, operands[0])
+        if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == FLOAT:
+            return self.apply(_RECIPROCALS[function], operands[1])
+        result = Value(function.kind([x.kind for x in operands]))
+        self.add(Apply(function, list(operands), result))
+        return result
+
+    def divide(self, function: Function, x: Any, y: Any) -> Any:
+        """x / y, x // y or x % y of numbers, raising where the user's function raises."""
+        arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
+        if self.flags.error_model == "python" and not arrays and not (least(y) > 0.0 or y.constant):
+            zero = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
+            self.add(Check(zero, DIVISION_BY_ZERO))
+            function = known_functions.CHECKED_DIVIDE if function is known_functions.DIVIDE else function
+        return self.apply(function, x, y)
+
+    def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
+        """x ** y; powers by a small integer are products where Numba compiles them so, which a ufunc does not."""
+        n = y.constant if isinstance(y, Value) else None
+        if n is None or isinstance(n, bool):
+            return self.apply(known_functions.POWER, x, y)
+        if isinstance(n, float) or by_ufunc:
+            if x.kind.base == "float" or isinstance(n, float):
+                x, n = self.converted(x, FLOAT), float(n)
+            if n == 2:
+                return self.apply(known_functions.SQUARE, x)
+        elif n in (1, 2, 3, 4):
+            if n == 1:
+                return self.apply(known_functions.MULTIPLY, x, constant(1))
+            square = self.apply(known_functions.SQUARE, x)
+            if n == 2:
+                return square
+            if n == 3:
+                return self.apply(known_functions.MULTIPLY, square, x)
+            return self.apply(known_functions.SQUARE, square)
+        function = known_functions.power_by(n) if x.kind == FLOAT else None
+        return self.apply(known_functions.POWER, x, constant(n)) if function is None else self.apply(function, x)
+
+    def converted(self, x: Value, kind: Kind) -> Value:
+        """x as a number of another kind, where it is merged with such numbers."""
+        if x.kind == kind:
+            return x
+        if x.constant is not None:
+            return constant({"float": float, "int": int, "bool": bool}[kind.base](x.constant))
+        to = {
+            "float": known_functions.TO_FLOAT,
+            "int": known_functions.TO_INT,
+            "bool": known_functions.TO_BOOL,
+        }[kind.base]
+        converted: Value = self.apply(to, x)
+        return converted
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def load(self, array: Value, indices: list[Value]) -> Value:
+        result = Value(Kind(array.kind.base))
+        self.add(Load(array, indices, result))
+        return result
+
+    def create(self, fill: str, shape: list[Value], base: str, hint: str = "") -> Value:
+        result = Value(Kind(base, len(shape)), hint)
+        self.add(Create(fill, shape, result))
+        return result
+
+    def view(self, array: Value, spec: list[Any] | None) -> Value:
+        """array[spec]: an index (a value) or a slice (start, stop, step of values or None) for each dimension."""
+        parts: list[Value] = []
+        places: list[Any] = []
+        for part in spec or ():
+            if part == NEW_AXIS:
+                places.append(part)
+            elif isinstance(part, tuple):
+                places.append(tuple(None if x is None else _placed(parts, x) for x in part))
+            else:
+                places.append(_placed(parts, part))
+        ndim = array.kind.ndim if spec is None else sum(not isinstance(part, Value) for part in spec)
+        result = Value(replace(array.kind, ndim=ndim), array.hint)
+        self.add(View(array, parts, None if spec is None else places, result))
+        return result
+
+    def length(self, array: Value, axis: int) -> Value:
+        """array.shape[axis]."""
+        made = array.operation
+        if isinstance(made, Create):
+            return made.inputs[axis]
+        if isinstance(made, Product):
+            a, b = made.inputs
+            return self.length(a, 0) if axis < a.kind.ndim - 1 else self.length(b, b.kind.ndim - 1)
+        if isinstance(made, View) and made.spec is None:
+            return self.length(made.inputs[0], array.kind.ndim - 1 - axis)
+        if isinstance(made, View) and NEW_AXIS not in (made.spec or ()):
+            whole = whole_axis(made, axis)
+            if whole is not None:
+                return self.length(made.inputs[0], whole)
+        if isinstance(made, Choose):
+            lengths = [self.length(x, axis) for x in made.inputs[1:]]
+            if all(length is lengths[0] for length in lengths):
+                return lengths[0]
+        if made is not None:
+            return self.add(_length(array, axis)).result
+        if (array, axis) not in self.argument_lengths:
+            self.start.append(_length(array, axis))
+            self.argument_lengths[array, axis] = self.start[-1].result
+        return self.argument_lengths[array, axis]
+
+    # ---- arrays that a name switches between -------------------------------------------------------------------------
+    def number_of(self, array: Value) -> Value:
+        """The number of an array among those that names switch between: a constant, or the selector of a choice."""
+        if isinstance(array.operation, Choose):
+            return array.operation.inputs[0]
+        if array not in self.numbered:
+            self.numbered.append(array)
+        return constant(self.numbered.index(array))
+
+    def candidates(self, array: Value) -> dict[int, Value]:
+        """The arrays, by number, that an array may be."""
+        if isinstance(array.operation, Choose):
+            return dict(zip(array.operation.numbers, array.operation.inputs[1:], strict=True))
+        number = self.number_of(array).constant
+        assert isinstance(number, int)
+        return {number: array}
+
+    def choose(self, selector: Value, arrays: dict[int, Value], hint: str) -> Value:
+        if selector.constant is not None:
+            return arrays[selector.constant]
+        arrays = dict(sorted(arrays.items()))
+        result = Value(next(iter(arrays.values())).kind, hint)
+        self.add(Choose(selector, arrays, result))
+        return result
+
+    # ---- control flow ------------------------------------------------------------------------------------------------
+    def repeat(self, stop: Value, body: Any, initial: list[Value] | None = None) -> list[Value]:
+        """for index in range(stop), carrying numbers: `body(index, *inner)` returns what follows; gives the results."""
+        inner = [Value(x.kind, "total") for x in initial or []]
+        index = Value(INT, "k")
+        with self.inside(Block()) as block:
+            following = body(index, *inner) or []
+        carried = [
+            Carried(x, i, f, Value(x.kind, "total")) for x, i, f in zip(initial or [], inner, following, strict=True)
+        ]
+        loop = For([constant(0), stop, constant(1)], index, block)
+        loop.carry(carried)
+        self.add(loop)
+        return [c.result for c in carried]
+
+
+def fits(x: int) -> bool:
+    """Whether an integer has 64 bits."""
+    return -(2**63) <= x < 2**63
+
+
+def _length(array: Value, axis: int) -> Length:
+    return Length(array, axis, Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}"))
+
+
+def _placed(parts: list[Value], x: Value) -> int:
+    parts.append(x)
+    return len(parts)

@@ -1,0 +1,155 @@
+"""Early exits as flags: break, continue and early return become assignments, branches, and conditions of loops.
+
+    for i in range(n):                  for i in range(n):            (the loop ends where .broken is True)
+        if x[i] < 0.0:          ->          .broken = False
+            break                           if x[i] < 0.0:
+        s += x[i]                               .broken = True
+                                            else:
+                                                s += x[i]
+
+`return e` is `.result = e`, and `.returned = True` where statements follow. The dots keep the names apart from the
+user's. A loop statement gets an attribute `flags`: the names that end it.
+"""
+
+import ast
+import copy
+import itertools
+from collections.abc import Sequence
+
+RESULT, RETURNED = ".result", ".returned"
+_EXITS = (ast.Break, ast.Continue, ast.Return)
+
+
+def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of a function with a single way out: at its end, with the value in the variable RESULT."""
+    early = _holds(body[:-1], ast.Return) or (
+        body and not isinstance(body[-1], ast.Return) and _holds(body, ast.Return)
+    )
+    exits = _Exits(bool(early))
+    statements = exits.block(body)
+    return [_assign(RETURNED, ast.Constant(False), body[0]), *statements] if early else statements
+
+
+class _Exits:
+    def __init__(self, early: bool) -> None:
+        self.early = early
+        self.numbers = itertools.count(1)
+        self.loops: list[dict[type, str]] = []  # for each loop around, the flags of its break and continue
+
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for k, statement in enumerate(statements):
+            rest = statements[k + 1 :]
+            if isinstance(statement, ast.Return):
+                value = statement.value or ast.Constant(None)
+                done.append(_assign(RESULT, value, statement))
+                if self.early:
+                    done.append(_assign(RETURNED, ast.Constant(True), statement))
+                return done
+            if isinstance(statement, (ast.Break, ast.Continue)):
+                return [*done, _assign(self.loops[-1][type(statement)], ast.Constant(True), statement)]
+            if isinstance(statement, ast.If):
+                then, otherwise = self.block(statement.body), self.block(statement.orelse)
+                leaves = _may_leave(statement.body), _may_leave(statement.orelse)
+                if _always_leaves(statement.body) and not leaves[1]:
+                    return [*done, _branch(statement, then, otherwise + self.block(rest))]
+                if _always_leaves(statement.orelse) and not leaves[0]:
+                    return [*done, _branch(statement, then + self.block(rest), otherwise)]
+                done.append(_branch(statement, then, otherwise))
+                if any(leaves):
+                    return done + self.guarded(rest, statement)
+            elif isinstance(statement, (ast.For, ast.While)):
+                made, broken = self.loop(statement)
+                done += made
+                if statement.orelse:  # what comes after a loop that was not broken off
+                    done += self.unless_broken(statement, broken)
+                    if _may_leave(statement.orelse):
+                        return done + self.guarded(rest, statement)
+                if _holds(statement.body, ast.Return):
+                    return done + self.guarded(rest, statement)
+            else:
+                done.append(statement)
+        return done
+
+    def unless_broken(self, statement: ast.For | ast.While, broken: list[str]) -> list[ast.stmt]:
+        """The `else` of a loop."""
+        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in broken]
+        if not names:
+            return self.block(statement.orelse)
+        test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
+        return [_placed(ast.If(test, self.block(statement.orelse), []), statement)]
+
+    def loop(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
+        """A loop whose body has a single way out, and the flags that say how it was left."""
+        number = next(self.numbers)
+        flags: dict[type, str] = {}
+        for kind, name in ((ast.Break, ".broken"), (ast.Continue, ".skipped")):
+            if _holds(statement.body, kind, inner_loops=False):
+                flags[kind] = f"{name}{number}"
+        self.loops.append(flags)
+        body = self.block(statement.body)
+        self.loops.pop()
+        ends = [flags[ast.Break]] if ast.Break in flags else []
+        before = [_assign(name, ast.Constant(False), statement) for name in ends]
+        if _holds(statement.body, ast.Return):
+            ends.append(RETURNED)
+        # in an iteration that has begun, none of the flags holds
+        body = [
+            _assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
+        ] + body
+        changed = copy.copy(statement)
+        changed.body, changed.orelse = body, []
+        changed.flags = ends  # type: ignore[union-attr]
+        return [*before, changed], ends
+
+    def guarded(self, rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
+        """`rest` where no exit was taken."""
+        if not rest:
+            return []
+        flags = [RETURNED] if self.early else []
+        if self.loops:
+            flags += self.loops[-1].values()
+        names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
+        test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
+        return [_placed(ast.If(test, self.block(rest), []), statement)]
+
+
+def _assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
+    return _placed(ast.Assign([ast.Name(name, ast.Store())], value), place)
+
+
+def _branch(statement: ast.If, then: list[ast.stmt], otherwise: list[ast.stmt]) -> ast.stmt:
+    return _placed(ast.If(statement.test, then, otherwise), statement)
+
+
+def _placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
+    statement.lineno = place.lineno  # inner nodes keep the lines they have
+    return statement
+
+
+def _holds(statements: Sequence[ast.stmt], kind: type, inner_loops: bool = True) -> bool:
+    """Whether statements hold an exit of this kind, in branches and, if asked for, in loops."""
+    for statement in statements:
+        if isinstance(statement, kind):
+            return True
+        if not isinstance(statement, (ast.If, ast.For, ast.While)):
+            continue
+        if _holds(statement.orelse, kind, inner_loops):  # after a loop, it is an exit of the loop around
+            return True
+        if (inner_loops or isinstance(statement, ast.If)) and _holds(statement.body, kind, inner_loops):
+            return True
+    return False
+
+
+def _may_leave(statements: Sequence[ast.stmt]) -> bool:
+    """Whether statements may end otherwise than by their last one, as seen from the loop (or function) around them."""
+    return any(_holds(statements, kind, inner_loops=kind is ast.Return) for kind in _EXITS)
+
+
+def _always_leaves(statements: Sequence[ast.stmt]) -> bool:
+    """Whether statements surely end by an exit."""
+    return any(
+        isinstance(statement, _EXITS)
+        or (isinstance(statement, ast.If) and _always_leaves(statement.body) and _always_leaves(statement.orelse))
+        for statement in statements
+    )

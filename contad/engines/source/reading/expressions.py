@@ -1,0 +1,320 @@
+"""Expressions: from the syntax tree to entries, with the operations that compute them."""
+
+import ast
+import contextlib
+import functools
+import types
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import (
+    Elementwise,
+    Local,
+    Method,
+    Object,
+    Unknown,
+    constant,
+    is_array,
+    is_number,
+)
+from contad.engines.source.ir.refusal import refuse
+from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
+from contad.engines.source.ir.walks import written_roots
+from contad.engines.source.reading.builder import fits
+from contad.engines.source.reading.elementwise import Elements, arrays_of
+from contad.engines.source.reading.fresh_arrays import Environment
+from contad.engines.source.reading.passing import passed_on
+from contad.engines.source.reading.scope import LocalScope, Scope
+from contad.errors import UnsupportedError
+
+_TAPE = 'rewrite it, or use engine="tape"'
+
+
+class Expressions(Elements):
+    """Reads expressions; `self.scope` is the function they stand in."""
+
+    scope: Scope
+    inlining: tuple[Any, ...] = ()  # the functions that are being written in place, outermost first
+    captured: dict[str, Any]
+    constants: set[Value]
+    callables: dict[str, Any]  # functions that are handed on to Numba, by name
+    typed: dict[Any, Any]  # the types that Numba has found for expressions
+
+    def refuse(self, node: ast.AST, construct: str, remedy: str = _TAPE) -> NoReturn:
+        refuse(self.scope.place.at(node), construct, remedy)
+
+    def stop(self, construct: str, remedy: str) -> NoReturn:
+        self.refuse(ast.Pass(lineno=self.line), construct, remedy)
+
+    def expression(self, node: ast.expr, env: Environment) -> Any:
+        """The entry that an expression stands for; what is not known is handed on to Numba, without a derivative."""
+        before = self.state()
+        try:
+            return self.read(node, env)
+        except UnsupportedError as refusal:
+            self.return_to(before)
+            found = passed_on(self, node, env, refusal)
+            if found is None:
+                raise
+            return found
+
+    def read(self, node: ast.expr, env: Environment) -> Any:
+        """The entry that an expression stands for, by what it is."""
+        read = getattr(self, f"read_{type(node).__name__}", None)
+        if read is None:
+            self.refuse(node, f"the expression {ast.unparse(node)!r} ({type(node).__name__})")
+        self.line = getattr(node, "lineno", self.line)
+        return read(node, env)
+
+    def state(self) -> tuple[Any, ...]:
+        """Where reading stands, so that what follows can be undone."""
+        numbers = (self.scope, self.flags, self.inlining, self.line, self.loop_depth, self.branch_depth, self.pinned)
+        return self.block, len(self.block.operations), len(self.frames), numbers
+
+    def return_to(self, state: tuple[Any, ...]) -> None:
+        """Undo what has been read since; the blocks of branches and loops in it were not added yet."""
+        self.block, operations, frames, numbers = state
+        del self.block.operations[operations:]
+        del self.frames[frames:]
+        self.scope, self.flags, self.inlining, line, self.loop_depth, self.branch_depth, self.pinned = numbers
+        self.line = line
+
+    def number(self, node: ast.expr, env: Environment) -> Value:
+        """An expression that must be a number."""
+        entry = self.expression(node, env)
+        if not is_number(entry):
+            self.refuse(node, f"{ast.unparse(node)!r} where a number is needed")
+        return entry
+
+    def condition(self, node: ast.expr, env: Environment) -> Value:
+        """An expression as a truth value."""
+        if isinstance(node, ast.BoolOp):
+            return self._connected(node, env, self.condition)
+        entry = self.expression(node, env)
+        if isinstance(entry, Object):
+            return constant(bool(entry.value))
+        if not is_number(entry):
+            self.refuse(node, f"the truth of {ast.unparse(node)!r}, which is not a number")
+        if entry.kind == BOOL:
+            return entry
+        return self.apply(known_functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0))
+
+    @contextlib.contextmanager
+    def undisturbed(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
+        """Refuse what writes into an array of an expression that stands to its left and is not computed yet."""
+        before = len(self.block.operations)
+        yield
+        arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
+        pending = {root for array in arrays for root in array.roots}
+        if pending and any(pending & written_roots(o) for o in self.block.operations[before:]):
+            self.refuse(node, "a call that writes into an array of the same expression", "give it its own statement")
+
+    # ---- names and constants -----------------------------------------------------------------------------------------
+    def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
+        return self.imported(node.value, node, "")
+
+    def read_Name(self, node: ast.Name, env: Environment) -> Any:
+        if node.id in env:
+            entry = env[node.id]
+            if isinstance(entry, Unknown):
+                self.refuse(node, f"the name {node.id}: {entry.reason}")
+            return entry
+        try:
+            found = self.scope.outer(node.id)
+        except KeyError:
+            self.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
+        return self.imported(found, node, node.id)
+
+    def imported(self, x: Any, node: ast.AST, name: str) -> Any:
+        """A constant of the program as an entry."""
+        if isinstance(x, (bool, np.bool_)):
+            return constant(bool(x))
+        if isinstance(x, (int, np.integer)):
+            if not fits(int(x)):
+                self.refuse(node, f"the integer {x}, which does not have 64 bits", "write it as a float")
+            return constant(int(x))
+        if isinstance(x, (float, np.float64)):
+            return constant(float(x))
+        if isinstance(x, tuple):
+            return tuple(self.imported(part, node, name) for part in x)
+        if isinstance(x, np.ndarray):
+            return self.captured_array(x, node, name)
+        return Object(x)
+
+    def captured_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
+        """A global array, which Numba makes a constant."""
+        bases = {"f": "float", "i": "int", "b": "bool"}
+        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= 3:
+            self.refuse(
+                node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
+            )
+        for value, array in self.captured.values():
+            if array is x:
+                return value
+        value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
+        self.constants.add(value)
+        self.captured[f"{name}_{len(self.captured)}"] = (value, x)
+        return value
+
+    def read_Attribute(self, node: ast.Attribute, env: Environment) -> Any:
+        base = self.expression(node.value, env)
+        if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
+            if not hasattr(base.value, node.attr):
+                self.refuse(node, f"{ast.unparse(node)} is not defined")
+            return self.imported(getattr(base.value, node.attr), node, node.attr)
+        if is_array(base):
+            if node.attr == "shape":
+                return tuple(self.shape(base))
+            if node.attr == "ndim":
+                return constant(base.kind.ndim)
+            if node.attr == "size":
+                size = constant(1)
+                for length in self.shape(base):
+                    size = self.apply(known_functions.MULTIPLY, size, length) if size.constant != 1 else length
+                return size
+            if node.attr == "T":
+                array = self.computed(base)
+                return array if array.kind.ndim == 1 else self.view(array, None)
+            if node.attr == "dtype":
+                return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
+            return Method(base, node.attr)
+        return self.refuse(node, f"the attribute {ast.unparse(node)!r}")
+
+    def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
+        return Local(LocalScope(self.scope, node), dict(env))
+
+    def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
+        return tuple(self._settled(self.expression(part, env)) for part in node.elts)
+
+    # ---- operators ---------------------------------------------------------------------------------------------------
+    def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
+        x = self.expression(node.left, env)
+        with self.undisturbed([x], node):
+            y = self.expression(node.right, env)
+        return self.binary(type(node.op).__name__, x, y, node)
+
+    def binary(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
+        """x operator y."""
+        if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
+            return x + y
+        if not all(is_number(v) or is_array(v) for v in (x, y)):
+            self.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+        if operator == "MatMult":
+            return self.product(x, y, node)
+        if operator in known_functions.BITWISE:
+            if "float" in (x.kind.base, y.kind.base):
+                self.refuse(node, f"{ast.unparse(node)!r} on floats")
+            return self.apply(known_functions.BITWISE[operator], x, y)
+        function = known_functions.OPERATORS.get(operator)
+        if function is None:
+            self.refuse(node, f"the operator {operator}")
+        if operator == "Pow":
+            whole = x.kind.base != "float" and y.kind.base != "float"
+            if whole and not (isinstance(y, Value) and isinstance(y.constant, int) and y.constant >= 0):
+                self.refuse(node, "a power of integers with a variable or negative exponent", "make the base a float")
+            return self.power(x, y)
+        if operator in ("Div", "FloorDiv", "Mod"):
+            return self.divide(function, x, y)
+        return self.apply(function, x, y)
+
+    def read_UnaryOp(self, node: ast.UnaryOp, env: Environment) -> Any:
+        if isinstance(node.op, ast.Not):
+            return self.negated(self.condition(node.operand, env))
+        x = self.expression(node.operand, env)
+        if not (is_number(x) or is_array(x)):
+            self.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+        if isinstance(node.op, ast.UAdd):
+            return x
+        if isinstance(node.op, ast.Invert):
+            if x.kind != INT:
+                self.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or compare the other way round")
+            return self.apply(known_functions.BITWISE["BitXor"], x, constant(-1))
+        return self.apply(known_functions.NEGATIVE, x)
+
+    def negated(self, condition: Value) -> Value:
+        found: Value = self.apply(known_functions.NOT, condition)
+        return found
+
+    def read_Compare(self, node: ast.Compare, env: Environment) -> Any:
+        return self._chain(
+            self.expression(node.left, env), list(zip(node.ops, node.comparators, strict=True)), node, env
+        )
+
+    def _chain(self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment) -> Any:
+        """left < a < b ...; what may raise is computed only where Python computes it."""
+        (operator, comparator), *rest = parts
+        with self.undisturbed([left], node):
+            right = self.expression(comparator, env)
+        found = self.compared(type(operator).__name__, left, right, node)
+        if not rest or (is_number(found) and found.constant is False):
+            return found
+        if not is_number(found):
+            self.refuse(node, f"{ast.unparse(node)!r} of arrays", "compare twice, and combine with &")
+        if any(map(_may_raise, node.comparators[-len(rest) :])) and found.constant is None:
+            return self.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
+        return self.apply(known_functions.AND, found, self._chain(right, rest, node, env))
+
+    def compared(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
+        if isinstance(left, Object) and isinstance(right, Object):
+            same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
+            if operator in ("Is", "IsNot", "Eq", "NotEq"):
+                return constant(bool(same) == (operator in ("Is", "Eq")))
+        if isinstance(left, tuple) and isinstance(right, tuple) and operator in ("Eq", "NotEq"):
+            equal = constant(len(left) == len(right))
+            for x, y in zip(left, right, strict=False):
+                equal = self.apply(known_functions.AND, equal, self.compared("Eq", x, y, node))
+            return equal if operator == "Eq" else self.negated(equal)
+        if operator in ("Is", "IsNot"):  # a number or an array is not None
+            return constant(operator == "IsNot")
+        if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
+            self.refuse(node, f"the comparison {ast.unparse(node)!r}")
+        return self.apply(known_functions.COMPARISONS[operator], left, right)
+
+    def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
+        def truth(part: ast.expr, env: Environment) -> Value:
+            entry = self.expression(part, env)
+            if not is_number(entry) or entry.kind != BOOL:
+                self.refuse(node, f"{ast.unparse(node)!r}, which is one of its operands", "write `x if c else y`")
+            return entry
+
+        return self._connected(node, env, truth)
+
+    def _connected(self, node: ast.BoolOp, env: Environment, truth: Callable[..., Value]) -> Any:
+        """`and` and `or` of truth values; what may raise is computed only where Python computes it."""
+        both = isinstance(node.op, ast.And)
+        result = truth(node.values[0], env)
+        for part in node.values[1:]:
+            if result.constant is not None:
+                if bool(result.constant) != both:
+                    return result
+                result = truth(part, env)
+            elif _may_raise(part):
+                rest, settled = functools.partial(truth, part, env), functools.partial(constant, not both)
+                result = self.choice(result, *((rest, settled) if both else (settled, rest)))
+            else:
+                result = self.apply(known_functions.AND if both else known_functions.OR, result, truth(part, env))
+        return result
+
+    def read_IfExp(self, node: ast.IfExp, env: Environment) -> Any:
+        condition = self.condition(node.test, env)
+        if condition.constant is not None:
+            return self.expression(node.body if condition.constant else node.orelse, env)
+        result = self.choice(
+            condition,
+            lambda: self._settled(self.expression(node.body, env)),
+            lambda: self._settled(self.expression(node.orelse, env)),
+        )
+        if isinstance(result, Unknown):
+            self.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
+        return result
+
+    def _settled(self, entry: Any) -> Any:
+        return self.computed(entry) if isinstance(entry, Elementwise) else entry
+
+
+def _may_raise(node: ast.expr) -> bool:
+    """Whether computing an expression may raise, read beyond an array, or write."""
+    return any(isinstance(n, (ast.Subscript, ast.Call, ast.Div, ast.Mod, ast.FloorDiv)) for n in ast.walk(node))

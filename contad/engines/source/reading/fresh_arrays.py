@@ -1,0 +1,254 @@
+"""Arrays that a branch or a loop makes and that outlive it.
+
+A branch: where an array is made is moved before the branch, so that after it a name may stand for that array or for
+another one, by number. A loop makes a new array in every iteration; there the loop carries its *contents*, in a buffer
+made before the loop, into which each iteration copies at its end what the name then stands for. That is right as long
+as nobody writes into an array that has two names: two buffers would be two arrays. Such writes are refused.
+"""
+
+from typing import Any
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.lengths import lies_in
+from contad.engines.source.ir.single_assignment import (
+    NEW_AXIS,
+    Accumulate,
+    Apply,
+    Block,
+    Check,
+    Choose,
+    Create,
+    If,
+    Length,
+    Loop,
+    Operation,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import around, leaves, walk
+from contad.engines.source.reading.builder import Builder
+from contad.functions.python_copy import Flags
+
+Environment = dict[str, Any]
+_SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
+_SAFE |= {"<", "<=", ">", ">=", "==", "!="}
+CHANGES = "ValueError('an array that a loop carries changes its shape; make a new name for it, or use engine=\"tape\"')"
+
+
+class Buffer:
+    """Where a loop keeps the contents of an array that each iteration may make anew."""
+
+    def __init__(self, name: str, array: Value, initial: Value) -> None:
+        self.name, self.array, self.initial = name, array, initial
+        self.loop: Loop | None = None
+        self.may_be: set[Value] = set()  # the arrays of which this is a copy
+        self.shrinks: frozenset[int] = frozenset()  # axes of which an iteration may hold less than the one before
+        self.inner = array  # what the name stands for in an iteration: the buffer, or its first part
+        self.shared_before = False  # whether another name may stand for the same array, before the loop
+        self.shared = False
+
+
+class Fresh(Builder):
+    """Moves arrays out of branches, and carries their contents through loops."""
+
+    def __init__(self, flags: Flags) -> None:
+        super().__init__(flags)
+        self.buffers: dict[Value, Buffer] = {}  # by the array
+        self.copying: set[Operation] = set()  # the stores that fill buffers
+        self.frames: list[Environment] = []  # the environments of the callers
+
+    def copy_into(self, target: Value, source: Value) -> None:
+        """target[...] = source, of the same shape; the stores are not the user's."""
+
+        def nest(indices: list[Value]) -> None:
+            if len(indices) == target.kind.ndim:
+                self.copying.add(self.add(Store(target, indices, self.load(source, indices))))
+            else:
+                self.repeat(self.length(target, len(indices)), lambda k: nest([*indices, k]))
+
+        nest([])
+
+    def room_for(self, array: Value, hint: str) -> Value:
+        """A new array of the shape of another."""
+        lengths = [self.length(array, axis) for axis in range(array.kind.ndim)]
+        return self.create("empty", lengths, array.kind.base, hint)
+
+    # ---- branches ----------------------------------------------------------------------------------------------------
+    def move_out(self, branch: If, envs: list[Environment]) -> None:
+        """Make the arrays that names may stand for after a branch before it; the branch is not added yet."""
+        for block, env, other in zip(branch.blocks, envs, envs[::-1], strict=True):
+            for name in env:
+                self._move(env[name], other.get(name), branch, block)
+
+    def _move(self, entry: Any, other: Any, branch: If, block: Block) -> None:
+        if isinstance(entry, tuple) and isinstance(other, tuple):
+            for x, y in zip(entry, other, strict=False):
+                self._move(x, y, branch, block)
+        if isinstance(entry, Value) and isinstance(other, Value) and entry is not other and entry.is_array:
+            made = entry.operation
+            for array in made.inputs[1:] if isinstance(made, Choose) else [entry]:
+                self._leave(array, branch, block)
+
+    def _leave(self, value: Value, branch: If, block: Block) -> bool:
+        """Compute a value before a branch instead of in it, where that may be done; whether it is there now."""
+        if value.constant is not None or not lies_in(value, block):
+            return True
+        o = value.operation
+        if o is None or o.block is not block:
+            return False
+        if not _cannot_fail(o) or not all(self._leave(x, branch, block) for x in o.inputs):
+            return False
+        if isinstance(o, Create):  # the branch may not be taken because its lengths make no sense
+            o.inputs = [self._length_if_taken(x, branch, block) for x in o.inputs]
+        block.operations.remove(o)
+        self.block.append(o)
+        return True
+
+    def _length_if_taken(self, length: Value, branch: If, block: Block) -> Value:
+        if isinstance(length.operation, Length) or (length.constant is not None and length.constant >= 0):
+            return length
+        taken = (length, constant(0)) if block is branch.blocks[0] else (constant(0), length)
+        found: Value = self.apply(known_functions.SELECT, branch.inputs[0], *taken)
+        return found
+
+    # ---- loops -------------------------------------------------------------------------------------------------------
+    def buffer(self, name: str, initial: Value, before: Environment) -> Buffer:
+        """A buffer for what a name stands for, holding what it stands for before the loop."""
+        array = self.room_for(initial, name)
+        self.copy_into(array, initial)
+        found = self.buffers[array] = Buffer(name, array, initial)
+        entries = [entry for env in (before, *self.frames) for tree in env.values() for entry in leaves(tree)]
+        holders = sum(isinstance(entry, Value) and initial in entry.roots for entry in entries)
+        found.shared_before = not isinstance(initial.operation, Create) or holders > 1
+        return found
+
+    def carry_contents(self, pairs: list[tuple[Buffer, Value]], body: Block) -> None:
+        """At the end of a loop's body: into each buffer what its name then stands for, as if at once."""
+        for buffer, array in pairs:
+            own = buffer.array
+            others = [root for b, x in pairs if b is not buffer for root in (*x.roots, b.array)]
+            foreign = any(root is not own and (root in others or not lies_in(root, body)) for root in array.roots)
+            foreign = foreign or any(own in x.roots for b, x in pairs if b is not buffer)
+            buffer.shared = buffer.shared_before or foreign
+            buffer.may_be = {*buffer.initial.roots, *array.roots} - {own}
+        with self.inside(body):
+            waiting = [(b, x) for b, x in pairs if x is not b.inner]
+            for buffer, array in waiting:
+                for axis in range(array.kind.ndim):
+                    a, b = self.length(buffer.array, axis), self.length(array, axis)
+                    if a is not b and axis not in buffer.shrinks:
+                        self.add(Check(self.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES))
+            while waiting:
+                k = next((k for k in range(len(waiting)) if self._is_free(k, waiting)), None)
+                if k is None:  # they exchange their contents
+                    buffer, array = waiting[0]
+                    waiting[0] = buffer, self.room_for(array, array.hint)
+                    self.copy_into(waiting[0][1], array)
+                else:
+                    self._renew(*waiting.pop(k))
+
+    def first_part(self, buffer: Buffer, lengths: dict[int, Value]) -> Value:
+        """The part of a buffer that is in use, by the lengths of the axes that shrink."""
+        whole = (None, None, None)
+        axes = range(buffer.array.kind.ndim)
+        return self.view(buffer.array, [(None, lengths[axis], None) if axis in lengths else whole for axis in axes])
+
+    def _is_free(self, k: int, waiting: list[tuple[Buffer, Value]]) -> bool:
+        """Whether a buffer may be filled before the others: they do not read it, nor does what it is filled with."""
+        buffer, array = waiting[k]
+        target = buffer.array
+        own = self._others(buffer, array) if target in array.roots else [array]
+        return not any(target in x.roots for x in [*own, *(x for j, (_, x) in enumerate(waiting) if j != k)])
+
+    def _others(self, buffer: Buffer, array: Value) -> list[Value]:
+        """What a name may stand for instead of the buffer itself."""
+        return [x for x in self.candidates(array).values() if x is not buffer.inner]
+
+    def _renew(self, buffer: Buffer, array: Value) -> None:
+        if buffer.array not in array.roots:
+            self._fill(buffer, array)
+            return
+        candidates = self.candidates(array)
+        (number,) = (n for n, x in candidates.items() if x is buffer.inner)
+        with self.inside(Block()) as block:
+            self._fill(buffer, self.choose_among(array, {n: x for n, x in candidates.items() if n != number}))
+        changed = self.apply(known_functions.COMPARISONS["NotEq"], self.number_of(array), constant(number))
+        self.add(If(changed, block, Block()))
+
+    def _fill(self, buffer: Buffer, array: Value) -> None:
+        lengths = {axis: self.length(array, axis) for axis in sorted(buffer.shrinks)}
+        self.copy_into(self.first_part(buffer, lengths) if lengths else buffer.array, array)
+
+    def choose_among(self, array: Value, arrays: dict[int, Value]) -> Value:
+        """A choice that is known to fall on some of its arrays."""
+        if len(arrays) == 1:
+            return next(iter(arrays.values()))
+        return self.choose(self.number_of(array), arrays, array.hint)
+
+    # ---- writes into what is carried ---------------------------------------------------------------------------------
+    def wrongly_written(self, block: Block) -> tuple[Operation, Buffer] | None:
+        """A write of the user into an array that may have two names of which one is carried; the buffer of that."""
+        operations = list(walk(block))
+        live = set(operations)
+        buffers = [b for b in self.buffers.values() if b.loop in live]
+        for o in operations:
+            if isinstance(o, (Store, Accumulate)) and o not in self.copying:
+                for buffer in buffers:
+                    if self._is_wrong(o, buffer):
+                        return o, buffer
+        return None
+
+    def _is_wrong(self, o: Store | Accumulate, buffer: Buffer) -> bool:
+        copied = self._copied(buffer)
+        if buffer.array in o.array.roots and any(b.shared for b in copied):
+            return True
+        assert buffer.loop is not None
+        outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, Loop)), None)
+        if outside is not None and outside not in around(o.block):
+            return False  # what outlives an iteration has a buffer of its own
+        if not set(o.array.roots) & {root for b in copied for root in b.may_be} or _precedes(o, buffer.loop):
+            return False
+        # what an iteration makes is written before it is over, and copied then
+        bodies = [[loop.body for loop in (b.loop, buffer.loop) if loop is not None] for b in copied]
+        return any(
+            root in b.may_be and root is not buffer.array and not any(lies_in(root, body) for body in own)
+            for root in o.array.roots
+            for b, own in zip(copied, bodies, strict=True)
+            # what only this name stood for is written afterwards only where the loop did not run, in another branch
+            if root is not b.initial or b.shared_before
+        )
+
+    def _copied(self, buffer: Buffer) -> list[Buffer]:
+        """A buffer and all those of which it may be a copy."""
+        found = [buffer]
+        for b in found:
+            more = [self.buffers[root] for root in b.may_be if root in self.buffers]
+            found += [x for x in more if x not in found]
+        return found
+
+
+def _cannot_fail(o: Operation) -> bool:
+    """Whether an operation may be done where the user's program does not do it."""
+    if isinstance(o, View):  # slices, whose steps are not zero
+        return all(
+            part == NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
+            for part in o.spec or ()
+        )
+    return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
+
+
+def _precedes(o: Operation, loop: Loop) -> bool:
+    """Whether an operation comes before a loop whenever the block that holds both runs; or runs instead of it."""
+    mine = {id(holder.block): holder for holder in (loop, *around(loop.block))}
+    operation = o
+    for operation in (o, *around(o.block)):
+        if id(operation.block) in mine:
+            break
+    other = mine[id(operation.block)]
+    if operation is other:
+        return isinstance(other, If)
+    assert operation.block is not None
+    order = operation.block.operations
+    return order.index(operation) < order.index(other)

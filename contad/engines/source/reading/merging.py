@@ -1,0 +1,350 @@
+"""Where control flow meets: after a branch a name stands for either entry, in a loop for that of the last iteration.
+
+Numbers are merged and carried as numbers. An array name that switches between arrays (`u, w = w, u`) is merged and
+carried as an integer, the number of the array it stands for; so the reverse pass replays it as it replays any integer.
+Of an array that an iteration makes the contents are carried.
+"""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_number, joined, same
+from contad.engines.source.ir.lengths import is_within, lies_in, may_differ, same_length
+from contad.engines.source.ir.single_assignment import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
+from contad.engines.source.ir.walks import leaves
+from contad.engines.source.reading.fresh_arrays import Buffer, Environment, Fresh
+
+_MADE_INSIDE = (
+    "it is bound to an array that is made inside the {}; make the array before it and write into it, as in {}[:] = ..."
+)
+
+
+class Switch:
+    """The pattern of an array name that may stand for one of several arrays, by number."""
+
+    def __init__(self, arrays: dict[int, Value]) -> None:
+        self.arrays = arrays
+
+
+class Merging(Fresh):
+    """Branches and loops over environments (dicts of names to entries)."""
+
+    branch_depth = 0
+
+    # ---- branches ----------------------------------------------------------------------------------------------------
+    def branch(
+        self,
+        condition: Value,
+        env: Environment,
+        then: Callable[[Environment], None],
+        otherwise: Callable[[Environment], None],
+    ) -> None:
+        """An If; each of two functions writes one branch and changes its copy of the environment."""
+        line = self.line
+        envs = []
+        blocks = []
+        for write in (then, otherwise):
+            with self.inside(Block()) as block:
+                changed = dict(env)
+                self.branch_depth += 1
+                write(changed)
+                self.branch_depth -= 1
+            envs.append(changed)
+            blocks.append(block)
+        operation = If(condition, *blocks)
+        self.line = line
+        self.move_out(operation, envs)
+        self.add(operation)
+        for name in dict.fromkeys([*envs[0], *envs[1]]):
+            a, b = (e.get(name, UNDEFINED) for e in envs)
+            env[name] = self.merged(operation, a, b, name)
+
+    def merged(self, branch: If, a: Any, b: Any, name: str) -> Any:
+        """What stands for a in one branch, for b in the other."""
+        if same(a, b):
+            return a
+        if a is UNDEFINED and is_number(b):
+            a = default(b.kind)
+        if b is UNDEFINED and is_number(a):
+            b = default(a.kind)
+        if is_number(a) and is_number(b):
+            return self._merged_numbers(branch, a, b, name)
+        if isinstance(a, tuple) and b is UNDEFINED:
+            b = (UNDEFINED,) * len(a)
+        if isinstance(b, tuple) and a is UNDEFINED:
+            a = (UNDEFINED,) * len(b)
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            return tuple(self.merged(branch, x, y, name) for x, y in zip(a, b, strict=True))
+        if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind:
+            candidates = self.candidates(a) | self.candidates(b)
+            if any(lies_in(array, block) for array in candidates.values() for block in branch.blocks):
+                return Unknown(_MADE_INSIDE.format("branch", name))
+            selector = self._merged_numbers(branch, self.number_of(a), self.number_of(b), name)
+            return self.choose(selector, candidates, name)
+        if isinstance(a, Unknown) and a is not UNDEFINED:
+            return a
+        if isinstance(b, Unknown) and b is not UNDEFINED:
+            return b
+        return Unknown("it stands for different things after the two branches of an if")
+
+    def _merged_numbers(self, branch: If, a: Value, b: Value, name: str) -> Value:
+        if same(a, b):
+            return a
+        if (a.constant, b.constant) == (True, False) and a.kind == b.kind == BOOL:
+            return branch.inputs[0]
+        kind = joined(a.kind, b.kind)
+        with self.inside(branch.blocks[0]):
+            a = self.converted(a, kind)
+        with self.inside(branch.blocks[1]):
+            b = self.converted(b, kind)
+        return branch.merge(a, b, Value(kind, name))
+
+    def choice(self, condition: Value, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """A conditional expression; cheap numbers are selected without a branch."""
+        env: Environment = {}
+        before = len(self.block.operations)
+
+        def write(make: Callable[[], Any]) -> Callable[[Environment], None]:
+            return lambda changed: changed.update({"": make()})
+
+        self.branch(condition, env, write(then), write(otherwise))
+        made = self.block.operations[before]
+        result = env[""]
+        if isinstance(made, If) and is_number(result) and result.operation is made:
+            if all(isinstance(o, Apply) and o.function.cost <= 1.0 for block in made.blocks for o in block.operations):
+                del self.block.operations[before:]
+                for block in made.blocks:
+                    for o in block.operations:
+                        self.add(o)
+                (merge,) = made.merges
+                return self.apply(known_functions.SELECT, condition, merge.then, merge.otherwise)
+        return result
+
+    # ---- loops -------------------------------------------------------------------------------------------------------
+    def iterate(
+        self, env: Environment, names: list[str], write: Callable[[Environment, Callable[[Environment], None]], Loop]
+    ) -> None:
+        """A loop that assigns `names`.
+
+        `write(env, start)` returns the loop, its blocks written in the environment it is given, in which the names
+        stand for what is carried once it has called `start(env)` in the first block. The blocks are written again until
+        the kinds of what is carried are settled.
+        """
+        line = self.line
+        patterns = {name: _pattern(env.get(name, UNDEFINED)) for name in names}
+        before = self.added
+        while True:
+            self.added = before
+            inner = dict(env)
+            carrying = _Carrying(self, dict(patterns), env)
+            loop = write(inner, carrying.start)
+            settled = True
+            for name in names:
+                join = _Join(self, loop.blocks, name, env, _buffers(patterns.values()))
+                pattern = join(patterns[name], env.get(name, UNDEFINED), inner.get(name, UNDEFINED))
+                if not _equal(pattern, patterns[name]):
+                    # what is first assigned in the body cannot have been read there as something else
+                    settled = settled and patterns[name] is UNDEFINED
+                    patterns[name] = pattern
+            if settled:
+                break
+        carrying.patterns = patterns
+        carrying.finish(loop.body, inner)
+        loop.carry(list(carrying.carried.values()))
+        self.line = line
+        self.add(loop)
+        carrying.leave(env)
+        for buffer, _ in carrying.pairs:
+            buffer.loop = loop
+
+
+class _Join:
+    """What a loop carries for a name, from what it carried so far and what the name stands for after an iteration."""
+
+    def __init__(
+        self, builder: Merging, blocks: list[Block], name: str, before: Environment, buffers: set[Value]
+    ) -> None:
+        self.builder, self.blocks, self.name, self.before, self.buffers = builder, blocks, name, before, buffers
+        self.body = blocks[-1]
+
+    def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
+        if isinstance(pattern, Kind) and is_number(out):
+            return joined(pattern, out.kind)
+        if pattern is UNDEFINED:
+            return self._first(out)
+        if isinstance(pattern, Unknown):
+            return pattern
+        if isinstance(out, Unknown):
+            return out
+        if isinstance(pattern, tuple) and isinstance(out, tuple) and len(pattern) == len(out):
+            return tuple(map(self, pattern, _parts(initial, pattern), out))
+        if isinstance(pattern, _Fixed) and same(pattern.entry, out):
+            return pattern
+        if isinstance(out, Value) and out.is_array and isinstance(pattern, (_Fixed, Switch, Buffer)):
+            return self._array(pattern, initial, out)
+        return Unknown("it stands for different things before a loop and at the end of its body")
+
+    def _first(self, out: Any) -> Any:
+        """Of a name that is first assigned in the body."""
+        if is_number(out) or out is UNDEFINED:
+            return _pattern(out)
+        return tuple(map(self._first, out)) if isinstance(out, tuple) else self._unknown()
+
+    def _unknown(self) -> Unknown:
+        return Unknown(_MADE_INSIDE.format("loop", self.name))
+
+    def _array(self, pattern: Any, initial: Any, out: Value) -> Any:
+        if not (isinstance(initial, Value) and initial.kind == out.kind):
+            return Unknown("it stands for arrays of different types before a loop and at the end of its body")
+        if isinstance(pattern, Buffer):
+            return self._shrinking(pattern, out)
+        before = pattern.arrays if isinstance(pattern, Switch) else self.builder.candidates(initial)
+        now = self.builder.candidates(out)
+        if not any(lies_in(x, self.body) for x in now.values()) and not self.buffers & set(out.roots):
+            return Switch(dict(sorted((before | now).items())))
+        return self.builder.buffer(self.name, initial, self.before) if not out.kind.narrow else self._unknown()
+
+    def _shrinking(self, buffer: Buffer, out: Value) -> Buffer:
+        """A buffer that knows along which axes what it holds becomes shorter; a length that may grow is refused."""
+        shrinks = set(buffer.shrinks)
+        if out is buffer.inner:
+            return buffer
+        with self.builder.inside(self.body):
+            for axis in range(out.kind.ndim):
+                limit, length = self.builder.length(buffer.array, axis), self.builder.length(out, axis)
+                if axis in shrinks or (not same_length(limit, length) and may_differ(length, limit, self.blocks)):
+                    if not is_within(length, limit):
+                        self.builder.stop(
+                            f"the array {self.name}, which may have another length after each iteration",
+                            'write into one array, or use engine="tape"',
+                        )
+                    shrinks.add(axis)
+        if shrinks == buffer.shrinks:
+            return buffer
+        changed = copy.copy(buffer)
+        changed.shrinks = frozenset(shrinks)
+        self.builder.buffers[buffer.array] = changed
+        return changed
+
+
+def _buffers(patterns: Any) -> set[Value]:
+    """The buffers among what a loop carries."""
+    return {p.array for pattern in patterns for p in leaves(pattern) if isinstance(p, Buffer)}
+
+
+class _Fixed:
+    """The pattern of a name that stands for the same thing in every iteration."""
+
+    def __init__(self, entry: Any) -> None:
+        self.entry = entry
+
+
+def _pattern(entry: Any) -> Any:
+    if isinstance(entry, Unknown):
+        return entry
+    if is_number(entry):
+        return entry.kind
+    return tuple(map(_pattern, entry)) if isinstance(entry, tuple) else _Fixed(entry)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, Switch) and isinstance(b, Switch):
+        return a.arrays == b.arrays
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_equal, a, b))
+    return a is b or (isinstance(a, Kind) and a == b)
+
+
+class _Carrying:
+    """The numbers that one loop carries, by name and place in nested tuples."""
+
+    def __init__(self, builder: Merging, patterns: dict[str, Any], before: Environment) -> None:
+        self.builder, self.patterns, self.before = builder, patterns, before
+        self.carried: dict[tuple[Any, ...], Carried] = {}
+
+    # ---- at the start of the body ------------------------------------------------------------------------------------
+    def start(self, env: Environment) -> None:
+        """Let the names stand for what the loop carries; called inside the body."""
+        for name, pattern in self.patterns.items():
+            env[name] = self._inner(pattern, self.before.get(name, UNDEFINED), (name,))
+
+    def _inner(self, pattern: Any, initial: Any, place: tuple[Any, ...]) -> Any:
+        if isinstance(pattern, Kind):
+            return self._carry(initial, pattern, place).inner
+        if isinstance(pattern, Switch):
+            selector = self._carry(self.builder.number_of(initial), INT, place).inner
+            return self.builder.choose(selector, pattern.arrays, place[0])
+        if isinstance(pattern, Buffer):
+            if pattern.shrinks:
+                carried = {axis: self._carry(n, INT, (*place, axis)) for axis, n in self._lengths(pattern).items()}
+                lengths = {axis: c.inner for axis, c in carried.items()}
+                pattern.inner = self.builder.first_part(pattern, lengths)
+            return pattern.inner
+        if isinstance(pattern, tuple):
+            parts = enumerate(zip(pattern, _parts(initial, pattern), strict=True))
+            return tuple(self._inner(p, x, (*place, k)) for k, (p, x) in parts)
+        return pattern.entry if isinstance(pattern, _Fixed) else pattern
+
+    def _lengths(self, buffer: Buffer) -> dict[int, Value]:
+        """The lengths of a buffer along the axes that shrink."""
+        return {axis: self.builder.length(buffer.array, axis) for axis in sorted(buffer.shrinks)}
+
+    def _carry(self, initial: Any, kind: Kind, place: tuple[Any, ...]) -> Carried:
+        initial = default(kind) if initial is UNDEFINED else initial
+        inner = Value(kind, place[0])
+        inner.block = self.builder.block  # it changes there
+        self.carried[place] = Carried(initial, inner, inner, Value(kind, place[0]))
+        return self.carried[place]
+
+    # ---- at its end --------------------------------------------------------------------------------------------------
+    def finish(self, body: Block, env: Environment) -> None:
+        """Note what follows in the next iteration: what the names stand for in the environment at the body's end."""
+        self.pairs: list[tuple[Buffer, Value]] = []
+        for name, pattern in self.patterns.items():
+            self._follow(pattern, env.get(name, UNDEFINED), (name,), body)
+        self.builder.carry_contents(self.pairs, body)
+        for carried in self.carried.values():
+            carried.initial = self.builder.converted(carried.initial, carried.inner.kind)
+
+    def _follow(self, pattern: Any, out: Any, place: tuple[Any, ...], body: Block) -> None:
+        if isinstance(pattern, Switch):
+            pattern, out = INT, self.builder.number_of(out)
+        if isinstance(pattern, Kind):
+            # a name that is first assigned in the body is carried for those who read it after the loop
+            carried = self.carried.get(place) or self._carry(UNDEFINED, pattern, place)
+            with self.builder.inside(body):
+                carried.following = self.builder.converted(out, pattern)
+        elif isinstance(pattern, Buffer):
+            self.pairs.append((pattern, out))
+            for axis in sorted(pattern.shrinks):
+                carried = self.carried[(*place, axis)]
+                if out is not pattern.inner:
+                    with self.builder.inside(body):
+                        carried.following = self.builder.length(out, axis)
+        elif isinstance(pattern, tuple):
+            for k, (p, x) in enumerate(zip(pattern, out, strict=True)):
+                self._follow(p, x, (*place, k), body)
+
+    # ---- after the loop ----------------------------------------------------------------------------------------------
+    def leave(self, env: Environment) -> None:
+        """Let the names stand for the results of the loop."""
+        for name, pattern in self.patterns.items():
+            env[name] = self._result(pattern, (name,))
+
+    def _result(self, pattern: Any, place: tuple[Any, ...]) -> Any:
+        if isinstance(pattern, Kind):
+            return self.carried[place].result
+        if isinstance(pattern, Switch):
+            return self.builder.choose(self.carried[place].result, pattern.arrays, place[0])
+        if isinstance(pattern, Buffer):
+            lengths = {axis: self.carried[(*place, axis)].result for axis in sorted(pattern.shrinks)}
+            return self.builder.first_part(pattern, lengths) if lengths else pattern.array
+        if isinstance(pattern, tuple):
+            return tuple(self._result(p, (*place, k)) for k, p in enumerate(pattern))
+        return pattern.entry if isinstance(pattern, _Fixed) else pattern
+
+
+def _parts(entry: Any, pattern: tuple[Any, ...]) -> tuple[Any, ...]:
+    return entry if isinstance(entry, tuple) else (UNDEFINED,) * len(pattern)

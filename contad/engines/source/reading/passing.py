@@ -1,0 +1,317 @@
+"""Expressions that carry no derivative, passed on to Numba as they stand.
+
+What the front end does not know, it hands on: Numba says of what type the expression is, and the generated source
+computes it as the user's function does. It is a `Handed` in the program, from whose inputs no derivative passes to its
+results; where one would have to, the refusal stands that the front end had for it.
+"""
+
+import ast
+import builtins
+import math
+import re
+from types import CellType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import types
+
+from contad.engines.source.ir.entries import Object, Opaque
+from contad.engines.source.ir.single_assignment import Handed, Value
+from contad.engines.source.ir.writer import number
+from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
+from contad.errors import StaleSourceError, UnsupportedError
+from contad.functions.python_copy import global_names, is_dispatcher
+from contad.native.writes import calls_writers
+from contad.rules.definition import definition_of
+from contad.rules.scalar_rule import ScalarRule
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.expressions import Expressions
+    from contad.engines.source.reading.fresh_arrays import Environment
+
+_READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that leave a container as it is
+# results that do not change where an argument changes a little
+_STEPS = ("round(", "np.round(", "np.around(", "np.round_(", "np.rint(", "np.trunc(", "np.fix(")
+
+
+_SIGNS = (ast.operator, ast.unaryop)
+
+
+class _NotPassed(Exception):
+    """An expression that cannot be handed on."""
+
+
+class Passed:
+    """One expression on its way to Numba: its text, what it reads, and the functions that it names."""
+
+    def __init__(self, reader: "Expressions", env: "Environment") -> None:
+        self.reader, self.env = reader, env
+        self.inputs: list[Value] = []
+        self.given: list[Any] = []  # their Numba types
+        self.opaque: dict[str, Any] = {}  # names of arguments that may be read in some ways only
+
+    def read(self, node: ast.expr) -> tuple[str, Any]:
+        """The expression with {0}, {1} ... for what it reads, and its Numba type; _NotPassed where there is none."""
+        own = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        if calls_writers(node):
+            raise _NotPassed
+        own |= {x.arg for x in ast.walk(node) if isinstance(x, ast.arg)}
+        tree = _Outward(self, own).visit(ast.parse(ast.unparse(node), mode="eval").body)
+        _require_reads(tree, self.opaque)
+        text = ast.unparse(ast.fix_missing_locations(ast.Expression(tree)))
+        key = (text, *self.given)
+        known = self.reader.typed
+        if key not in known:
+            known[key] = self._typed(text)
+        if known[key] is None:
+            raise _NotPassed
+        escaped = text.replace("{", "{{").replace("}", "}}")
+        return re.sub(r"\b__input_(\d+)\b", r"{\1}", escaped), known[key]
+
+    def _typed(self, text: str) -> Any:
+        names = ", ".join(f"__input_{k}" for k in range(len(self.inputs)))
+        module: dict[str, Any] = {"np": np, "math": math, **self.reader.callables}
+        exec(f"def passed({names}):\n    return {text}\n", module)
+        return result_type(module["passed"], tuple(self.given))
+
+    def name(self, value: Value, t: Any) -> str:
+        """The name of something that the expression reads."""
+        for k, known in enumerate(self.inputs):
+            if known is value:
+                return f"__input_{k}"
+        self.inputs.append(value)
+        self.given.append(t)
+        return f"__input_{len(self.inputs) - 1}"
+
+    def entry(self, x: Any) -> ast.expr:
+        """What the front end has found a name to stand for, as an expression."""
+        if isinstance(x, tuple):
+            return ast.Tuple([self.entry(part) for part in x], ast.Load())
+        if isinstance(x, Opaque):
+            readonly = x.type.copy(readonly=True) if isinstance(x.type, types.Array) else x.type
+            name = self.name(x.value, readonly)
+            if isinstance(x.type, MUTABLE):
+                self.opaque[name] = x.type
+            return ast.Name(name, ast.Load())
+        if isinstance(x, Value):
+            if x.constant is not None:
+                return ast.parse(number(x.constant), mode="eval").body
+            return ast.Name(self.name(x, number_type(x.kind, True)), ast.Load())
+        if isinstance(x, Object):
+            return self.object(x.value)
+        raise _NotPassed
+
+    def object(self, x: Any) -> ast.expr:
+        """A Python object from outside the function, as an expression."""
+        if isinstance(x, (np.integer, np.bool_)):
+            x = x.item()
+        if x is None or isinstance(x, (bool, int, float, str)):
+            text = number(x) if isinstance(x, float) else repr(x)
+            return ast.parse(text, mode="eval").body
+        if isinstance(x, tuple):
+            return ast.Tuple([self.object(part) for part in x], ast.Load())
+        if isinstance(x, np.ndarray):
+            return self.entry(self.reader.captured_array(x, ast.Pass(lineno=self.reader.line), "data"))
+        if isinstance(x, ModuleType) and x.__name__ in ("numpy", "math"):
+            return ast.Name("np" if x is np else "math", ast.Load())
+        if getattr(x, "__module__", None) == "builtins" and hasattr(builtins, x.__name__):
+            return ast.Name(x.__name__, ast.Load())
+        text = _in_numpy(x)
+        if text:
+            return ast.parse(text, mode="eval").body
+        if not is_dispatcher(x) or not may_be_called(x):
+            raise _NotPassed
+        for name, known in self.reader.callables.items():
+            if known is x:
+                return ast.Name(name, ast.Load())
+        name = f"function_{re.sub(r'[^0-9a-zA-Z_]', '_', getattr(x, '__name__', 'f'))}_{len(self.reader.callables)}"
+        self.reader.callables[name] = x
+        return ast.Name(name, ast.Load())
+
+
+class _Outward(ast.NodeTransformer):
+    """Replaces names by what they stand for; those that the expression itself binds stay."""
+
+    def __init__(self, passed: Passed, own: set[str]) -> None:
+        self.passed, self.own = passed, own
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.own:
+            return node
+        if node.id in self.passed.env:
+            return self.passed.entry(self.passed.env[node.id])
+        try:
+            return self.passed.object(self.passed.reader.scope.outer(node.id))
+        except KeyError:
+            raise _NotPassed from None
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        module = self._module(node.value)
+        if module is None:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        if not hasattr(module, node.attr):
+            raise _NotPassed
+        return self.passed.object(getattr(module, node.attr))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Python computes constants before Numba sees them, and otherwise; names of constants are none to Numba."""
+        named = any(isinstance(x, ast.Name) for x in ast.walk(node))
+        self.generic_visit(node)
+        if named and all(isinstance(x, (ast.BinOp, ast.UnaryOp, ast.Constant, *_SIGNS)) for x in ast.walk(node)):
+            raise _NotPassed
+        return node
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
+        raise _NotPassed
+
+    def _module(self, node: ast.expr) -> Any:
+        """The module that an expression stands for; None for anything else."""
+        if isinstance(node, ast.Attribute):
+            module = self._module(node.value)
+            found = getattr(module, node.attr, None) if module is not None else None
+        elif isinstance(node, ast.Name) and node.id not in self.own and node.id not in self.passed.env:
+            try:
+                found = self.passed.reader.scope.outer(node.id)
+            except KeyError:
+                return None
+        elif isinstance(node, ast.Name) and isinstance(self.passed.env.get(node.id), Object):
+            found = self.passed.env[node.id].value
+        else:
+            return None
+        return found if isinstance(found, ModuleType) else None
+
+
+def passed_on(reader: "Expressions", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
+    """The entry of an expression that is handed on to Numba; None where that cannot be done."""
+    known = dict(reader.callables)
+    passed = Passed(reader, env)
+    try:
+        template, t = passed.read(node)
+    except (_NotPassed, UnsupportedError):
+        reader.callables.clear()
+        reader.callables.update(known)
+        return None
+    if isinstance(t, types.NoneType):
+        reader.add(Handed(template, passed.inputs, [], None, set(), refusal))
+        return Object(None)
+    kind = kind_of(t)
+    if kind is None:
+        return None
+    return _added(reader, node, passed, template, t, kind, refusal)
+
+
+def _added(
+    reader: "Expressions", node: ast.expr, passed: Passed, template: str, t: Any, kind: Any, refusal: UnsupportedError
+) -> Any:
+    results: list[Value] = []
+    aliases: set[int] = set()
+
+    def made(kind: Any, t: Any) -> Any:
+        if isinstance(kind, tuple):
+            return tuple(map(made, kind, t.types))
+        results.append(Value(kind))
+        if kind.ndim and (passed.opaque or not is_fresh(t)):
+            aliases.add(len(results) - 1)
+        return len(results) - 1
+
+    shape = made(kind, t)
+    inside = bool(reader.loop_depth or reader.branch_depth)
+    if inside and any(x.kind.narrow and k not in aliases for k, x in enumerate(results)):
+        return None
+    call = Handed(template, passed.inputs, results, shape, aliases, refusal)
+    call.is_step = _is_step(node, template)
+    reader.add(call)
+    entries = list(results)
+    for k, x in enumerate(results):
+        # what a branch makes is moved before it, and a call cannot be; in a loop the adjoint is that of each iteration
+        if inside and x.is_array and k not in aliases:
+            entries[k] = reader.copied(x)
+
+    def entry(shape: Any) -> Any:
+        return tuple(map(entry, shape)) if isinstance(shape, tuple) else entries[shape]
+
+    return entry(shape)
+
+
+def _is_step(node: ast.expr, template: str) -> bool:
+    """Whether the function that is called has derivative zero."""
+    if not isinstance(node, ast.Call):
+        return False
+    method = isinstance(node.func, ast.Attribute) and node.func.attr == "round"
+    return method or template.startswith(_STEPS)
+
+
+def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:
+    """_NotPassed where an expression may do more with an argument that can be written to than read it."""
+    if not opaque:
+        return
+    read = 0
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            inner = [node.value]
+        elif isinstance(node, ast.Compare):
+            inner = [x for op, x in zip(node.ops, node.comparators, strict=True) if isinstance(op, (ast.In, ast.NotIn))]
+        elif isinstance(node, ast.comprehension):
+            inner = [node.iter]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            inner = node.args if node.func.id in ("len", "min", "max", "sum", "sorted", "list", "enumerate") else []
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _READS:
+            inner = [node.func.value]
+        elif isinstance(node, ast.Attribute):
+            inner = [node.value] if not any(_calls(call, node) for call in ast.walk(tree)) else []
+        else:
+            continue
+        read += sum(isinstance(x, ast.Name) and x.id in opaque for x in inner)
+    if read < sum(isinstance(x, ast.Name) and x.id in opaque for x in ast.walk(tree)):
+        raise _NotPassed
+
+
+def _calls(call: ast.AST, attribute: ast.Attribute) -> bool:
+    return isinstance(call, ast.Call) and call.func is attribute
+
+
+def _in_numpy(x: Any) -> str:
+    """The name under which NumPy or math has an object; none for what they do not have."""
+    name = getattr(x, "__name__", "")
+    for module, prefix in ((np, "np"), (np.linalg, "np.linalg"), (np.random, "np.random"), (math, "math")):
+        if name and getattr(module, name, None) is x:
+            return f"{prefix}.{name}"
+    return ""
+
+
+def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
+    """Whether generated code may call a Numba function as it is.
+
+    A recursive one is not found again by a second process, and a derivative would use the same workspace. Writes of
+    elements are found by Numba, to which the arrays are read-only; those of NumPy's functions are not.
+    """
+    if any(f is g for g in around):
+        return False
+    try:
+        if calls_writers(definition_of(f.py_func)[0]):
+            return False
+    except (OSError, StaleSourceError):
+        return False
+    code = f.py_func.__code__
+    names = global_names(code)
+    named = [f.py_func.__globals__.get(name) for name in names]
+    named += [x for cell in f.py_func.__closure__ or () if (x := _held(cell)) is not None]
+    modules = [x for x in named if isinstance(x, ModuleType)]
+    named += [getattr(x, name) for x in modules for name in names if hasattr(x, name)]
+    if any(_of_contad(x) for x in named):
+        return False
+    return all(may_be_called(x, (*around, f)) for x in named if is_dispatcher(x))
+
+
+def _of_contad(x: Any) -> bool:
+    """Whether x is something of contad's that has no place in generated code: all but rules and modules."""
+    if isinstance(x, (ModuleType, ScalarRule)):
+        return False
+    return any(str(home).partition(".")[0] == "contad" for home in (type(x).__module__, getattr(x, "__module__", None)))
+
+
+def _held(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None

@@ -1,0 +1,99 @@
+"""A function as the front end reads it: its statements without early exits, its names, and where it stands."""
+
+import ast
+import builtins
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from contad.engines.source.ir.refusal import Place, refuse
+from contad.engines.source.reading.exits import without_exits
+from contad.errors import UnsupportedError
+from contad.functions.declared_types import declared_names
+from contad.rules.definition import definition_of
+
+
+class Scope:
+    """One function: the user's, or one that it calls and that is written in its place."""
+
+    dispatcher: Any = None  # whose declared types are followed
+    declared: Mapping[str, Any] = {}  # names whose types are declared
+
+    def __init__(self, function: Any, dispatcher: Any = None) -> None:
+        self.function = function
+        self.dispatcher = dispatcher
+        self.declared = declared_names(dispatcher)
+        code = function.__code__
+        self.place = Place(code.co_filename, function.__name__, code.co_firstlineno)
+        try:
+            definition, start = definition_of(function)
+        except OSError:
+            raise UnsupportedError(
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}: its source cannot be read; define it "
+                'in a file, or use engine="tape"'
+            ) from None
+        if not isinstance(definition, ast.FunctionDef):
+            refuse(self.place, "njit of a lambda or an expression", "write it as a function")
+        self.line = start
+        self.take(definition)
+        closure = inspect.getclosurevars(function)
+        self.captured: dict[str, Any] = dict(closure.nonlocals)
+        self.globals = function.__globals__
+
+    def take(self, definition: ast.FunctionDef) -> None:
+        """The parameters and the statements."""
+        parameters = definition.args
+        if parameters.vararg or parameters.kwarg:
+            refuse(self.place, "*args and **kwargs", "give the function a fixed number of arguments")
+        self.names = [a.arg for a in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
+        self._refuse_generators(definition)
+        body = definition.body
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            body = body[1:]
+        self.body = without_exits(body)
+
+    def _refuse_generators(self, definition: ast.FunctionDef) -> None:
+        for node in ast.walk(definition):
+            if isinstance(node, (ast.Yield, ast.YieldFrom)):
+                refuse(self.place.at(node), "a generator", "return the values in an array")
+
+    def defaults(self) -> dict[str, Any]:
+        """The values of the parameters that have defaults."""
+        signature = inspect.signature(self.function)
+        return {
+            name: parameter.default
+            for name, parameter in signature.parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        }
+
+    def outer(self, name: str) -> Any:
+        """What a name means outside the function; KeyError where nothing has it."""
+        for names in (self.captured, self.globals, vars(builtins)):
+            if name in names:
+                return names[name]
+        raise KeyError(name)
+
+
+class LocalScope(Scope):
+    """A function or lambda inside a function, which is written where it is called."""
+
+    def __init__(self, outer: Scope, node: ast.FunctionDef | ast.Lambda) -> None:
+        self.function, self.outside = node, outer
+        name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
+        self.place = Place(outer.place.filename, name, node.lineno)
+        self.line = node.lineno
+        self.captured, self.globals = outer.captured, outer.globals
+        given = [*node.args.defaults, *(x for x in node.args.kw_defaults if x is not None)]
+        if given or (isinstance(node, ast.FunctionDef) and node.decorator_list):
+            refuse(self.place, "defaults or decorators of a function inside a function", "define it in the module")
+        if isinstance(node, ast.Lambda):
+            returned = ast.copy_location(ast.Return(node.body), node)
+            node = ast.FunctionDef(name, node.args, [returned], [], lineno=node.lineno)
+        inside = [x for statement in node.body for x in ast.walk(statement)]
+        self.take(node)
+        assigned = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        read = {x.id for x in inside if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+        self.free = read - assigned - set(self.names)
+
+    def defaults(self) -> dict[str, Any]:
+        return {}

@@ -1,0 +1,302 @@
+"""Statements: assignments, branches, loops, assert and raise."""
+
+import ast
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import Elementwise, Local, constant, is_array, is_number
+from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
+from contad.engines.source.ir.walks import written_roots
+from contad.engines.source.reading.call_reader import Iteration, Range
+from contad.engines.source.reading.declared_names import cast
+from contad.engines.source.reading.elementwise import is_unit, overlaps
+from contad.engines.source.reading.fresh_arrays import Environment
+from contad.engines.source.reading.numpy_calls import Library
+from contad.engines.source.reading.scope import LocalScope
+
+
+class Statements(Library):
+    """Reads statements, in order, into the current block."""
+
+    def statements(self, body: list[ast.stmt], env: Environment) -> None:
+        for statement in body:
+            read = getattr(self, f"do_{type(statement).__name__}", None)
+            if read is None:
+                self.refuse(statement, _NAMES.get(type(statement), f"the statement {type(statement).__name__}"))
+            self.line = getattr(statement, "lineno", self.line)
+            read(statement, env)
+
+    def do_Pass(self, statement: ast.Pass, env: Environment) -> None:
+        pass
+
+    def do_Expr(self, statement: ast.Expr, env: Environment) -> None:
+        if not isinstance(statement.value, ast.Constant):
+            self.expression(statement.value, env)
+
+    # ---- assignments -------------------------------------------------------------------------------------------------
+    def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
+        entry = self.expression(statement.value, env)
+        if len(statement.targets) > 1 and isinstance(entry, Elementwise):
+            entry = self.computed(entry)
+        for target in statement.targets:
+            self.assign(target, entry, env)
+
+    def do_AnnAssign(self, statement: ast.AnnAssign, env: Environment) -> None:
+        if statement.value is not None:
+            self.assign(statement.target, self.expression(statement.value, env), env)
+
+    def assign(self, target: ast.expr, entry: Any, env: Environment) -> None:
+        """target = entry."""
+        if isinstance(target, ast.Name):
+            if isinstance(entry, Elementwise):
+                entry = self.computed(entry, target.id)
+            if target.id in self.scope.declared:
+                entry = cast(self, self.scope.dispatcher, target.id, entry, self.scope.declared[target.id])
+            if isinstance(entry, Value) and not entry.hint and entry.constant is None:
+                entry.hint = target.id
+            env[target.id] = entry
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            if any(isinstance(part, ast.Starred) for part in target.elts):
+                self.refuse(target, "a starred target", "write the names out")
+            parts = self.unpacked(entry, len(target.elts), target)
+            for part, value in zip(target.elts, parts, strict=True):
+                self.assign(part, value, env)
+        elif isinstance(target, ast.Subscript):
+            self.assign_elements(target, entry, env)
+        else:
+            self.refuse(target, f"the assignment to {ast.unparse(target)!r}")
+
+    def unpacked(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
+        if isinstance(entry, tuple):
+            if len(entry) != n:
+                self.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
+            return entry
+        if is_array(entry):
+            array = self.computed(entry)
+            differs = known_functions.COMPARISONS["NotEq"]
+            self.add(Check(self.apply(differs, self.length(array, 0), constant(n)), _UNPACKED))
+            rest: list[Any] = [(None, None, None)] * (array.kind.ndim - 1)
+            ways: list[list[Any]] = [[constant(k), *rest] for k in range(n)]
+            return tuple(self.view(array, way) if rest else self.load(array, way) for way in ways)
+        return self.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
+
+    def assign_elements(self, target: ast.Subscript, entry: Any, env: Environment) -> None:
+        with self.undisturbed([entry], target):
+            array, spec = self.place(target, env)
+        if all(isinstance(part, Value) for part in spec):
+            if not is_number(entry):
+                self.refuse(target, f"the assignment of something that is no number to {ast.unparse(target)!r}")
+            self.put(array, spec, entry)
+            return
+        if not (is_number(entry) or is_array(entry)):
+            self.refuse(target, f"the assignment to {ast.unparse(target)!r} of something that is no number or array")
+        everything = all(part == (None, None, None) for part in spec)
+        self.fill(array if everything else self.view(array, spec), entry, target)
+
+    def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
+        array = self.expression(target.value, env)
+        if not isinstance(array, Value) or not array.is_array:
+            self.refuse(target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array")
+        return array, self.subscript(array, target.slice, env)
+
+    def do_AugAssign(self, statement: ast.AugAssign, env: Environment) -> None:
+        target, operator = statement.target, type(statement.op).__name__
+        if isinstance(target, ast.Subscript):
+            array, spec = self.place(target, env)
+            if all(isinstance(part, Value) for part in spec):
+                self._update_element(array, spec, operator, statement, env)
+                return
+            old: Any = self.view(array, spec)
+        elif isinstance(target, ast.Name):
+            old = self.read_Name(ast.Name(target.id, ast.Load(), lineno=statement.lineno), env)
+        else:
+            self.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
+        entry = self.expression(statement.value, env)
+        if is_array(old) and isinstance(entry, Value) and entry.is_array and overlaps(old, entry):
+            self._update_in_order(old, entry, operator, statement)
+            return
+        new = self.binary(operator, old, entry, statement)
+        if isinstance(old, Value) and old.is_array:
+            self.fill(old, new, statement)
+        else:
+            self.assign(target, new, env)
+
+    def _update_in_order(self, array: Value, other: Value, operator: str, statement: ast.AugAssign) -> None:
+        """array op= other where they may overlap: Numba writes each element before it reads the next."""
+        function = known_functions.OPERATORS.get(operator)
+        if array.kind.ndim > 1 or array.kind != Kind("float", 1) or function is None:
+            self.refuse(
+                statement, f"{ast.unparse(statement)!r} of overlapping parts, where Numba and NumPy differ",
+                "copy the right side first",
+            )  # fmt: skip
+        (length,) = self.shape(array)
+        (others,) = self.shape(other)
+        self.require_equal(constant(1) if is_unit(other, -1) else length, others)
+
+        def update(at: list[Value]) -> None:
+            x, y = self.load(array, at), self.element(other, at)
+            self.put(array, at, self.power(x, y) if operator == "Pow" else self.apply(function, x, y))
+
+        self.over([length], update)
+
+    def _update_element(
+        self, array: Value, spec: list[Value], operator: str, statement: ast.AugAssign, env: Environment
+    ) -> None:
+        if array.kind.narrow:
+            self.refuse(statement, "a write into an array of small integers, which wraps", "make it an array of int64")
+        base = Kind(array.kind.base)
+        old = self.load(array, spec)  # before the right side, which may call what writes it
+        before = len(self.block.operations)
+        value = self.number(statement.value, env)
+        written = {root for o in self.block.operations[before:] for root in written_roots(o)}
+        in_place = base.base == "float" or value.kind.base == base.base == "int"
+        if operator in ("Add", "Sub") and in_place and not written & set(array.roots):
+            number = self.converted(value, base)
+            self.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
+            return
+        new = self.binary(operator, old, value, statement)
+        if new.kind.base == "float" and base != Kind("float"):
+            self.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
+        self.put(array, spec, new)
+
+    def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
+        if self.loop_depth:
+            self.refuse(statement, "a function inside a loop", "define it before the loop")
+        env[statement.name] = Local(LocalScope(self.scope, statement), dict(env))
+
+    # ---- branches and errors -----------------------------------------------------------------------------------------
+    def do_If(self, statement: ast.If, env: Environment) -> None:
+        condition = self.condition(statement.test, env)
+        if condition.constant is not None:
+            self.statements(statement.body if condition.constant else statement.orelse, env)
+            return
+        self.branch(
+            condition,
+            env,
+            lambda changed: self.statements(statement.body, changed),
+            lambda changed: self.statements(statement.orelse, changed),
+        )
+
+    def do_Assert(self, statement: ast.Assert, env: Environment) -> None:
+        message = statement.msg.value if isinstance(statement.msg, ast.Constant) else ""
+        failed = self.negated(self.condition(statement.test, env))
+        self.add(Check(failed, f"AssertionError({message!r})" if message else "AssertionError()"))
+
+    def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
+        raised = statement.exc
+        call = raised if isinstance(raised, ast.Call) else None
+        name = call.func if call is not None else raised
+        found = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
+        arguments = call.args if call is not None else []
+        if not (isinstance(found, type) and issubclass(found, Exception)):
+            self.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
+        # of a message that is computed the text of the source is shown
+        texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
+        text = ", ".join(texts)
+        self.add(Check(constant(True), f"{found.__name__}({text})"))
+
+    # ---- loops -------------------------------------------------------------------------------------------------------
+    def do_While(self, statement: ast.While, env: Environment) -> None:
+        def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
+            with self.inside(Block()) as test:
+                start(inner)
+                condition = self.condition(statement.test, inner)
+            with self.inside(Block()) as body:
+                self.statements(statement.body, inner)
+                ends = self.exit(statement, inner)
+            return While(test, condition, body, ends)
+
+        self.loop(env, assigned(statement.body), write)
+
+    def loop(self, env: Environment, names: list[str], write: Callable[..., Loop]) -> None:
+        self.loop_depth += 1
+        self.iterate(env, names, write)
+        self.loop_depth -= 1
+
+    def exit(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
+        """Whether the loop ends after this iteration; None where nothing in the body ends it."""
+        ends = None
+        for name in statement.flags:  # type: ignore[union-attr]
+            flag = env[name]
+            if flag.constant is not False:
+                ends = flag if ends is None else self.apply(known_functions.OR, ends, flag)
+        return ends
+
+    def do_For(self, statement: ast.For, env: Environment) -> None:
+        iterated = self.expression(statement.iter, env)
+        if isinstance(iterated, tuple):
+            self._unrolled(statement, iterated, env)
+            return
+        limits, item = self.items(iterated, statement)
+        hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
+
+        def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
+            index = Value(INT, hint)
+            with self.inside(Block()) as body:
+                start(inner)
+                self.assign(statement.target, item(index), inner)
+                self.statements(statement.body, inner)
+                ends = self.exit(statement, inner)
+            return For(limits, index, body, ends)
+
+        self.loop(env, assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+
+    def _unrolled(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
+        """A loop over a tuple: its body once for each part."""
+        if not parts:
+            return
+        self.assign(statement.target, parts[0], env)
+        self.statements(statement.body, env)
+        ends = self.exit(statement, env)
+        if ends is None:
+            self._unrolled(statement, parts[1:], env)
+        else:
+            self.branch(ends, env, lambda _: None, lambda after: self._unrolled(statement, parts[1:], after))
+
+    def items(self, iterated: Any, node: ast.AST) -> tuple[list[Value], Callable[[Value], Any]]:
+        """The limits of the range that a loop runs over, and what the target stands for at an index."""
+        if isinstance(iterated, Range):
+            return iterated.limits, lambda index: index
+        if is_array(iterated):
+            array = self.computed(iterated)
+            rest = [(None, None, None)] * (array.kind.ndim - 1)
+            limits = [constant(0), self.length(array, 0), constant(1)]
+            return limits, lambda index: self.view(array, [index, *rest]) if rest else self.load(array, [index])
+        if isinstance(iterated, Iteration):
+            found = [self.items(argument, node) for argument in iterated.arguments]
+            for limits, _ in found:
+                if limits[0].constant != 0 or limits[2].constant != 1:
+                    self.refuse(
+                        node, "zip of a range that does not count from 0 by 1", "compute the number in the loop"
+                    )
+            stop = found[0][0][1]
+            for limits, _ in found[1:]:
+                less = self.apply(known_functions.COMPARISONS["Lt"], limits[1], stop)
+                stop = self.apply(known_functions.SELECT, less, limits[1], stop)
+            limits = [constant(0), stop, constant(1)]
+            if iterated.kind == "enumerate":
+                add = known_functions.ADD
+                return limits, lambda index: (self.apply(add, index, iterated.start), found[0][1](index))
+            return limits, lambda index: tuple(item(index) for _, item in found)
+        return self.refuse(node, "a loop over something that is no range, array or tuple", "loop over range(...)")
+
+
+def assigned(statements: list[ast.stmt]) -> list[str]:
+    """The names that statements assign, in order."""
+    names = [
+        node.id
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    return list(dict.fromkeys(names))
+
+
+_UNPACKED = "ValueError('unpacking an array of another length')"
+_NAMES: dict[type, str] = {
+    ast.Try: "try/except", ast.With: "the statement with",
+    ast.ClassDef: "a class", ast.Delete: "the statement del", ast.Import: "an import", ast.Global: "a global name",
+    ast.Nonlocal: "a name of an outer function", ast.Match: "the statement match",
+}  # fmt: skip

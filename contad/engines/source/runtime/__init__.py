@@ -1,0 +1,1 @@
+"""What generated functions call when they run: the workspace."""

@@ -1,0 +1,279 @@
+"""Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
+
+from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
+from contad.engines.source.analysis.partials import partial, source_of
+from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    Accumulate,
+    Apply,
+    Call,
+    Choose,
+    Create,
+    Handed,
+    If,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    Program,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import leaves, readers_of, walk
+from contad.engines.source.ir.writer import BAR, bare, number
+from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.writing.forward_sweep import Forward
+from contad.engines.source.writing.tidy_text import folded
+
+
+class Adjoints(Forward):
+    """Writes the reverse of operations. An adjoint is first assigned, then added to."""
+
+    def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
+        super().__init__(program)
+        self.plan = plan
+        self.plan_copies()
+        self.outputs: list[Value] = []  # what is differentiated
+        self.sums = sums  # partial sums share the adjoint of the total
+        self.active = plan.activity
+        self.wild = plan.wild
+        self.readers = readers_of(program)
+        self.unselected = unselected_values(program, self.readers)
+        self.renamed: set[Value] = set()
+        self.same: dict[Value, str] = {}  # adjoints that are another one
+        for value, total in sums.items():  # partial sums are one variable
+            total.name = min(total.name, value.name, key=lambda name: (len(name), name))
+        for value, total in sums.items():
+            value.name = total.name
+        self._name_alike(program, sums)
+        kept = {*sums, *sums.values(), *leaves(program.returned)}
+        self.folded = folded(program, plan, self.readers, kept)
+        self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
+        self.begun: set[Value] = set()  # values whose adjoint has been assigned
+
+    def _name_alike(self, program: Program, sums: dict[Value, Value]) -> None:
+        """What the branches of an if hand on is written under the name of the result."""
+        for o in walk(program.block):
+            for m in o.merges if isinstance(o, If) else []:
+                for value, block in ((m.then, o.blocks[0]), (m.otherwise, o.blocks[1])):
+                    made = value.operation
+                    inside = isinstance(made, (Apply, If)) and value.block is block and value not in self.renamed
+                    if inside and not {value, m.result} & {*sums, *sums.values()}:
+                        value.name = m.result.name
+                        self.renamed.add(value)
+
+    def bar(self, value: Value) -> str:
+        """The name of an adjoint."""
+        value = self.sums.get(value, value)
+        return self.same.get(value) or value.name + BAR
+
+    def has_bar(self, value: Value) -> bool:
+        """Whether anything has been added to an adjoint yet."""
+        return self.sums.get(value, value) in self.begun
+
+    def add(self, value: Value, text: str) -> None:
+        """Add to an adjoint."""
+        if value not in self.active or value in self.sums:  # the total's adjoint is complete before the loop
+            return
+        if value not in self.begun:
+            self.begun.add(value)
+            if text == self.bar(value):
+                return
+            if text.isidentifier() and self.is_alone(value):
+                self.same[value] = text
+                return
+            self.line(f"{self.bar(value)} = {text}")
+        elif text.startswith("-") and not text.startswith("-("):
+            self.line(f"{self.bar(value)} -= {text[1:]}")
+        else:
+            self.line(f"{self.bar(value)} += {text}")
+
+    def is_alone(self, value: Value) -> bool:
+        """Whether an adjoint has a single contribution, in the block in which the value is made."""
+        mine = self.readers.get(value, [])
+        if len(mine) != 1 or value in self.outputs or isinstance(value.operation, Loop):
+            return False  # the adjoint of what a loop carries changes while the loop is reversed
+        if isinstance(mine[0], If):  # what a branch hands on
+            return any(value.block is block for block in mine[0].blocks)
+        return isinstance(mine[0], Apply) and mine[0].block is value.block
+
+    def begin(self, value: Value) -> None:
+        """Make sure that an adjoint is assigned."""
+        if not self.has_bar(value):
+            self.add(value, "0.0")
+
+    def begin_outside(self, o: Operation) -> None:
+        """Assign the adjoints that the reverse of a branch or loop adds to and that belong to what is around it."""
+        inside = {id(block) for block in o.blocks}
+        reads = list(o.reads())
+        for block in o.blocks:
+            for inner in walk(block):
+                inside |= {id(b) for b in inner.blocks}
+                reads += inner.reads()
+        for value in dict.fromkeys(reads):
+            if value.kind == FLOAT and value in self.active and id(value.block) not in inside:
+                self.begin(value)
+
+    def reverse(self, operations: list[Operation]) -> None:
+        for operation in reversed(operations):
+            if self.active.changes(operation):
+                write = getattr(self, f"reverse_{type(operation).__name__}", None)
+                if write is not None:
+                    write(operation)
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def reverse_Apply(self, o: Apply) -> None:
+        if not self.has_bar(o.result):
+            return
+        d = self.bar(o.result)
+        if o in self.plan.choosing:
+            self.reverse_choice(o)
+            return
+        inverses = self._inverses(o)
+        for k, x in enumerate(o.inputs):
+            if x not in self.active:
+                continue
+            literal = partial(o.function, k).literal
+            if o.function is SELECT:
+                condition = bare(self.text(o.inputs[0]))
+                self.add(x, f"select({condition}, {d}, 0.0)" if k == 1 else f"select({condition}, 0.0, {d})")
+            elif literal is not None:
+                if literal != 0.0:
+                    self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
+            else:
+                text = self._partial(o, k)
+                self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))
+
+    def reverse_choice(self, o: Apply | If) -> None:
+        """The reverse visits the iteration that was chosen last: its value has the adjoint of the result."""
+        choice = self.plan.choosing[o]
+        self.add(choice.chosen, self.bar(choice.following))
+
+    def _partial(self, o: Apply, k: int) -> str:
+        """The text of a partial; the lines before it give its own names, which nothing else has."""
+        names = [o.result.name, *map(self.text, o.inputs)]
+        prefix = f"{o.result.name}_"
+        while True:
+            lines, text = source_of(o, k, names, prefix, self.called)
+            own = {line.partition(" = ")[0] for line in lines}
+            if not own & self.taken:
+                break
+            prefix += "_"
+        self.taken |= own
+        for line in lines:
+            self.line(line)
+        return text
+
+    def _inverses(self, o: Apply) -> dict[str, str]:
+        """A divisor of both partials is inverted once: divisor -> the name of its inverse."""
+        if o.function not in (DIVIDE, CHECKED_DIVIDE) or not all(x in self.active for x in o.inputs):
+            return {}
+        divisor = self.text(o.inputs[1])
+        name = self.fresh(f"{o.result.name}_inverse")
+        self.line(f"{name} = 1.0 / {divisor}")
+        return {divisor: name}
+
+    def _by_inverse(self, text: str, inverses: dict[str, str]) -> str:
+        for divisor, name in inverses.items():
+            text = text.replace(f"1.0 / {divisor}", name).replace(f"/ {divisor}", f"* {name}")
+        return text
+
+    def product(self, o: Apply, k: int, d: str, text: str) -> str:
+        """An adjoint times a partial.
+
+        Where the adjoint is 0 the product is 0, though the partial may be infinite; and where the partial of a
+        selection is 0, though the adjoint may be.
+        """
+        simple = text.replace("_", "").replace(".", "").isalnum()
+        text = text if simple or (text.startswith("math.") and text.count("(") == 1) else f"({text})"
+        rule = o.function.rule
+        if rule is not None and rule.body is not None and rule.body.routes(k):
+            return f"chain({bare(text)}, {d})"
+        return f"chain({d}, {bare(text)})" if may_be_infinite(o, k, self.wild, self.unselected) else f"{d} * {text}"
+
+    def reverse_Call(self, o: Call) -> None:
+        called = self.plan.called(o)
+        if not called.pushes and not any(map(self.has_bar, o.results)):
+            return
+        seeds = [self.bar(o.results[k]) if self.has_bar(o.results[k]) else "0.0" for k in called.seeds]
+        read = [bare(self.text(o.inputs[k])) for k in called.reads]
+        bars = [self.bar(o.inputs[k]) for k in called.array_bars]
+        found = [self.fresh(f"{o.inputs[k].name}_part") for k in called.number_bars]
+        text = called.reverse_call(found, [*read, *bars, *seeds])
+        if text:
+            self.line(text)
+        for name, k in zip(found, called.number_bars, strict=True):
+            self.add(o.inputs[k], name)
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def reverse_Load(self, o: Load) -> None:
+        if not self.has_bar(o.result):
+            return
+        line = f"{self.subscript(self.bar(o.array), o.indices)} += {self.bar(o.result)}"
+        if o.guard is None:
+            self.line(line)
+        else:
+            with self.indented(f"if {self.text(o.guard)}:"):
+                self.line(line)
+
+    def reverse_Store(self, o: Store) -> None:
+        cell = self.subscript(self.bar(o.array), o.indices)
+        self.add(o.stored, cell)
+        self.line(f"{cell} = 0.0")
+
+    def reverse_Accumulate(self, o: Accumulate) -> None:
+        cell = self.subscript(self.bar(o.array), o.indices)
+        self.add(o.added, cell if o.sign == "+" else f"-{cell}")
+
+    def forward_Product(self, o: Product) -> None:  # type: ignore[override]
+        """An operand that is written later on is copied, because the other one's adjoint is made of it."""
+        for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
+            if o.result in self.active and other in self.active and not self.plan.unchanged(o, x):
+                self.kept[o, x] = self.fresh(f"{x.name}_kept")
+                self.line(f"{self.kept[o, x]} = {x.name}.copy()")
+        super().forward_Create(o)  # type: ignore[arg-type]
+
+    def reverse_Product(self, o: Product) -> None:
+        a, b = o.inputs
+        d = self.bar(o.result)
+        a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
+        if a.kind.ndim == b.kind.ndim == 1:
+            if self.has_bar(o.result):
+                for x, other in ((a, b_name), (b, a_name)):
+                    if x in self.active:
+                        self.line(f"{self.bar(x)} += {d} * {other}")
+            return
+        a_bar = {(2, 1): f"np.outer({d}, {b_name})", (1, 2): f"{b_name} @ {d}", (2, 2): f"{d} @ {b_name}.T"}
+        b_bar = {(2, 1): f"{a_name}.T @ {d}", (1, 2): f"np.outer({a_name}, {d})", (2, 2): f"{a_name}.T @ {d}"}
+        for x, texts in ((a, a_bar), (b, b_bar)):
+            if x in self.active:
+                self.line(f"{self.bar(x)} += {texts[a.kind.ndim, b.kind.ndim]}")
+
+    def shadow(self, o: Operation) -> None:
+        if o.result in self.active and self.plan.region(o.block) is None:
+            self.make_shadow(o)
+
+    def shadow_results(self, o: Handed) -> None:
+        for value in o.results:
+            if value.is_array and value in self.active:
+                self.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
+
+    def make_shadow(self, o: Operation) -> None:
+        """The adjoint of an array that is created, viewed or chosen."""
+        if isinstance(o, View):
+            text = self.viewed(o, self.bar(o.inputs[0]))
+        elif isinstance(o, Choose):
+            text = self.chosen(o, BAR)
+        elif isinstance(o, Create):
+            text = f"{'small_zeros' if self.is_small(o) else 'np.zeros'}({self.shape(o)})"
+        elif o.result.is_array:
+            text = f"np.zeros({o.result.name}.shape)"
+        else:
+            return
+        self.line(f"{self.bar(o.result)} = {text}")
+
+    def forward_Choose(self, o: Choose) -> None:  # type: ignore[override]
+        self._assign(o)
+        self.shadow(o)

@@ -1,0 +1,162 @@
+"""The derivative of a callee: a function that runs it forwards and stores, and one that runs it backwards.
+
+    z, work, top = forward_of_g(x, y, work, top)            the value; what the reverse will read is in the workspace
+    x_bar, y_bar, top = reverse_of_g(x, y, z_bar, work, top)
+
+Without anything stored there is no workspace in them. The adjoints of arrays are handed over and added to. Each is
+written once for every set of arguments with a derivative.
+"""
+
+import re
+from typing import Any
+
+from contad.engines.source.analysis.activity import Activity, refuse_lost
+from contad.engines.source.analysis.linear import partial_sums
+from contad.engines.source.analysis.shared_callees import Callee
+from contad.engines.source.ir.options import options_of, written
+from contad.engines.source.ir.single_assignment import Body
+from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.versions import with_versions
+from contad.engines.source.writing.reverse_sweep import Reverse
+
+# called by generated code only, with what Python cannot hold
+_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+class Functions:
+    """The derivatives of the callees of a program, made when they are first asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Called] = {}
+        self._names: dict[str, int] = {}
+
+    def called(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...]) -> "Called":
+        """The derivative with respect to some arguments; `kept` are the arrays that the reverse pass may read again."""
+        key = callee, active, kept
+        if key not in self._made:
+            made = Called(callee, active, kept, self)
+            name = callee.program.name
+            number = self._names[name] = self._names.get(name, 0) + 1
+            made.name = name if number == 1 else f"{name}_{number}"
+            self._made[key] = made
+            made.write()
+        return self._made[key]
+
+
+def used(writer: Any) -> list["Called"]:
+    """The derivatives of callees that source calls, those first that others call."""
+    found: dict[Called, None] = {}
+
+    def visit(called: Called) -> None:
+        if called not in found:
+            for inner in called.called_functions:
+                visit(inner)
+            found[called] = None
+
+    for called in writer.called_functions:
+        visit(called)
+    return list(found)
+
+
+class Called(Reverse):
+    """The source of the derivative of a callee."""
+
+    name = ""
+
+    def __init__(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...], functions: Functions) -> None:
+        program, parameters = callee.program, callee.parameters
+        activity = Activity(program, [parameters[k] for k in active], callee.outputs)
+        refuse_lost(program, activity)
+        arrays = [k for k, x in enumerate(parameters) if x.is_array]
+        gone = frozenset(parameters[k] for k in arrays if k not in kept)
+        # some call may hand over what is infinite
+        wild = [x for x in parameters if x.kind.base == "float"]
+        plan = Plan(program, activity, functions=functions, gone=gone, wild=wild)
+        super().__init__(program, plan, partial_sums(program))
+        self.parameters, self.results = parameters, callee.outputs
+        self.outputs = callee.outputs
+        self.number_bars = [k for k in active if k not in arrays]  # what the reverse returns
+        self.array_bars = [k for k in active if k in arrays]  # what it is handed over, to be added to
+        self.seeds = [k for k, x in enumerate(callee.outputs) if x in activity]
+        self.reads: list[int] = []  # the parameters that the reverse reads
+        self.pushes = False
+
+    @property
+    def body(self) -> Body:
+        (body,) = self.program.block.operations
+        assert isinstance(body, Body)
+        return body
+
+    @property
+    def needs(self) -> list[int]:
+        """The parameters that the reverse pass of the caller has to have."""
+        return sorted({*self.reads, *self.array_bars})
+
+    def write(self) -> None:
+        """Write both functions; the text of the callees' own is not in it."""
+        body = self.body
+        self.begin_iteration(body)
+        self.forward(body.body.operations)
+        self.leave_iteration(body)
+        self.pushes = self.uses_workspace
+        self._forward_lines, self.lines = self.lines, []
+        self._forward_returned = [self.text(x) for x in self.results]
+        self._seed_names = []
+        for k in self.seeds:
+            x = self.results[k]
+            if x in self.begun or x in self.sums:
+                self._seed_names.append(self.fresh("seed"))
+                self.add(x, self._seed_names[-1])
+            else:
+                self.begun.add(x)
+                self._seed_names.append(self.bar(x))
+        self.noted = 0
+        self._iteration(body, "0")
+        parameters = [self.parameters[k] for k in self.number_bars]
+        self._bars = [self.bar(x) if x in self.begun else "0.0" for x in parameters]
+        text = "\n".join([*self.lines, *self._bars])
+        self.reads = [k for k, x in enumerate(self.parameters) if re.search(rf"\b{x.name}\b", text)]
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+    @property
+    def forward_name(self) -> str:
+        return f"{'forward' if self.has_reverse else 'value'}_of_{self.name}"
+
+    @property
+    def has_reverse(self) -> bool:
+        """Whether there is anything to do backwards."""
+        return self.pushes or bool(self.number_bars or self.array_bars)
+
+    def forward_call(self, results: list[str], arguments: list[str]) -> str:
+        """The statement that computes the results."""
+        workspace = ["work", "top"] if self.pushes else []
+        return f"{', '.join([*results, *workspace])} = {self.forward_name}({', '.join([*arguments, *workspace])})"
+
+    def reverse_call(self, bars: list[str], arguments: list[str]) -> str:
+        """The statement that computes adjoints; empty where there is nothing to do."""
+        if not self.has_reverse:
+            return ""
+        targets = [*bars, *(["top"] if self.pushes else [])]
+        given = [*arguments, *(["work", "top"] if self.pushes else [])]
+        return f"{', '.join(targets)}{' = ' if targets else ''}reverse_of_{self.name}({', '.join(given)})"
+
+    # ---- definitions -------------------------------------------------------------------------------------------------
+    def source(self, compiled: bool) -> list[str]:
+        """The lines of both functions."""
+        options = written(options_of(self.program.fastmath) | _INSIDE)
+        decorator = [f"@njit({options})"] if compiled else []
+        workspace = ["work", "top"] if self.pushes else []
+        given = [x.name for x in self.parameters]
+        returned = [*self._forward_returned, *workspace]
+        lines = ["", "", *decorator, f"def {self.forward_name}({', '.join([*given, *workspace])}):"]
+        numbers = self.numbers()
+        lines += with_versions([*self._forward_lines, f"    return {', '.join(returned)}"], numbers, self.fresh)
+        if not self.has_reverse:
+            return lines
+        given = [self.parameters[k].name for k in self.reads]
+        given += [self.bar(self.parameters[k]) for k in self.array_bars]
+        given += [*self._seed_names, *workspace]
+        lines += ["", "", *decorator, f"def reverse_of_{self.name}({', '.join(given)}):"]
+        returned = [*self._bars, *(["top"] if self.pushes else [])]
+        body = [*self.lines, *([f"    return {', '.join(returned)}"] if returned else [])]
+        return [*lines, *with_versions(body, numbers, self.fresh)]

@@ -1,0 +1,166 @@
+"""The whole derivative of a program as source: forward sweep, seed, reverse sweep, and what is returned."""
+
+import re
+from typing import Any
+
+from contad.engines.source.analysis.activity import Activity, refuse_lost
+from contad.engines.source.analysis.linear import partial_sums
+from contad.engines.source.ir.single_assignment import INT, Accumulate, Program, Store, Value
+from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.writer import BRANCHLESS, WORKSPACE, tuple_text
+from contad.engines.source.planning.fuse import fuse as fuse_loops
+from contad.engines.source.planning.running_choice import choices
+from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.versions import with_versions
+from contad.engines.source.writing.called_reverse import Functions, used
+from contad.engines.source.writing.reverse_sweep import Reverse
+from contad.errors import UnsupportedError
+
+MOST_LINES = 25_000  # of source; what is longer is left to another engine
+LOOP_LINES = 100  # Numba takes as long for a loop of a function, where there are many
+
+
+class Derivative(Reverse):
+    """The source of a value and gradient, or of a vjp; written once."""
+
+    def __init__(
+        self,
+        program: Program,
+        argnums: tuple[int, ...],
+        has_aux: bool = False,
+        mode: str = "value_and_grad",
+        fuse: bool = True,
+    ) -> None:
+        self.wanted = [program.parameters[k] for k in argnums]
+        self.mode = mode
+        self.differentiated = program.returned[0] if has_aux else program.returned
+        outputs = leaves(self.differentiated)
+        activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], outputs)
+        refuse_lost(program, activity)
+        sums = partial_sums(program)
+        functions = Functions()
+        found = choices(program, activity)
+        fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
+        plan = Plan(program, activity, fused, found, functions)
+        while late := [loop for loop in found if plan.sequential(loop)]:
+            found = {loop: choice for loop, choice in found.items() if loop not in late}
+            plan = Plan(program, activity, fused, found, functions)
+        super().__init__(program, plan, sums)
+        self.outputs = outputs
+
+    def source(self, options: str = "") -> str:
+        """The module with the function `run`, under the decorator njit with these options if there are any."""
+        self._arguments()
+        parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
+        for value in parameters:
+            if value in self.active and value.is_array:
+                self.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
+        seed = "1.0" if self.mode == "value_and_grad" else "cotangent"
+        self.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
+        grads = tuple_text([self._gradient(tree) for tree in self.wanted])
+        if self.mode == "value_and_grad":
+            self.line(f"return {self._results()}, {grads}")
+        else:
+            self.line(f"return {grads}")
+        given = [self._argument(k) for k in range(len(self.program.parameters))]
+        arguments = ", ".join(given) if self.mode == "value_and_grad" else "args, cotangent"
+        lines = [f"def run({arguments}):"]
+        if self.uses_workspace:
+            lines.append("    work, top = workspace()")
+        body = [*lines, *with_versions(self.lines, self.numbers(), self.fresh)]
+        functions = [line for called in used(self) for line in called.source(bool(options))]
+        for called in used(self):
+            self.rules |= called.rules
+        decorator = [f"@njit({options})"] if options else []
+        text = [*self._head(options, [*functions, *body]), *functions, "", "", *decorator, *body]
+        size = len(text) + LOOP_LINES * max(_loops(writer.lines) for writer in (self, *used(self)))
+        if size > MOST_LINES:
+            raise UnsupportedError(
+                f"{self.program.name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
+                f"which would take minutes to compile; {MOST_LINES} is the most. Split it into functions of numbers, "
+                "which are not written in place"
+            )
+        return "\n".join(text) + "\n"
+
+    def _seed(self, tree: Any, text: str) -> None:
+        """Start the adjoints of what is returned."""
+        if isinstance(tree, tuple):
+            for k, part in enumerate(tree):
+                self._seed(part, f"{text}[{k}]")
+        elif tree in self.active and tree.is_array:
+            self.line(f"{self.bar(tree)} += {text}")
+        elif tree in self.active:
+            self.add(tree, text)
+
+    def _head(self, options: str, body: list[str]) -> list[str]:
+        """The imports that the body of the function needs."""
+        name, what = self.program.name, "value and gradient" if self.mode == "value_and_grad" else "vjp"
+        lines = [f'"""The {what} of {name}; generated by contad, with the lines of {name} noted."""', ""]
+        lines += ["import math", "", "import numpy as np"]
+        lines += ["", "from contad.native.machine_code import njit"] if options else []
+        text = "".join(body)
+        own = []
+        for module, names in (("writing.branchless", BRANCHLESS), ("runtime.workspace", WORKSPACE)):
+            if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
+                own.append(f"from contad.engines.source.{module} import {', '.join(used)}")
+        if "small_zeros(" in text:
+            own.append("from contad.engines.source.writing.small_products import small_zeros")
+            own.sort()
+        if self.rules:
+            own += ["from contad.native.rules import value_function", "from contad.rules.scalar_rule import rule", ""]
+            own += [f'value_{rule} = value_function(rule("{rule}"))' for rule in sorted(self.rules)]
+        return [*lines, *(["", *own] if own else [])]
+
+    def _argument(self, k: int) -> str:
+        p = self.program.parameters[k]
+        return p.name if isinstance(p, Value) else f"argument_{k}"
+
+    def _arguments(self) -> None:
+        """Tuples are unpacked, and arrays that the program writes are copied: arguments are never modified."""
+        if self.mode != "value_and_grad":
+            self._unpack(tuple(self.program.parameters), "args")
+        else:
+            for k, p in enumerate(self.program.parameters):
+                if isinstance(p, tuple):
+                    self._unpack(p, self._argument(k))
+        written = {r for o in walk(self.program.block) if isinstance(o, (Store, Accumulate)) for r in o.array.roots}
+        for p in self.program.parameters:
+            for value in leaves(p):
+                if value in written:
+                    self.line(f"{value.name} = {value.name}.copy()")
+
+    def _unpack(self, tree: Any, text: str) -> None:
+        for k, part in enumerate(tree):
+            if isinstance(part, tuple):
+                self._unpack(part, f"{text}[{k}]")
+            elif isinstance(part, Value):
+                self.line(f"{part.name} = {text}[{k}]")
+
+    def _gradient(self, tree: Any) -> str:
+        if isinstance(tree, tuple):
+            return tuple_text([self._gradient(part) for part in tree])
+        if tree.is_array:
+            return self.bar(tree) if tree in self.active else f"np.zeros({tree.name}.shape)"
+        return self.bar(tree) if tree in self.begun else "0.0"
+
+    def _returned(self, tree: Any) -> str:
+        if isinstance(tree, tuple):
+            return tuple_text([self._returned(part) for part in tree])
+        return f"{tree.name}.copy()" if tree.is_array else self.text(tree)
+
+    def _results(self) -> str:
+        """What the function returns, the value as a float."""
+        value, returned = self.differentiated, self.program.returned
+        number = f"float({self.text(value)})" if value.kind == INT else self.text(value)
+        return number if returned is value else tuple_text([number, self._returned(returned[1])])
+
+    def constants(self) -> dict[str, Any]:
+        """The global arrays that the source reads, and the functions that it calls, by name."""
+        values = self.program.captured_values
+        arrays = {v.name: array for v, array in zip(values, self.program.captured.values(), strict=True)}
+        return arrays | self.program.callables
+
+
+def _loops(lines: list[str]) -> int:
+    """The number of loops in source."""
+    return sum(line.lstrip().startswith(("for ", "while ")) for line in lines)

@@ -1,0 +1,64 @@
+"""What makes the source readable: which temporaries are written inside the expression that reads them."""
+
+from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.single_assignment import (
+    INT,
+    Accumulate,
+    Apply,
+    Block,
+    Check,
+    For,
+    Load,
+    Operation,
+    Program,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import walk
+from contad.engines.source.planning.store_plan import Plan
+
+
+def folded(program: Program, plan: Plan, readers: dict[Value, list[Operation]], kept: set[Value]) -> set[Value]:
+    """Values without a name of the user's that are read once, next to where they are made, and not by the reverse.
+
+    And indices of loops plus a constant.
+    """
+    read_back = {value for operation in walk(program.block) for value in plan.reverse_reads(operation)} | kept
+    for values in (*plan.needed.values(), *plan.slots.values(), *plan.recomputed.values()):
+        read_back.update(values)
+    found = {
+        o.result
+        for o in walk(program.block)
+        if isinstance(o, Apply) and _is_shifted_index(o) and not any(o.result in s for s in plan.slots.values())
+    }
+    for block in (program.block, *(b for o in walk(program.block) for b in o.blocks)):
+        found |= _in_block(block, readers, read_back)
+    return found
+
+
+def _is_shifted_index(o: Apply) -> bool:
+    """Whether a value is the index of a loop plus or minus a constant; it is written out wherever it is read."""
+    if o.function not in (ADD, SUBTRACT) or o.result.hint or o.result.kind != INT:
+        return False
+    a, b = o.inputs
+    return isinstance(a.operation, For) and a is a.operation.index and b.constant is not None
+
+
+def _in_block(block: Block, readers: dict[Value, list[Operation]], read_back: set[Value]) -> set[Value]:
+    found: set[Value] = set()
+    waiting: dict[Value, Operation] = {}  # made, with nothing but pure operations since; and who reads it
+    for o in block.operations:
+        found |= {value for value, reader in waiting.items() if reader is o}
+        if isinstance(o, Check):  # reads a number, and changes none
+            continue
+        if not isinstance(o, (Apply, Load)):
+            waiting.clear()
+        elif not o.result.hint and o.result not in read_back and not (isinstance(o, Load) and o.guard):
+            mine = readers.get(o.result, [])
+            if (
+                len(mine) == 1
+                and mine[0].block is block
+                and isinstance(mine[0], (Apply, Load, Store, Accumulate, Check))
+            ):
+                waiting[o.result] = mine[0]
+    return found

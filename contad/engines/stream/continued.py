@@ -1,0 +1,47 @@
+"""The continuations of compiled functions that were called with variables: one for each call, on any eager engine."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.variables.adjoints import Adjoints
+from contad.variables.array import Array
+from contad.variables.continuations import make_callback_var, reverse_pass_callback, var
+from contad.variables.trees import flatten
+from contad.variables.var import Var
+
+
+def number_result(value: float, inputs: Sequence[Any], gradients: Sequence[Any]) -> Any:
+    """The variable for a number whose gradients with respect to variables `inputs` are known."""
+
+    def compiled_chain(z: Any, adj: Adjoints) -> None:
+        d = adj[z]
+        if d.__class__ is float and d == 0.0:
+            return
+        for x, gradient in zip(inputs, gradients, strict=True):
+            adj.add(x, d * gradient)
+
+    return make_callback_var(value, compiled_chain)
+
+
+def several_results(y: Any, inputs: Sequence[Any], pullback: Callable[[Any], Sequence[Any]]) -> Any:
+    """y with variables for its numbers and arrays, whose pullback gives the adjoints of `inputs`."""
+    tree = flatten(y)
+    results: list[Any] = []
+
+    def compiled_chain(adj: Adjoints) -> None:
+        z_bar = [adj[z] if isinstance(z, (Var, Array)) else 0.0 for z in results]
+        if any(np.any(d != 0.0) for d in z_bar):
+            for x, x_bar in zip(inputs, pullback(tree.unflatten(z_bar)), strict=True):
+                adj.add(x, x_bar)
+
+    reverse_pass_callback(compiled_chain)  # older than the results, so that a sweep from any of them reaches it
+    leaves = [var(leaf) if _is_real(leaf) else leaf for leaf in tree.leaves]
+    results += [z.copy() if isinstance(z, Array) else z for z in leaves]  # the caller may write to its own
+    return tree.unflatten(leaves)
+
+
+def _is_real(x: Any) -> bool:
+    """Whether a part of a result has a derivative; counts and flags have none."""
+    return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

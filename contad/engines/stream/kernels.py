@@ -1,0 +1,215 @@
+"""Compiled loops for records of arrays: one small C function per operation, generated from its rule on first use.
+
+A kernel runs over two nested axes with a stride per operand: contiguous arrays, broadcast scalars, rows and columns
+are all cases of it; so are sums (the result has stride 0) and dot products (a multiplication whose result has).
+"""
+
+import functools
+import math
+import re
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.sweep import CODES, LINEAR, OPERATIONS, VARIANTS, accumulated, dependencies, partial_of
+from contad.native.compiling import cached_module
+from contad.ops import multiply
+from contad.rules.scalar_rule import ScalarRule
+
+KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
+WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
+_lock = threading.Lock()
+_modules: list[Any] = []  # a C function lives as long as its module
+
+# e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts
+_PARTS = {
+    "log2_e": repr(1.0 / math.log(2.0)),
+    "ln2_high": "6.93147180369123816490e-01", "ln2_low": "1.90821492927058770002e-10",
+    "magic": repr(1.5 * 2.0**52),
+    "taylor": functools.reduce(lambda p, n: f"{1.0 / math.factorial(n)!r} + r * ({p})", range(12, -1, -1),
+                               repr(1.0 / math.factorial(13))),
+}  # fmt: skip
+
+_EXPONENTIAL = '''
+from llvmlite import ir
+from numba import types
+from contad.native.machine_code import njit
+from numba.extending import intrinsic
+
+
+@intrinsic
+def of_bits(typingctx, bits):
+    """The float64 with these bits."""
+    return types.float64(types.int64), lambda context, builder, _, args: builder.bitcast(args[0], ir.DoubleType())
+
+
+@intrinsic
+def bits_of(typingctx, x):
+    """The bits of a float64."""
+    return types.int64(types.float64), lambda context, builder, _, args: builder.bitcast(args[0], ir.IntType(64))
+
+
+@njit(inline="always")
+def exponential(x):
+    """e^x without branches and calls, which a loop over arrays can be vectorised with."""
+    y = -750.0 if x < -750.0 else 710.0 if x > 710.0 else x
+    t = {log2_e} * y + {magic}  # to the nearest integer, which its last bits hold
+    k = t - {magic}
+    r = (y - k * {ln2_high}) - k * {ln2_low}
+    p = {taylor}
+    half = bits_of(0.5 * k + {magic}) - bits_of({magic})  # in two steps, for results that are subnormal
+    rest = bits_of(t) - bits_of({magic}) - half
+    z = p * of_bits((half + 1023) << 52) * of_bits((rest + 1023) << 52)
+    return math.inf if x > 709.79 else z
+'''
+
+_SOURCE = '''\
+"""The adjoint of {name} on arrays; generated from its rule, do not edit."""
+
+import math
+
+from numba import carray
+from contad.native.machine_code import cfunc
+{exponential}
+ENDLESS = 1 << 60
+
+
+@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
+       error_model="numpy", boundscheck=False)
+def kernel(shape_at, values_at, constants_at, adjoints_at):
+    z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = carray(shape_at, (11,))
+    values = carray(values_at, (ENDLESS,))
+    constants = carray(constants_at, (ENDLESS,))
+    adjoints = carray(adjoints_at, (ENDLESS,))
+    for o in range(outer):
+        z_row = z0 + o * z_outer
+        x_row = x0 + o * x_outer
+        y_row = y0 + o * y_outer
+{cases}
+'''
+
+# The inner strides of (z, x, y) that have loops of their own, which the compiler can vectorise. A result of stride 0 is
+# a sum or a dot product, an operand of stride 0 a number.
+_CASES = {"v": ("11",), "vv": ("111", "110", "101"), "vc": ("111", "110"), "cv": ("111", "101")}
+
+
+def sums(rule: ScalarRule | None) -> tuple[str, ...]:
+    """Strides with which an operation is a sum of products, or, if it is linear, a sum."""
+    return ("011", "010") if rule is None else ("011",) if rule is multiply else ()
+
+
+def kernel_source(code: int) -> str:
+    """The source of the kernel of one operation."""
+    if code in WRITTEN:
+        return WRITTEN[code]
+    rule, active = OPERATIONS.get(code, (None, "vc"))
+    lines: list[str] = []
+    for strides in (*_CASES[active], *sums(rule)):
+        test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
+        lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
+    lines += ["else:", *_indented(_loops(rule, active, ""))]
+    name = f"{rule.name} ({active})" if rule else "a linear operation"
+    cases = "\n".join(_indented(lines, 2)).replace("math.exp(", "exponential(")
+    exponential = _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
+    return _SOURCE.format(name=name, cases=cases, exponential=exponential)
+
+
+def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
+    """A loop for each active operand, so that it accumulates into one array, or one number.
+
+    Contiguous operands are slices: an index that runs from 0 is what Numba takes without testing its sign.
+    """
+    fixed = {name for name, step in zip("zxy", strides, strict=False) if step == "0"}
+    names = "zxy"[: len(active) + 1]
+
+    def element(array: str, name: str) -> str:
+        if name in fixed:
+            return f"{array}[{name}_row]"
+        return f"{array}_{name}[i]" if strides else f"{array}[{name}_row + i * {name}_inner]"
+
+    lines: list[str] = []
+    sliced: set[tuple[str, str]] = set()
+    for k, kind in enumerate(active):
+        found = (([], "y") if rule is None else partial_of(rule, k, "local_")) if kind == "v" else None
+        if found is None:
+            continue
+        body, expression = found
+        source = " ".join([*body, expression])
+        operands = [name for name in names if name in set(re.findall(r"\b[xyz]\b", source))]
+        sliced |= {(_source(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
+        target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
+        reads = [f"{name} = {element(_source(name, active), name)}" for name in operands if name not in fixed]
+        once = [f"{name} = {element(_source(name, active), name)}" for name in operands if name in fixed]
+        if not operands:  # a number: nothing that a zero d would have to mask
+            inner = [f"{target} += d * ({expression})"]
+        elif "math." in source.replace("math.exp(", ""):  # a call, which a zero d saves
+            inner = ["if d != 0.0:", *_indented([*reads, *body, *accumulated(rule, k, target, expression)])]
+        else:
+            inner = [*reads, *body, *accumulated(rule, k, target, expression, " if d != 0.0 else 0.0")]
+        d = [f"d = {element('adjoints', 'z')}"]
+        loop = ["for i in range(inner):", *_indented(inner if "z" in fixed else d + inner)]
+        lines += once + d + loop if "z" in fixed else once + loop
+        if target == "total":
+            lines[-len(loop) : -len(loop)] = ["total = 0.0"]
+            lines.append(f"{element('adjoints', 'xy'[k])} += total")
+    slices = [
+        f"{array}_{name} = {array}[{name}_row : {name}_row + inner]"
+        for array, name in sorted(sliced)
+        if strides and name not in fixed
+    ]
+    return [*slices, *lines] or ["pass"]
+
+
+def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+    return ["    " * levels + line for line in lines]
+
+
+def _source(name: str, active: str) -> str:
+    return "values" if name == "z" or active["xy".index(name)] == "v" else "constants"
+
+
+def has_kernel(code: int) -> bool:
+    """Whether records of an operation are swept by a kernel."""
+    return code in OPERATIONS or code == LINEAR or code in WRITTEN
+
+
+def _name(code: int) -> str:
+    if code in OPERATIONS:
+        rule, active = OPERATIONS[code]
+        return f"{rule.name}_{active}"
+    return VARIANTS[code]
+
+
+def compile_kernel(code: int) -> None:
+    """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
+    with _lock:
+        if not KERNELS[code]:
+            depends = (__file__, *dependencies(), WRITTEN.get(code, ""))
+            module = cached_module(f"kernel_{_name(code)}", lambda: kernel_source(code), depends)
+            _modules.append(module)
+            KERNELS[code] = module.kernel.address
+
+
+Strides = tuple[int, ...]
+
+
+def two_axes(shape: Sequence[int], *strides: Sequence[int]) -> tuple[int, ...] | None:
+    """The axes of a broadcast operation joined to two: outer, inner, and per operand its two strides.
+
+    None where more than two axes remain. `strides` are in elements, one sequence per operand.
+    """
+    axes = [(n, s) for n, *s in zip(shape, *strides, strict=True) if n != 1]
+    joined: list[tuple[int, list[int]]] = []
+    for n, steps in axes:
+        if joined and all(a == n * b for a, b in zip(joined[-1][1], steps, strict=True)):
+            joined[-1] = (joined[-1][0] * n, steps)
+        else:
+            joined.append((n, steps))
+    if len(joined) > 2:
+        return None
+    none = [0] * len(strides)
+    joined = [(1, none)] * (2 - len(joined)) + joined
+    (outer, outer_steps), (inner, inner_steps) = joined
+    return (outer, inner, *(s for pair in zip(outer_steps, inner_steps, strict=True) for s in pair))

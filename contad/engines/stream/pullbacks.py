@@ -1,0 +1,145 @@
+"""The continuations of array operations that run in Python: they evaluate a rule's vjp and accumulate."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.variables.adjoints import Adjoints
+from contad.variables.arguments import fail
+from contad.variables.array import is_plain
+from contad.variables.number import Number
+
+
+class Part(NamedTuple):
+    """One result of a continuation."""
+
+    cell: int  # the first
+    size: int
+    shape: tuple[int, ...]  # of the cells
+    value: Any
+    axes: tuple[int, ...] | None = None  # turns an array of that shape into the rule's
+
+
+class Named:
+    """A continuation that has the name of its rule where the stack is shown."""
+
+    __slots__ = ("rule",)
+
+    @property
+    def name(self) -> str:
+        """The rule's."""
+        name: str = self.rule.name  # type: ignore[attr-defined]
+        return name
+
+
+class Continuation(Named):
+    """What a result needs to pass its adjoint on: `operands` are (position, first cell, shape)."""
+
+    __slots__ = ("is_tuple", "operands", "results", "values")
+
+    def __init__(self, rule: Any, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Any]) -> None:
+        self.rule = rule
+        self.operands = operands
+        self.values = values
+        self.results: list[Part] = []
+        self.is_tuple = False
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The first cells of the operands."""
+        return tuple(cell for _, cell, _ in self.operands)
+
+    def adjoints_of_results(self, cells: Any) -> Any:
+        """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
+        found = tuple(block_of(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
+        return found if self.is_tuple else found[0]
+
+    def values_of_results(self) -> Any:
+        """z, as the rule gave it."""
+        found = tuple(part.value for part in self.results)
+        return found if self.is_tuple else found[0]
+
+
+class Pullback(Continuation):
+    """The continuation of an array rule."""
+
+    __slots__ = ("options", "saved")
+
+    def __init__(self, rule: Any, operands: Any, values: Any, options: dict[str, Any], saved: Any) -> None:
+        super().__init__(rule, operands, values)
+        self.options = options
+        self.saved = saved
+
+    def __call__(self, adj: Adjoints) -> None:
+        z_bar = self.adjoints_of_results(adj.cells)
+        z = self.values_of_results()
+        for k, cell, shape in self.operands:
+            name = self.rule.argument_names[k]
+            c = self.rule.pull(name, z, z_bar, self.values, self.options, self.saved)
+            if np.shape(c) != shape:
+                fail(
+                    f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
+                )
+            accumulate(adj, cell, shape, c)
+
+
+class ElementwisePullback(Continuation):
+    """The continuation of a scalar rule on arrays where no kernel does it."""
+
+    __slots__ = ()
+
+    def __call__(self, adj: Adjoints) -> None:
+        z_bar = self.adjoints_of_results(adj.cells)
+        z = self.values_of_results()
+        (part,) = self.results
+        live = None
+        if not isinstance(adj.cells, np.ndarray):
+            live = adj.cells.live(slice(part.cell, part.cell + part.size)).reshape(part.shape)
+            live = live if part.axes is None else live.transpose(part.axes)
+        for k, cell, shape in self.operands:
+            c = self.rule.product(k)(z_bar, self.rule.array_partial(k)(z, *self.values))
+            if live is None or live.all():
+                accumulate(adj, cell, shape, unbroadcast(c, shape))
+            else:  # dead elements of an outer level: their derivatives would be those of 0 times the partial
+                c = unbroadcast(np.where(live, c, 0.0), shape)
+                cells = np.arange(cell, cell + math.prod(shape)).reshape(shape)
+                adj.cells.add_live(cells, c, unbroadcast(live.astype(int), shape) > 0)
+
+
+def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Any) -> None:
+    """Add a cotangent to the adjoints of a block of cells."""
+    n = math.prod(shape)
+    if adj.cells.__class__ is np.ndarray:
+        if is_plain(c):
+            block = adj.cells[cell : cell + n].reshape(shape)
+            block += c
+            return
+        adj.cells = adj._stack.numbers_of(adj.cells)
+    if not shape:
+        adj.cells[cell] = adj.cells[cell] + c
+    else:
+        adj.cells.add(np.arange(cell, cell + n), np.reshape(c, (n,)))
+
+
+def unbroadcast(c: Any, shape: tuple[int, ...]) -> Any:
+    """The sum over the axes along which an operand of that shape was broadcast."""
+    if np.shape(c) == shape:
+        return c
+    lead = c.ndim - len(shape)
+    axes = (*range(lead), *(k + lead for k, n in enumerate(shape) if n == 1 and c.shape[k + lead] != 1))
+    return np.reshape(np.sum(c, axis=axes), shape) if shape else np.sum(c)
+
+
+def block_of(cells: Any, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
+    """The adjoints of a block of cells, in that shape and with axes permuted; arrays are read-only."""
+    if not shape:
+        d = cells[first]
+        return d if isinstance(d, Number) else float(d)
+    block = np.reshape(cells[first : first + n], shape)
+    if axes is not None:
+        block = np.transpose(block, axes)
+    if isinstance(block, np.ndarray):
+        block.flags.writeable = False
+    return block

@@ -1,0 +1,306 @@
+"""The record stream: what the engines with records share. One record per operation, swept by one compiled function.
+
+While recording, a Python list holds four numbers per record: operation, two operands, value. Every few thousand
+records it is packed into an array of records with the values beside it. A constant operand stands in its parent's
+place by value, under an operation code of its own. The records of scalars own one cell each, those of arrays as many
+as the array has elements.
+
+Operations whose rules are not compiled into the sweep store their partials: one `linear` record per active argument,
+chained by `join`, which passes its adjoint on to the record before it.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contad.engines.stream.kernels import KERNELS, compile_kernel, has_kernel
+from contad.engines.stream.storage import Buffers
+from contad.engines.stream.sweep import (
+    CALLBACK,
+    CELLS,
+    INPUT,
+    JOIN,
+    LINEAR,
+    OPERATIONS,
+    VARIANTS,
+    compiled,
+    compiled_sweep,
+    decoded,
+    operation_code,
+)
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.adjoints import Adjoints
+from contad.variables.array import is_plain
+from contad.variables.number import Number, peek, scale
+from contad.variables.stack import THREAD, ChainStack, Row, forget_since, remembered
+from contad.variables.var import Var
+
+CHUNK = 4096  # cells recorded as Python numbers before they are packed; longer runs pay for keeping them alive
+
+
+class Recording(ChainStack):
+    """A stream of records, the values beside it, and the numbers of outer levels where there are any."""
+
+    __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed")
+    var_class: ClassVar[type[Var]]
+    keeps_rules: ClassVar[bool] = False  # whether operations without a code are recorded with their rules
+
+    def __init__(self, level: int | None = None) -> None:
+        super().__init__(level)
+        pool = THREAD.pools.setdefault(self.engine, [])
+        self.buffers = pool.pop() if pool else Buffers()
+        self.push = self.buffers.stream.extend
+        self.callbacks: list[Any] = []
+        # Numbers of outer levels, whose primals the float arrays hold: constants and partials by (row, field), and
+        # values by cell. A stack with any is mixed: it is swept on numbers.
+        self.outer: dict[tuple[int, int], Number] = {}
+        self.outer_values: dict[int, Number] = {}
+        self.packed = 1  # the first cell that is still in the stream, and the row of its record
+        self.rows_packed = 1
+        self.limit = CHUNK
+
+    # ---- recording ---------------------------------------------------------------------------------------------------
+    def variable(self, value: Any) -> Var:
+        return self._push(INPUT, 0, 0, value)
+
+    def _push(self, code: int, x: Any, y: Any, value: Any) -> Var:
+        c = object.__new__(self.var_class)
+        c._value = value
+        c._owner = self
+        c._index = k = self.top
+        self.top = k + 1
+        self.push((code, x, y, value))
+        if k >= self.limit:
+            self.flush()
+        return c
+
+    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Var:
+        mine = [isinstance(x, Var) and x._owner is self for x in args]
+        values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
+        z = rule(*values)
+        code = operation_code(rule, "".join("v" if own else "c" for own in mine))
+        if code is not None:
+            fields = [x._index if own else x for x, own in zip(args, mine, strict=True)]
+            return self._push(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
+        partials = [
+            (x._index, rule.partial(k)(z, *values)) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own
+        ]
+        active = [k for k, own in enumerate(mine) if own]
+        routed = [rule.body is not None and rule.body.routes(k) for k in active]
+        return self.push_partials(
+            z, [(0 if r and p == 0.0 else cell, p) for r, (cell, p) in zip(routed, partials, strict=True)]
+        )
+
+    def push_partials(self, value: Any, partials: Sequence[tuple[int, Any]]) -> Var:
+        """Push a result with its stored partials (cell, partial): one cell each, the last one the result's."""
+        n = len(partials)
+        c = object.__new__(self.var_class)
+        c._value = value
+        c._owner = self
+        stream: list[Any] = []
+        for k, (cell, p) in enumerate(partials):
+            stream += (LINEAR if k == 0 else JOIN, cell, p, value)
+        c._index = k = self.top + n - 1
+        self.top = k + 1
+        self.push(stream)
+        if k >= self.limit:
+            self.flush()
+        return c
+
+    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+        self.callbacks.append(f)
+        return self._push(CALLBACK, len(self.callbacks) - 1, 0, value)
+
+    def flush(self) -> None:
+        """Pack the stream into the arrays."""
+        stream = self.buffers.stream
+        n = len(stream) // 4
+        if n == 0 and self.packed == self.top:
+            return
+        buffers = self.buffers
+        lo, hi = self.rows_packed, self.rows_packed + n
+        if hi > len(buffers.records):
+            buffers.grow("records", hi)
+        if self.top > len(buffers.values):
+            buffers.grow("values", self.top)
+        if n > len(buffers.staging):
+            buffers.staging = np.empty((n, 4))
+        before = remembered()
+        try:
+            struct.pack_into(f"{4 * n}d", buffers.staging, 0, *stream)
+        except struct.error:  # a number of an outer level, which has refused to become a float
+            forget_since(before)
+            struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, lo))
+        if compiled().settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
+            self.end("its recording was interrupted between two steps that belong together")
+            self.check_usable("flush")
+        stream.clear()
+        self.rows_packed = hi
+        self.packed = self.top
+        self.limit = self.top + CHUNK - 1
+
+    def _set_aside(self, stream: list[Any], row: int) -> list[Any]:
+        """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
+        cell = self.packed
+        for start in range(0, len(stream), 4):
+            head, x, y, value = stream[start : start + 4]
+            for field, operand in ((1, x), (2, y)):
+                if isinstance(operand, Number):
+                    self.outer[row, field] = operand
+            if isinstance(value, Number):
+                self.outer_values[cell] = value
+            cell += 1 if head >= 0 else int(-head) // CELLS
+            row += 1
+        return [peek(x) for x in stream]
+
+    def is_mixed(self) -> bool:
+        """Whether numbers of outer levels are among the values, constants and partials."""
+        return bool(self.outer or self.outer_values)
+
+    # ---- sweeping ----------------------------------------------------------------------------------------------------
+    def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
+        self.flush()
+        if self.is_mixed():
+            return self._sweep_numbers(top, seeds)
+        b = self.buffers
+        adjoints = b.zero_adjoints(self.top)
+        for cell, seed in seeds:
+            if seed.__class__ is float:
+                adjoints[cell] += seed
+            elif is_plain(seed):
+                np.add.at(adjoints, cell, seed)
+            else:
+                return self._sweep_numbers(top, seeds)
+        sweep = compiled_sweep()
+        row, k = self.rows_packed - 1, self.top - 1
+        while True:
+            row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
+            if row == 0:
+                return adjoints
+            head = int(b.records[row, 0])
+            code, _, n = decoded(head) if head < 0 else (head, 0, 1)
+            if head < 0 and not KERNELS[code] and has_kernel(code):
+                compile_kernel(code)
+                continue
+            self.running = k - n + 1
+            adj = Adjoints(self, adjoints, k - n + 1)
+            self.callbacks[int(b.records[row, 1])](adj)
+            row, k = row - 1, k - n
+            if adj.cells is not adjoints:  # the callback has added a number of an outer level
+                return self._sweep_on_numbers(row, k, top, adj.cells)
+
+    def _sweep_numbers(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
+        adjoints = self.zero_numbers()
+        for cell, seed in seeds:
+            if isinstance(cell, np.ndarray):
+                adjoints.add(cell, seed)  # they may repeat
+            else:
+                adjoints[cell] = adjoints[cell] + seed
+        return self._sweep_on_numbers(self.rows_packed - 1, self.top - 1, top, adjoints)
+
+    def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> Any:
+        """The sweep on numbers of outer levels, by the same rule bodies; `k` is the last cell of the row."""
+        while row > 0:
+            k -= self._sweep_row_on_numbers(row, k, top, adjoints)
+            row -= 1
+        return adjoints
+
+    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+        """One record of it; returns the number of its own cells."""
+        code, x, y = self.buffers.records[row].tolist()
+        if code < 0:
+            return self._sweep_array_on_numbers(row, k, top, adjoints)
+        if k <= top:
+            self._sweep_scalar_on_numbers(row, k, int(code), adjoints, x, y)
+        return 1
+
+    def _sweep_scalar_on_numbers(self, row: int, k: int, code: int, adjoints: Any, x: float, y: float) -> None:
+        d = adjoints[k]
+        if code == CALLBACK:
+            self.running = k
+            self.callbacks[int(x)](Adjoints(self, adjoints, k))
+        elif code == INPUT or (d.__class__ is float and d == 0.0):
+            return
+        elif code in (LINEAR, JOIN):
+            cell = int(x)
+            adjoints[cell] = adjoints[cell] + scale(d, self._number(row, 2, y))
+            if code == JOIN:
+                adjoints[k - 1] = adjoints[k - 1] + d
+        else:
+            rule, cells, values = self._operands(row)
+            z = self._value(k)
+            for n, operand in enumerate(cells):
+                if operand is not None:
+                    adjoints[operand] = adjoints[operand] + rule.product(n)(d, rule.partial(n)(z, *values))
+
+    def _sweep_array_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+        """The same for the record of an array; returns the number of its own cells."""
+        raise NotImplementedError
+
+    def zero_numbers(self) -> Any:
+        """Zero adjoints that can be numbers of outer levels."""
+        return [0.0] * self.top
+
+    def numbers_of(self, adjoints: np.ndarray) -> Any:
+        """These adjoints, able to become numbers of outer levels."""
+        return adjoints.tolist()
+
+    def _number(self, row: int, field: int, default: float) -> Any:
+        return self.outer.get((row, field), default) if self.outer else default
+
+    def _value(self, cell: int) -> Any:
+        """The value of a scalar's cell."""
+        return self.outer_values[cell] if cell in self.outer_values else float(self.buffers.values[cell])
+
+    def _operands(self, row: int) -> tuple[ScalarRule, list[int | None], list[Any]]:
+        """The rule, the parents' cells (None for a constant) and the operands' values of a scalar record."""
+        code, *fields = self.buffers.records[row].tolist()
+        rule, active = OPERATIONS[int(code)]
+        cells = [int(field) if kind == "v" else None for kind, field in zip(active, fields, strict=False)]
+        values = [
+            self._number(row, n + 1, fields[n]) if cell is None else self._value(cell) for n, cell in enumerate(cells)
+        ]
+        return rule, cells, values
+
+    def _partials(self, row: int, k: int) -> Iterator[tuple[int, Any]]:
+        rule, cells, values = self._operands(row)
+        z = self._value(k)
+        for n, cell in enumerate(cells):
+            if cell is not None:
+                yield cell, rule.partial(n)(z, *values)
+
+    # ---- inspection --------------------------------------------------------------------------------------------------
+    def rows(self) -> Iterator[Row]:
+        self.flush()
+        k = 1
+        for row in range(1, self.rows_packed):
+            code, x, y = self.buffers.records[row].tolist()
+            if code < 0:
+                yield self._array_row(row, k)
+                k += int(-code) // CELLS
+                continue
+            if code in (INPUT, CALLBACK):
+                yield Row(k, VARIANTS[int(code)], (), (), self._value(k))
+            elif code in (LINEAR, JOIN):
+                parents: tuple[Any, ...] = (int(x),) if code == LINEAR else (k - 1, int(x))
+                p = self._number(row, 2, y)
+                yield Row(k, VARIANTS[int(code)], parents, (p,) if code == LINEAR else (1.0, p), self._value(k))
+            else:
+                rule, cells, values = self._operands(row)
+                parents = tuple(v if cell is None else cell for cell, v in zip(cells, values, strict=True))
+                yield Row(k, rule.name, parents, tuple(p for _, p in self._partials(row, k)), self._value(k))
+            k += 1
+
+    def _array_row(self, row: int, k: int) -> Row:
+        raise NotImplementedError
+
+    def release(self) -> None:
+        self.buffers.clear(self.top)
+        self.adjoints = ()
+        self.callbacks.clear()
+        self.outer.clear()
+        self.outer_values.clear()
+        THREAD.pools.setdefault(self.engine, []).append(self.buffers)
+        self.buffers = Buffers.__new__(Buffers)

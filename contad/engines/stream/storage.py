@@ -1,0 +1,186 @@
+"""The storage of a recording: records, values, constants and adjoints in buffers that are reused.
+
+Values and adjoints reserve address space once, where the system gives memory page by page on first use, so that they
+never move in ordinary recordings; beyond it they grow by doubling. A cell's value is written once, so a view of the
+old buffer stays right.
+"""
+
+import math
+import mmap
+import struct
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.sweep import FORMS
+from contad.variables.layout import immutable_address, is_immutable
+
+ROWS = 4096
+_PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 7, 11)}  # dot, matrix times vector, strided
+_ZEROS = np.zeros(2 * ROWS)
+WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
+RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
+
+
+LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
+
+
+def reserved() -> np.ndarray:
+    """An array whose memory is taken from the system as it is used; smaller where address space is limited."""
+    if sys.platform == "win32":  # which charges memory when it is reserved
+        return np.empty(ROWS)
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    size = RESERVED if limit == resource.RLIM_INFINITY else max(ROWS, min(RESERVED, limit // 512))
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    while True:
+        try:
+            return np.frombuffer(mmap.mmap(-1, 8 * size, flags=flags), np.float64)
+        except (OSError, ValueError, MemoryError):
+            if size <= ROWS:
+                raise
+            size //= 4
+
+
+class Buffers:
+    """The storage of one recording, reused from one gradient to the next.
+
+    The memory of a recording that is far above those before it goes back to the system when it ends.
+    """
+
+    __slots__ = (
+        "adjoints", "constants", "constants_top", "copies", "held", "records", "shapes", "shapes_top",
+        "staging", "stream", "usual", "values",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.stream: list[Any] = []  # records not packed yet
+        self.staging: Any = np.empty((ROWS, 4))
+        self.records = np.zeros((ROWS, 3))
+        self.values = reserved()
+        self.adjoints = reserved()
+        self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
+        self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
+        self._start_constants()
+        self.copies: dict[int, tuple[np.ndarray, int]] = {}  # by the id of a constant array: itself, its place
+        self.clear()
+
+    def _start_constants(self) -> None:
+        self.constants = np.ones(ROWS)  # what kernels read as constant arrays: a one, the number of a record, copies
+        self.shapes: Any = np.zeros(ROWS, np.int64)  # what records of arrays need beside their fields
+        self.shapes[: len(FORMS)] = FORMS
+
+    def clear(self, top: int = 0) -> None:
+        """Make ready for the next recording, after one of `top` cells."""
+        used = max(top, len(self.constants), len(self.shapes), len(self.records))
+        if used > LARGE or self.held > LARGE:
+            self._give_back(used)
+        self.stream.clear()
+        self.copies.clear()
+        self.constants_top = 2
+        self.shapes_top = len(FORMS)
+
+    def _give_back(self, used: int) -> None:
+        """Give memory back to the system where more than four times what recordings have used of late is held."""
+        before = self.usual
+        self.usual = max(used, before - (before >> 3))
+        self.held = max(self.held, used)
+        if self.held <= max(4 * before, LARGE):
+            return
+        self.held = max(before, LARGE)
+        for name in ("values", "adjoints"):
+            whole = getattr(self, name)
+            memory = getattr(whole.base, "obj", None)  # of the array's memoryview
+            start = 8 * self.held // mmap.PAGESIZE * mmap.PAGESIZE
+            if start >= 8 * len(whole):
+                continue
+            if isinstance(memory, mmap.mmap) and hasattr(memory, "madvise"):
+                memory.madvise(mmap.MADV_DONTNEED, start, 8 * len(whole) - start)
+            else:
+                setattr(self, name, np.empty(self.held))
+        if max(len(self.constants), len(self.shapes)) > self.held:
+            self._start_constants()
+        if len(self.records) > self.held:
+            self.records = np.zeros((ROWS, 3))
+            self.staging = np.empty((ROWS, 4))
+
+    def grow(self, name: str, n: int) -> None:
+        """Make the buffer of that name hold n entries, doubling it."""
+        old = getattr(self, name)
+        if n > len(old):
+            new = np.empty((max(n, 2 * len(old)), *old.shape[1:]), old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+
+    def zero_adjoints(self, n: int) -> np.ndarray:
+        """The adjoints of n cells, zero."""
+        if n > len(self.adjoints):
+            self.adjoints = np.empty(len(self.values))
+        adjoints = self.adjoints[:n]
+        adjoints[:] = _ZEROS[:n] if n <= len(_ZEROS) else 0.0  # copying takes half as long as filling
+        return adjoints
+
+    # ---- beside the records: shapes and cells ------------------------------------------------------------------------
+    def push_shape(self, shape: Sequence[int]) -> int:
+        """Keep integers; returns where."""
+        at = self.shapes_top
+        end = self.shapes_top = at + len(shape)
+        if end > len(self.shapes):
+            self.grow("shapes", end)
+        _PACK[len(shape)](self.shapes, 8 * at, *shape)
+        return at
+
+    def push_cells(self, cells: np.ndarray) -> int:
+        """Keep an array of cells; returns where."""
+        at = self.shapes_top
+        end = self.shapes_top = at + cells.size
+        self.grow("shapes", end)
+        self.shapes[at:end] = cells.reshape(-1)
+        return at
+
+    # ---- beside the records: constants -------------------------------------------------------------------------------
+    def keep(self, a: np.ndarray) -> tuple[np.ndarray, int]:
+        """A copy of a constant array that nobody writes, as pullbacks keep it, and minus its place.
+
+        An immutable array is kept as it is, with its address.
+        """
+        address = immutable_address(a)
+        if address:
+            return a, address
+        at = self.push_constant(a)
+        kept = self.constants[at : at + a.size].reshape(a.shape)
+        kept.flags.writeable = False
+        return kept, -at
+
+    def push_constant(self, a: np.ndarray) -> int:
+        """The place of a copy of a constant among those that kernels read; equal contents share it."""
+        n = a.size
+        if n >= WORTH_SHARING:
+            known = self.copies.get(id(a))
+            if known is not None and (is_immutable(a) or _has_same_bits(self.constants[known[1] : known[1] + n], a)):
+                return known[1]
+        at = self.constants_top
+        end = self.constants_top = at + n
+        if end > len(self.constants):
+            self.grow("constants", end)
+        self.constants[at:end] = a if a.ndim == 1 else a.reshape(-1)
+        if n >= WORTH_SHARING:
+            self.copies[id(a)] = a, at  # with the array, whose id it stays
+        return at
+
+    def new_constant(self, shape: tuple[int, ...]) -> tuple[int, np.ndarray]:
+        """Room for a constant array: its place and the array."""
+        at = self.constants_top
+        end = self.constants_top = at + math.prod(shape)
+        self.grow("constants", end)
+        return at, self.constants[at:end].reshape(shape)
+
+
+def _has_same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays of one size are the same, nan and the signs of zeros included."""
+    if a.size != b.size or b.dtype != np.float64 or not b.flags.c_contiguous:
+        return False
+    return bool((a.view(np.int64) == b.reshape(-1).view(np.int64)).all())

@@ -1,0 +1,248 @@
+"""The compiled reverse sweep over records: one function generated from the registry, with the rule bodies inlined.
+
+It covers the rules declared `core`; rules registered later and special functions store their partials instead, so this
+function needs no SciPy symbol, does not grow with the library, and is compiled once per installation. Records of arrays
+call the kernel of their operation (`kernels.py`) by its address.
+"""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import contad.ops
+import contad.ops.powers
+import contad.rules.body
+from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.ops.powers import with_shortcuts
+from contad.rules.body import inline
+from contad.rules.scalar_rule import ScalarRule, rules
+
+# A pullback is the continuation of an array rule: it runs where its result has an adjoint, a callback in any case.
+INPUT, CALLBACK, LINEAR, JOIN, GATHER, PULLBACK = range(6)
+VARIANTS = ("input", "callback", "linear", "join", "gather", "pullback")
+
+# The head of a scalar's record is its operation code, that of an array's record is
+# -(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number that
+# stands in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
+# (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
+CODES = 512
+X_NUMBER, Y_NUMBER, SUM, DOT, X_CELL, Y_CELL, STRIDED, CELLS = (CODES * k for k in range(1, 9))
+
+# operation code -> (rule, active), where `active` tells per argument variable (v) or constant (c)
+OPERATIONS: dict[int, tuple[ScalarRule, str]] = {}
+_CODES: dict[tuple[ScalarRule, str], int] = {}
+
+
+def _number_operations() -> None:
+    """Codes for the core rules, in order of their names."""
+    code = len(VARIANTS)
+    for rule in sorted(rules(), key=lambda rule: rule.name):
+        if rule.core:
+            for active in ("v",) if rule.arity == 1 else ("vv", "vc", "cv"):
+                OPERATIONS[code] = rule, active
+                _CODES[rule, active] = code
+                code += 1
+    assert code < CODES
+
+
+def operation_code(rule: ScalarRule, active: str) -> int | None:
+    """The code of a rule of the sweep with this activity; None for rules that store their partials."""
+    return _CODES.get((rule, active))
+
+
+_HEAD = '''\
+"""The reverse sweep over records; generated from the rules, do not edit."""
+
+import math
+
+from contad.native.machine_code import njit
+
+from contad.native.words import call_kernel
+
+
+@njit("int64(float64[:, ::1], float64[:, ::1], float64[::1], int64, int64, int64)", {options})
+def settle(staging, records, values, n, row, cell):
+    """Move n staged records to the rows from `row`, the values of scalars to the cells from `cell`; the next cell."""
+    for k in range(n):
+        head = staging[k, 0]
+        records[row + k, 0] = head
+        records[row + k, 1] = staging[k, 1]
+        records[row + k, 2] = staging[k, 2]
+        if head >= 0.0:
+            values[cell] = staging[k, 3]
+            cell += 1
+        else:
+            cell += int(-head) // {cells}
+    return cell
+
+
+@njit("UniTuple(int64, 2)(float64[:, ::1], float64[::1], float64[::1], int64[::1], float64[::1], uintp[::1], int64, "
+      "int64, int64)", {options})
+def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
+    """From `row`, whose last cell is k, down to row 0; stops where Python is needed, and returns the row and its cell.
+
+    Records above cell `top` are passed over.
+    """
+    while row > 0:
+        code = int(records[row, 0])
+        if code < 0:
+            n = -code // {cells}
+            form = -code % {cells} // {codes}
+            code = -code % {codes}
+            first = k - n + 1
+            z = first
+            size = n
+            slot = 11 * form
+            if form == {strided}:
+                slot = int(records[row, 1])
+                z = shapes[slot]
+                size = 1 + (shapes[slot + 1] - 1) * shapes[slot + 3] + (shapes[slot + 2] - 1) * shapes[slot + 4]
+            if z <= top and code != 0:
+                live = code == {callback}
+                if not live:
+                    for i in range(z, z + size):
+                        if adjoints[i] != 0.0:
+                            live = True
+                            break
+                if live:
+                    if code == {gather}:
+                        slot = int(records[row, 1])
+                        for i in range(n):
+                            adjoints[shapes[slot + i]] += adjoints[first + i]
+                    elif code == {callback} or kernels[code] == 0 or (code == {pullback} and records[row, 2] == 0.0):
+                        return row, k
+                    elif code == {pullback}:
+                        call_kernel(kernels[code], shapes[int(records[row, 2]):].ctypes.data, values.ctypes.data,
+                                    constants.ctypes.data, adjoints.ctypes.data)
+                    else:
+                        if form < {strided}:
+                            shapes[slot] = first
+                            shapes[slot + 2] = n
+                            if form == {x_number}:
+                                constants[1] = records[row, 1]
+                            else:
+                                shapes[slot + 5] = int(records[row, 1])
+                            if form == {y_number}:
+                                constants[1] = records[row, 2]
+                            elif form == {sum}:
+                                shapes[slot + 2] = int(records[row, 2])
+                            elif form == {dot}:
+                                shapes[slot + 8] = shapes[int(records[row, 2])]
+                                shapes[slot + 2] = shapes[int(records[row, 2]) + 1]
+                            else:
+                                shapes[slot + 8] = int(records[row, 2])
+                        call_kernel(kernels[code], shapes[slot:].ctypes.data, values.ctypes.data,
+                                    constants.ctypes.data, adjoints.ctypes.data)
+            k = first - 1
+            row -= 1
+            continue
+        if k > top:
+            k -= 1
+            row -= 1
+            continue
+        d = adjoints[k]
+        if code == {callback}:
+            return row, k
+        if d != 0.0:
+            if code == {linear}:
+                adjoints[int(records[row, 1])] += d * records[row, 2]
+            elif code == {join}:
+                adjoints[int(records[row, 1])] += d * records[row, 2]
+                adjoints[k - 1] += d
+'''
+
+# The start of `shapes`: what the sweep fills in for a record of each form but STRIDED, as kernels read it:
+# z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner. A number is read from constants[1].
+FORMS = (
+    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0),
+    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0),
+    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1),
+    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0),
+)
+
+
+def decoded(head: float) -> tuple[int, int, int]:
+    """(operation code, form, number of own cells) of the head of an array's record."""
+    number = int(-head)
+    return number % CODES, number % CELLS // CODES * CODES, number // CELLS
+
+
+def sweep_source() -> str:
+    """The source of the sweep."""
+    options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    names = {name.lower(): globals()[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
+    names |= {name.lower(): globals()[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
+    parts = [_HEAD.format(options=options, codes=CODES, cells=CELLS, **names)]
+    parts += [_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
+    return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
+
+
+def partial_of(
+    rule: ScalarRule, k: int, prefix: str, value: Callable[..., Any] | None = None
+) -> tuple[list[str], str] | None:
+    """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero.
+
+    The body's own names get the prefix, which keeps them apart from the names around them; `value` makes expressions
+    of the rules it calls (see `inline`).
+    """
+    assert rule.body is not None
+    if rule.body.literal(k) == 0.0:
+        return None
+    lines, p = inline(rule.body, k, dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False)), prefix, value)
+    return lines, with_shortcuts(p) if rule.name == "power" and k == 0 else p
+
+
+def accumulated(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
+    """The lines that add d times partial k to the target; `mask` is put behind a product that is no selection's."""
+    if rule is not None and rule.body is not None and rule.body.routes(k):
+        return [f"p = {partial}", f"{target} += d * p if p != 0.0 else 0.0"]
+    return [f"{target} += d * ({partial}){mask}"]
+
+
+def _branch(code: int, rule: ScalarRule, active: str) -> str:
+    """The branch of one operation on scalars: read the operands, evaluate the partials that are needed, accumulate."""
+    updates = []
+    for n, kind in enumerate(active):
+        found = partial_of(rule, n, f"local_{'xy'[n]}_") if kind == "v" else None
+        if found is not None:
+            updates += [*found[0], *accumulated(rule, n, f"adjoints[{'xy'[n]}_cell]", found[1])]
+    if not updates:
+        return ""
+    lines = [f"# {rule.name}: {active}", "z = values[k]"]
+    for n, kind in enumerate(active):
+        operand = "xy"[n]
+        if kind == "v":
+            lines += [f"{operand}_cell = int(records[row, {n + 1}])", f"{operand} = values[{operand}_cell]"]
+        else:
+            lines.append(f"{operand} = records[row, {n + 1}]")
+    lines += updates
+    return "".join([f"            elif code == {code}:\n", *(f"                {line}\n" for line in lines)])
+
+
+@functools.cache
+def dependencies() -> tuple[str, ...]:
+    """What generated code depends on: files of the generators and the rules, and the numbering of the operations."""
+    sources = {rule.function.__code__.co_filename for rule, _ in OPERATIONS.values()}
+    # the codes too: a sweep that numbers the operations differently would be silently wrong
+    numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
+    words = str(Path(__file__).parents[2] / "native" / "words.py")  # what generated code imports
+    return (__file__, contad.rules.body.__file__, contad.ops.powers.__file__, words, *sorted(sources), numbering)
+
+
+@functools.cache
+def compiled() -> Any:
+    """The module with `sweep` and `settle`, from the disk cache where it is there."""
+    return cached_module("sweep", sweep_source, dependencies())
+
+
+def compiled_sweep() -> Callable[..., tuple[int, int]]:
+    """The compiled sweep."""
+    found: Callable[..., tuple[int, int]] = compiled().sweep
+    return found
+
+
+_number_operations()

@@ -1,0 +1,294 @@
+"""Building `run`: the source text of one derivative at given types, around the rebuilt user function."""
+
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+from numba import types
+
+import contad.engines.tape.conversions
+import contad.engines.tape.elementwise_loops
+import contad.engines.tape.numpy_products
+import contad.engines.tape.operations
+import contad.engines.tape.whole_arrays
+import contad.rules.body
+from contad.engines.tape.active_numbers import (
+    Leaf,
+    is_array,
+    leaves,
+    lowered,
+    mapped,
+    require_active,
+    require_number,
+    require_pair,
+)
+from contad.engines.tape.arrays import VARIABLE_BYTES, ActiveArray, is_active_array
+from contad.engines.tape.new_arrays import replacements
+from contad.engines.tape.rebuild import Rebuilt
+from contad.engines.tape.recursion import require_settled
+from contad.engines.tape.refusals import refusal
+from contad.engines.tape.variables import DUAL, VARIABLE, Active
+from contad.errors import ContadError, UnsupportedError
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.native.fingerprint import fingerprint
+from contad.native.request import Request
+from contad.rules.scalar_rule import rules
+
+_HEAD = '''\
+"""A derivative by the engine tape; generated, do not edit."""
+
+import numpy as np
+from contad.native.machine_code import njit
+
+from contad.engines.tape import conversions, operations
+from contad.engines.tape.arrays import constants_of, copied, lifted, lifted_dual, readonly, tangents, values
+from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number, sweep
+from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
+from contad.native.arena import PRODUCT, USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.native.words import set_word, word
+
+promoted = constants_of[{active}]
+'''
+
+
+def build(request: Request) -> Any:
+    """The njit dispatcher `run` of a request.
+
+    Raises UnsupportedError where Numba cannot type the function on variables, OutputError where its result is not what
+    the mode needs.
+    """
+    return Plan(request).run()
+
+
+class Plan:
+    """One derivative: the rebuilt function, and how its arguments are lifted and its results lowered."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.active: Active = DUAL if request.mode == "jvp" else VARIABLE
+        self.rebuilt = Rebuilt(request.dispatcher, replacements(self.active))
+        self.names: dict[str, Any] = {"f": self.rebuilt.dispatcher}  # what the generated module is given
+        for k, kind in enumerate(request.types):
+            if k in request.argnums:
+                for leaf in leaves("", kind):
+                    require_active(k, leaf)
+            elif isinstance(kind, (types.List, types.ListType, types.DictType, types.Set)):
+                name = request.function.__name__
+                raise UnsupportedError(f"{name}: argument {k}: a {kind} may be written to; pass an array or a tuple")
+            elif isinstance(kind, types.Dispatcher):
+                self.names[f"callable_{k}"] = self.rebuilt.rebuild(kind.dispatcher)
+
+    def run(self) -> Any:
+        """The compiled function."""
+        request = self.request
+        own = sorted({*map(str, Path(__file__).parent.glob("*.py")), contad.rules.body.__file__})
+        own += sorted({rule.function.__code__.co_filename for rule in rules()})
+        what = repr((request.types, request.argnums, request.has_aux, request.mode, numba.__version__))
+        called = [kind.dispatcher for kind in request.types if isinstance(kind, types.Dispatcher)]
+        found = [fingerprint(f) for f in (request.dispatcher, *called)]
+        if all(x.stable for x in found):
+            name = re.sub(r"\W", "", request.function.__name__)
+            module = cached_module(f"tape_{name}", self.source, [*own, *(x.digest for x in found), what])
+        else:
+            module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
+            exec(compile(self.source().replace("cache=True", "cache=False"), "<contad tape>", "exec"), vars(module))
+        vars(module).update(self.names)
+        if any(x.recursive for x in found):
+            self.source()  # types the function also where the text was on disk
+            require_settled(self.rebuilt.made)
+        if request.mode == "value_and_grad":
+            try:
+                module.run.compile(request.types)
+            except (ContadError, MemoryError):
+                raise
+            except Exception as error:
+                raise refusal(error, request.function) from error
+        return module.run
+
+    # ---- types -------------------------------------------------------------------------------------------------------
+    def given(self, k: int, text: str, promote: bool) -> tuple[Any, str]:
+        """The type and the expression of what f gets for argument k, which the expression `text` reads."""
+        kind = self.request.types[k]
+        if f"callable_{k}" in self.names:
+            return self.names[f"callable_{k}"]._numba_type_, f"callable_{k}"
+        is_active = k in self.request.argnums
+
+        def typed(kind: Any) -> Any:
+            if isinstance(kind, types.BaseNamedTuple):
+                return types.NamedTuple([typed(x) for x in kind], kind.instance_class)
+            if isinstance(kind, types.BaseTuple):
+                return types.Tuple([typed(x) for x in kind])
+            if not is_array(kind):
+                return self.active if is_active else kind
+            if is_active or (promote and kind.dtype == types.float64):
+                return ActiveArray(self.active, kind.ndim, "C")
+            return kind.copy(layout="C", readonly=False) if promote else kind.copy(readonly=True)
+
+        def written(leaf: Leaf) -> str:
+            if is_active:
+                return self.lifted(k, leaf, text)
+            if not is_array(leaf.type):
+                return leaf.text
+            if promote:
+                return f"promoted({leaf.text})" if leaf.type.dtype == types.float64 else f"copied({leaf.text})"
+            return f"readonly({leaf.text})"
+
+        return typed(kind), mapped(written, text, kind, self.names)
+
+    def lifted(self, k: int, leaf: Leaf, text: str) -> str:
+        """The expression for an active leaf as a variable or a dual."""
+        if self.active is DUAL:
+            tangent = leaf.text.replace(text, f"tangents_[{self.request.argnums.index(k)}]", 1)
+            made = "lifted_dual" if is_array(leaf.type) else "dual"
+            return f"{made}({leaf.text}, {tangent})"
+        cell = f"c{self.cells.index((k, leaf.text.removeprefix(text)))}"
+        if is_array(leaf.type):
+            return f"lifted({leaf.text}, {cell}, header, block + {VARIABLE_BYTES} * ({cell} - c0))"
+        return f"variable({leaf.text}, {cell}, header)"
+
+    @property
+    def cells(self) -> list[tuple[int, str]]:
+        """The active leaves in the order of their cells: argument and place in it."""
+        return [(k, leaf.text) for k in self.request.argnums for leaf in leaves("", self.request.types[k])]
+
+    def typing(self, texts: list[str]) -> tuple[Any, list[str]]:
+        """The type of f's result, and the expressions of what it is given.
+
+        Constant arrays are given as they are, so that data costs nothing; where f writes to them or mixes them with
+        arrays of variables, it gets copies that take variables.
+        """
+        first: Exception | None = None
+        for promote in (False, True):
+            given = [self.given(k, text, promote) for k, text in enumerate(texts)]
+            signature = tuple(kind for kind, _ in given)
+            try:
+                self.rebuilt.dispatcher.compile(signature)
+            except Exception as error:  # Numba's errors, and whatever its typing of a type it does not know raises
+                first = first or error
+                continue
+            return self.rebuilt.dispatcher.overloads[signature].signature.return_type, [text for _, text in given]
+        assert first is not None
+        raise refusal(first, self.request.function) from first
+
+    # ---- text --------------------------------------------------------------------------------------------------------
+    def source(self) -> str:
+        """The text of the module with `run`."""
+        request = self.request
+        n = len(request.types)
+        packed = request.mode != "value_and_grad"
+        texts = [f"args[{k}]" for k in range(n)] if packed else [f"a{k}" for k in range(n)]
+        result, given = self.typing(texts)
+        lines = self.jvp(result, given) if request.mode == "jvp" else self.reverse(result, texts, given)
+        active = "DUAL" if self.active is DUAL else "VARIABLE"
+        return _HEAD.format(active=active) + "\n".join(lines) + "\n"
+
+    def jvp(self, result: Any, given: list[str]) -> list[str]:
+        """Duals through the function; no arena."""
+
+        def tangent(leaf: Leaf) -> str:
+            if isinstance(leaf.type, Active):
+                return f"{leaf.text}.tangent"
+            if is_active_array(leaf.type):
+                return f"tangents({leaf.text})"
+            return f"np.zeros({leaf.text}.shape)" if is_array(leaf.type) else "0.0"
+
+        value = lowered("out", result, self.names)
+        return [
+            "", "", f"@njit({_options(NJIT_OPTIONS)})", "def run(args, tangents_):",
+            f"    out = f({', '.join(given)})",
+            f"    return {value}, {mapped(tangent, 'out', result, self.names)}",
+        ]  # fmt: skip
+
+    def reverse(self, result: Any, texts: list[str], given: list[str]) -> list[str]:
+        """Variables through the function, seeds, a sweep, and the adjoints of the arguments' cells."""
+        request = self.request
+        of_leaves = [leaf for k in request.argnums for leaf in leaves(texts[k], request.types[k])]
+        sizes = [f"{leaf.text}.size" if is_array(leaf.type) else "1" for leaf in of_leaves]
+        run = [f"    c{j + 1} = c{j} + {size}" for j, size in enumerate(sizes)]
+        passed = f"({', '.join('0' if x in self.names else x for x in given)},)"  # functions are called by name
+        parameters = ", ".join(texts)
+        if request.mode == "vjp":
+            parameters, passed = "args, z_bar", f"({passed}, z_bar)"
+        return [
+            *self.body(result),
+            "", "", f"@njit({_options(NJIT_OPTIONS)})", f"def run({parameters}):",
+            "    header = arena()",
+            "    c0 = word(header, USED)",
+            "    product = word(header, PRODUCT)",
+            *run,
+            f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
+            f"    reserve_cells(header, c{len(sizes)})",
+            "    block = allocate(size)",
+            f"    given = {passed}",
+            f"    set_word(header, USED, c{len(sizes)})",
+            "    result = guarded(body, header, c0, product, given, block, size)",
+            "    release(block, size)",
+            "    set_word(header, USED, c0)",
+            "    set_word(header, PRODUCT, product)",
+            "    return result",
+        ]  # fmt: skip
+
+    def body(self, result: Any) -> list[str]:
+        """What runs guarded: the function, and everything from its result to the gradients."""
+        request = self.request
+        is_vjp = request.mode == "vjp"
+        arguments = "given[0]" if is_vjp else "given"
+        places = [f"{arguments}[{k}]" for k in range(len(request.types))]
+        called = ", ".join(f"callable_{k}" if f"callable_{k}" in self.names else x for k, x in enumerate(places))
+        lines = ["", "", f"@njit({_options(INTERNAL_OPTIONS)})", "def body(header, c0, given):"]
+        collected = []
+        j = 0
+        for k in request.argnums:
+
+            def gradient(leaf: Leaf) -> str:
+                nonlocal j
+                j += 1
+                if not is_array(leaf.type):
+                    lines.append(f"    c{j} = c{j - 1} + 1")
+                    return f"collected_number(header, c{j - 1})"
+                lines.append(f"    c{j} = c{j - 1} + {leaf.text}.size")
+                return f"collected(header, c{j - 1}, {leaf.text}.size).reshape({leaf.text}.shape)"
+
+            collected.append(mapped(gradient, places[k], request.types[k], self.names))
+        lines += [
+            f"    out = f({called})",
+            "    used = word(header, USED)",
+            "    reserve_adjoints(header, used)",
+        ]
+        if is_vjp:
+            lines += self.seeds(result)
+            value = ""
+        else:
+            name = request.function.__name__
+            number = require_pair(name, result) if request.has_aux else result
+            require_number(name, number)
+            out = "out[0]" if request.has_aux else "out"
+            value = f"{out}.value" if isinstance(number, Active) else f"float({out})"
+            if request.has_aux:
+                value = f"({value}, {lowered('out[1]', result[1], self.names)})"
+            if isinstance(number, Active):
+                lines += [f"    used = {out}.cell + 1", f"    seeded_number(header, {out}.cell, 1.0)"]
+            else:
+                lines.append("    used = 0")
+        lines.append(f"    sweep(header, used - 1, c{j})")
+        gradients = f"({', '.join(collected)},)"
+        lines.append(f"    return {gradients}" if is_vjp else f"    return {value}, {gradients}")
+        return lines
+
+    def seeds(self, result: Any) -> list[str]:
+        """Statements that add z_bar to the adjoints of the result."""
+        lines = []
+        bars = leaves("given[1]", result)
+        for leaf, bar in zip(leaves("out", result), bars, strict=True):
+            if isinstance(leaf.type, Active):
+                lines.append(f"    seeded_number(header, {leaf.text}.cell, {bar.text})")
+            elif is_active_array(leaf.type):
+                lines.append(f"    seeded(header, {leaf.text}, {bar.text})")
+        return lines
+
+
+def _options(options: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in options.items())

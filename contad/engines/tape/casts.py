@@ -1,0 +1,148 @@
+"""Casts to declared types in a rebuilt function: of the arguments and the result of a callee, and of names.
+
+To an integer or a boolean the plain number is cast, as Numba casts it, and what comes of it is a constant.
+"""
+
+import ast
+import inspect
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from contad.engines.tape.arrays import is_active_array
+from contad.engines.tape.variables import Active
+from contad.errors import UnsupportedError
+from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refused_cast
+from contad.native.machine_code import njit
+from contad.native.overloads import overloaded
+from contad.rules.definition import definition_of
+
+
+def plain_type(kind: Any) -> Any:
+    """The type that the user's function has where the rebuilt one has variables."""
+    if isinstance(kind, Active):
+        return types.float64
+    if is_active_array(kind):
+        return types.Array(types.float64, kind.ndim, kind.layout, readonly=not kind.mutable)
+    if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
+        return types.Tuple([plain_type(part) for part in kind])
+    return types.unliteral(kind)
+
+
+# ---- signatures ------------------------------------------------------------------------------------------------------
+def with_signature(f: Any, inner: Any, options: dict[str, Any]) -> Any:
+    """The rebuilt function `inner` of the dispatcher f between the casts of the signature that Numba takes."""
+    function = f.py_func
+    called = inspect.signature(function)
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in called.parameters.values()):
+        raise UnsupportedError(f"{place_of(f)}: a declared signature beside *args; give it a fixed number of arguments")
+    names = ", ".join(called.parameters)
+    text = (
+        f"def declared({names}):\n    given_ = ({names},)\n"
+        "    return of_result_(given_, inner_(*of_arguments_(given_)))\n"
+    )
+    known: dict[str, Any] = {"inner_": inner, **_casts(f)}
+    exec(text, known)
+    made: FunctionType = known["declared"]
+    made.__name__ = made.__qualname__ = function.__name__
+    made.__defaults__ = function.__defaults__
+    return njit(**options)(made)
+
+
+def _casts(f: Any) -> dict[str, Any]:
+    """The casts of all arguments, as a tuple, and of the result, inside njit."""
+
+    def of_arguments_(given: Any) -> Any:
+        raise NotImplementedError
+
+    def of_result_(given: Any, z: Any) -> Any:
+        raise NotImplementedError
+
+    @overloaded(of_arguments_)
+    def arguments_typing(given: Any) -> Any:
+        wanted = chosen_signature(f, [plain_type(t) for t in given]).args
+        pairs = enumerate(zip(given, wanted, strict=True))
+        parts = [_cast(f, "an argument", f"given[{k}]", *pair) for k, pair in pairs]
+        return _written("given", f"({', '.join(parts)},)")
+
+    @overloaded(of_result_)
+    def result_typing(given: Any, z: Any) -> Any:
+        wanted = chosen_signature(f, [plain_type(t) for t in given]).return_type
+        return _written("given, z", _cast(f, "the result", "z", z, wanted))
+
+    return {"of_arguments_": of_arguments_, "of_result_": of_result_}
+
+
+def _written(parameters: str, result: str) -> Any:
+    known = {"np": np, **{str(t): t for t in types.number_domain}}
+    exec(f"def implementation({parameters}):\n    return {result}\n", known)
+    return known["implementation"]
+
+
+def _cast(f: Any, what: str, text: str, have: Any, want: Any) -> str:
+    """The expression for a value of one type as one of a declared type."""
+    if isinstance(have, types.BaseTuple) and isinstance(want, types.BaseTuple) and len(have) == len(want):
+        if isinstance(have, types.BaseNamedTuple) or not len(have):
+            return text
+        parts = [_cast(f, what, f"{text}[{k}]", *pair) for k, pair in enumerate(zip(have, want, strict=True))]
+        return f"({', '.join(parts)},)"
+    if not is_number(want):
+        if is_active_array(have) and getattr(want, "dtype", types.float64) != types.float64:
+            raise refused_cast(f, what, want)
+        return text
+    if isinstance(have, Active):
+        if want == types.float64:
+            return text
+        if isinstance(want, types.Float):
+            raise refused_cast(f, what, want)
+        text = f"{text}.value"
+    if want == types.boolean:
+        return f"({text} != 0)"
+    return f"float({text})" if want == types.float64 else f"{want}({text})"
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+def with_casts(f: Any, declared: dict[str, Any], names: dict[str, Any]) -> CodeType:
+    """The code of the dispatcher f with a cast after everything that binds a name whose type is declared.
+
+    `names`, the globals of the rebuilt function, take the casts.
+    """
+    function = f.py_func
+    code = function.__code__
+    try:
+        definition, _ = definition_of(function)
+    except OSError:
+        definition = ast.Pass()
+    if not isinstance(definition, ast.FunctionDef):
+        raise UnsupportedError(f"{place_of(f)}: locals= of a function whose source cannot be read; define it in a file")
+    for argument in ast.walk(definition.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    definition.returns = None
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
+    called = {name: f"cast_{name}_to_{t}_" for name, t in declared.items()}
+    names |= {called[name]: _name_cast(f, name, t) for name, t in declared.items()}
+    definition = NameCasts(called).function(definition)
+    factory = ast.FunctionDef(
+        "factory", ast.arguments([], [ast.arg(x) for x in code.co_freevars], None, [], [], None, []), [definition], []
+    )
+    made = compile(ast.fix_missing_locations(ast.Module([factory], [])), code.co_filename, "exec", dont_inherit=True)
+    (outer,) = (x for x in made.co_consts if isinstance(x, CodeType))
+    found = next(x for x in outer.co_consts if isinstance(x, CodeType) and x.co_name == definition.name)
+    if found.co_freevars != code.co_freevars:
+        raise UnsupportedError(f"{place_of(f)}: locals= beside captured values; pass them as arguments")
+    return found
+
+
+def _name_cast(f: Any, name: str, want: Any) -> Any:
+    def cast(x: Any) -> Any:
+        raise NotImplementedError
+
+    @overloaded(cast)
+    def typing(x: Any) -> Any:
+        return _written("x", _cast(f, name, "x", x, want))
+
+    return cast

@@ -1,0 +1,176 @@
+"""Elementwise operations on arrays of variables and duals.
+
+Only their types are declared here: Numba fuses an expression of array operations into one loop over its elements, whose
+body then uses the operations on scalars.
+"""
+
+import operator
+from typing import Any, ClassVar
+
+import numpy as np
+from numba import types
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+
+from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
+from contad.engines.tape.variables import Active
+from contad.errors import UnsupportedError
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.overloads import overloaded
+from contad.native.rules import PLAIN
+from contad.rules.scalar_rule import rules
+
+_OPERATORS = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
+    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "neg": operator.neg,
+}  # fmt: skip
+_SYMBOLS = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_IN_PLACE = {
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
+    "%": operator.imod, "**": operator.ipow,
+}  # fmt: skip
+_UFUNCS = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
+    "**": np.power,
+}  # fmt: skip
+_COMPARISONS = (
+    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, np.less, np.less_equal, np.greater,
+    np.greater_equal, np.equal, np.not_equal,
+)  # fmt: skip
+_TESTS = (np.isnan, np.isinf, np.isfinite, np.signbit)
+
+
+def _declare(function: Any, arity: int, plain: Any) -> None:
+    """Give a function of scalars its type on arrays; `plain` is the type of its elements where they are not active."""
+
+    class Elementwise(AbstractTemplate):
+        key = function
+        metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
+                return None
+            if any(isinstance(x, Active) for x in args):
+                return None  # Numba's loops take no scalars of ours; see `_beside_arrays`
+            elements = [x.dtype if isinstance(x, types.Array) else x for x in args]
+            active = next((x for x in elements if isinstance(x, Active)), None)
+            if active is None or not all(isinstance(x, (Active, *PLAIN)) for x in elements):
+                return None
+            ndim = max(x.ndim for x in args if isinstance(x, types.Array))
+            made = ActiveArray(active, ndim, "C") if plain is None else types.Array(plain, ndim, "C")
+            return signature(made, *args)
+
+    infer_global(function, types.Function(Elementwise))  # NumPy's functions name no module to look it up in
+
+
+def _is_constant(rule: Any) -> bool:
+    return all(rule.body.literal(k) == 0.0 for k in range(rule.arity))
+
+
+def _points(zeros: Any) -> Any:
+    @njit(**INTERNAL_OPTIONS)
+    def point(x: Any) -> Any:
+        """A number as an array without axes."""
+        made = zeros(())
+        made[()] = x
+        return made
+
+    return point
+
+
+_POINT = {active: _points(zeros) for active, zeros in zeros_of.items()}
+
+
+def _beside_arrays(text: str, names: dict[str, Any], x: Any, y: Any) -> Any:
+    """The implementation of an operation, written as `text`, on an array and an active number; None for others."""
+    active = x if isinstance(x, Active) else y
+    if not isinstance(active, Active) or not (isinstance(x, types.Array) or isinstance(y, types.Array)):
+        return None
+    known = names | {"point": _POINT[active]}
+    first, second = ("point(x)", "y") if active is x else ("x", "point(y)")
+    exec(f"def implementation(x, y):\n    return {text.format(first, second)}\n", known)
+    return known["implementation"]
+
+
+def _operator_beside_arrays(function: Any, written: str) -> None:
+    def typing(x: Any, y: Any) -> Any:
+        return _beside_arrays(f"{{}} {written} {{}}", {}, x, y)
+
+    overloaded(function)(typing)
+
+
+def _ufunc_beside_arrays(ufunc: Any) -> Any:
+    """What takes the place of a ufunc, because Numba fuses calls of the ufunc itself whatever their arguments."""
+
+    def stub(x: Any, y: Any) -> Any:
+        raise NotImplementedError
+
+    def typing(x: Any, y: Any) -> Any:
+        return _beside_arrays("ufunc({}, {})", {"ufunc": ufunc}, x, y) or (lambda x, y: ufunc(x, y))
+
+    stub.__name__ = ufunc.__name__
+    overloaded(stub)(typing)
+    return stub
+
+
+UFUNCS: dict[Any, Any] = {}  # ufunc of two arguments -> what takes its place in a function under differentiation
+for _rule in rules():
+    _element = types.float64 if _is_constant(_rule) else None
+    _declared = [u for u in _rule.ufuncs if not isinstance(u, str)]
+    UFUNCS |= {u: _ufunc_beside_arrays(u) for u in _declared if _rule.arity == 2}
+    if _rule.operator in _OPERATORS:
+        _declared.append(_OPERATORS[_rule.operator])
+    for _function in _declared:
+        _declare(_function, _rule.arity, _element)
+for _function in _COMPARISONS:
+    _declare(_function, 2, types.boolean)
+    if isinstance(_function, np.ufunc):
+        UFUNCS[_function] = _ufunc_beside_arrays(_function)
+for _function in _TESTS:
+    _declare(_function, 1, types.boolean)
+for _written in ("+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!="):
+    _operator_beside_arrays(_SYMBOLS[_written], _written)
+
+
+_IN_PLACE_TEXT = """\
+def implementation(x, y):
+    target, operand = {target}, {operand}
+    for k in np.ndindex(target.shape):
+        target[k] = ufunc(target[k], {element})
+    return x
+"""
+
+
+def _in_place(symbol: Any, ufunc: Any) -> None:
+    """x op= y of an array, as Numba does it: element after element, each written before the next is read.
+
+    So parts that overlap see what has been written, which NumPy avoids by a copy. The order is that of Numba, too:
+    along the first axis where more operands are in Fortran order than in C order.
+    """
+
+    def typing(x: Any, y: Any) -> Any:
+        if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
+            # Numba's own typing would stumble; the array is promoted, or this is what the user is told
+            raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")
+        if not is_active_array(x):
+            return None
+        arrays = [a for a in (x, y) if isinstance(a, types.Array)]
+        layouts = [a.layout for a in arrays]
+        turned = layouts.count("F") > layouts.count("C")
+        operand, element = "y", "operand"
+        if len(arrays) == 2:
+            operand, element = "np.broadcast_to(y, x.shape)", "operand[k]"
+            operand += ".T" if turned else ""
+        names = {"np": np, "ufunc": ufunc}
+        exec(_IN_PLACE_TEXT.format(target="x.T" if turned else "x", operand=operand, element=element), names)
+        return names["implementation"]
+
+    overloaded(symbol)(typing)
+
+
+for _written, _function in _IN_PLACE.items():
+    _in_place(_function, _UFUNCS[_written])

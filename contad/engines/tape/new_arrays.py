@@ -1,0 +1,278 @@
+"""What creates arrays in a function under differentiation: float arrays become arrays of variables or duals."""
+
+import functools
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core.errors import TypingError
+from numba.core.typing.npydecl import parse_dtype
+
+from contad.engines.tape.arrays import is_active_array, zeros_of
+from contad.engines.tape.conversions import float64
+from contad.engines.tape.elementwise_loops import UFUNCS
+from contad.engines.tape.variables import Active
+from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, owns
+from contad.native.machine_code import njit
+from contad.native.overloads import overloaded
+
+
+def _is_float(dtype: Any) -> bool:
+    """Whether an argument dtype= asks for floats, as leaving it out does."""
+    if dtype is None or isinstance(dtype, (types.NoneType, types.Omitted)):
+        return True
+    if isinstance(dtype, types.Function):
+        return bool(dtype.typing_key is float)
+    found = parse_dtype(dtype)
+    if isinstance(found, types.Float) and found != types.float64:
+        raise TypingError(f"an array of {found}, which rounds what is written into it")
+    return isinstance(found, types.Float)
+
+
+def _holds_floats(x: Any) -> bool:
+    """Whether an array is of float64 or of active elements; float32 arrays stay as they are."""
+    return isinstance(x, types.Array) and (x.dtype == types.float64 or isinstance(x.dtype, Active))
+
+
+def _is_given(dtype: Any) -> bool:
+    return dtype is not None and not isinstance(dtype, (types.NoneType, types.Omitted))
+
+
+def _stub(name: str) -> Callable[..., Any]:
+    def stub(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+    stub.__name__ = stub.__qualname__ = name
+    return stub
+
+
+@functools.cache
+def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function of NumPy that makes a float array, a stub that makes an array of active elements in njit."""
+    zeros = zeros_of[active]
+    made: dict[Callable[..., Any], Callable[..., Any]] = {
+        np.zeros: _filled("zeros", np.zeros, zeros, 0.0),
+        np.ones: _filled("ones", np.ones, zeros, 1.0),
+        np.empty: _filled("empty", np.empty, zeros, 0.0),
+        np.zeros_like: _filled_like("zeros_like", np.zeros_like, zeros, 0.0),
+        np.ones_like: _filled_like("ones_like", np.ones_like, zeros, 1.0),
+        np.empty_like: _filled_like("empty_like", np.empty_like, zeros, 0.0),
+        np.full: _full(zeros),
+        np.full_like: _full_like(zeros),
+        np.copy: _copy(zeros),
+        np.array: _array(zeros),
+        np.linspace: _converted("linspace", np.linspace, zeros),
+        np.eye: _converted("eye", np.eye, zeros),
+        np.identity: _converted("identity", np.identity, zeros),
+    }
+    made |= {f: _in_loops(found, zeros) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
+    return made | UFUNCS | {np.float64: float64}
+
+
+_OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.cumsum, np.trace)  # that the tape computes itself
+
+
+def _in_loops(function: ArrayFunction, zeros: Any) -> Callable[..., Any]:
+    """What takes the place of a function of whole arrays: the body that fits variables, or NumPy's own."""
+    stub = _stub(function.numpy.__name__)
+    names = ", ".join(function.signature.parameters)
+    bodies: dict[Any, Any] = {}
+
+    def choose(*args: Any) -> Any:
+        active = any(isinstance(x, Active) or is_active_array(x) for x in args)
+        ndims = tuple(x.ndim if isinstance(x, types.Array) else 0 for x in args)
+        body = function.body(ndims) if active else function.numpy
+        if body is None:
+            return None
+        if active:
+            body = bodies.setdefault(body, _compiled(body, zeros))
+        module = {"body": body}
+        exec(f"def implementation({names}):\n    return body({names})\n", module)
+        return module["implementation"]
+
+    module = {"choose": choose}
+    exec(f"def typing({names}):\n    return choose({names})\n", module)
+    overloaded(stub)(module["typing"])
+    return stub
+
+
+def _compiled(body: Any, zeros: Any) -> Any:
+    """A body, and those that it calls, making arrays of active elements."""
+    names = dict(body.__globals__)
+    inner = {name: f for name in body.__code__.co_names if owns(f := names.get(name))}
+    names |= {name: _compiled(f, zeros) for name, f in inner.items()} | {"zeros": zeros}
+    made = FunctionType(body.__code__, names, body.__name__, body.__defaults__)
+    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(made)
+
+
+def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
+    stub = _stub(name)
+
+    def typing(shape: Any, dtype: Any = None) -> Any:
+        if not _is_float(dtype):
+            return lambda shape, dtype=None: plain(shape, dtype)
+        if number == 0.0:
+            return lambda shape, dtype=None: zeros(shape)
+
+        def implementation(shape: Any, dtype: Any = None) -> Any:
+            made = zeros(shape)
+            made[...] = number
+            return made
+
+        return implementation
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _filled_like(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
+    stub = _stub(name)
+
+    def typing(x: Any, dtype: Any = None) -> Any:
+        floats = _holds_floats(x)
+        if _is_given(dtype) and not _is_float(dtype):
+            return lambda x, dtype=None: plain(x, dtype)
+        if not _is_given(dtype) and not floats:
+            return None if isinstance(x, Active) else lambda x, dtype=None: plain(x)
+        if number == 0.0:
+            return lambda x, dtype=None: zeros(x.shape)
+
+        def implementation(x: Any, dtype: Any = None) -> Any:
+            made = zeros(x.shape)
+            made[...] = number
+            return made
+
+        return implementation
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _full(zeros: Any) -> Callable[..., Any]:
+    stub = _stub("full")
+
+    def typing(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+        if _is_given(dtype):
+            if not _is_float(dtype):
+                return (
+                    None
+                    if isinstance(fill_value, Active)
+                    else lambda shape, fill_value, dtype=None: np.full(shape, fill_value, dtype)
+                )
+        elif not (isinstance(fill_value, Active) or fill_value == types.float64):
+            return lambda shape, fill_value, dtype=None: np.full(shape, fill_value)
+
+        def implementation(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+            made = zeros(shape)
+            made[...] = fill_value
+            return made
+
+        return implementation
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _full_like(zeros: Any) -> Callable[..., Any]:
+    stub = _stub("full_like")
+
+    def typing(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+        floats = _holds_floats(x)
+        if _is_given(dtype) or not floats:
+            return (
+                None
+                if isinstance(fill_value, Active)
+                else lambda x, fill_value, dtype=None: np.full_like(x, fill_value, dtype)
+            )
+
+        def implementation(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+            made = zeros(x.shape)
+            made[...] = fill_value
+            return made
+
+        return implementation
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _copy(zeros: Any) -> Callable[..., Any]:
+    stub = _stub("copy")
+
+    def typing(a: Any) -> Any:
+        if not _holds_floats(a):
+            return lambda a: np.copy(a)
+
+        def implementation(a: Any) -> Any:
+            made = zeros(a.shape)
+            made[...] = a
+            return made
+
+        return implementation
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _converted(name: str, plain: Any, zeros: Any) -> Callable[..., Any]:
+    """A function of plain numbers whose result can take variables."""
+    stub = _stub(name)
+
+    def typing(*args: Any) -> Any:
+        def implementation(*args: Any) -> Any:
+            found = plain(*args)
+            made = zeros(found.shape)
+            made[...] = found
+            return made
+
+        return None if any(isinstance(x, Active) for x in args) else implementation
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _array(zeros: Any) -> Callable[..., Any]:
+    stub = _stub("array")
+
+    def typing(object: Any, dtype: Any = None) -> Any:
+        element, depth = object, 0
+        while isinstance(element, (types.List, types.BaseTuple)):
+            items = [element.dtype] if isinstance(element, types.List) else list(element)
+            if not items:
+                return None
+            element, depth = next((x for x in items if isinstance(x, Active)), items[0]), depth + 1
+        if isinstance(element, types.Array) and depth == 0:
+            if _holds_floats(element) and _is_float(dtype):
+                return _from(zeros, "object.shape", ["made[...] = object"])
+        elif (isinstance(element, Active) or element == types.float64) and _is_float(dtype) and depth in (1, 2):
+            shape = "len(object)" if depth == 1 else "(len(object), len(object[0]))"
+            return _from(zeros, shape, list(_assignments(object, "object", "")))
+        if _is_given(dtype):
+            return lambda object, dtype=None: np.array(object, dtype)
+        return lambda object, dtype=None: np.array(object)
+
+    overloaded(stub)(typing)
+    return stub
+
+
+def _assignments(kind: Any, text: str, index: str) -> Iterator[str]:
+    """Statements that write the elements of a (nested) list or tuple into `made`."""
+    if isinstance(kind, types.List):
+        k = f"k{index.count(',')}"
+        yield f"for {k} in range(len({text})):"
+        for line in _assignments(kind.dtype, f"{text}[{k}]", f"{index}{k},"):
+            yield f"    {line}"
+    elif isinstance(kind, types.BaseTuple):
+        for n, item in enumerate(kind):
+            yield from _assignments(item, f"{text}[{n}]", f"{index}{n},")
+    else:
+        yield f"made[{index}] = {text}"
+
+
+def _from(zeros: Any, shape: str, lines: list[str]) -> Any:
+    names: dict[str, Any] = {"zeros": zeros}
+    body = "".join(f"    {line}\n" for line in [f"made = zeros({shape})", *lines, "return made"])
+    exec(f"def implementation(object, dtype=None):\n{body}", names)
+    return names["implementation"]

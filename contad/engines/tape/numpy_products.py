@@ -1,0 +1,124 @@
+"""np.dot, np.matmul, @, np.vdot and np.outer on arrays of variables and duals."""
+
+import operator
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+from numba import types
+
+from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
+from contad.engines.tape.product_records import multiplied
+from contad.engines.tape.variables import VARIABLE, Active, chain2
+from contad.native.overloads import overloaded, overloaded_method
+from contad.native.rules import PLAIN, partial_function
+from contad.rules.scalar_rule import rule
+
+_by_x, _by_y = (cast("Callable[..., float]", partial_function(rule("multiply"), k)) for k in range(2))
+
+
+# ---- sums of products ------------------------------------------------------------------------------------------------
+def accumulated(total: Any, x: Any, y: Any) -> Any:
+    """total + x y inside njit; one record where x or y is plain, else two."""
+    raise NotImplementedError
+
+
+@overloaded(accumulated)
+def _accumulated(total: Any, x: Any, y: Any) -> Any:
+    if isinstance(x, Active) and isinstance(y, Active):
+        return lambda total, x, y: total + x * y
+    if isinstance(x, Active):
+        return lambda total, x, y: chain2(
+            total.value + x.value * y,
+            1.0,
+            total,
+            _by_x(0.0, x.value, float(y)),
+            x,
+        )
+    if isinstance(y, Active):
+        return lambda total, x, y: chain2(
+            total.value + x * y.value,
+            1.0,
+            total,
+            _by_y(0.0, float(x), y.value),
+            y,
+        )
+    return None
+
+
+def _dot(a: Any, b: Any) -> Any:
+    """np.dot, np.matmul and @ of arrays with one or two axes, one of them active."""
+    if not isinstance(a, types.Array) or not isinstance(b, types.Array):
+        return None
+    active = next((x.dtype for x in (a, b) if is_active_array(x)), None)
+    if active is None or not {a.ndim, b.ndim} <= {1, 2}:
+        return None
+    if not all(isinstance(x.dtype, (Active, *PLAIN)) for x in (a, b)):
+        return None
+    zeros = zeros_of[active]
+
+    def vectors(a: Any, b: Any) -> Any:
+        if len(a) != len(b):
+            raise ValueError("incompatible array sizes for np.dot(a, b) (vector * vector)")
+        total = zeros(1)[0]
+        for k in range(len(a)):
+            total = accumulated(total, a[k], b[k])
+        return total
+
+    def matrix_vector(a: Any, b: Any) -> Any:
+        if a.shape[1] != len(b):
+            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * vector)")
+        made = zeros(a.shape[0])
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                made[i] = accumulated(made[i], a[i, k], b[k])
+        return made
+
+    def vector_matrix(a: Any, b: Any) -> Any:
+        if len(a) != b.shape[0]:
+            raise ValueError("incompatible array sizes for np.dot(a, b) (vector * matrix)")
+        made = zeros(b.shape[1])
+        for k in range(b.shape[0]):
+            for j in range(b.shape[1]):
+                made[j] = accumulated(made[j], a[k], b[k, j])
+        return made
+
+    def matrices(a: Any, b: Any) -> Any:
+        if a.shape[1] != b.shape[0]:
+            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
+        made = zeros((a.shape[0], b.shape[1]))
+        for i in range(a.shape[0]):
+            for k in range(a.shape[1]):
+                for j in range(b.shape[1]):
+                    made[i, j] = accumulated(made[i, j], a[i, k], b[k, j])
+        return made
+
+    def matrices_of_variables(a: Any, b: Any) -> Any:
+        if a.shape[1] != b.shape[0]:
+            raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
+        return multiplied(a, b)
+
+    if a.ndim == 1:
+        return vectors if b.ndim == 1 else vector_matrix
+    if b.ndim == 1:
+        return matrix_vector
+    return matrices_of_variables if active == VARIABLE else matrices
+
+
+for _function in (np.dot, operator.matmul):
+    overloaded(_function)(_dot)
+overloaded_method(ActiveArray, "dot")(_dot)
+
+
+@overloaded(np.vdot)
+def _vdot(a: Any, b: Any) -> Any:
+    if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
+        return None
+    return lambda a, b: np.dot(a, b)
+
+
+@overloaded(np.outer)
+def _outer(a: Any, b: Any) -> Any:
+    if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
+        return None
+    return lambda a, b: a.reshape((len(a), 1)) * b.reshape((1, len(b)))

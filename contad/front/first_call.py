@@ -1,0 +1,173 @@
+"""The first call of a compiled derivative from Python: the engine's value is held against that of the function itself.
+
+It is made once for each signature and version of a function, on the machine whose cache remembers it; calls after it
+go straight to machine code. Compiled callers never come here.
+"""
+
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from contad.errors import ValueMismatchError
+from contad.functions.python_copy import global_names
+from contad.native.writes import may_write_arrays
+from contad.variables.trees import flatten
+
+_CLOSE = 1e-12  # relative: sums in another order, products for powers
+_FAST = 1e-6  # where fastmath lets every operation round as it likes
+_RUNS, _SPREADS = 8, 100.0  # of f with one ulp of noise in its arguments; how many times their spread is no mismatch
+_ONCE = {"random", "print", "objmode"}  # names in functions that are not to run once more
+_COMPARED = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.NoneType, types.Dispatcher, types.Omitted)
+
+
+def is_comparable(dispatchers: Sequence[Any], given: Sequence[Any]) -> bool:
+    """Whether a function may be run once more for the same value: it draws no random numbers and prints nothing.
+
+    Nor does it take what such a run might change for good: generators of random numbers, lists, instances.
+    """
+    if not all(map(_is_plain, given)):
+        return False
+    for f in dispatchers:
+        names = global_names(f.py_func.__code__)
+        values = [f.py_func.__globals__.get(name) for name in names]
+        if names & _ONCE or any("random" in (getattr(x, "__module__", None) or "") for x in values):
+            return False
+    return True
+
+
+def _is_plain(t: Any) -> bool:
+    if isinstance(t, types.BaseTuple):
+        return all(map(_is_plain, t))
+    return isinstance(t, _COMPARED)
+
+
+class FirstCall:
+    """One call of `derivative`, the Python function around an engine's `run`, with the comparison."""
+
+    def __init__(self, f: Any, dispatchers: Sequence[Any], what: str, engine: str) -> None:
+        self.f = f
+        self.dispatchers = dispatchers
+        self.what = what
+        self.engine = engine
+
+    def __call__(self, derivative: FunctionType, run_types: Sequence[Any], of_f: Callable[..., Any], args: Any) -> Any:
+        """The derivative at these arguments; `of_f` makes those of f of them, or of what `run` was given.
+
+        Raises ValueMismatchError where the values differ, and what f raises where only f does.
+        """
+        seen: list[Any] = []
+        run = derivative.__globals__["run"]
+
+        def spy(*given: Any) -> Any:
+            given = tuple(_as_typed(x, t) for x, t in zip(given, run_types, strict=True))
+            out = run(*given)
+            seen.append((given, out))
+            return out
+
+        body = FunctionType(derivative.__code__, derivative.__globals__ | {"run": spy}, derivative.__name__)
+        result = body(*args)
+        ((given, out),) = seen
+        self.require_same(out[0], of_f(args), of_f(given))
+        return result
+
+    def require_same(self, got: Any, args: tuple[Any, ...], converted: tuple[Any, ...]) -> None:
+        """Raise ValueMismatchError unless f gives this value, up to rounding.
+
+        f is given the arguments as they are; where it does not take them, or they are of float32 and f would round as
+        such, it gets them as the engine did, in float64.
+        """
+        rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _leaves(args)))
+        taken = converted if rounds else args
+        try:
+            expected = self._value(taken)
+        except (NumbaError, TypeError):  # TypeError where f has signatures, of which none takes them
+            try:
+                taken = converted
+                expected = self._value(taken)
+            except (NumbaError, TypeError):
+                return
+        fast = any(f.targetoptions.get("fastmath") for f in self.dispatchers)
+        distance = _distance(got, expected, fast)
+        if distance <= (_FAST if fast else _CLOSE):
+            return
+        if _distance(self._value(taken), expected, fast) > 0.0:
+            return  # it has no value of its own: it counts its calls, say
+        draws = map(np.random.default_rng, range(_RUNS if np.isfinite(distance) else 0))
+        spread = max((_distance(self._value(_nudged(taken, draw)), expected, fast) for draw in draws), default=0.0)
+        if not distance <= _SPREADS * spread:
+            raise ValueMismatchError(
+                f"{self.what}: the engine {self.engine} computes the value {_shown(got)} where the function gives "
+                f"{_shown(expected)}, so its derivative would be that of another function; ask for another engine by "
+                "engine=, and report it; integers that become floats are the other reason: pass floats"
+            )
+
+    def _value(self, args: tuple[Any, ...]) -> Any:
+        return self.f(*(map(_copy, args) if may_write_arrays(self.f) else args))
+
+
+def _leaves(x: Any) -> list[Any]:
+    if isinstance(x, tuple):
+        return [leaf for part in x for leaf in _leaves(part)]
+    return [x] if isinstance(x, (int, float, np.ndarray, np.generic)) else []
+
+
+def _as_typed(x: Any, t: Any) -> Any:
+    """An argument of exactly the type that `run` is compiled for: Python's conversions keep other layouts."""
+    if isinstance(t, types.BaseTuple):
+        parts = [_as_typed(part, kind) for part, kind in zip(x, t, strict=True)]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if isinstance(t, types.Array) and t.layout in "CF":
+        return np.require(x, requirements=t.layout)
+    return x
+
+
+def _copy(x: Any) -> Any:
+    if isinstance(x, tuple):
+        return type(x)(*map(_copy, x)) if hasattr(x, "_fields") else tuple(map(_copy, x))
+    if not isinstance(x, np.ndarray):
+        return x
+    copied = x.copy("K")
+    copied.flags.writeable = x.flags.writeable
+    return copied
+
+
+def _nudged(x: Any, draw: Any) -> Any:
+    """The arguments with floats one ulp away."""
+    if isinstance(x, tuple):
+        parts = [_nudged(part, draw) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if isinstance(x, np.ndarray) and x.dtype == float:
+        moved = x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52], x.shape))
+        moved.flags.writeable = x.flags.writeable
+        return moved
+    return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, float) else x
+
+
+def _distance(got: Any, expected: Any, fast: bool) -> float:
+    """The largest relative difference of two results; infinite where they are of other shapes, or only one is a nan."""
+    pairs = list(zip(flatten(got).leaves, flatten(expected).leaves, strict=False))
+    if len(flatten(got).leaves) != len(flatten(expected).leaves):
+        return np.inf
+    worst = 0.0
+    for a, b in pairs:
+        if not all(isinstance(v, (int, float, np.number, np.ndarray)) for v in (a, b)):
+            continue
+        x, y = np.asarray(a, float), np.asarray(b, float)
+        if x.shape != y.shape:
+            return np.inf
+        finite = np.isfinite(x) & np.isfinite(y)
+        if not fast and not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+            return np.inf
+        if finite.any():
+            scale = max(np.abs(y[finite]).max(), np.finfo(float).tiny)
+            worst = max(worst, float(np.abs(x[finite] - y[finite]).max() / scale))
+    return worst
+
+
+def _shown(x: Any) -> str:
+    text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, tuple) else repr(x)
+    return text if len(text) < 80 else f"{text[:77]}..."

@@ -1,0 +1,35 @@
+"""What users see of compiled code beside the derivatives: rules as Numba functions, and how much memory they take.
+
+Numba is imported on first use.
+"""
+
+from typing import Any
+
+from contad.rules.scalar_rule import ScalarRule
+
+
+def _numba_type(rule: ScalarRule) -> Any:
+    """Numba asks a rule for its type where an njit function names it."""
+    from contad.native.rules import numba_type
+
+    return numba_type(rule)
+
+
+ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
+
+
+def set_memory_limit(limit: int | None) -> None:
+    """Let what compiled gradients store for the reverse sweep take at most so many bytes, all threads together.
+
+    None, as at the start, is 0.8 of the machine's memory. A gradient that needs more raises MemoryError, and leaves
+    everything usable. An operation takes 32 bytes on a tape; a generated derivative takes 8 for each number that it
+    stores. A thread keeps the memory of its largest call for the next one, and gives it back when it ends.
+
+    Raises:  ValueError for a negative number.
+
+    >>> set_memory_limit(2**30)
+    >>> set_memory_limit(None)
+    """
+    from contad.native import arena
+
+    arena.set_memory_limit(limit)

@@ -1,0 +1,159 @@
+"""Transforms of Numba functions: their objects, and how compiled code finds the transforms.
+
+What knows Numba is imported with the first Numba function that is differentiated.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from contad.engines import COMPILED
+from contad.errors import UnsupportedError
+from contad.functions import user_call
+from contad.functions.callees import set_check_of
+from contad.functions.memo import memo_of
+from contad.functions.pickling import SEND, OfThisProcess
+from contad.functions.user_call import numba_function, runnable
+from contad.variables.layout import subclass_of_arrays
+from contad.variables.number import is_real
+from contad.variables.stack import attempt
+from contad.variables.trees import flatten, output_leaves, with_cotangents
+
+FLOAT = np.dtype(np.float64)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Transform(Generic[P, R]):
+    """A transform that Numba functions may call too: `contad.grad(f)(x)` inside njit.
+
+    `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
+    """
+
+    def __init__(self, function: Callable[P, R], made_for: Callable[..., Any] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.made_for = made_for
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> "Transform[P, R]":
+        """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<contad.{self.function.__name__}>"
+
+    def __reduce__(self) -> str:
+        return self.function.__name__
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        """What Numba asks for where compiled code names the transform."""
+        from contad.front.typing import type_of
+
+        return type_of(self)
+
+
+def takes_compiled(f: Any, engine: str | None) -> bool:
+    """Whether f is a Numba function that compiled engines are asked about."""
+    return engine in (None, *COMPILED) and numba_function(f) is not None
+
+
+def gradient_of(f: Any, transform: Any, options: dict[str, Any], eager: Callable[[], Any]) -> Any:
+    """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
+    from contad.front.derivative import Derivative
+    from contad.front.form import Form
+
+    kind = transform.function.__name__
+    argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
+    form = Form(kind, user_call.positions(kind, argnums), isinstance(argnums, int), has_aux)
+    return Derivative(f, form, engine, eager, memo_of(f), (transform, options))
+
+
+def pair_of(
+    f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
+) -> Any:
+    """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function.
+
+    Without argnums all arguments are differentiated. `eager(twin, primals, along)` answers calls that no compiled
+    engine takes, with the Python copy of f.
+    """
+    f = numba_function(f)
+    memo = memo_of(f)
+    key = kind, engine, argnums
+    if key not in memo:
+        from contad.front.derivative import Derivative
+        from contad.front.form import Form
+
+        memo[key] = Derivative(f, Form(kind, argnums), engine, lambda: functools.partial(eager, runnable(f)), memo)
+    return memo[key]
+
+
+def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tuple[Any, Any] | None:
+    """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
+    try:
+        with attempt():
+            own = tuple(map(_owned, primals))
+    except UnsupportedError:
+        return None
+    from numba.core.errors import TypingError
+
+    pair.frozen.check()
+    try:
+        result = flatten(numba_function(f)(*map(_owned, own)))
+    except TypingError as error:
+        require_no_counts(primals, what, "contad.vjp(lambda x: f(x, n), x)", error)
+        raise
+    leaves = output_leaves(result, what)
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        z_bar = result.unflatten([x for _, x in with_cotangents(what, result, leaves, cotangent)])
+        return pair(own, z_bar)
+
+    made = OfThisProcess(pullback, f"pullback of {what.removeprefix('vjp: ')}", SEND)
+    return result.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]), made
+
+
+def require_no_counts(primals: Sequence[Any], what: str, remedy: str, error: Exception) -> None:
+    """UnsupportedError where an error of a Numba function may come of integers that became floats."""
+    integers = [k for k, x in enumerate(primals) if isinstance(x, int) or getattr(x, "dtype", FLOAT).kind in "iu"]
+    if integers:
+        raise UnsupportedError(
+            f"{what}: every argument is differentiated, as float64, which Numba refuses for the integers of argument "
+            f"{integers[0]}; capture what is constant in a plain function, as {remedy}"
+        ) from error
+
+
+def _owned(x: Any) -> Any:
+    """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else."""
+    if isinstance(x, tuple):
+        parts = [_owned(part) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiu" and not subclass_of_arrays(x):
+        return x.astype(np.float64)
+    if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):
+        return float(x)
+    raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
+
+
+def along(jvp: Callable[..., Any], argnum: int, f: Any, args: Any, tangents: Any) -> Any:
+    """jvp of f along one of its arguments."""
+
+    def of_one(x: Any) -> Any:
+        return f(*args[:argnum], x, *args[argnum + 1 :])
+
+    of_one.__name__ = user_call.name_of(f)
+    return jvp(of_one, (args[argnum],), tangents)
+
+
+def _check_of(f: Any) -> Callable[[], None]:
+    from contad.native.frozen import Frozen
+
+    return Frozen(f, user_call.name_of(f), memo_of(f)).check
+
+
+set_check_of(_check_of)

@@ -1,0 +1,207 @@
+"""Types that a Numba function declares, in signatures or for its names: values are cast to them, and so they count.
+
+`@njit("float64(int64)")` drops the fraction of its argument, and `@njit(locals={"k": int64})` that of whatever is
+assigned to k. A cast to an integer or a boolean gives a constant. One to float32 rounds, and so does every operation
+after it, which no engine follows: it is refused where a derivative would go through it.
+"""
+
+import ast
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.variables.number import Number, map_numbers, observed, peek
+
+_NUMBERS = ("Integer", "IntegerLiteral", "Float", "Boolean", "BooleanLiteral")
+
+
+def signatures(f: Any) -> tuple[Any, ...]:
+    """The signatures that the dispatcher f was given; none where it compiles for whatever types it meets."""
+    if getattr(f, "_can_compile", True):
+        return ()
+    return tuple(f.nopython_signatures)
+
+
+def declared_names(f: Any) -> dict[str, Any]:
+    """The names whose types the dispatcher f declares, with these types."""
+    found = getattr(getattr(f, "_compiler", None), "locals", None) or {}
+    return {name: t for name, t in found.items() if "." not in name}  # Numba adds k.1, k.2 ... when it compiles
+
+
+def place_of(f: Any) -> str:
+    """File, line and name of a dispatcher's function, for messages."""
+    code = f.py_func.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}: {f.__name__}"
+
+
+def chosen_signature(f: Any, given: Sequence[Any]) -> Any:
+    """The signature that Numba takes for arguments of these types; the layout of arrays is not looked at.
+
+    Raises UnsupportedError where none takes them, or several do equally well.
+    """
+    declared = signatures(f)
+    fitting = [s for s in declared if len(s.args) == len(given) and all(map(_fits, given, s.args))]
+    if len(fitting) > 1:
+        actual = [want if _is_array(want) else have for have, want in zip(given, fitting[0].args, strict=True)]
+        try:
+            fitting = [f.typingctx.resolve_overload(f.py_func, fitting, tuple(actual), {}, unsafe_casting=True)]
+        except TypeError:  # ambiguous, as it is in Numba
+            fitting = []
+    if not fitting or fitting[0] is None:
+        types = ", ".join(map(str, given))
+        raise UnsupportedError(
+            f"{place_of(f)}: its declared signatures, {', '.join(map(str, declared))}, do not take ({types}); declare "
+            "that one, or leave the signature away"
+        )
+    return fitting[0]
+
+
+def _is_array(t: Any) -> bool:
+    return type(t).__name__ == "Array"
+
+
+def is_number(t: Any) -> bool:
+    """Whether a type of Numba is that of a real number."""
+    return type(t).__name__ in _NUMBERS
+
+
+def _fits(have: Any, want: Any) -> bool:
+    if is_number(have) and is_number(want):
+        return True
+    if _is_array(have) and _is_array(want):
+        return bool(have.dtype == want.dtype and have.ndim == want.ndim)
+    if hasattr(have, "types") and hasattr(want, "types"):
+        parts = list(zip(have.types, want.types, strict=False))
+        return len(have.types) == len(want.types) and all(a == b or (_is_array(a) and _fits(a, b)) for a, b in parts)
+    return bool(have == want or getattr(have, "literal_type", None) == want)
+
+
+def refused_cast(f: Any, what: str, t: Any) -> UnsupportedError:
+    """The error for a declared type that would cut or round a derivative in a way that is not followed."""
+    remedy = "declare float64" if "float" in str(t) else "declare int64 or float64"
+    return UnsupportedError(
+        f"{place_of(f)}: {what} is declared as {t}, to which a differentiated number is cast; {remedy}, or leave the "
+        "declaration away"
+    )
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+class NameCasts(ast.NodeTransformer):
+    """Puts `name = cast(name)` after everything that binds a name whose type is declared.
+
+    `casts` has, for each name, what the rewritten function calls.
+    """
+
+    def __init__(self, casts: dict[str, str]) -> None:
+        self.casts = casts
+
+    def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        """A definition with its casts."""
+        arguments = definition.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        body = [new for statement in definition.body for new in self._visited(statement)]
+        definition.body = [*self._after(names, definition), *body]
+        return definition
+
+    def _visited(self, statement: ast.stmt) -> list[ast.stmt]:
+        found = self.visit(statement)
+        return found if isinstance(found, list) else [found]
+
+    def _after(self, names: Sequence[str], at: ast.AST) -> list[ast.stmt]:
+        made = []
+        for name in dict.fromkeys(names):
+            if name in self.casts:
+                call = self._call(name, ast.Name(name, ast.Load()))
+                made.append(ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], call), at))
+        return [ast.fix_missing_locations(x) for x in made]
+
+    def _call(self, name: str, value: ast.expr) -> ast.expr:
+        return ast.copy_location(ast.Call(ast.Name(self.casts[name], ast.Load()), [value], []), value)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            if node.targets[0].id in self.casts:
+                node.value = self._call(node.targets[0].id, node.value)
+            return node
+        return [node, *self._after(_bound(node.targets), node)]
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        return [node, *self._after(_bound([node.target]), node)] if node.value is not None else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        return [node, *self._after(_bound([node.target]), node)]
+
+    def visit_For(self, node: ast.For) -> Any:
+        self.generic_visit(node)
+        node.body = [*self._after(_bound([node.target]), node), *node.body]
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+        return node  # names of their own
+
+    visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
+
+
+def _bound(targets: Sequence[ast.expr]) -> list[str]:
+    names = [n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
+    return [n.id for n in names if isinstance(n.ctx, ast.Store)]
+
+
+# ---- values of Python ------------------------------------------------------------------------------------------------
+def cast_of_values(f: Any, what: str, t: Any) -> Callable[[Any], Any]:
+    """The function that casts a value in a Python copy of f as Numba casts it to a declared type.
+
+    Raises UnsupportedError for types that the copy does not have: float32, and integers of other than 64 bits.
+    """
+    parts = getattr(t, "types", None)
+    if parts is not None:
+        casts = [cast_of_values(f, what, part) for part in parts]
+        return lambda x: tuple(cast(v) for cast, v in zip(casts, x, strict=True)) if type(x) is tuple else x
+    kind = str(t.dtype if _is_array(t) else t)
+    if (is_number(t) or _is_array(t)) and kind not in ("float64", "int64", "bool"):
+        raise refused_cast(f, what, t)
+    if not is_number(t):
+        return lambda x: x
+    if kind == "float64":
+        return lambda x: float(x) if isinstance(x, (int, np.integer, np.bool_)) else x
+    convert = int if kind == "int64" else bool
+    return lambda x: observed(convert, x) if isinstance(x, (Number, int, float, np.number, np.bool_)) else x
+
+
+def with_signature(f: Any, twin: Callable[..., Any]) -> Callable[..., Any]:
+    """The Python copy of the dispatcher f, with the casts of the signature that Numba takes; itself where f has none.
+
+    Raises UnsupportedError where a declared type is not one that Python copies follow.
+    """
+    declared = signatures(f)
+    if not declared:
+        return twin
+    called = inspect.signature(f.py_func)
+    casts = {
+        s: ([cast_of_values(f, "an argument", t) for t in s.args], cast_of_values(f, "the result", s.return_type))
+        for s in declared
+    }
+
+    @functools.wraps(twin)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        bound = called.bind(*args, **kwargs)
+        bound.apply_defaults()
+        s = declared[0] if len(declared) == 1 else chosen_signature(f, tuple(map(_type_of, bound.args)))
+        of_arguments, of_result = casts[s]
+        return of_result(twin(*(cast(x) for cast, x in zip(of_arguments, bound.args, strict=True))))
+
+    return run
+
+
+def _type_of(x: Any) -> Any:
+    """Numba's type of a value of a Python copy, where numbers may carry derivatives."""
+    from numba import typeof
+
+    x = map_numbers(peek, x)
+    if isinstance(x, tuple):
+        x = tuple(v.astype(float) if isinstance(v, np.ndarray) and v.dtype == object else v for v in x)
+    return typeof(x.astype(float) if isinstance(x, np.ndarray) and x.dtype == object else x)

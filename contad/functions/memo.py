@@ -1,0 +1,24 @@
+"""What has been made of a function, kept with the function."""
+
+from types import MethodType
+from typing import Any
+
+
+class Memo(dict[Any, Any]):
+    """What has been made of a function; where the function is pickled by value, nothing goes along."""
+
+    def __reduce__(self) -> Any:
+        return Memo, ()
+
+
+def memo_of(f: Any) -> dict[Any, Any]:
+    """What has been made of f, kept in an attribute of f so that it dies with it; a new one where f takes none."""
+    memo: dict[Any, Any] = Memo()
+    # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
+    if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
+        # functools.wraps and copy.copy take the memo of f along, so it must say whose it is
+        owner, memo = f.__dict__.get("__contad__", (None, memo))
+        if owner is not f and isinstance(f.__dict__, dict):
+            memo = Memo()
+            f.__dict__["__contad__"] = f, memo
+    return memo

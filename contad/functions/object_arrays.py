@@ -1,0 +1,156 @@
+"""NumPy's functions that are silently wrong of lists and object arrays of variables, as they are answered there.
+
+np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
+np.nan_to_num leaves objects as they are, and np.sinc of them is flat at 0; contad is asked by none of them. A
+function that names them runs as a copy of itself whose `np` is `NUMPY`.
+"""
+
+import functools
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from contad.variables.array import Array
+from contad.variables.creation import array
+from contad.variables.number import Carrier, Number, is_real
+
+
+def _numbers(x: Any) -> Any:
+    """x where it is an object array, or a list, of variables and numbers, as an array; None where NumPy is right."""
+    if isinstance(x, (list, tuple)) and _holds_variable(x):
+        x = array(x)
+    if isinstance(x, Array):
+        return x
+    if not isinstance(x, np.ndarray) or x.dtype != object:
+        return None
+    return x if all(isinstance(v, (Number, bool, np.bool_)) or is_real(v) for v in x.flat) else None
+
+
+def _holds_variable(x: Any) -> bool:
+    return isinstance(x, Carrier) or (isinstance(x, (list, tuple)) and any(map(_holds_variable, x)))
+
+
+_truth_of_element = np.frompyfunc(bool, 1, 1)
+
+
+def _truths(x: Any) -> Any:
+    """The truth of each element of a list or an object array of variables; anything else as it is."""
+    numbers = _numbers(x)
+    if numbers is None:
+        return x
+    return np.asarray(_truth_of_element(numbers), dtype=bool) if isinstance(numbers, np.ndarray) else numbers
+
+
+class _Answering:
+    """A ufunc that is called otherwise for variables in lists and object arrays; all else is the ufunc's."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self.ufunc = ufunc
+        self.__name__ = ufunc.__name__
+        self.__doc__ = ufunc.__doc__
+
+    def __repr__(self) -> str:
+        return repr(self.ufunc)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ufunc, name)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.ufunc,)
+
+
+class Logical(_Answering):
+    """A logical ufunc that gives bools of variables."""
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        return self.ufunc(*map(_truths, inputs[: self.ufunc.nin]), *inputs[self.ufunc.nin :], **options)
+
+    def reduce(self, x: Any, *args: Any, **options: Any) -> Any:
+        return self.ufunc.reduce(_truths(x), *args, **options)
+
+    def accumulate(self, x: Any, *args: Any, **options: Any) -> Any:
+        return self.ufunc.accumulate(_truths(x), *args, **options)
+
+    def reduceat(self, x: Any, *args: Any, **options: Any) -> Any:
+        return self.ufunc.reduceat(_truths(x), *args, **options)
+
+    def outer(self, x: Any, y: Any, **options: Any) -> Any:
+        return self.ufunc.outer(_truths(x), _truths(y), **options)
+
+
+class Elementwise(_Answering):
+    """A ufunc of two arguments that asks every variable itself."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        super().__init__(ufunc)
+        self.of_elements = np.frompyfunc(ufunc, 2, 1)
+
+    def __call__(self, x: Any, y: Any, *out: Any, **options: Any) -> Any:
+        a, b = (x if numbers is None else numbers for x, numbers in ((x, _numbers(x)), (y, _numbers(y))))
+        if out or options or isinstance(a, Array) or isinstance(b, Array) or not _is_objects(a, b):
+            return self.ufunc(a, b, *out, **options)
+        with np.errstate(invalid="ignore"):  # a comparison with nan
+            return self.of_elements(a, b)
+
+    def reduce(self, x: Any, *args: Any, **options: Any) -> Any:
+        numbers = _numbers(x)
+        ufunc = self.of_elements if isinstance(numbers, np.ndarray) else self.ufunc
+        with np.errstate(invalid="ignore"):
+            return ufunc.reduce(x if numbers is None else numbers, *args, **options)
+
+
+def _is_objects(*operands: Any) -> bool:
+    return any(isinstance(x, np.ndarray) and x.dtype == object for x in operands)
+
+
+@functools.wraps(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """np.nan_to_num, which replaces variables that are not finite in lists and object arrays, too."""
+    numbers = _numbers(x)
+    replace = functools.partial(np.nan_to_num, nan=nan, posinf=posinf, neginf=neginf)
+    if not isinstance(numbers, np.ndarray):
+        return np.nan_to_num(x if numbers is None else numbers, copy=copy, nan=nan, posinf=posinf, neginf=neginf)
+    z = np.frompyfunc(replace, 1, 1)(numbers)
+    if copy or numbers is not x:
+        return z
+    x[...] = z
+    return x
+
+
+@functools.wraps(np.sinc)
+def sinc(x: Any) -> Any:
+    """np.sinc, which of objects does without the series near 0 that its derivatives need."""
+    numbers = _numbers(x)
+    if isinstance(numbers, np.ndarray):
+        return np.frompyfunc(np.sinc, 1, 1)(numbers)
+    return np.sinc(x if numbers is None else numbers)
+
+
+OF_OBJECTS: dict[str, Any] = {  # name in NumPy -> what answers for variables
+    ufunc.__name__: Logical(ufunc) for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
+} | {"fmax": Elementwise(np.fmax), "fmin": Elementwise(np.fmin), "nan_to_num": nan_to_num, "sinc": sinc}
+_OF = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
+
+
+class _NumPy(ModuleType):
+    """The module numpy with these functions; all else is read from it when it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def __dir__(self) -> list[str]:
+        return dir(np)
+
+    def __reduce__(self) -> str:
+        return "NUMPY"
+
+
+NUMPY = _NumPy("numpy")
+vars(NUMPY).clear()  # or __spec__ and its like would be None
+vars(NUMPY).update(OF_OBJECTS)
+
+
+def answering(x: Any) -> Any:
+    """What stands for numpy and for these functions of it; anything else as it is."""
+    return NUMPY if x is np else _OF.get(id(x), x)

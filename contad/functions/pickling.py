@@ -1,0 +1,95 @@
+"""What transforms return, as objects that pickle: by the transform, its options and the function.
+
+The function goes by its name where the pickle's reader finds it by that name; a Numba function of `__main__`, or made
+inside a function, goes by value, as Numba has it.
+"""
+
+import functools
+import pkgutil
+import sys
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from contad.errors import UnsupportedError
+from contad.functions.user_call import numba_function
+
+
+class Transformed:
+    """`run`, which transform(f, *args, **options) has made: a function with a pickle."""
+
+    def __init__(self, run: Callable[..., Any], transform: Callable[..., Any], *args: Any, **options: Any) -> None:
+        functools.update_wrapper(self, run)
+        self.run = run
+        self.made_by = transform, args, options
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.run(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<contad.{self.run.__name__}>"
+
+    def __reduce__(self) -> Any:
+        transform, args, options = self.made_by
+        return own_name(self) or (remade, (transform, tuple(map(reference, args)), options))
+
+
+class Decorated(Transformed):
+    """A function in place of another one, by which it may be called as a method, too."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """As of functions: the object is the first argument."""
+        return self if instance is None else MethodType(self, instance)
+
+
+SEND = "send the function and its arguments, and call contad.vjp there"
+
+
+class OfThisProcess:
+    """A function that holds what one process has recorded: pickling it is an error that says what to send instead."""
+
+    def __init__(self, run: Callable[[Any], Any], name: str, remedy: str) -> None:
+        self.run = run
+        self.__name__ = self.__qualname__ = name
+        self.remedy = remedy
+
+    def __call__(self, cotangent: Any) -> Any:
+        return self.run(cotangent)
+
+    def __repr__(self) -> str:
+        return f"<{self.__qualname__}>"
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedError(f"pickle: the {self.__qualname__} holds what this process has recorded; {self.remedy}")
+
+
+def own_name(x: Any) -> str | None:
+    """The name that leads to x in its module, as of what a decorator has made; None where there is none.
+
+    Not in the main program, of which another process may have another one.
+    """
+    if x.__module__ == "__main__":
+        return None
+    found: Any = sys.modules.get(x.__module__)
+    for part in x.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return str(x.__qualname__) if found is x else None
+
+
+class _Named:
+    """The name of a function in a pickle, `module:qualified.name`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def reference(f: Any) -> Any:
+    """A Numba function by its name, where another process finds it by that; anything else as it is."""
+    dispatcher = numba_function(f)
+    name = None if dispatcher is None else own_name(dispatcher)
+    return _Named(f"{dispatcher.__module__}:{name}") if name else f
+
+
+def remade(transform: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """What a pickle holds, made again."""
+    return transform(*(pkgutil.resolve_name(x.name) if isinstance(x, _Named) else x for x in args), **options)

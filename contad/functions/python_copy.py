@@ -1,0 +1,515 @@
+"""The Python function behind a Numba dispatcher, rewritten so that eager engines can run it on variables.
+
+Globals and captured values are read as Numba freezes them. `math` and `np` resolve through contad (math.exp is ops.exp,
+np.zeros makes an array that can hold variables), njit callees are rewritten likewise, division follows the dispatcher's
+error model, and powers give nan and inf where Python's raise or turn complex. The user's function is not touched.
+"""
+
+import ast
+import builtins
+import inspect
+import math
+import operator
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad import ops
+from contad.errors import UnsupportedError
+from contad.functions.declared_types import NameCasts, cast_of_values, declared_names, with_signature
+from contad.functions.object_arrays import OF_OBJECTS
+from contad.rules.definition import definition_of
+from contad.rules.scalar_rule import rule_of_ufunc
+from contad.variables.array import Array, as_objects, numbers_in
+from contad.variables.creation import to_varmat
+from contad.variables.number import Number, observed, peek
+
+NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
+
+_OPERATIONS = {ast.Div: "true_divide", ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.Pow: "power"}
+_PLAIN_OPERATIONS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"}  # as Python's, but in place
+_COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # what makes a new array, or a number
+
+
+def is_dispatcher(f: Any) -> bool:
+    """Whether f was made by numba.njit or numba.jit."""
+    return hasattr(f, "py_func") and hasattr(f, "targetoptions") and type(f).__module__.startswith("numba.")
+
+
+class Flags(NamedTuple):
+    """The options of a Numba function that change what it computes."""
+
+    error_model: str = "python"  # x / 0 raises; "numpy": it is inf or nan
+    fastmath: Any = False  # True, or a set of the permissions it gives
+    boundscheck: bool = False  # an index out of range raises
+
+
+def flags_of(f: Any, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immutable tuple)
+    """The flags of a Numba function. What it does not set is its caller's, as in Numba, but for checks of indices."""
+    options = getattr(f, "targetoptions", {})
+    fastmath = options.get("fastmath", caller.fastmath)
+    if isinstance(fastmath, (set, frozenset)):
+        fastmath = frozenset(fastmath)
+    return Flags(options.get("error_model", caller.error_model), fastmath or False, bool(options.get("boundscheck")))
+
+
+def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flags()) -> Callable[..., Any]:  # noqa: B008
+    """A Python function that computes what the dispatcher f computes, on numbers of any kind.
+
+    Raises UnsupportedError where the source of f, or of an njit function it calls, cannot be read.
+    """
+    made = {} if made is None else made
+    flags = flags_of(f, caller)
+    key = id(f), flags.error_model
+    if key in made:
+        return made[key]
+    function = f.py_func
+    code = function.__code__
+    error_model = flags.error_model
+    twin_globals: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
+    casts = {name: cast_of_values(f, name, t) for name, t in declared_names(f).items()}
+    try:
+        factory = _compiled_factory(function, code, list(casts))
+    except RecursionError:
+        place = f"{code.co_filename}:{code.co_firstlineno}"
+        raise UnsupportedError(
+            f"{place}: {function.__name__} is nested too deeply, as by an elif after many; split it into functions"
+        ) from None
+    exec(factory, twin_globals)
+
+    # A recursive function meets itself while it is being made.
+    made[key] = lambda *args, **kwargs: twin(*args, **kwargs)  # noqa: PLW0108  (twin is bound below)
+    closure = inspect.getclosurevars(function)
+    captured = {name: _translated(value, made, flags) for name, value in closure.nonlocals.items()}
+    names = global_names(code)
+    for name in names & function.__globals__.keys():
+        twin_globals[name] = _translated(function.__globals__[name], made, flags)
+    own = names - function.__globals__.keys()
+    twin_globals |= {name: _BUILTINS[name] for name in _BUILTINS.keys() & own}
+    twin_globals |= {f"__contad_cast_{name}": cast for name, cast in casts.items()}
+    twin_globals["__contad_key"] = np.s_
+    twin_globals["__contad_store"] = _store
+    twin_globals["__contad_truth"] = _truth
+    twin_globals["__contad_invert"] = _inverted
+    twin_globals["__contad_as_type"] = _as_type
+    for name in _OPERATIONS.values():
+        operate: Callable[[Any, Any], Any] = _power
+        element: Callable[[Any, Any], Any] = _power
+        if name != "power":  # elements of arrays never raise
+            operate, element = (_division(getattr(np, name), model) for model in (error_model, "numpy"))
+        twin_globals[f"__contad_{name}"] = operate
+        twin_globals[f"__contad_{name}_in_place"] = _in_place(operate, element)
+        twin_globals[f"__contad_{name}_at"] = _at(operate, element)
+    for name in _PLAIN_OPERATIONS.values():
+        twin_globals |= _PLAIN_IN_PLACE[name]
+    twin: Callable[..., Any] = twin_globals["__contad_factory"](*(captured.get(name) for name in code.co_freevars))
+    twin.__defaults__ = function.__defaults__
+    twin.__kwdefaults__ = function.__kwdefaults__
+    twin = with_signature(f, twin)
+    made[key] = twin
+    return twin
+
+
+def _compiled_factory(function: Any, code: types.CodeType, casts: list[str]) -> types.CodeType:
+    """A function of the captured values that returns the rewritten function, compiled with the user's lines.
+
+    `casts` are the names whose types are declared.
+    """
+    try:
+        definition, start = definition_of(function)
+    except OSError:
+        raise UnsupportedError(
+            f"{code.co_filename}:{code.co_firstlineno}: the source of the njit function {function.__name__} cannot be "
+            "read; define it in a file, or differentiate a plain Python function"
+        ) from None
+    if not isinstance(definition, ast.FunctionDef):
+        raise UnsupportedError(f"{code.co_filename}:{start}: {NOT_COPIED}; write it as a function")
+    definition.returns = None  # annotations are not compiled, so their names need not be known
+    for argument in ast.walk(definition.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
+    definition = NameCasts({name: f"__contad_cast_{name}" for name in casts}).function(definition)
+    _Operations().visit(definition)
+    factory = ast.parse(f"def __contad_factory({', '.join(code.co_freevars)}):\n    return {definition.name}").body[0]
+    assert isinstance(factory, ast.FunctionDef)
+    factory.body.insert(0, definition)
+    module = ast.Module([factory], [])
+    ast.fix_missing_locations(module)
+    return compile(module, code.co_filename, "exec")
+
+
+class _Operations(ast.NodeTransformer):
+    """Replaces / // % **, ~ and comparisons by calls, so that they can follow Numba where Python does otherwise."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if type(node.op) not in _OPERATIONS:
+            return node
+        return self._call(node, "", node.left, node.right)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Call(ast.Name("__contad_truth", ast.Load()), [node], []), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Invert):
+            return node
+        return ast.copy_location(ast.Call(ast.Name("__contad_invert", ast.Load()), [node.operand], []), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        self.generic_visit(node)
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Subscript):
+            return node
+        key = ast.Subscript(ast.Name("__contad_key", ast.Load()), target.slice, ast.Load())
+        store = ast.Call(ast.Name("__contad_store", ast.Load()), [node.value, target.value, key], [])
+        return ast.copy_location(ast.Expr(store), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        self.generic_visit(node)
+        target = node.target
+        plain = type(node.op) in _PLAIN_OPERATIONS and isinstance(node.value, _COMPUTED)  # nothing can overlap
+        if plain or type(node.op) not in _OPERATIONS | _PLAIN_OPERATIONS or isinstance(target, ast.Attribute):
+            return node
+        if isinstance(target, ast.Name):
+            call = self._call(node, "_in_place", ast.Name(target.id, ast.Load()), node.value)
+            return ast.copy_location(ast.Assign([target], call), node)
+        # a[i] /= x evaluates a and i once
+        key: ast.expr = target.slice
+        if any(isinstance(part, ast.Slice) for part in ast.walk(key)):
+            key = ast.Subscript(ast.Name("__contad_key", ast.Load()), key, ast.Load())
+        return ast.copy_location(ast.Expr(self._call(node, "_at", target.value, key, node.value)), node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+            convert = ast.copy_location(ast.Name("__contad_as_type", ast.Load()), node)
+            return ast.copy_location(ast.Call(convert, [node.func.value, *node.args], node.keywords), node)
+        return node
+
+    def _call(self, node: ast.BinOp | ast.AugAssign, kind: str, *arguments: ast.expr) -> ast.expr:
+        name = (_OPERATIONS | _PLAIN_OPERATIONS)[type(node.op)]
+        function = ast.Name(f"__contad_{name}{kind}", ast.Load())
+        return ast.copy_location(ast.Call(function, list(arguments), []), node)
+
+
+def _truth(z: Any) -> Any:
+    """A comparison of numbers as Numba's, which is a bool whether of elements of arrays or not."""
+    return bool(z) if z.__class__ is np.bool_ else z
+
+
+def _inverted(x: Any) -> Any:
+    """~x, which of a bool is its negation in Numba."""
+    return not x if x.__class__ is bool else ~x
+
+
+def _store(x: Any, a: Any, key: Any) -> None:
+    """a[key] = x; NumPy does not take an array variable apart for an object array."""
+    a[key] = as_objects(x) if isinstance(x, Array) and isinstance(a, np.ndarray) else x
+
+
+def _as_type(x: Any, dtype: Any) -> Any:
+    """x.astype(dtype); an object array of variables stays one where floats are asked for."""
+    if np.dtype(dtype) == object:  # the dtype of an array that was made here
+        dtype = np.float64
+    if not _holds_objects(x):
+        return x.astype(dtype)
+    return x.copy() if np.dtype(dtype).kind == "f" else np.vectorize(peek, [object])(x).astype(float).astype(dtype)
+
+
+def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
+    def divide(x: Any, y: Any) -> Any:
+        if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # of arrays the default error model raises nothing either
+            return _on_elements(divided, x, y) if _holds_objects(x) or _holds_objects(y) else divided(x, y)
+        if error_model == "python" and observed(operator.eq, y, 0):
+            raise ZeroDivisionError("division by zero")
+        if isinstance(x, int) and isinstance(y, int) and ufunc is not np.true_divide and y:
+            return x // y if ufunc is np.floor_divide else x % y  # counters stay Python integers
+        return divided(x, y)
+
+    def divided(x: Any, y: Any) -> Any:
+        with np.errstate(all="ignore"):
+            z = ufunc(x, y)
+        return float(z) if isinstance(z, np.floating) else z
+
+    return divide
+
+
+def _power(x: Any, y: Any) -> Any:
+    if _holds_objects(x) or _holds_objects(y):
+        return _on_elements(_power, x, y)
+    if isinstance(x, float) or isinstance(y, float):
+        if isinstance(x, (float, int)) and isinstance(y, (float, int)):
+            return ops.power.evaluate(float(x), float(y))
+    return x**y
+
+
+_ARRAYS = (np.ndarray, Array)
+
+
+def _holds_objects(x: Any) -> bool:
+    """Whether x is an object array: its floats are Python's, which raise where compiled code has inf or nan."""
+    return isinstance(x, np.ndarray) and x.dtype == object
+
+
+def _on_elements(operate: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """operate(x, y), element by element; an array variable is taken apart, and no variable sees the ufunc."""
+    given = [as_objects(a) if isinstance(a, (Array, Number)) else a for a in (x, y)]
+    with np.errstate(all="ignore"):
+        return np.frompyfunc(operate, 2, 1)(*given)
+
+
+def _in_place(
+    operate: Callable[[Any, Any], Any],
+    element: Callable[[Any, Any], Any],
+    update: Callable[[Any, Any], Any] | None = None,
+) -> Callable[..., Any]:
+    """x op= y for a name: an array is written, so that whoever else holds it sees the change.
+
+    `element` is the operation of two elements of arrays, `update` Python's own in place, where that is meant.
+    """
+
+    def in_place(x: Any, y: Any) -> Any:
+        if not isinstance(x, (np.ndarray, Array)):
+            return operate(x, y)
+        if isinstance(y, (np.ndarray, Array)) and y.ndim and _overlaps(x, y):
+            return _one_by_one(element, x, y)
+        if update is not None:
+            return update(x, y)
+        x[...] = operate(x, y)
+        return x
+
+    return in_place
+
+
+def _one_by_one(operate: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+    """x op= y as Numba does it: each element is written before the next is read, where NumPy copies y first."""
+    if np.broadcast_shapes(x.shape, y.shape) != x.shape:
+        raise ValueError(f"operands could not be broadcast together with shapes {x.shape} {y.shape}")
+    missing = (0,) * (x.ndim - y.ndim)
+    for k in np.ndindex(x.shape):
+        at = (*missing, *k)[2 * len(missing) :]
+        x[k] = operate(x[k], y[tuple(0 if n == 1 else i for n, i in zip(y.shape, at, strict=True))])
+    return x
+
+
+def _overlaps(x: Any, y: Any) -> bool:
+    """Whether two arrays may be different parts of one array."""
+    if x is y:
+        return False
+    if isinstance(x, Array) or isinstance(y, Array):
+        # roots of array variables are compared, and what a variable and an ndarray share they do not share
+        return isinstance(x, Array) and isinstance(y, Array) and _root(x) is _root(y)
+    if not np.may_share_memory(x, y):
+        return False
+    a, b = x.__array_interface__, y.__array_interface__
+    return (a["data"], x.strides, x.shape) != (b["data"], y.strides, y.shape)
+
+
+def _root(x: Array) -> Array:
+    return x if x._base is None else x._base
+
+
+def _at(*operations: Any) -> Callable[[Any, Any, Any], None]:
+    """a[key] op= y."""
+    in_place = _in_place(*operations)
+
+    def at(a: Any, key: Any, y: Any) -> None:
+        a[key] = in_place(a[key], y)
+
+    return at
+
+
+_PLAIN_IN_PLACE = {  # name -> what the rewritten function calls
+    name: {f"__contad_{name}_in_place": _in_place(*both), f"__contad_{name}_at": _at(*both)}
+    for name, both in {
+        "add": (operator.iadd, operator.add, operator.iadd),
+        "subtract": (operator.isub, operator.sub, operator.isub),
+        "multiply": (operator.imul, operator.mul, operator.imul),
+    }.items()
+}
+
+
+class _FloatType(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, (float, Number))
+
+    def __call__(cls, x: Any = 0.0) -> Any:
+        return x if isinstance(x, (Number, Array)) else float(x)
+
+
+class _Float(metaclass=_FloatType):
+    """`float` and `np.float64` as a rewritten function sees them: a conversion, a type to test for, and a dtype."""
+
+    dtype = np.dtype(float)
+
+
+def _type_of(x: Any) -> Any:
+    """`type(x)`: of floats and variables the float of the rewritten function."""
+    return _Float if isinstance(x, (Number, float)) else type(x)
+
+
+_BUILTINS: dict[str, Any] = {"float": _Float, "type": _type_of}
+
+
+def global_names(code: types.CodeType) -> set[str]:
+    """The names a function and the functions inside it may look up."""
+    names = set(code.co_names)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            names |= global_names(inner)
+    return names
+
+
+class _UsersModule:
+    """A user's module as a rewritten function sees it: its njit functions are rewritten, too."""
+
+    def __init__(self, module: types.ModuleType, made: dict[Any, Any], caller: Flags) -> None:
+        self._module, self._made, self._caller = module, made, caller
+
+    def __getattr__(self, name: str) -> Any:
+        return _translated(getattr(self._module, name), self._made, self._caller)
+
+
+class _Module:
+    """`math` or `numpy` as a rewritten function sees it: contad's operations first."""
+
+    def __init__(self, module: types.ModuleType, replaced: dict[str, Any]) -> None:
+        self._module = module
+        self._replaced = replaced
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self._replaced[name]
+        except KeyError:
+            return getattr(self._module, name)
+
+
+def _creation(name: str) -> Callable[..., Any]:
+    """np.zeros and its kin with room for variables: float arrays become object arrays of floats."""
+    create = getattr(np, name)
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        return assignable(_of_doubles(create(*args, **kwargs)))
+
+    return made
+
+
+def _of_doubles(x: Any) -> Any:
+    """An array that a rewritten function has made; refused where it rounds what is written into it."""
+    if x.dtype.kind == "f" and x.dtype != float:
+        frame = sys._getframe(2)
+        raise UnsupportedError(
+            f"{frame.f_code.co_filename}:{frame.f_lineno}: an array of {x.dtype} rounds what is written into it, which "
+            "a Python copy does not follow; make it an array of float64"
+        )
+    return x
+
+
+def _creation_like(name: str) -> Callable[..., Any]:
+    create = getattr(np, name)
+
+    def made(x: Any, *args: Any, **kwargs: Any) -> Any:
+        floats = isinstance(x, Number) or x.dtype == object
+        return assignable(_of_doubles(create(np.empty(np.shape(x)) if floats else x, *args, **kwargs)))
+
+    return made
+
+
+def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    if not isinstance(fill_value, Number):
+        return assignable(_of_doubles(np.full(shape, fill_value, dtype)))
+    array = np.empty(shape, object)
+    array.fill(fill_value)
+    return array
+
+
+def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    return _full(np.shape(x), fill_value, dtype or (None if x.dtype == object else x.dtype))
+
+
+def assignable(x: Any) -> Any:
+    """A float array as an object array, which can hold variables; anything else as it is."""
+    return x.astype(object) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
+
+
+def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
+    """A ufunc that takes object arrays in which floats stand among the variables, as its rule does."""
+
+    def apply(*args: Any, **options: Any) -> Any:
+        mixed = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
+        return found(*args) if mixed and not options and len(args) == found.arity else ufunc(*args, **options)
+
+    return apply
+
+
+def _of_whole_arrays(name: str) -> Callable[..., Any]:
+    """A function that NumPy does not evaluate on object arrays: it is given array variables, and arrays of floats."""
+    function = getattr(np, name)
+    return lambda *args, **options: function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
+
+
+def _whole(x: Any) -> Any:
+    if not isinstance(x, np.ndarray) or x.dtype != object:
+        return x
+    return to_varmat(x) if numbers_in(x) else x.astype(float)
+
+
+def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
+    """A function whose result carries no derivative."""
+    return lambda x: observed(function, x)
+
+
+def _test(name: str) -> Callable[..., Any]:
+    """A test of floats, of which NumPy has none for object arrays; of a number a bool, as Numba's."""
+    function = getattr(np, name)
+    of_element = np.frompyfunc(_on_primals(function), 1, 1)
+    return lambda x: of_element(x).astype(bool) if _holds_objects(x) else _truth(function(x))
+
+
+MATH = {  # function of `math` -> contad's
+    name: getattr(ops, name)
+    for name in (
+        "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
+        "tanh", "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians",
+    )
+}  # fmt: skip
+MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
+MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
+MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil", "trunc")})
+MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
+_NUMPY: dict[str, Any] = {
+    name: _creation(name) for name in ("zeros", "ones", "empty", "array", "linspace", "copy", "eye", "identity")
+}
+_NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
+_NUMPY.update({"full": _full, "full_like": _full_like, "float64": _Float})
+_NUMPY.update({name: _of_whole_arrays(name) for name in ("interp", "bincount", "percentile", "quantile")})
+_NUMPY.update({name: _test(name) for name in ("isnan", "isinf", "isfinite", "signbit")})
+for _name, _value in vars(np).items():
+    if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
+        _NUMPY[_name] = _ufunc(_value, _rule)
+_NUMPY.update(OF_OBJECTS)
+_REPLACED = {id(getattr(math, name)): value for name, value in MATH.items() if hasattr(math, name)}
+_REPLACED.update({id(getattr(np, name)): value for name, value in _NUMPY.items()})
+
+
+_LIBRARIES = frozenset(("numpy", "math", "cmath", "scipy", "numba", "contad", *sys.stdlib_module_names))
+
+
+def _translated(value: Any, made: dict[Any, Any], caller: Flags) -> Any:
+    """A global or captured value as the rewritten function sees it."""
+    if value is math:
+        return _Module(math, MATH)
+    if value is np:
+        return _Module(np, _NUMPY)
+    if is_dispatcher(value):
+        return python_twin(value, made, caller)
+    if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
+        return _UsersModule(value, made, caller)
+    return _REPLACED.get(id(value), value)

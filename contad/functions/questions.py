@@ -1,0 +1,232 @@
+"""What a function asks by isinstance, type and hasattr, or by `except`, as it is answered where variables are.
+
+The built-in functions cannot be told that a variable stands for a float or an array. A function that asks runs as a
+copy of itself whose built-in names are these. So does one that names what NumPy answers without asking the variables
+(see `contad.functions.object_arrays`).
+"""
+
+import builtins
+import dis
+import functools
+import linecache
+import operator
+import sys
+import warnings
+from itertools import starmap
+from types import CellType, CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.errors import ContadError, error_behind
+from contad.functions.object_arrays import OF_OBJECTS, answering
+from contad.functions.python_copy import global_names
+from contad.variables.array import Array
+from contad.variables.number import Carrier, Number
+from contad.variables.stack import THREAD
+
+_TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
+_CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # what NumPy's refusals are
+
+
+# ---- what is asked ---------------------------------------------------------------------------------------------------
+class Questions(NamedTuple):
+    """What the code of a function, and of functions inside it, may ask."""
+
+    names: frozenset[str]  # that it may look up
+    of_types: bool  # it names types of what variables stand for
+    catches: bool  # it has handlers that may catch what NumPy raises where it meets variables
+    iterates: bool  # it names __iter__ in a string
+    inside: bool  # a function inside it asks, which takes its built-in names from the globals when it is made
+    of_objects: bool  # it names what NumPy answers without asking the variables
+    stores: bool  # it assigns to globals, which those of a copy would not see
+    in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
+
+
+@functools.lru_cache(4096)
+def questions_of(code: CodeType) -> Questions:
+    """What a function may ask, by its code."""
+    names = frozenset(global_names(code))
+    codes = _inside(code)
+    instructions = [i for c in codes for i in dis.get_instructions(c)]
+    operations = {i.opname for i in instructions}
+    return Questions(
+        names,
+        not names.isdisjoint(_TYPES),
+        not names.isdisjoint(_CAUGHT) and "CHECK_EXC_MATCH" in operations,
+        any(x == "__iter__" for c in codes for x in c.co_consts if isinstance(x, str)),
+        not {name for c in codes[1:] for name in c.co_names}.isdisjoint(_CAUGHT | ANSWERS.keys()),
+        not names.isdisjoint(OF_OBJECTS),
+        not operations.isdisjoint(("STORE_GLOBAL", "DELETE_GLOBAL")),
+        frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
+    )
+
+
+def asks(f: FunctionType, named: list[Any]) -> bool:
+    """Whether a function may ask what a variable cannot answer itself; contad's own functions know variables.
+
+    `named` is what its global and captured names stand for.
+    """
+    if (f.__globals__.get("__name__") or "").partition(".")[0] == "contad":
+        return False
+    asked = questions_of(f.__code__)
+    if asked.of_types:
+        _warn_of_unseen(f.__code__)
+    if asked.catches or names_of_objects(f, named):
+        return True
+    names = {name for name in ANSWERS if name in asked.names and name not in f.__globals__}
+    if not names:
+        return False
+    return (
+        "type" in names
+        or ("isinstance" in names and (asked.of_types or any(isinstance(x, (type, tuple)) for x in named)))
+        or ("hasattr" in names and asked.iterates)
+    )
+
+
+def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
+    """Whether a function names what NumPy answers without asking the variables, as an attribute or by a name."""
+    return questions_of(f.__code__).of_objects or any(answering(x) is not x for x in named if x is not np)
+
+
+def passes_by_globals(f: FunctionType) -> bool:
+    """Whether the function assigns to globals, or reads them in a class body, which a copy's globals would not see."""
+    asked = questions_of(f.__code__)
+    return asked.stores or any(name in f.__globals__ and name != "__name__" for name in asked.in_classes)
+
+
+def _inside(code: CodeType) -> list[CodeType]:
+    return [code, *(c for x in code.co_consts if isinstance(x, CodeType) for c in _inside(x))]
+
+
+@functools.lru_cache(4096)
+def _warn_of_unseen(code: CodeType) -> None:
+    """Warn once where a function asks in a way that no copy of it can answer for variables."""
+    for inner in _inside(code):
+        line = inner.co_firstlineno
+        instructions = list(dis.get_instructions(inner))
+        for k, i in enumerate(instructions):
+            line = i.starts_line or line
+            after = {j.opname for j in instructions[k + 1 : k + 5]}
+            asked = "match" if i.opname == "MATCH_CLASS" else ""
+            if i.opname == "LOAD_ATTR" and i.argval == "__class__" and after & {"IS_OP", "COMPARE_OP", "CONTAINS_OP"}:
+                asked = "x.__class__"
+            if not asked:
+                continue
+            text = linecache.getline(code.co_filename, line).strip()
+            warnings.warn_explicit(
+                f"{asked} sees the class of a variable, not what it stands for, and may take another branch than with "
+                f"plain numbers ({text}); ask by isinstance(x, float) or isinstance(x, np.ndarray)",
+                RuntimeWarning, code.co_filename, line,
+            )  # fmt: skip
+            return
+
+
+# ---- the answers -----------------------------------------------------------------------------------------------------
+def class_of_primal(x: Any) -> type:
+    """type(x), of a variable what it stands for: float, np.float64 or np.ndarray."""
+    if not isinstance(x, Carrier):
+        return type(x)
+    return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
+
+
+def isinstance_of_primal(x: Any, classes: Any) -> bool:
+    """isinstance(x, classes), in which a variable is also what it stands for: float, np.float64 or np.ndarray.
+
+    >>> isinstance_of_primal(1.0, float)
+    True
+    """
+    return isinstance(x, classes) or (isinstance(x, Carrier) and issubclass(class_of_primal(x), classes))
+
+
+def hasattr_of_primal(x: Any, name: str) -> bool:
+    """hasattr(x, name), of a number without `__iter__`, which is there to refuse iteration."""
+    return hasattr(x, name) and not (name == "__iter__" and isinstance(x, Number))
+
+
+class _Meta(type):
+    """What makes a class do as `type` does."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if cls is not type_of_primal:  # a class of classes of the user's
+            return super().__call__(*args, **options)
+        if len(args) != 1:
+            return type(*args, **options)
+        found = class_of_primal(args[0])
+        return cls if found is type else found
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, type) if cls is type_of_primal else super().__instancecheck__(x)
+
+    def __subclasscheck__(cls, c: type) -> bool:
+        return issubclass(c, type) if cls is type_of_primal else super().__subclasscheck__(c)
+
+
+class type_of_primal(type, metaclass=_Meta):
+    """`type`, for which the type of a variable is that of what it stands for."""
+
+
+ANSWERS = {"isinstance": isinstance_of_primal, "type": type_of_primal, "hasattr": hasattr_of_primal}
+_BUILTINS = vars(builtins) | ANSWERS
+
+
+class _HandlingBuiltins(dict[str, Any]):
+    """Built-in names, of which those of exceptions are looked up by handlers while there is one to handle."""
+
+    def __missing__(self, name: str) -> Any:
+        value = vars(builtins)[name]
+        error = sys.exc_info()[1]
+        if isinstance(error, Exception) and not isinstance(error, ContadError) and _any_level():
+            error_behind(error)  # the levels remember an error of contad's when it is made
+        return value
+
+
+def _any_level() -> bool:
+    return bool(THREAD.forward) or any(s.level > 0 for s in THREAD.open)
+
+
+_HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name not in _CAUGHT})
+
+
+def builtins_of(f: FunctionType) -> dict[str, Any]:
+    """The built-in names for a copy of a function."""
+    asked = questions_of(f.__code__)
+    names = _HANDLING if asked.catches else _BUILTINS
+    if asked.of_objects and "numpy" in asked.names:  # it imports numpy itself
+        return type(names)(names | {"__import__": _import})
+    return names
+
+
+def _import(*args: Any) -> Any:
+    return answering(vars(builtins)["__import__"](*args))
+
+
+def warn_of_unanswered(f: FunctionType) -> None:
+    """Warn where a function names what NumPy answers without asking the variables, and assigns to globals."""
+    code = f.__code__
+    names = ", ".join(sorted(questions_of(code).names & OF_OBJECTS.keys())) or "a logical function"
+    warnings.warn_explicit(
+        f"{f.__name__}: {names} may answer otherwise than with plain numbers where lists or object arrays hold "
+        "variables, because the function assigns to a global; move that to a function of its own",
+        RuntimeWarning, code.co_filename, code.co_firstlineno,
+    )  # fmt: skip
+
+
+def answered(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
+    """A copy of a function, with its own globals, whose built-in names are these.
+
+    Python takes them from the globals when a function is made, and nowhere else. They are exchanged, and put back, in
+    one instruction of Python's: no other thread runs in between, so none sees it.
+    """
+    names = f.__globals__
+    before = names.get("__builtins__")
+    put: tuple[Any, ...] = (dict.__setitem__, names, "__builtins__", before)
+    _, copy, _ = starmap(
+        operator.call,
+        [
+            (dict.__setitem__, names, "__builtins__", builtins_of(f)),
+            (FunctionType, f.__code__, names, f.__name__, None, cells),
+            put if before is not None else (dict.pop, names, "__builtins__"),
+        ],
+    )
+    return copy

@@ -1,0 +1,92 @@
+"""How transforms call the user's function: which function runs, which arguments are differentiated, what comes back."""
+
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.errors import OutputError, UnsupportedError
+from contad.variables.layout import immutable_address
+from contad.variables.number import Number, is_real
+
+
+def name_of(f: Any) -> str:
+    """The name of a function in messages."""
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def numba_function(f: Any) -> Any:
+    """The Numba function that f is, or stands for; None for anything else."""
+    if "numba" not in sys.modules:
+        return None
+    from contad.functions.callees import OnNumbers
+    from contad.functions.python_copy import is_dispatcher
+
+    if isinstance(f, OnNumbers):
+        f = f.dispatcher
+    return f if is_dispatcher(f) else None
+
+
+def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+    if hasattr(f, "is_twin"):
+        return f
+    from contad.functions.callees import compared, with_numba_callees
+
+    dispatcher = None if isinstance(f, FunctionType) else numba_function(f)
+    return with_numba_callees(f) if dispatcher is None else compared(dispatcher)
+
+
+def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
+    """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
+    own = None
+    for n, x in enumerate(args):
+        if isinstance(x, np.ndarray) and n not in argnums and not immutable_address(x):
+            own = own or list(args)
+            own[n] = x.copy("K")
+    return args if own is None else tuple(own)
+
+
+def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
+    """argnums as a tuple of positions; TypeError where it is something else, or repeats one."""
+    numbers = tuple(argnums) if isinstance(argnums, (list, tuple)) else (argnums,)
+    if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
+        raise TypeError(f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}")
+    if len(set(numbers)) < len(numbers):
+        raise TypeError(f"{transform}: argnums must not repeat a position, got {argnums!r}")
+    return numbers
+
+
+def positional(
+    f: Callable[..., Any], what: str, argnums: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
+    if max(argnums) < len(args):
+        return _unshared(args, argnums), kwargs
+    try:
+        bound = inspect.signature(f).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"{what}: {error}") from None
+    bound.apply_defaults()
+    if max(argnums) >= len(bound.args):
+        raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
+    return _unshared(bound.args, argnums), bound.kwargs
+
+
+def require_number(x: Any, what: str) -> None:
+    """Refuse arrays and containers where the derivative is with respect to one number."""
+    if not (isinstance(x, Number) or is_real(x)):
+        kind = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
+        raise UnsupportedError(f"{what}: expected one real number, got {kind}; use contad.grad or contad.jacobian")
+
+
+def split_aux(y: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    """The result of f as (value, aux); aux is None where f was not said to return it."""
+    if not has_aux:
+        return y, None
+    if not isinstance(y, tuple) or len(y) != 2:
+        raise OutputError(f"{what} must return (value, aux) as has_aux=True, got {type(y).__name__}")
+    return y

@@ -1,0 +1,267 @@
+"""NumPy's functions of whole arrays written as loops over numbers, for compiled engines.
+
+The generator writes these bodies in the place of a call; the tape compiles them for its variables. So each is plain
+Python that both can read: numbers, elements, branches and loops, arrays made by `zeros`. What they decide (an order, a
+position) is an integer, and carries no derivative. Values and errors are those of Numba's own functions.
+"""
+
+import inspect
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
+
+
+class Body(NamedTuple):
+    """One way to compute a function."""
+
+    function: Any
+    ndims: tuple[int | None, ...]  # for each argument the number of axes, 0 of a number, None of one that is not given
+
+
+class ArrayFunction(NamedTuple):
+    """A function of NumPy's: its signature, and what computes it, by the axes of its arguments."""
+
+    numpy: Callable[..., Any]
+    signature: inspect.Signature
+    bodies: list[Body]
+
+    def body(self, ndims: tuple[int | None, ...]) -> Any:
+        """What computes it for arguments with these numbers of axes; None where nothing does."""
+        return next((body.function for body in self.bodies if body.ndims == ndims), None)
+
+
+ARRAY_FUNCTIONS: dict[Any, ArrayFunction] = {}
+
+
+def _body(numpy: Any, names: str, *ndims: int | None) -> Callable[[Any], Any]:
+    """Let a function compute one of NumPy's, of arguments `names`, where these have so many axes."""
+
+    def add(function: Any) -> Any:
+        text = f"lambda {names}: None"
+        known = ARRAY_FUNCTIONS.setdefault(numpy, ArrayFunction(numpy, inspect.signature(eval(text)), []))
+        known.bodies.append(Body(function, ndims))
+        return function
+
+    return add
+
+
+# ---- running results -------------------------------------------------------------------------------------------------
+@_body(np.cumsum, "a", 1)
+def _cumsum(a):  # type: ignore[no-untyped-def]
+    made = zeros(len(a))
+    total = 0.0
+    for k in range(len(a)):
+        total = total + a[k]
+        made[k] = total
+    return made
+
+
+@_body(np.cumprod, "a", 1)
+def _cumprod(a):  # type: ignore[no-untyped-def]
+    made = zeros(len(a))
+    total = 1.0
+    for k in range(len(a)):
+        total = total * a[k]
+        made[k] = total
+    return made
+
+
+@_body(np.diff, "a", 1)
+def _diff(a):  # type: ignore[no-untyped-def]
+    made = zeros(max(len(a) - 1, 0))
+    for k in range(len(a) - 1):
+        made[k] = a[k + 1] - a[k]
+    return made
+
+
+# ---- all elements ----------------------------------------------------------------------------------------------------
+@_body(np.nansum, "a", 1)
+@_body(np.nansum, "a", 2)
+def _nansum(a):  # type: ignore[no-untyped-def]
+    return np.sum(np.where(np.isnan(a), 0.0, a))
+
+
+@_body(np.nanmean, "a", 1)
+@_body(np.nanmean, "a", 2)
+def _nanmean(a):  # type: ignore[no-untyped-def]
+    return np.divide(np.sum(np.where(np.isnan(a), 0.0, a)), np.sum(np.where(np.isnan(a), 0.0, 1.0)))
+
+
+@_body(np.prod, "a", 1)
+def _prod(a):  # type: ignore[no-untyped-def]
+    total = 1.0
+    for k in range(len(a)):
+        total = total * a[k]
+    return total
+
+
+@_body(np.prod, "a", 2)
+def _prod_of_matrix(a):  # type: ignore[no-untyped-def]
+    total = 1.0
+    for j in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            total = total * a[j, k]
+    return total
+
+
+@_body(np.var, "a", 1)
+@_body(np.var, "a", 2)
+def _var(a):  # type: ignore[no-untyped-def]
+    mean = np.divide(np.sum(a), float(a.size))
+    return np.divide(np.sum((a - mean) * (a - mean)), float(a.size))
+
+
+@_body(np.std, "a", 1)
+@_body(np.std, "a", 2)
+def _std(a):  # type: ignore[no-untyped-def]
+    mean = np.divide(np.sum(a), float(a.size))
+    return np.sqrt(np.divide(np.sum((a - mean) * (a - mean)), float(a.size)))
+
+
+@_body(np.trace, "a", 2)
+def _trace(a):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for k in range(min(a.shape[0], a.shape[1])):
+        total = total + a[k, k]
+    return total
+
+
+# ---- by order --------------------------------------------------------------------------------------------------------
+@_body(np.sort, "a", 1)
+def _sort(a):  # type: ignore[no-untyped-def]
+    order = np.argsort(a)
+    made = zeros(len(a))
+    for k in range(len(a)):
+        made[k] = a[order[k]]
+    return made
+
+
+@_body(np.unique, "ar", 1)
+def _unique(a):  # type: ignore[no-untyped-def]
+    order = np.argsort(a)
+    n = 0
+    for k in range(len(a)):
+        if k == 0 or a[order[k]] != a[order[k - 1]]:
+            n += 1
+    made = zeros(n)
+    n = 0
+    for k in range(len(a)):
+        if k == 0 or a[order[k]] != a[order[k - 1]]:
+            made[n] = a[order[k]]
+            n += 1
+    return made
+
+
+@_body(np.median, "a", 1)
+def _median(a):  # type: ignore[no-untyped-def]
+    n = len(a)
+    if n == 0:
+        raise ValueError("the median of an empty array")
+    order = np.argsort(a)
+    last = a[order[n - 1]]  # nan, where there is any
+    middle = a[order[n // 2]]
+    below = a[order[n // 2 - (n + 1) % 2]]
+    found = middle if n % 2 == 1 else 0.5 * (below + middle)
+    return last if np.isnan(last) else found
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+@_body(np.interp, "x, xp, fp", 0, 1, 1)
+def _interp(x, xp, fp):  # type: ignore[no-untyped-def]
+    n = len(xp)
+    if n == 0:
+        raise ValueError("array of sample points is empty")
+    if len(fp) != n:
+        raise ValueError("fp and xp are not of the same size.")
+    k = np.searchsorted(xp, x, side="right") - 1
+    if k < 0:
+        found = fp[0]
+    elif k >= n - 1:
+        found = fp[n - 1]
+    else:
+        found = np.divide(fp[k + 1] - fp[k], xp[k + 1] - xp[k]) * (x - xp[k]) + fp[k]
+    return x if np.isnan(x) else found
+
+
+@_body(np.interp, "x, xp, fp", 1, 1, 1)
+def _interp_of_array(x, xp, fp):  # type: ignore[no-untyped-def]
+    made = zeros(len(x))
+    for k in range(len(x)):
+        made[k] = _interp(x[k], xp, fp)
+    return made
+
+
+# ---- moved elements --------------------------------------------------------------------------------------------------
+@_body(np.repeat, "a, repeats", 1, 0)
+def _repeat(a, repeats):  # type: ignore[no-untyped-def]
+    if repeats < 0:
+        raise ValueError("negative dimensions not allowed")
+    made = zeros(len(a) * repeats)
+    for k in range(len(a)):
+        for j in range(repeats):
+            made[k * repeats + j] = a[k]
+    return made
+
+
+@_body(np.repeat, "a, repeats", 0, 0)
+def _repeat_number(a, repeats):  # type: ignore[no-untyped-def]
+    if repeats < 0:
+        raise ValueError("negative dimensions not allowed")
+    made = zeros(repeats)
+    for k in range(repeats):
+        made[k] = a
+    return made
+
+
+@_body(np.repeat, "a, repeats", 1, 1)
+def _repeat_each(a, repeats):  # type: ignore[no-untyped-def]
+    if len(a) != len(repeats):
+        raise ValueError("operands could not be broadcast together")
+    made = zeros(np.sum(repeats))
+    at = 0
+    for k in range(len(a)):
+        for _ in range(repeats[k]):
+            made[at] = a[k]
+            at += 1
+    return made
+
+
+@_body(np.outer, "a, b", 1, 1)
+def _outer(a, b):  # type: ignore[no-untyped-def]
+    made = zeros((len(a), len(b)))
+    for j in range(len(a)):
+        for k in range(len(b)):
+            made[j, k] = a[j] * b[k]
+    return made
+
+
+@_body(np.cross, "a, b", 1, 1)
+def _cross(a, b):  # type: ignore[no-untyped-def]
+    if len(a) != 3 or len(b) != 3:
+        raise ValueError("Incompatible dimensions for cross product")
+    made = zeros(3)
+    made[0] = a[1] * b[2] - a[2] * b[1]
+    made[1] = a[2] * b[0] - a[0] * b[2]
+    made[2] = a[0] * b[1] - a[1] * b[0]
+    return made
+
+
+@_body(np.cross, "a, b", 2, 2)
+def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
+    if a.shape[1] != 3 or b.shape[1] != 3:
+        raise ValueError("Incompatible dimensions for cross product")
+    made = zeros((len(a), 3))
+    for k in range(len(a)):
+        made[k, 0] = a[k, 1] * b[k, 2] - a[k, 2] * b[k, 1]
+        made[k, 1] = a[k, 2] * b[k, 0] - a[k, 0] * b[k, 2]
+        made[k, 2] = a[k, 0] * b[k, 1] - a[k, 1] * b[k, 0]
+    return made
+
+
+def owns(function: Any) -> bool:
+    """Whether a function is a body of this file."""
+    return isinstance(function, FunctionType) and function.__module__ == __name__

@@ -1,0 +1,194 @@
+"""How contad compiles: one policy for Numba's options, and modules of generated source in a disk cache."""
+
+import atexit
+import contextlib
+import functools
+import itertools
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# Every option, and why.
+NJIT_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",  # a division inside a derivative gives inf or nan, it never raises
+    "boundscheck": False,  # cells are issued by the stack; user indices are checked before they are recorded
+    "fastmath": False,  # derivatives are reproducible and keep nan and inf; reassociation is the user's choice
+    "nogil": True,  # a sweep touches only its own thread's buffers
+    "cache": True,  # compiled once per installation
+}
+
+
+def cache_directory() -> Path:
+    """Where generated source and machine code are kept: $CONTAD_CACHE_DIR, or the user's cache directory.
+
+    It is readable by its owner only. A directory that others could write to is not trusted: a fresh temporary one
+    serves this process instead.
+    """
+    configured = os.environ.get("CONTAD_CACHE_DIR")
+    if configured:
+        path = Path(configured)
+    elif sys.platform == "win32":
+        path = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "contad" / "cache"
+    elif sys.platform == "darwin":
+        path = Path.home() / "Library" / "Caches" / "contad"
+    else:
+        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "contad"
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.stat()
+        private = sys.platform == "win32" or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+        if private and os.access(path, os.W_OK):
+            return path
+    except OSError:
+        pass
+    return temporary_directory()
+
+
+@functools.cache
+def temporary_directory() -> Path:
+    """A directory of this process, deleted with it."""
+    import tempfile
+
+    directory = tempfile.TemporaryDirectory(prefix="contad-")
+    atexit.register(directory.cleanup)
+    return Path(directory.name)
+
+
+def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
+    """The module of generated source called `name`, made once for given contents of what it depends on (files or text).
+
+    A truncated or altered file is written again, and machine code that is damaged is compiled again.
+    """
+    stem = f"{name}_{digest_of(depends)}"
+    path = cache_directory() / f"{stem}.py"
+    if read_sealed(path) is None:
+        write_sealed(path, source())
+    return _load(path, stem)
+
+
+def digest_of(depends: Iterable[str]) -> str:
+    """16 hexadecimal digits for the contents of files or texts, Numba, Python and this file."""
+    import hashlib
+
+    import numba
+
+    digest = hashlib.sha256()
+    for part in (numba.__version__, sys.version, __file__, *depends):
+        digest.update(Path(part).read_bytes() if os.path.isfile(part) else part.encode())
+    return digest.hexdigest()[:16]
+
+
+def _seal(text: str) -> str:
+    import hashlib
+
+    return f"# sha256 {hashlib.sha256(text.encode()).hexdigest()}\n"
+
+
+def read_sealed(path: Path) -> str | None:
+    """The text of a sealed file, or None where it is missing or altered."""
+    try:
+        seal, _, text = path.read_text(encoding="utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return text if seal + "\n" == _seal(text) else None
+
+
+def write_sealed(path: Path, text: str) -> None:
+    """Write atomically, so that concurrent processes see the whole file or none."""
+    import tempfile
+
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(_seal(text) + text)
+    os.replace(temporary, path)
+    if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows
+        make_room(path.parent)
+
+
+def _load(path: Path, stem: str) -> ModuleType:
+    import importlib.util
+
+    qualified = f"contad._generated.{stem}"
+    spec = importlib.util.spec_from_file_location(qualified, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[qualified] = module  # Numba names the module when it loads a cached function
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[qualified]
+        raise
+    return module
+
+
+# ---- its size --------------------------------------------------------------------------------------------------------
+_writes = itertools.count()
+_STEM = re.compile(r"\w+_[0-9a-f]{16}$")
+_IN_USE = 60.0  # seconds for which a module is left alone, because another process may be about to load it
+
+
+def make_room(directory: Path) -> None:
+    """Delete modules with their machine code, those unused for longest first, until the cache is below its size.
+
+    The size is $CONTAD_CACHE_MEGABYTES, or 512; then a quarter of it is made free.
+    """
+    try:
+        size = float(os.environ.get("CONTAD_CACHE_MEGABYTES", "512")) * 2**20
+    except ValueError:
+        size = 512.0 * 2**20
+    bytes_of: dict[str, int] = {}
+    used: dict[str, float] = {}
+    files = _files(directory)
+    for stem, paths in files.items():
+        for path in paths:
+            with contextlib.suppress(OSError):  # gone meanwhile
+                status = path.stat()
+                bytes_of[stem] = bytes_of.get(stem, 0) + status.st_size
+                used[stem] = max(used.get(stem, 0.0), status.st_mtime)
+    total = sum(bytes_of.values())
+    if total <= size:
+        return
+    for stem in sorted(used, key=lambda stem: used[stem]):
+        if total <= 0.75 * size or used[stem] > time.time() - _IN_USE:
+            break
+        total -= bytes_of[stem]
+        _delete(files[stem])
+
+
+def clear() -> None:
+    """Delete the files of generated modules and of their machine code, of all versions of contad."""
+    for paths in _files(cache_directory()).values():
+        _delete(paths)
+
+
+def _delete(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):  # gone meanwhile, or held open by another process on Windows
+            path.unlink()
+
+
+def _files(directory: Path) -> dict[str, list[Path]]:
+    """The files of each module in the cache, by its name: source first, then machine code."""
+    found: dict[str, list[Path]] = {}
+    for folder in (directory, *_machine_code(directory)):
+        for path in folder.glob("*.*"):
+            stem = path.name.partition(".")[0]
+            if _STEM.match(stem):
+                found.setdefault(stem, []).append(path)
+    return found
+
+
+def _machine_code(directory: Path) -> list[Path]:
+    """Where Numba keeps the machine code of the modules in a directory."""
+    from numba.core import caching, config
+
+    folders = [directory / "__pycache__"]
+    if config.CACHE_DIR:  # Numba has been told to use another place
+        name = caching._CacheLocator.get_suitable_cache_subpath(str(directory / "x.py"))
+        folders.append(Path(config.CACHE_DIR, name))
+    return folders

@@ -1,0 +1,142 @@
+"""What a Numba function has frozen, held at every call against what its names stand for now.
+
+Numba makes constants of globals and captured values when it compiles. A derivative is compiled at another time than its
+function, so a value that changes in between would part the two without a word.
+"""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import event
+
+from contad.errors import FrozenValueError
+from contad.native.fingerprint import Fingerprint, Places, changed_since_compiled, fingerprint_and_places, is_told
+
+_compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
+
+
+class _Count(event.Listener):
+    def on_start(self, _: Any) -> None:
+        """A function is being compiled."""
+
+    def on_end(self, _: Any) -> None:
+        """It has been."""
+        _compilations[0] += 1
+
+
+event.register("numba:compile", _Count())
+
+
+class Frozen:
+    """What the function f and those that it calls stand for, as it was when this was made.
+
+    `what` is how messages call the derivative. `memo` holds what has been made of f: all derivatives of f take what
+    it stood for when the first of them was made.
+    """
+
+    def __init__(self, f: Any, what: str, memo: dict[Any, Any]) -> None:
+        self.f = f
+        self.what = what
+        self.memo = memo
+        self._head = (ctypes.c_int64 * 1)()  # the address of the table: machine code finds the present one
+        self._kept: list[Any] = []
+        self._look = self.require_unchanged  # one object, which machine code calls
+        now, self.places = fingerprint_and_places(f)
+        self.noted: Fingerprint = memo.setdefault("frozen", now)
+        self._table: Any = None
+
+    def note(self) -> None:
+        """Take what f stands for now."""
+        self.noted, self.places = fingerprint_and_places(self.f)
+        self.memo["frozen"] = self.noted
+        self._table = None
+        self._head[0] = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that could change."""
+        return not (self.places.names or self.places.cells or self.places.arrays)
+
+    def is_told(self) -> bool:
+        """Whether `require_unchanged` knows all that f was compiled with, if it was."""
+        return is_told(self.noted.dispatchers)
+
+    def require_unchanged(self) -> None:
+        """FrozenValueError where anything is another value now, or was when f was compiled. Compares all contents."""
+        now, places = fingerprint_and_places(self.f)
+        remedy = "pass it as an argument, or define the function again"
+        for since, changed, more in (
+            ("its first derivative was made", self.noted.changed(now), ""),
+            ("the function was compiled", changed_since_compiled(now.dispatchers), ", or call its recompile()"),
+        ):
+            for name, before, after in changed:
+                if more:  # nothing has been made of f as it is now, so that it binds no other derivative
+                    self.memo.pop("frozen", None)
+                raise FrozenValueError(
+                    f"{self.what}: {name} has changed since {since}, from {before} to {after}; Numba freezes such "
+                    f"values, so {remedy}{more}"
+                )
+        self.places = places  # equal, and perhaps other objects
+        if self._table is not None:
+            self._make_table()
+
+    def check(self) -> None:
+        """As `require_unchanged`, but the contents of large arrays are sampled: what a call does."""
+        if self.is_empty:
+            return
+        if self._table is None:
+            self.require_unchanged()
+            self._make_table()
+            return
+        from contad.native.guarded import is_as_it_was
+
+        if not is_as_it_was(self._head[0]):
+            self.require_unchanged()
+
+    def guard(self, entry: Callable[..., Any]) -> Callable[..., Any]:
+        """A compiled function as Python calls it, with a check before every call; this object must outlive it."""
+        if self.is_empty:
+            return entry
+        from contad.native.guarded import guarded
+
+        if self._table is None:
+            self._make_table()
+        made = guarded(entry, self._head)
+        self._kept.append(made)
+        return made
+
+    def _make_table(self) -> None:
+        self._table = _Table(self.places, self.noted.dispatchers, self._look)
+        self._head[0] = self._table.words.ctypes.data
+
+
+class _Table:
+    """The words that machine code reads, and what they point to."""
+
+    def __init__(self, places: Places, dispatchers: tuple[Any, ...], look: Callable[[], None]) -> None:
+        from contad.native.guarded import ARRAY
+
+        self.kept: list[Any] = [places]
+        sizes = [dispatcher.overloads for dispatcher in dispatchers]
+        words = [id(look), ctypes.addressof(_compilations), _compilations[0]]
+        words += [len(x) for x in (places.names, places.cells, sizes, places.arrays)]
+        for names, key, value in places.names:
+            words += [id(names), id(key), id(value)]
+        for cell, value in places.cells:
+            words += [id(cell), id(value)]
+        for overloads in sizes:
+            words += [id(overloads), len(overloads)]
+        for array in places.arrays:
+            entry = self.array(array)
+            assert len(entry) == ARRAY
+            words += entry
+        self.words = np.array(words, np.int64)
+
+    def array(self, x: np.ndarray) -> list[int]:
+        """The entry of an array."""
+        extents = np.array([*x.shape, *x.strides, 0], np.int64)
+        copy = np.frombuffer(x.tobytes("A") + bytes(8), np.uint8)
+        self.kept += [extents, copy]
+        return [id(x), x.ctypes.data, id(x.dtype), x.ndim, extents.ctypes.data, copy.ctypes.data, x.nbytes, 0]

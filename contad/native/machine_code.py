@@ -1,0 +1,140 @@
+"""Numba's decorators as contad uses them: machine code that is kept on disk carries a digest, and damage is noticed.
+
+Numba unpickles and runs what its cache files hold, whatever has become of them; a flipped bit there ends the process or
+changes a number. Here a file whose digest does not fit counts as missing, so that the function is compiled again.
+"""
+
+import contextlib
+import hashlib
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.ccallback import CFunc
+from numba.core.codegen import RuntimeLinker
+from numba.core.sigutils import normalize_signature
+from numba.core.typeinfer import register_dispatcher
+
+_DIGEST = 32  # bytes of SHA-256
+
+
+class _SealedFile(IndexDataCacheFile):
+    """The index and the data files of a function, each behind the digest of its contents."""
+
+    def _load_index(self) -> dict[Any, str]:
+        """What is kept by key: nothing where the index is missing, damaged, or of another source or Numba."""
+        try:
+            found, stamp, entries = self._read(self._index_path)
+        except Exception:  # whatever another version's contents raise while they are unpickled
+            return {}
+        return entries if (found, stamp) == (self._version, self._source_stamp) else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, (self._version, self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        """What a data file holds; OSError where it is damaged, which Numba takes for a missing one."""
+        path = self._data_path(name)
+        data = self._read(path)
+        with contextlib.suppress(OSError):
+            os.utime(path)  # the oldest files go first where the cache has grown too large
+        return data
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def _read(self, path: str) -> Any:
+        with open(path, "rb") as file:
+            digest, contents = file.read(_DIGEST), file.read()
+        if hashlib.sha256(contents).digest() != digest:
+            raise OSError(f"{path} is damaged")
+        return pickle.loads(contents)
+
+    def _write(self, path: str, data: Any) -> None:
+        contents = self._dump(data)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(contents).digest() + contents)
+
+
+class _QuietImpl(CompileResultCacheImpl):
+    """Without Numba's warning about code that cannot be kept: users have not asked for a cache of contad's files."""
+
+    def check_cachable(self, cres: Any) -> bool:
+        """Whether machine code holds no addresses of this process."""
+        plain = not cres.library.has_dynamic_globals and all(x.can_cache for x in cres.lifted)
+        return plain and not _is_recursive(cres.library)
+
+
+def _is_recursive(library: Any) -> bool:
+    """Whether functions are called by way of recursion: where they are, Numba fills in when it compiles them.
+
+    Loaded by another process, such code calls address 0.
+    """
+    _, _, (machine_code, _) = library.serialize_using_object_code()
+    return RuntimeLinker.PREFIX.encode() in machine_code
+
+
+class SealedCache(FunctionCache):
+    """The cache of a function of contad's own: it compiles again rather than fail."""
+
+    _impl_class = _QuietImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of a caller whose callee is gone, or of another version of a library
+            self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function if possible."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def _cache_of(function: Callable[..., Any]) -> Any:
+    """The sealed cache of a function; none where its source is in no file, or in one that nothing can be kept of."""
+    try:
+        return SealedCache(function)
+    except RuntimeError:  # Numba finds no place for it
+        return NullCache()
+
+
+def njit(*arguments: Any, cache: bool = False, **options: Any) -> Any:
+    """`numba.njit(*arguments, **options)`, with a sealed cache if asked for."""
+    if not cache:
+        return numba.njit(*arguments, **options)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        dispatcher._cache = _cache_of(function)
+        if arguments:
+            with register_dispatcher(dispatcher):
+                for signature in arguments:
+                    dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        return dispatcher
+
+    return decorate
+
+
+def cfunc(signature: Any, cache: bool = False, **options: Any) -> Any:
+    """`numba.cfunc(signature, **options)`, with a sealed cache if asked for."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made: Any = CFunc(function, normalize_signature(signature), locals={}, options=options)
+        if cache:
+            made._cache = _cache_of(function)
+        made.compile()
+        return made
+
+    return decorate

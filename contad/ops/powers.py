@@ -1,0 +1,77 @@
+"""Powers by an exponent that is written as a number: their partials need no general power.
+
+    z = x^c,     dz/dx = c x^(c-1)
+
+The last factor is a product for whole c > 0, a root and a product for half-integers c > 0, and z / x for every c < 0,
+where z and the derivative overflow and underflow together.
+"""
+
+import functools
+import linecache
+import re
+
+from contad.ops.elementary import sqrt
+from contad.rules.scalar_rule import ScalarRule
+
+COMMON = (2.0, 3.0, 0.5, 1.5, 4.0, 6.0)  # exponents that are looked for where they are not written
+MOST = 64  # of a whole exponent; beyond it the error of repeated products shows
+_SOURCE = """\
+def {name}(x):
+    return x ** ({exponent!r})
+
+
+def {name}_partials(z, x):
+    return {partial}
+"""
+
+
+@functools.cache
+def literal_power(exponent: float) -> ScalarRule | None:
+    """The rule of x ** exponent, by that number; None where it has no shorter derivative than the general power.
+
+    >>> literal_power(6).partial(0)(64.0, 2.0)
+    192.0
+    """
+    partial = partial_of_power(exponent)
+    if partial is None:
+        return None
+    name = f"power_{exponent!r}".replace("-", "minus_").replace(".", "_")
+    text = _SOURCE.format(name=name, exponent=exponent, partial=partial)
+    file = f"<contad {name}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # bodies are read from their source
+    names = {"sqrt": sqrt, "__name__": __name__}
+    exec(compile(text, file, "exec"), names)
+    rule = ScalarRule(names[name], None, None, True, ())  # type: ignore[arg-type]
+    rule.partials(names[f"{name}_partials"])  # type: ignore[arg-type]
+    return rule
+
+
+def partial_of_power(c: float) -> str | None:
+    """The partial of x ** c in (z, x) as a text; None where it is the general power."""
+    if c < 0.0:
+        return f"{float(c)!r} * z / x"
+    whole, half = divmod(c, 1.0)
+    n = int(whole)
+    if half == 0.0 and 2 <= n <= MOST:
+        return f"{float(c)!r} * {_product(n - 1)}"
+    if half != 0.5 or n > MOST:
+        return None
+    return "0.5 / z" if n == 0 else f"{float(c)!r} * sqrt(x)" if n == 1 else f"{c!r} * {_product(n - 1)} * sqrt(x)"
+
+
+def with_shortcuts(partial: str, z: str = "z", x: str = "x", y: str = "y") -> str:
+    """The partial of x ** y by x as compiled code evaluates it: by the common exponents, before the general power."""
+    # at a pole, which may be at -0.0, the quotient has the sign of another branch of the power
+    cases = [(f"{y} < 0.0 and math.isfinite({z})", f"{y} * {z} / {x}")]
+    for c in COMMON:
+        found = partial_of_power(c)
+        assert found is not None
+        found = found.replace("sqrt(", "math.sqrt(")
+        cases.append((f"{y} == {c!r}", re.sub(r"\b[zx]\b", lambda name: {"z": z, "x": x}[name[0]], found)))
+    for condition, short in reversed(cases):
+        partial = f"{short} if {condition} else ({partial})"
+    return partial
+
+
+def _product(n: int) -> str:
+    return "x" if n == 1 else f"x ** {n}"

@@ -1,0 +1,54 @@
+"""The records of a program, which are not those of a stream: what the interpreter knows, by number.
+
+A record is (code, x, y), three unsigned integers. The records of scalars have the operation codes of the sweep; x and y
+are cells, or places among the constants. Each owns the next free cell, a guard too, which leaves it empty. A record of
+an array has ARRAY added to its code, x is the place of its shape among the integers beside the records, y the number
+of its cells.
+"""
+
+import operator
+
+from contad.engines.stream.sweep import CODES, OPERATIONS
+from contad.programs.plain_rules import compiled_rules
+from contad.rules.scalar_rule import ScalarRule
+
+ARRAY = CODES
+# CONSTANT: x is its place. CALL: x is the number of the call to Python, y the number of its cells. GATHER: the shape is
+# the cells. PRODUCT: the number of a kernel of its own. COMPARE: a guard of arrays. STOP and
+# STOPPED: a number, and a GATHER, that pass no derivative on.
+CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
+
+COMPARISONS = {
+    "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
+    "eq": ("==", operator.eq), "ne": ("!=", operator.ne),
+}  # fmt: skip
+ORDER = tuple(COMPARISONS)
+
+# guards of scalars: (comparison, whether it held when it was recorded, whether y is a cell (v) or a constant (c))
+GUARDS = {
+    max(OPERATIONS) + 1 + k: (name, held, active)
+    for k, (name, held, active) in enumerate(
+        (name, held, active) for name in ORDER for held in (False, True) for active in ("vv", "vc")
+    )
+}
+GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
+
+# operations on scalars: those of the sweep, and those that only the interpreter compiles
+SCALARS = OPERATIONS | {
+    max(GUARDS) + 1 + k: operation
+    for k, operation in enumerate(
+        (rule, active) for rule in compiled_rules() for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))
+    )
+}
+_CODES = {operation: code for code, operation in SCALARS.items()}
+assert max(SCALARS) < CODES
+
+
+def code_of(rule: ScalarRule, active: str) -> int | None:
+    """The code of a rule on scalars with this activity; None for rules that Python runs."""
+    return _CODES.get((rule, active))
+
+
+def numbering() -> str:
+    """What every code means; a program is right only where it is the same."""
+    return repr([*((code, rule.name, active) for code, (rule, active) in SCALARS.items()), *GUARDS.items()])

@@ -1,0 +1,226 @@
+"""What a recorded function decides by values, as comparisons: the guards of its program.
+
+Every decision (the sign of an element, the position of the largest, an integer part) is put down as comparisons that
+hold exactly where it comes out the same. Where they fail, the program does not run.
+"""
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.engines.matrix.array_var import ArrayVar, is_own
+from contad.engines.matrix.elements import taken
+from contad.engines.stream.kernels import two_axes
+from contad.errors import UnsupportedError
+from contad.ops.selection import argmax_of_rows, argmin_of_rows
+from contad.programs.codes import COMPARE, ORDER
+from contad.variables.array import Array
+from contad.variables.number import Number, peek
+
+
+# ---- comparisons -----------------------------------------------------------------------------------------------------
+def compared(tracer: Any, name: str, x: Any, y: Any) -> Any:
+    """x < y and its like, of numbers and arrays of which one is a variable; the outcome becomes a guard."""
+    x, y = taken(tracer, x), taken(tracer, y)
+    if not any(isinstance(v, (np.ndarray, Array)) for v in (x, y)):
+        if is_own(x, tracer):
+            return tracer.guard(name, x, y if is_own(y, tracer) else float(y))
+        return tracer.guard(MIRRORED[name], y, float(x))
+    plain = [peek(v) for v in (x, y)]
+    shape = np.broadcast_shapes(*map(np.shape, plain))
+    axes = two_axes(shape, *(_strides(s, shape) for s in (shape, *map(np.shape, plain))))
+    if axes is None:  # more axes than records have: the operands in full
+        return compared(tracer, name, *(np.broadcast_to(v, shape).copy() if np.ndim(v) else v for v in (x, y)))
+    outcome = np.asarray(getattr(operator, name)(*plain))
+    if outcome.size:
+        fields = [_side(tracer, v) for v in (x, y)]
+        expected = tracer.buffers.push_constant(outcome.astype(np.float64))
+        outer, inner, *steps = axes
+        (a, a_in_cells), (b, b_in_cells) = fields
+        shape_of_guard = (
+            expected, outer, inner, *steps[:2], a, *steps[2:4], b, *steps[4:6], ORDER.index(name), a_in_cells,
+            b_in_cells,
+        )  # fmt: skip
+        slot = tracer.buffers.push_cells(np.array(shape_of_guard))
+        tracer.push_guard(COMPARE, slot)
+    return outcome if outcome.ndim else bool(outcome)
+
+
+MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of an array in C order that is broadcast."""
+    return tuple(step // 8 for step in np.broadcast_to(np.empty(shape), broadcast).strides)
+
+
+def _side(tracer: Any, v: Any) -> tuple[int, int]:
+    """The place of an operand, and whether that is a cell or one among the constants."""
+    if isinstance(v, ArrayVar) and v._owner is tracer:
+        v = v.operand()
+    if is_own(v, tracer):
+        return (v.first if isinstance(v, ArrayVar) else v._index), 1
+    return tracer.buffers.push_constant(np.ascontiguousarray(peek(v), dtype=np.float64)), 0
+
+
+def comparison(name: str) -> Callable[..., Any]:
+    """The decision of a comparison."""
+    return lambda tracer, x, y: compared(tracer, name, x, y)
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+def within(tracer: Any, x: Any, low: float, low_included: bool, high: float, high_included: bool) -> None:
+    """Guards that hold where x is between two numbers."""
+    compared(tracer, "ge" if low_included else "gt", x, low)
+    compared(tracer, "le" if high_included else "lt", x, high)
+
+
+def truncated(tracer: Any, x: Any) -> int:
+    """int(x)"""
+    x = _number("int", x)
+    k = int(x._value)
+    within(tracer, x, k if k > 0 else k - 1, k > 0, k + 1 if k >= 0 else k, k < 0)
+    return k
+
+
+def floored(tracer: Any, x: Any) -> int:
+    """math.floor(x)"""
+    x = _number("floor", x)
+    k = math.floor(x._value)
+    within(tracer, x, k, True, k + 1, False)
+    return k
+
+
+def ceiled(tracer: Any, x: Any) -> int:
+    """math.ceil(x)"""
+    x = _number("ceil", x)
+    k = math.ceil(x._value)
+    within(tracer, x, k - 1, False, k, True)
+    return k
+
+
+def rounded(tracer: Any, x: Any) -> int:
+    """round(x), halves to the even integer"""
+    x = _number("round", x)
+    k = round(x._value)
+    within(tracer, x, k - 0.5, k % 2 == 0, k + 0.5, k % 2 == 0)
+    return k
+
+
+def truth(tracer: Any, x: Any) -> bool:
+    """bool(x) of one number"""
+    return bool(compared(tracer, "ne", _number("bool", x), 0.0))
+
+
+def _number(function: str, x: Any) -> Any:
+    """x as a scalar variable."""
+    if isinstance(x, Number):
+        return x
+    if x.size != 1:
+        raise UnsupportedError(f"{function}: expected one number, got an array of shape {x.shape}")
+    return x.item()
+
+
+# ---- arrays ----------------------------------------------------------------------------------------------------------
+def is_nan(tracer: Any, x: Any) -> Any:
+    """np.isnan(x)"""
+    return compared(tracer, "ne", x, x)
+
+
+def is_infinite(tracer: Any, x: Any) -> Any:
+    """np.isinf(x)"""
+    return compared(tracer, "eq", x, math.inf) | compared(tracer, "eq", x, -math.inf)
+
+
+def is_finite(tracer: Any, x: Any) -> Any:
+    """np.isfinite(x)"""
+    return compared(tracer, "lt", x, math.inf) & compared(tracer, "gt", x, -math.inf)
+
+
+def argsort(tracer: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """np.argsort(a), stably: each element is below the next one, or equal to it and before it."""
+    if axis is None:
+        a, axis = np.reshape(a, -1), 0
+    rows = np.moveaxis(a, axis, -1)
+    positions = np.argsort(peek(rows), -1, kind="stable")
+    if rows.shape[-1] > 1:
+        _require_numbers("np.argsort", rows)
+        ordered = np.take_along_axis(rows, positions, -1)
+        in_order = positions[..., :-1] < positions[..., 1:]
+        _all_hold(tracer, "le", ordered[..., :-1][in_order], ordered[..., 1:][in_order])
+        _all_hold(tracer, "lt", ordered[..., :-1][~in_order], ordered[..., 1:][~in_order])
+    return np.ascontiguousarray(np.moveaxis(positions, -1, axis))  # in the order of NumPy's, whatever that of a
+
+
+def largest(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """np.argmax or np.argmin: no element is beyond the one found, and those before it are not as far."""
+    beyond = f"{sign}t"
+
+    def decision(tracer: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+        if out is not None:
+            raise UnsupportedError(f"np.{plain.__name__}: out= is not supported on variables")
+        flat = axis is None
+        rows = np.reshape(a, -1) if flat else np.moveaxis(a, axis, -1)
+        _require_numbers(f"np.{plain.__name__}", rows)
+        positions = np.expand_dims(plain(peek(rows), axis=-1), -1)
+        _is_extreme(tracer, beyond, rows, positions)
+        if flat:
+            found = int(positions[0])
+            return np.full((1,) * np.ndim(a), found) if keepdims is True else found
+        return np.moveaxis(positions, -1, axis) if keepdims is True else positions[..., 0]
+
+    return decision
+
+
+def of_rows(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """The positions of extremes along the last axis, as np.max and np.min ask for them."""
+    return lambda tracer, rows: largest(sign, plain)(tracer, rows, axis=-1)
+
+
+def _is_extreme(tracer: Any, beyond: str, rows: Any, positions: np.ndarray) -> None:
+    extreme = np.broadcast_to(np.take_along_axis(rows, positions, -1), rows.shape)
+    before = np.arange(rows.shape[-1]) < positions
+    _all_hold(tracer, beyond, extreme[before], rows[before])
+    after = np.arange(rows.shape[-1]) > positions
+    _all_hold(tracer, f"{beyond[0]}e", extreme[after], rows[after])
+
+
+def searchsorted(tracer: Any, a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """np.searchsorted(a, v): each number is between the two elements where it is put."""
+    if sorter is not None:
+        raise UnsupportedError("np.searchsorted: sorter= is not supported in a recorded program")
+    found = np.searchsorted(peek(a), peek(v), side)  # type: ignore[call-overload]
+    points, n = np.reshape(v, -1), np.size(a)
+    places = np.reshape(found, -1)
+    below, above = places > 0, places < n
+    # an element of a at the place or after it is not below v (left), or above v (right)
+    _all_hold(tracer, "lt" if side == "left" else "le", np.take(a, places[below] - 1), points[below])
+    _all_hold(tracer, "ge" if side == "left" else "gt", np.take(a, places[above]), points[above])
+    return found if np.ndim(found) else int(found)
+
+
+def _all_hold(tracer: Any, name: str, x: Any, y: Any) -> None:
+    """A guard that a comparison holds for all elements, as it does now."""
+    if np.size(x):
+        compared(tracer, name, x, y)
+
+
+def _require_numbers(function: str, rows: Any) -> None:
+    if np.isnan(peek(rows)).any():
+        raise UnsupportedError(f"{function}: of an array with nan; record the program at other inputs")
+
+
+DECISIONS: dict[Any, Callable[..., Any]] = {
+    **{getattr(operator, name): comparison(name) for name in ORDER},
+    np.less: comparison("lt"), np.less_equal: comparison("le"), np.greater: comparison("gt"),
+    np.greater_equal: comparison("ge"), np.equal: comparison("eq"), np.not_equal: comparison("ne"),
+    int: truncated, math.trunc: truncated, math.floor: floored, math.ceil: ceiled, round: rounded, bool: truth,
+    math.isnan: is_nan, math.isinf: is_infinite, math.isfinite: is_finite,
+    np.isnan: is_nan, np.isinf: is_infinite, np.isfinite: is_finite,
+    np.argsort: argsort, np.argmax: largest("g", np.argmax), np.argmin: largest("l", np.argmin),
+    np.searchsorted: searchsorted,
+    argmax_of_rows: of_rows("g", np.argmax), argmin_of_rows: of_rows("l", np.argmin),
+}  # fmt: skip

@@ -1,0 +1,119 @@
+"""The inputs of a recorded program: numbers in one array, laid out as the arguments of the example were."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.variables.number import Carrier
+from contad.variables.trees import Tree, flatten, real_leaf
+
+FLOAT = np.dtype(np.float64)
+
+
+class Inputs:
+    """The structure of the arguments, and where each number is among the inputs."""
+
+    def __init__(self, what: str, argnums: Sequence[int], args: Sequence[Any]) -> None:
+        self.what = what
+        self.argnums = tuple(argnums)
+        self.specs: list[Any] = []
+        self.shapes: list[list[tuple[int, ...] | None]] = []  # of the leaves of each argument; None for a number
+        self.size = 0
+        for n, x in zip(argnums, args, strict=True):
+            tree = flatten(x)
+            leaves = [self._leaf(n, leaf) for leaf in tree.leaves]
+            self.specs.append(tree.spec)
+            self.shapes.append([leaf.shape if isinstance(leaf, np.ndarray) else None for leaf in leaves])
+            self.size += sum(leaf.size if isinstance(leaf, np.ndarray) else 1 for leaf in leaves)
+
+    @property
+    def dimensions(self) -> tuple[int | None, ...]:
+        """For each argument the number of its axes, -1 for a number; None for a structure of them."""
+        return tuple(
+            None if spec is not None else -1 if shapes[0] is None else len(shapes[0])
+            for spec, shapes in zip(self.specs, self.shapes, strict=True)
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths of all axes of all arguments, in order."""
+        return [n for shapes in self.shapes for shape in shapes for n in shape or ()]
+
+    def _leaf(self, n: int, leaf: Any) -> Any:
+        leaf = real_leaf(leaf, f"{self.what}, argument {n}")
+        if isinstance(leaf, Carrier) or (isinstance(leaf, np.ndarray) and leaf.dtype != FLOAT):
+            raise UnsupportedError(
+                f"{self.what}, argument {n}: expected plain numbers or float arrays, got variables; record outside of "
+                "gradient calls"
+            )
+        return leaf
+
+    def are_carriers(self, args: Sequence[Any]) -> bool:
+        """Whether variables or duals are among the arguments."""
+        for x in args:
+            if x.__class__ is float or (x.__class__ is np.ndarray and x.dtype is FLOAT):
+                continue
+            for leaf in flatten(x).leaves:
+                if isinstance(leaf, Carrier) or (isinstance(leaf, np.ndarray) and leaf.dtype == object):
+                    return True
+        return False
+
+    def flat(self, args: Sequence[Any]) -> np.ndarray:
+        """The numbers of the arguments, in order; refused where they are not laid out as the example's."""
+        if len(args) != len(self.specs):
+            numbers = ", ".join(map(str, self.argnums))
+            raise TypeError(
+                f"{self.what}: expected {len(self.specs)} argument(s), those recorded (argnums {numbers}), got "
+                f"{len(args)}; other arguments are frozen as they were"
+            )
+        inputs = np.empty(self.size)
+        at = 0
+        for n, x, spec, shapes in zip(self.argnums, args, self.specs, self.shapes, strict=True):
+            if spec is None and x.__class__ is float and shapes[0] is None:
+                inputs[at] = x
+                at += 1
+                continue
+            if spec is None and x.__class__ is np.ndarray and x.dtype is FLOAT and x.shape == shapes[0]:
+                inputs[at : at + x.size] = x.reshape(-1)
+                at += x.size
+                continue
+            tree = flatten(x)
+            if tree.spec != spec:
+                raise TypeError(
+                    f"{self.what}, argument {n}: expected the structure of the example, {Tree([], spec).describe()}, "
+                    f"got {tree.describe()}"
+                )
+            for leaf, shape in zip(tree.leaves, shapes, strict=True):
+                v = self._leaf(n, leaf)
+                if np.shape(v) != (shape or ()):
+                    expected = "a number" if shape is None else f"an array of shape {shape}"
+                    got = f"an array of shape {v.shape}" if isinstance(v, np.ndarray) else "a number"
+                    raise ValueError(
+                        f"{self.what}, argument {n}: expected {expected}, as recorded, got {got}; record another "
+                        "program for other shapes"
+                    )
+                size = np.size(v)
+                inputs[at : at + size] = np.reshape(v, -1)
+                at += size
+        return inputs
+
+    def unflat(self, numbers: np.ndarray) -> list[Any]:
+        """Numbers in the structures of the arguments; a lone array of them is given away."""
+        found = []
+        at = 0
+        for spec, shapes in zip(self.specs, self.shapes, strict=True):
+            leaves: list[Any] = []
+            for shape in shapes:
+                if shape is None:
+                    leaves.append(float(numbers[at]))
+                    at += 1
+                else:
+                    size = math.prod(shape)
+                    part = numbers if size == self.size else numbers[at : at + size].copy()
+                    leaves.append(part if len(shape) == 1 else part.reshape(shape))
+                    at += size
+            found.append(leaves[0] if spec is None else Tree(leaves, spec).unflatten(leaves))
+        return found

@@ -1,0 +1,249 @@
+"""The interpreter of recorded programs: generated from the rules, compiled once per installation.
+
+`forward` computes the values, from the rules' own value functions; `backward` accumulates adjoints and `tangents`
+directional derivatives, from their partials. Records of arrays call kernels by address and BLAS by Numba's binding.
+Each of the three returns the row where it stops for a guard that does not hold or a record that Python runs, and its
+cell, and is resumed from there.
+"""
+
+import ast
+import functools
+from typing import Any
+
+from contad.engines.stream.sweep import accumulated, dependencies, partial_of
+from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.programs import codes, header, plain_rules
+from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
+from contad.programs.plain_rules import compiled_rules, value, value_source
+from contad.rules.scalar_rule import ScalarRule
+
+_HEAD = '''\
+"""The interpreter of recorded programs; generated from the rules, do not edit."""
+
+import math
+
+import numpy as np
+from numba import carray
+from contad.native.machine_code import cfunc, njit
+
+from contad.native.words import call_kernel, pointer
+
+
+@njit({options})
+def live(d, first, n):
+    """Whether any of n cells is not zero."""
+    for i in range(first, first + n):
+        if d[i] != 0.0:
+            return True
+    return False
+
+
+@njit({options})
+def compared(shape, constants, values):
+    """Whether two arrays compare as they did when they were recorded.
+
+    The shape: the place of the outcomes, the two axes and the strides of outcomes and operands, as kernels have them;
+    then the comparison, and for either operand whether it is in cells.
+    """
+    outer, inner = shape[1], shape[2]
+    xs = values if shape[12] else constants
+    ys = values if shape[13] else constants
+    for o in range(outer):
+        for i in range(inner):
+            x = xs[shape[5] + o * shape[6] + i * shape[7]]
+            y = ys[shape[8] + o * shape[9] + i * shape[10]]
+            if shape[11] == 0:
+                held = x < y
+            elif shape[11] == 1:
+                held = x <= y
+            elif shape[11] == 2:
+                held = x > y
+            elif shape[11] == 3:
+                held = x >= y
+            elif shape[11] == 4:
+                held = x == y
+            else:
+                held = x != y
+            if held != (constants[shape[0] + o * shape[3] + i * shape[4]] != 0.0):
+                return False
+    return True
+'''
+
+_FORWARD = '''
+@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], int64, int64)",
+      {options})
+def forward(code, constants, shapes, kernels, values, row, cell):
+    """The values of the records from a row on, whose first cell is given."""
+    for k in range(row, len(code)):
+        r = np.uintp(k)
+        c = code[r, 0]
+        if c >= {array}:
+            s = np.int64(code[r, 1])
+            n = np.int64(code[r, 2])
+            if c == {gather} or c == {stopped}:
+                for i in range(n):
+                    source = shapes[s + i]
+                    values[cell + i] = values[source] if source >= 0 else constants[-1 - source]
+            elif c == {compare}:
+                if not compared(shapes[s:], constants, values):
+                    return k, cell
+            else:
+                call_kernel(kernels[0, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                            constants.ctypes.data, values.ctypes.data)
+            cell += n
+            continue
+        z = np.uintp(cell)
+        cell += 1
+        if c == {constant}:
+            values[z] = constants[code[r, 1]]
+        elif c == {call}:
+            return k, cell - 1
+        elif c == {stop}:
+            values[z] = values[code[r, 1]]
+'''
+
+_BACKWARD = '''
+@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
+      "int64, int64)", {options})
+def backward(code, constants, shapes, kernels, values, adjoints, row, cell):
+    """The adjoints, from a row, whose last cell is given, down to the first."""
+    for k in range(row, -1, -1):
+        r = np.uintp(k)
+        c = code[r, 0]
+        if c >= {array}:
+            s = np.int64(code[r, 1])
+            n = np.int64(code[r, 2])
+            cell -= n
+            first = cell + 1
+            if c != {compare} and c != {stopped} and live(adjoints, first, n):
+                if c == {gather}:
+                    for i in range(n):
+                        if shapes[s + i] > 0:
+                            adjoints[shapes[s + i]] += adjoints[first + i]
+                else:
+                    call_kernel(kernels[1, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                                constants.ctypes.data, adjoints.ctypes.data)
+            continue
+        z_cell = np.uintp(cell)
+        if c == {call}:
+            return k, cell
+        cell -= 1
+        d = adjoints[z_cell]
+        if d != 0.0:
+            if c == {constant}:
+                continue
+'''
+
+_TANGENTS = '''
+@njit("UniTuple(int64, 2)(uint32[:, ::1], float64[::1], int64[::1], uintp[:, ::1], float64[::1], float64[::1], "
+      "int64, int64)", {options})
+def tangents(code, constants, shapes, kernels, values, dots, row, cell):
+    """The tangents of the records from a row on, whose first cell is given; they are zero before."""
+    for k in range(row, len(code)):
+        r = np.uintp(k)
+        c = code[r, 0]
+        if c >= {array}:
+            s = np.int64(code[r, 1])
+            n = np.int64(code[r, 2])
+            if c == {gather}:
+                for i in range(n):
+                    if shapes[s + i] > 0:
+                        dots[cell + i] = dots[shapes[s + i]]
+            elif c != {compare} and c != {stopped}:
+                call_kernel(kernels[2, c - {array}], shapes[s:].ctypes.data, values.ctypes.data,
+                            constants.ctypes.data, dots.ctypes.data)
+            cell += n
+            continue
+        z_cell = np.uintp(cell)
+        cell += 1
+        if c == {call}:
+            return k, cell - 1
+'''
+
+
+def interpreter_source() -> str:
+    """The source of the interpreter."""
+    numbers = vars(codes) | vars(header)
+    names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
+    names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
+    copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in compiled_rules()]
+    parts = [_HEAD.format(**names), *copies, _FORWARD.format(**names)]
+    parts += [_value_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
+    parts += [_guard_branch(code) for code in GUARDS]
+    parts += ["    return len(code), cell\n\n", _BACKWARD.format(**names)]
+    parts += [_adjoint_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
+    parts += ["    return -1, 0\n\n", _TANGENTS.format(**names)]
+    parts += [_tangent_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
+    parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
+    return "".join(parts)
+
+
+def value_of_rule(rule: ScalarRule) -> str:
+    """The value of a rule as an expression in x and y."""
+    return ast.unparse(value(rule, [ast.Name(name) for name in "xy"[: rule.arity]]))
+
+
+def _operand(name: str, kind: str) -> str:
+    """The operand of a scalar's record."""
+    return f"{name} = {'values' if kind == 'v' else 'constants'}[code[r, {1 if name == 'x' else 2}]]"
+
+
+def _branch(code: int, what: str, lines: list[str], indent: int) -> str:
+    space = "    " * indent
+    return "".join([f"{space}elif c == {code}:  # {what}\n", *(f"{space}    {line}\n" for line in lines)])
+
+
+def _value_branch(code: int, rule: ScalarRule, active: str) -> str:
+    lines = [_operand(name, kind) for name, kind in zip("xy", active, strict=False)]
+    return _branch(code, f"{rule.name}: {active}", [*lines, f"values[z] = {value_of_rule(rule)}"], 2)
+
+
+def _guard_branch(code: int) -> str:
+    name, held, active = GUARDS[code]
+    test = f"values[code[r, 1]] {COMPARISONS[name][0]} {'values' if active == 'vv' else 'constants'}[code[r, 2]]"
+    return _branch(code, f"guard: {active}", [f"if {'not ' if held else ''}({test}):", "    return k, cell - 1"], 2)
+
+
+def _partials(rule: ScalarRule, active: str) -> list[tuple[str, list[str], str]]:
+    """(operand, lines, expression) of the partials that are not zero."""
+    found = [(name, partial_of(rule, n, f"local_{name}_", value)) for n, name in enumerate("xy"[: rule.arity])]
+    return [
+        (name, *partial)
+        for (name, partial), kind in zip(found, active, strict=True)
+        if kind == "v" and partial is not None
+    ]
+
+
+def _operands(rule: ScalarRule, active: str) -> list[str]:
+    return ["z = values[z_cell]", *(_operand(name, kind) for name, kind in zip("xy", active, strict=False))]
+
+
+def _adjoint_branch(code: int, rule: ScalarRule, active: str) -> str:
+    partials = _partials(rule, active)
+    if not partials:
+        return ""
+    lines = _operands(rule, active)
+    for name, body, expression in partials:
+        k = "xy".index(name)
+        lines += [*body, *accumulated(rule, k, f"adjoints[code[r, {k + 1}]]", expression)]
+    return _branch(code, f"{rule.name}: {active}", lines, 3)
+
+
+def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
+    partials = _partials(rule, active)
+    if not partials:
+        return ""
+    lines = [*_operands(rule, active), "t = 0.0"]
+    for name, body, expression in partials:
+        lines.append(f"d = dots[code[r, {'xy'.index(name) + 1}]]")
+        add = accumulated(rule, "xy".index(name), "t", expression)
+        lines += ["if d != 0.0:", *(f"    {line}" for line in [*body, *add])]
+    return _branch(code, f"{rule.name}: {active}", [*lines, "dots[z_cell] = t"], 2)
+
+
+@functools.cache
+def interpreter() -> Any:
+    """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
+    files = {str(module.__file__) for module in (codes, plain_rules, header)}
+    files |= {rule.function.__code__.co_filename for rule in compiled_rules()}
+    return cached_module("interpreter", interpreter_source, (__file__, *sorted(files), numbering(), *dependencies()))

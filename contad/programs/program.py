@@ -1,0 +1,310 @@
+"""`contad.record`: a function recorded once, as a program that runs at other inputs without Python."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.errors import GuardError, NestingError, UnsupportedError
+from contad.functions.user_call import name_of, positional, positions, runnable
+from contad.programs.codes import numbering
+from contad.programs.header import (
+    CELLS,
+    CODE_AT,
+    CONSTANTS_AT,
+    CONSTANTS_SIZE,
+    COUNT,
+    FIRST_TRACE,
+    INPUTS,
+    KERNELS_AT,
+    LENGTHS_AT,
+    NEEDS_PYTHON,
+    PYTHON,
+    RESULT,
+    ROWS,
+    RUN_AT,
+    SHAPES_AT,
+    SHAPES_SIZE,
+    SIZE,
+    TRACE,
+)
+from contad.programs.inputs import Inputs
+from contad.programs.interpreter import interpreter
+from contad.programs.program_kernels import ADDRESSES, TANGENTS
+from contad.programs.run_memory import given_back, taken
+from contad.programs.trace import Trace, trace_of
+from contad.programs.tracer import Tracer
+from contad.rules.array_rule import ArrayRule
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables import check
+from contad.variables.activation import activate
+from contad.variables.number import Carrier
+from contad.variables.stack import opened
+from contad.variables.trees import scalar_output
+
+MAX_TRACES = 64
+NONE = np.empty(0)
+Run = tuple[np.ndarray, ...]  # inputs, direction and gradient, of which the last two may be empty
+
+
+RULES = (ScalarRule, ArrayRule)
+
+
+class Outcome(NamedTuple):
+    """What a run gave; `row` is that of the guard of `trace` that did not hold, or -1."""
+
+    value: float
+    slope: float
+    row: int
+    trace: int
+
+
+class Program:
+    """What `contad.record` returns: the recorded function at new inputs.
+
+    It is called as the function is, with the recorded arguments only. One program may run on several threads at once:
+    every run has memory of its own. It can be pickled where the function can. Inside `@njit` it takes numbers and
+    float64 arrays (see `contad.record`).
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, ...], single: bool, retrace: bool
+    ) -> None:
+        self.f = f
+        self.__name__ = name_of(f)
+        self.what = f"contad.record: {self.__name__}"
+        self.argnums = argnums
+        self.single = single
+        self.retrace = retrace
+        self._args = args  # of the example, with the frozen ones
+        self._run = runnable(f)
+        self.inputs = Inputs(self.what, argnums, [args[n] for n in argnums])
+        self._start()
+        self._add(self._recorded(args))
+
+    def _start(self) -> None:
+        self.traces: list[Trace] = []
+        self._numbers = 0  # that the largest trace computes with
+        self._lock = threading.RLock()
+        self._tangents = False
+        self._interpreter = interpreter()
+        self._header = np.zeros(FIRST_TRACE + TRACE * MAX_TRACES, np.int64)
+        self._lengths = np.array(self.inputs.lengths, np.int64)
+        at_start = {
+            KERNELS_AT: ADDRESSES.ctypes.data, RUN_AT: self._interpreter.run_at.address, SIZE: self.inputs.size,
+            LENGTHS_AT: self._lengths.ctypes.data,
+        }  # fmt: skip
+        for field, value in at_start.items():
+            self._header[field] = value
+        self._at = self._header.ctypes.data
+
+    # ---- recording ---------------------------------------------------------------------------------------------------
+    def _recorded(self, args: tuple[Any, ...]) -> Trace:
+        args, _ = positional(self._run, self.what, self.argnums, args, {})
+        with opened(Tracer, "its recording has ended") as s:
+            assert isinstance(s, Tracer)
+            s.name = self.__name__
+            active, _ = activate(s, self.what, self.argnums, args)
+            s.flush()
+            s.check_plain()
+            first_row, inputs = s.rows_packed, s.top - 1
+            y = scalar_output(self._run(*active), self.what, s)
+            s.flush()
+            s.check_plain()
+            if isinstance(y, Carrier) and y._owner is not s:
+                raise NestingError(f"{self.what} returned a {y.kind} of a gradient or jvp call around it")
+            return trace_of(s, first_row, inputs, y._index if isinstance(y, Carrier) else float(y))  # type: ignore[attr-defined]
+
+    def _add(self, trace: Trace) -> None:
+        if self._tangents:
+            trace.compile(TANGENTS)
+        at = FIRST_TRACE + TRACE * len(self.traces)
+        self.traces.append(trace)
+        self._numbers = max(self._numbers, 2 * trace.cells)
+        fields = {
+            ROWS: len(trace.code), CELLS: trace.cells, RESULT: trace.result, PYTHON: int(bool(trace.calls)),
+            INPUTS: trace.inputs, CODE_AT: trace.code.ctypes.data, CONSTANTS_AT: trace.constants.ctypes.data,
+            CONSTANTS_SIZE: len(trace.constants), SHAPES_AT: trace.shapes.ctypes.data, SHAPES_SIZE: len(trace.shapes),
+        }  # fmt: skip
+        for field, value in fields.items():
+            self._header[at + field] = value
+        self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
+
+    # ---- running -----------------------------------------------------------------------------------------------------
+    def _tried(self, run: Run) -> Outcome:
+        """The outcome of the trace that goes, or of the last one that was tried."""
+        out = np.zeros(4)  # where the program needs Python nothing is written to it
+        memory = taken(self._numbers)
+        number = self._interpreter.run(self._at, *run, out, memory)
+        given_back(memory)
+        if number >= 0:
+            value, slope, _, _ = out.tolist()
+            return Outcome(value, slope, -1, number)
+        found = Outcome(0.0, 0.0, int(out[2]), int(out[3]))
+        if number == NEEDS_PYTHON:
+            for k, trace in enumerate(list(self.traces)):
+                found = Outcome(*trace.run(*run), k)
+                if found.row < 0:
+                    break
+        return found
+
+    def _outcome(self, args: Sequence[Any], *run: np.ndarray) -> Outcome:
+        found = self._tried(run)
+        if found.row < 0:
+            return found
+        if not self.retrace:
+            raise GuardError(
+                f"{self.what} takes another way than the recorded one at these inputs: {self._guard(found)}; record it "
+                "with retrace=True, or another program there"
+            )
+        with self._lock:
+            found = self._tried(run)  # another thread may have been here
+            if found.row < 0:
+                return found
+            if len(self.traces) == MAX_TRACES:
+                raise GuardError(
+                    f"{self.what} takes more than {MAX_TRACES} ways: {self._guard(found)}; use contad.grad, or write "
+                    "the branches with np.where or contad.select"
+                )
+            self._add(self._recorded(self._whole(args)))
+            found = self._tried(run)
+        if found.row >= 0:
+            raise GuardError(f"{self.what} does not decide the same twice: {self._guard(found)}")
+        return found
+
+    def _guard(self, found: Outcome) -> str:
+        return self.traces[found.trace].describe_guard(found.row)
+
+    def _whole(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """All arguments of the function: these, and the frozen ones."""
+        whole = list(self._args)
+        for n, x in zip(self.argnums, args, strict=True):
+            whole[n] = x
+        return tuple(whole)
+
+    def __call__(self, *args: Any) -> Any:
+        """The value of the function at new inputs."""
+        if self.inputs.are_carriers(args):  # a gradient or jvp call around: the function itself has the derivatives
+            return self._run(*positional(self._run, self.what, self.argnums, self._whole(args), {})[0])
+        return self._outcome(args, self.inputs.flat(args), NONE, NONE).value
+
+    def gradient(self, *args: Any) -> Any:
+        """The gradient at new inputs, as `contad.grad` gives it."""
+        return self.value_and_grad(*args)[1]
+
+    def value_and_grad(self, *args: Any) -> tuple[float, Any]:
+        """The value and the gradient at new inputs, in one run."""
+        inputs = self.inputs.flat(args)
+        gradient = np.empty(len(inputs))
+        value = self._outcome(args, inputs, NONE, gradient).value
+        found = self.inputs.unflat(gradient)
+        return value, found[0] if self.single else tuple(found)
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[float, float]:
+        """The value at primals and the derivative along tangents, tuples with an entry for each argument."""
+        if not self._tangents:
+            self.compile_tangents()
+        for name, xs in (("primals", primals), ("tangents", tangents)):
+            if not isinstance(xs, (tuple, list)):
+                raise TypeError(f"{self.what}: {name} must be a tuple, an entry per argument, got {type(xs).__name__}")
+        found = self._outcome(primals, self.inputs.flat(primals), self.inputs.flat(tangents), NONE)
+        return found.value, found.slope
+
+    def compile_tangents(self) -> None:
+        """Have what `jvp` needs compiled, now and for every trace that is added."""
+        with self._lock:
+            for trace in self.traces:
+                trace.compile(TANGENTS)
+            self._tangents = True  # last: other threads call what is compiled
+
+    # ---- inspection, copies ------------------------------------------------------------------------------------------
+    @property
+    def python_rules(self) -> tuple[str, ...]:
+        """The names of the rules that Python runs; a program that has any cannot be called inside `@njit`."""
+        return tuple(sorted({call.rule.name for trace in self.traces for call in trace.calls}))
+
+    def __repr__(self) -> str:
+        records = ", ".join(str(len(trace.code)) for trace in self.traces)
+        return f"<program of {self.__name__}: {records} records>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        own = {call.rule.name for trace in self.traces for call in trace.calls if not isinstance(call.rule, RULES)}
+        if own:
+            raise UnsupportedError(
+                f"pickle: {self.what}: the program holds calls of {', '.join(sorted(own))}, which belong to this "
+                "process; send the function and its example arguments, and record it there"
+            )
+        names = ("f", "__name__", "what", "argnums", "single", "retrace", "_args", "inputs", "traces")
+        return {name: getattr(self, name) for name in names} | {"numbering": numbering()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if state.pop("numbering") != numbering():
+            raise UnsupportedError(
+                f"{state['what']}: pickled by another version of contad, whose operations are numbered otherwise; "
+                "record it again"
+            )
+        traces = state.pop("traces")
+        self.__dict__.update(state)
+        self._run = runnable(self.f)
+        self._start()
+        for trace in traces:
+            self._add(trace)
+
+    def __copy__(self) -> "Program":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Program":
+        return self
+
+    @property
+    def _numba_type_(self) -> Any:
+        from contad.programs.programs_in_njit import type_of_programs
+
+        if not self._tangents:
+            self.compile_tangents()  # compiled code cannot
+        return type_of_programs(self.inputs.dimensions, self.single)
+
+
+def record(
+    f: Callable[..., Any], *example: Any, argnums: int | tuple[int, ...] | None = None, retrace: bool = False
+) -> Program:
+    """Run f once at example arguments, and keep what it computed as a program that runs at other inputs.
+
+    The program is called with the arguments that `argnums` chooses (an int or a tuple; all by default): numbers, float
+    arrays of the example's shapes, nested lists, tuples and dicts of these. `program(x)` is the value,
+    `program.gradient(x)` and `program.value_and_grad(x)` are as of `contad.grad`, and `program.jvp((x,), (x_dot,))` is
+    (value, slope). Inside `@njit` the same calls take numbers and float64 arrays, of a program that is a global, a
+    captured variable or an argument. Nothing is compiled for a program: one interpreter runs them all.
+
+    **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,
+    files; and everything that depends on shapes. Change them, and record again: a way that `retrace` adds later
+    freezes what it finds then.
+
+    **Guarded**: comparisons of variables, `int`, `round`, `floor`, `bool`, np.argmax, argsort, searchsorted, max, sort,
+    isnan, and what is written with them. A run in which one would come out otherwise raises GuardError, or, with
+    `retrace`, records the function at these inputs too; up to 64 ways are kept.
+
+    **Refused** by name: reading the value of a variable (`value_of`, `x.value`), callbacks, results that are no number
+    (there is no has_aux: what else f returns would be frozen). Rules without compiled code, as most special functions
+    and your own, are run by Python: not inside `@njit`.
+
+    Raises:  UnsupportedError and OutputError as said; GuardError; ValueError for inputs of other shapes.
+    Cost:    recording takes about as long as a gradient; then 3 ns per operation on numbers, 5 to 6 with the gradient
+             (`python -m benchmarks replay`). A run takes 16 bytes per number computed; a thread keeps up to
+             256 MiB of it for the next.
+
+    >>> program = record(lambda x, y: np.exp(-x) * y + x * y, 0.5, 2.0)
+    >>> program(0.0, 3.0), program.gradient(0.0, 3.0)
+    (3.0, (0.0, 1.0))
+    >>> program.jvp((0.0, 3.0), (1.0, 10.0))
+    (3.0, 10.0)
+    """
+    check.callable_("contad.record", "f", f)
+    if not example:
+        raise TypeError(f"contad.record: {name_of(f)}: give example arguments, at which the function is run once")
+    numbers = tuple(range(len(example))) if argnums is None else positions("contad.record", argnums)
+    single = len(numbers) == 1 if argnums is None else isinstance(argnums, int)
+    args, _ = positional(f, f"contad.record: {name_of(f)}", numbers, example, {})
+    return Program(f, tuple(args), numbers, single, retrace)

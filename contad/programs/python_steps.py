@@ -1,0 +1,137 @@
+"""What Python runs in a recorded program: rules whose values or derivatives are not compiled.
+
+A call reads and writes the cells of one run: values, then adjoints or tangents.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Pullback
+from contad.rules.scalar_rule import ScalarRule
+from contad.variables.adjoints import Adjoints
+from contad.variables.layout import is_immutable, read_only
+
+
+class ScalarCall:
+    """A scalar rule of numbers: one cell."""
+
+    __slots__ = ("cells", "rule", "values")
+
+    def __init__(self, rule: ScalarRule, cells: Sequence[int | None], values: Sequence[float]) -> None:
+        self.rule = rule
+        self.cells = tuple(cells)  # None for a constant
+        self.values = tuple(values)
+
+    def _arguments(self, values: np.ndarray) -> list[float]:
+        return [v if cell is None else float(values[cell]) for cell, v in zip(self.cells, self.values, strict=True)]
+
+    def evaluate(self, values: np.ndarray, first: int) -> None:
+        """The value of the rule, into its cell."""
+        values[first] = self.rule(*self._arguments(values))
+
+    def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int) -> None:
+        """Pass the adjoint of the cell on."""
+        d = float(adjoints[first])
+        if d != 0.0:
+            arguments = self._arguments(values)
+            for k, cell in enumerate(self.cells):
+                if cell is not None:
+                    adjoints[cell] += self.rule.product(k)(d, self.rule.partial(k)(float(values[first]), *arguments))
+
+    def push(self, values: np.ndarray, dots: np.ndarray, first: int) -> None:
+        """The tangent of the cell."""
+        arguments = self._arguments(values)
+        dots[first] = sum(
+            self.rule.product(k)(float(dots[cell]), self.rule.partial(k)(float(values[first]), *arguments))
+            for k, cell in enumerate(self.cells)
+            if cell is not None
+        )
+
+
+class ArrayCall:
+    """A rule of arrays: the cells of its results, one after the other."""
+
+    __slots__ = ("arrays", "recorded")
+
+    def __init__(self, recorded: Continuation) -> None:
+        active = {k for k, _, _ in recorded.operands}
+        # the positions of arrays, some of which may have no axes
+        self.arrays = {k for k in active if isinstance(recorded.values[k], np.ndarray)}
+        # of the recording only what stays: its buffers serve again
+        kept = [None if k in active else _own(v) for k, v in enumerate(recorded.values)]
+        if isinstance(recorded, Pullback):
+            self.recorded: Continuation = Pullback(recorded.rule, recorded.operands, kept, recorded.options, None)
+        else:
+            self.recorded = ElementwisePullback(recorded.rule, recorded.operands, kept)
+        self.recorded.is_tuple = recorded.is_tuple
+        self.recorded.results = [part._replace(value=None) for part in recorded.results]
+
+    @property
+    def rule(self) -> Any:
+        """The rule."""
+        return self.recorded.rule
+
+    def _arguments(self, cells: np.ndarray) -> dict[int, Any]:
+        """What cells hold for each operand, by its position."""
+        found: dict[int, Any] = {}
+        for position, cell, shape in self.recorded.operands:
+            if position in self.arrays:
+                a = cells[cell : cell + math.prod(shape)].reshape(shape)
+                a.flags.writeable = False
+                found[position] = a
+            else:
+                found[position] = float(cells[cell])
+        return found
+
+    def _evaluated(self, values: np.ndarray) -> Continuation:
+        """The continuation at other values, its results not known yet."""
+        recorded = self.recorded
+        arguments = self._arguments(values)
+        operands = [arguments.get(k, v) for k, v in enumerate(recorded.values)]
+        if isinstance(recorded, Pullback):
+            z, saved = recorded.rule.evaluate(operands, recorded.options)
+            found: Continuation = Pullback(recorded.rule, recorded.operands, operands, recorded.options, saved)
+        else:
+            z = self.rule.array_value(*operands)
+            found = ElementwisePullback(self.rule, recorded.operands, operands)
+        found.is_tuple = recorded.is_tuple
+        zs = z if recorded.is_tuple else (z,)
+        found.results = [part._replace(value=v) for part, v in zip(recorded.results, zs, strict=True)]
+        return found
+
+    def evaluate(self, values: np.ndarray, first: int) -> None:
+        """The value of the rule, into its cells."""
+        self._write(values, [part.value for part in self._evaluated(values).results])
+
+    def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int) -> None:
+        """Pass the adjoints of the cells on."""
+        n = sum(part.size for part in self.recorded.results)
+        if adjoints[first : first + n].any():
+            self._evaluated(values)(Adjoints(None, adjoints, first))  # type: ignore[operator]
+
+    def push(self, values: np.ndarray, dots: np.ndarray, first: int) -> None:
+        """The tangents of the cells."""
+        at = self._evaluated(values)
+        tangents = self._arguments(dots)
+        z = at.values_of_results()
+        if isinstance(at, Pullback):
+            given = [tangents.get(k) for k in range(len(at.values))]
+            z_dot = at.rule.push(z, given, at.values, at.options, at.saved)
+            self._write(dots, z_dot if at.is_tuple else [z_dot])
+        else:
+            terms = [self.rule.product(k)(t, self.rule.array_partial(k)(z, *at.values)) for k, t in tangents.items()]
+            self._write(dots, [sum(np.broadcast_to(term, np.shape(z)) for term in terms)])
+
+    def _write(self, cells: np.ndarray, results: Sequence[Any]) -> None:
+        for part, v in zip(self.recorded.results, results, strict=True):
+            block = cells[part.cell : part.cell + part.size].reshape(part.shape)
+            turned = block if part.axes is None else np.transpose(block, part.axes)
+            turned[...] = v
+
+
+def _own(v: Any) -> Any:
+    """A constant that nobody else writes to."""
+    return v if not isinstance(v, np.ndarray) or is_immutable(v) else read_only(v.copy("K"))

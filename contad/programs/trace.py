@@ -1,0 +1,267 @@
+"""One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.engines.matrix.array_sweep import strides_of
+from contad.engines.stream.pullbacks import Continuation
+from contad.engines.stream.sweep import (
+    CELLS,
+    GATHER as GATHERED,
+    INPUT,
+    PULLBACK,
+    STRIDED,
+    X_NUMBER,
+    Y_NUMBER,
+    decoded,
+    operation_code,
+)
+from contad.errors import UnsupportedError
+from contad.ops import power, square
+from contad.programs.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
+from contad.programs.interpreter import interpreter
+from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
+from contad.programs.python_steps import ArrayCall
+from contad.programs.run_memory import given_back, taken
+
+
+class Trace:
+    """The records of one way through a function, the constants and shapes beside them, and where its guards are."""
+
+    __slots__ = ("calls", "cells", "code", "constants", "inputs", "kernels", "places", "result", "shapes")
+
+    def __init__(
+        self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, inputs: int, result: int,
+        calls: list[Any], places: dict[int, Any],
+    ) -> None:  # fmt: skip
+        self.code = code
+        self.constants = constants
+        self.shapes = shapes
+        self.cells = cells
+        self.inputs = inputs
+        self.result = result  # a cell, or -1 - the place of a constant
+        self.calls = calls
+        self.places = places  # file and line of guards, by row
+        arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
+        own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY)
+        self.kernels = tuple(int(k) for k in np.unique(arrays) if k not in own)
+        self.compile(VALUES, ADJOINTS)
+
+    def __getstate__(self) -> Any:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, x in state.items():
+            setattr(self, name, x)
+        self.compile(VALUES, ADJOINTS)
+
+    def compile(self, *purposes: int) -> None:
+        """Have the kernels of these purposes ready."""
+        for code in self.kernels:
+            compile_kernels(code, purposes)
+
+    def describe_guard(self, row: int) -> str:
+        """What a guard compared, how it came out when it was recorded, and where."""
+        place = "{}:{}".format(*self.places.get(row, ("<unknown>", 0)))
+        guard = GUARDS.get(int(self.code[row, 0]))
+        if guard is None:
+            return f"a comparison of arrays at {place} comes out otherwise than when it was recorded"
+        return f"the comparison at {place} was {guard[1]} when it was recorded and is {not guard[1]} now"
+
+    # ---- with calls to Python ----------------------------------------------------------------------------------------
+    def run(self, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> tuple[float, float, int]:
+        """(value, slope, row of a guard that does not hold or -1), for a trace that calls Python."""
+        compiled = interpreter()
+        arrays = self.code, self.constants, self.shapes, ADDRESSES
+        n = self.inputs
+        memory = taken(2 * self.cells)
+        values, other = (memory if len(memory) else np.empty(2 * self.cells))[: 2 * self.cells].reshape(2, -1)
+        values[0] = 0.0
+        values[1 : n + 1] = inputs
+        forward = compiled.forward
+
+        row = self._driven(lambda *at: forward(*arrays, values, *at), lambda call, at: call.evaluate(values, at))
+        if row < len(self.code):
+            given_back(memory)
+            return np.nan, 0.0, row
+        result = self.result
+        value = float(values[result] if result > 0 else self.constants[-1 - result])
+        slope = 0.0
+        if len(direction):
+            other[:] = 0.0
+            other[1 : n + 1] = direction
+            tangents = compiled.tangents
+            self._driven(
+                lambda *at: tangents(*arrays, values, other, *at), lambda call, at: call.push(values, other, at)
+            )
+            slope = float(other[result]) if result > 0 else 0.0
+        if len(gradient):
+            other[:] = 0.0
+            if result > 0:
+                other[result] = 1.0
+                row, cell = len(self.code) - 1, self.cells - 1
+                while True:
+                    row, cell = compiled.backward(*arrays, values, other, row, cell)
+                    if row < 0:
+                        break
+                    size = int(self.code[row, 2])
+                    self.calls[self.code[row, 1]].pull(values, other, cell - size + 1)
+                    row, cell = row - 1, cell - size
+            gradient[:] = other[1 : n + 1]
+        given_back(memory)
+        return value, slope, -1
+
+    def _driven(self, compiled: Callable[..., Any], call: Callable[..., None]) -> int:
+        """Run forward through the records, with the calls to Python; the row of a guard that fails, or their number."""
+        row, cell = 0, self.inputs + 1
+        while True:
+            row, cell = compiled(row, cell)
+            if row == len(self.code) or self.code[row, 0] != CALL:
+                return int(row)
+            call(self.calls[self.code[row, 1]], cell)
+            row, cell = row + 1, cell + int(self.code[row, 2])
+
+
+# ---- from a stream ---------------------------------------------------------------------------------------------------
+class _Translation:
+    """The parts of a trace while they are made."""
+
+    def __init__(self, recording: Any) -> None:
+        b = recording.buffers
+        self.recording = recording
+        self.buffers = b
+        self.constants = [b.constants[: b.constants_top].copy()]  # so that places stay what they are
+        self.size = b.constants_top
+        self.shapes = b.shapes[: b.shapes_top].tolist()
+        self.known: dict[int, tuple[Any, int]] = {}
+        self.calls = list(recording.calls)
+
+    def constant(self, a: Any) -> int:
+        """The place of an array among the constants."""
+        a = np.ascontiguousarray(a, np.float64).reshape(-1)
+        place = self.size
+        self.constants.append(a.copy())
+        self.size += a.size
+        return place
+
+    def shape(self, integers: Any) -> int:
+        """The place of integers among the shapes."""
+        place = len(self.shapes)
+        self.shapes.extend(int(k) for k in integers)
+        return place
+
+    def product(self, first: int, n: int, *factors: tuple[int, np.ndarray]) -> tuple[int, int, int]:
+        """The record of a product of factors (first cell, or less where it is a constant; value)."""
+        (_, a), (_, b) = factors
+        p = a.shape[-1]
+        x, y = (self.factor(cell, v) for cell, v in factors)
+        return PRODUCT, self.shape((first, *x, a.size // p, p, *y, b.size // p)), n
+
+    def factor(self, cell: int, a: np.ndarray) -> tuple[int, int]:
+        """The place of a factor of a product, and whether it is in cells."""
+        if cell > 0:
+            return cell, 1
+        if id(a) not in self.known:
+            self.known[id(a)] = a, self.constant(a)
+        return self.known[id(a)][1], 0
+
+    def gather(self, cells: np.ndarray, values: np.ndarray) -> int:
+        """The place of the sources of elements: cells, and -1 - place for constants."""
+        sources = cells.copy()
+        fixed = cells == 0
+        if fixed.any():
+            at = self.constant(values[fixed])
+            sources[fixed] = -1 - at - np.arange(int(fixed.sum()))
+        return self.shape(sources.tolist())
+
+    def array(self, head: float, x: float, y: float, first: int) -> tuple[int, int, int]:
+        """The record of an array."""
+        b = self.buffers
+        code, form, n = decoded(head)
+        values = b.values[first : first + n]
+        if code == INPUT:  # made inside the function: its values are constants
+            return GATHER, self.gather(np.zeros(n, np.int64), values), n
+        if code == GATHERED:
+            return GATHER, self.gather(np.array(self.shapes[int(x) : int(x) + n], np.int64), values), n
+        if code == PULLBACK:
+            return self.continuation(self.recording.callbacks[int(x)], first, n)
+        if form == STRIDED:
+            return ARRAY + code, int(x), n
+        shape = list(strides_of(b, form, first, n, x, y))
+        if form == X_NUMBER:
+            shape[5] = self.constant(x)
+        if form == Y_NUMBER:
+            shape[8] = self.constant(y)
+        return ARRAY + code, self.shape(shape), n
+
+    def continuation(self, c: Any, first: int, n: int) -> tuple[int, int, int]:
+        """The record of a rule that the recording has left to Python: a product, or a call."""
+        if not isinstance(c, Continuation):  # of a product; users' own are refused
+            return self.product(first, n, (c.x_cell, c.x), (c.y_cell, c.y))
+        if c.rule.name == "matmul" and not c.is_tuple and c.results[0].axes is None and _are_matrices(c.values):
+            cells = {k: cell for k, cell, _ in c.operands}
+            return self.product(first, n, *((cells.get(k, 0), v) for k, v in enumerate(c.values)))
+        self.calls.append(ArrayCall(c))
+        return CALL, len(self.calls) - 1, n
+
+
+def _are_matrices(values: Any) -> bool:
+    """Whether these are vectors and matrices, none of them empty."""
+    return all(isinstance(v, np.ndarray) and 0 < v.ndim <= 2 and v.size for v in values)
+
+
+def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
+    """The trace of a recording; its inputs are the first cells, and `first_row` is the row after theirs.
+
+    The result is the cell of a variable, or a float.
+    """
+    t = _Translation(recording)
+    b = recording.buffers
+    rows = b.records[first_row : recording.rows_packed]
+    heads = rows[:, 0].astype(np.int64)
+    scalars = (heads >= 0) & (heads < ARRAY)
+    cells = np.cumsum(np.where(heads < 0, -heads // CELLS, 1)) + inputs + 1
+    firsts = np.concatenate([[inputs + 1], cells[:-1]]) if len(rows) else cells
+    assert not len(rows) or cells[-1] == recording.top
+
+    code = np.zeros((len(rows), 3), np.uint32)
+    code[:, 0] = np.where(heads >= 0, heads, 0)
+    places: list[np.ndarray] = []
+    for field in (1, 2):
+        fixed = scalars & np.isin(heads, _constant_fields(field))
+        numbers, inverse = np.unique(rows[fixed, field].view(np.int64), return_inverse=True)
+        at = t.constant(numbers.view(np.float64))
+        places.append(at + inverse)
+        whole = (heads >= 0) & ~fixed
+        code[whole, field] = rows[whole, field]
+        code[fixed, field] = places[-1]
+    squares = (heads == operation_code(power, "vc")) & (rows[:, 2] == 2.0)
+    code[squares, 0] = operation_code(square, "v") or 0
+    made_inside = np.flatnonzero(heads == INPUT)
+    if len(made_inside):
+        at = t.constant(b.values[firsts[made_inside]])
+        code[made_inside, 0] = CONSTANT
+        code[made_inside, 1] = at + np.arange(len(made_inside))
+    code[heads == COMPARE, 2] = 1
+    for k in np.flatnonzero(heads < 0).tolist():
+        head, x, y = rows[k].tolist()
+        code[k] = t.array(head, x, y, int(firsts[k]))
+    named = recording.places.keys() | recording.stopped_arrays
+    if max(recording.top, t.size, len(t.shapes)) >= 1 << 32:
+        raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")
+    row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
+    for cell in recording.stopped_arrays:
+        code[row_of[cell], 0] = STOPPED
+    where = {row_of[cell]: place for cell, place in recording.places.items()}
+    end = result if result.__class__ is int else -1 - t.constant(result)
+    return Trace(
+        code, np.concatenate(t.constants), np.array(t.shapes, np.int64), recording.top, inputs, end, t.calls, where
+    )
+
+
+def _constant_fields(field: int) -> list[int]:
+    """The codes of records of scalars whose field 1 or 2 is a constant number."""
+    found = [code for code, (_, active) in SCALARS.items() if active[field - 1 : field] == "c"]
+    return found + [code for code, (_, _, active) in GUARDS.items() if active[field - 1] == "c"]

@@ -1,0 +1,186 @@
+"""NumPy's ufunc protocol and Python's operators on arrays of variables and duals."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import contad.variables.array_methods  # noqa: F401  (installs the methods of ndarrays)
+from contad.errors import LostDerivativeError, UnsupportedError
+from contad.ops import reciprocal, sqrt, square
+from contad.protocols.number_protocols import CONSTANTS, exported_name, general_methods, install
+from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
+from contad.rules.numpy_functions import entry_of
+from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
+from contad.variables.array import Array, as_objects, root_of
+from contad.variables.number import map_numbers, observed, primal
+
+# ufunc.reduce and ufunc.accumulate of these are functions of their own
+_REDUCTIONS = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
+    np.fmin: np.nanmin,
+}  # fmt: skip
+_ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
+
+Implement = Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
+
+
+def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Dispatch a ufunc that was called with an array variable."""
+    if method == "__call__" and not options:
+        rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
+        if rule is not None:
+            implementation = rule.methods.get(inputs[0].__class__)
+            if implementation is not None and inputs[0].__class__ is not float:
+                return implementation(*inputs)
+            if len(inputs) == 2:
+                implementation = rule.reflected.get(inputs[1].__class__)
+                if implementation is not None:
+                    return implementation(inputs[1], inputs[0])
+        entry = entry_of(ufunc)
+        if entry is not None:
+            return entry.implementation(*inputs)
+    out = options.pop("out", None)
+    if method == "__call__" and not options:
+        if out is not None:
+            return _assigned(ufunc, out, ufunc(*inputs))
+        return _called(ufunc, inputs)
+    name = exported_name(ufunc)
+    if options.pop("where", True) is not True:
+        raise UnsupportedError(f"{name}: where= is not supported on variables; use np.where on the result")
+    for option in ("dtype", "initial", "casting", "order", "subok"):
+        if options.get(option) is None or options.get(option) is np._NoValue:
+            options.pop(option, None)
+    if method == "__call__" and not options:
+        return _called(ufunc, inputs) if out is None else _assigned(ufunc, out, ufunc(*inputs))
+    if ufunc in CONSTANTS and method != "at" and out is None:
+        return observed(getattr(ufunc, method), *inputs, **options)
+    if method == "at" and not options:
+        return _at(ufunc, *inputs)
+    if method == "outer" and not options:
+        a, b = inputs
+        return ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
+    table: dict[Any, Any] = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS if method == "accumulate" else {}
+    if ufunc in table and set(options) <= {"axis", "keepdims"}:
+        result = table[ufunc](*inputs, **({"axis": 0} | options))
+        return result if out is None else _assigned(ufunc, out, result)
+    more = f" with {', '.join(f'{key}=' for key in options)}" if options else ""
+    raise UnsupportedError(
+        f"{name}{'' if method == '__call__' else '.' + method}{more}: not supported on variables; call {name} and "
+        "combine the results"
+    )
+
+
+def _called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+    rule = rule_of_ufunc(ufunc)
+    if rule is not None:
+        return rule(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+    if ufunc is np.positive or ufunc is np.conjugate:
+        return inputs[0]._moved(ufunc)
+    if ufunc is np.divmod:
+        return inputs[0] // inputs[1], inputs[0] % inputs[1]
+    if ufunc in CONSTANTS:
+        return observed(ufunc, *inputs)
+    name = exported_name(ufunc)
+    raise UnsupportedError(
+        f"{name}: contad has no derivative rule for this ufunc; write one with "
+        f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(x) where a constant is meant"
+    )
+
+
+def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
+    """The result written into out=."""
+    (target,) = out if isinstance(out, tuple) else (out,)
+    if isinstance(target, np.ndarray) and target.dtype == object:
+        target[...] = as_objects(result)
+        return target
+    if not isinstance(target, Array):
+        raise LostDerivativeError(
+            f"{exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
+            "write a = a + x, or create a with contad.zeros"
+        )
+    if np.shape(result) != target.shape:
+        raise ValueError(f"{exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
+    target[...] = result
+    return target
+
+
+def _at(ufunc: Any, a: Any, indices: Any, *b: Any) -> None:
+    """ufunc.at: one element after the other, so that repeated indices accumulate."""
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        ufunc.at(a, map_numbers(primal, indices), *map(as_objects, b))
+        return
+    if not isinstance(a, Array):
+        raise LostDerivativeError(
+            f"{exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
+        )
+    # NumPy reads what overlaps with a before it writes
+    b = tuple(y.copy() if isinstance(y, Array) and root_of(y) is root_of(a) else y for y in b)
+    positions = np.arange(a.size).reshape(a.shape)[map_numbers(primal, indices)]
+    others = [np.broadcast_to(y, positions.shape) for y in b]
+    for k in np.ndindex(positions.shape):
+        index = np.unravel_index(positions[k], a.shape)
+        a[index] = ufunc(a[index], *(y[k] for y in others))
+
+
+def _in_place(operator: str) -> Callable[[Any, Any], Any]:
+    name = f"__{operator}__"
+
+    def method(self: Any, other: Any) -> Any:
+        result = getattr(self, name)(other)
+        if result is NotImplemented:
+            return result
+        if np.shape(result) != self.shape:
+            raise ValueError(f"{operator} in place: the result must have shape {self.shape}, got {np.shape(result)}")
+        self[...] = result
+        return self
+
+    return method
+
+
+_POWERS = {2.0: square, -1.0: reciprocal, 0.5: sqrt}
+
+
+def _power(general: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """x ** y, which NumPy computes as a square, a reciprocal or a root where y is such a number."""
+
+    def method(x: Any, y: Any) -> Any:
+        special = _POWERS.get(y) if y.__class__ is int or y.__class__ is float else None
+        return general(x, y) if special is None else special(x)
+
+    return method
+
+
+def install_arrays(cls: type[Any], implement: Implement) -> None:
+    """Give a class of arrays the operator methods of every rule that has an operator, and those in place."""
+
+    def with_powers(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        method, reflected = implement(rule)
+        return (_power(method) if rule.operator == "pow" else method), reflected
+
+    install(cls, with_powers)
+    for rule in rules():
+        if rule.operator is not None and rule.arity == 2:
+            setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
+
+
+def _matmul_in_place(self: Any, other: Any) -> Any:
+    result = np.matmul(self, other)
+    if np.shape(result) != self.shape:
+        raise ValueError(f"matmul in place: the result must have shape {self.shape}, got {np.shape(result)}")
+    self[...] = result
+    return self
+
+
+install_arrays(Array, general_methods)
+_operators: dict[str, Any] = {
+    "__array_ufunc__": array_ufunc,
+    "__matmul__": lambda x, y: np.matmul(x, y),  # noqa: PLW0108  (functions, to bind as methods)
+    "__rmatmul__": lambda x, y: np.matmul(y, x),
+    "__imatmul__": _matmul_in_place,
+    "__pos__": lambda x: x._moved(np.positive),
+    "__divmod__": lambda x, y: (x // y, x % y),
+    "__rdivmod__": lambda x, y: (y // x, y % x),
+}
+for _name, _method in _operators.items():
+    setattr(Array, _name, _method)

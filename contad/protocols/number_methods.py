@@ -1,0 +1,262 @@
+"""What np.float64 can do beyond arithmetic, on numbers that carry derivatives: attributes, methods, NumPy's functions.
+
+Elements of arrays are np.float64 to NumPy, which lets them pass for arrays without axes. So do numbers here: what NumPy
+does to such an array is done to one, and the element of the result is given back.
+"""
+
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.shape import require_float64
+from contad.rules.numpy_functions import entry_of
+from contad.variables.array import Array, as_objects
+from contad.variables.array_methods import DELEGATED, REFUSED, Flat
+from contad.variables.number import Number, NumpyNumber, observed, peek
+
+FLOAT = np.dtype(np.float64)
+
+
+# ---- numbers as arrays without axes ----------------------------------------------------------------------------------
+def as_array(x: Any) -> Any:
+    """A number as an array without axes, of its level; an object array where the level has no arrays of its own."""
+    if not isinstance(x, Number):
+        return x
+    x._owner.check_usable("an operation on arrays")
+    box = as_objects(x)
+    return x._owner.adopted(box) if x._owner.has_arrays else box
+
+
+def as_number(z: Any) -> Any:
+    """The element of a result without axes, as NumPy gives it; results with axes as they are."""
+    if isinstance(z, (np.ndarray, Array)) and z.shape == ():
+        z = z[()]
+    if z.__class__ is float:
+        return np.float64(z)
+    return z.in_class(z.numpy_class) if isinstance(z, Number) and z.is_float else z
+
+
+# ---- NumPy's functions -----------------------------------------------------------------------------------------------
+# of which a number is the result, unless options say otherwise
+_REDUCTIONS = {np.sum, np.prod, np.max, np.min, np.mean, np.amax, np.amin, np.median}
+_TRUTHS = (np.any, np.all)
+
+
+def array_function(self: Number, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+    """Dispatch a NumPy function that was called with a number: as one of arrays is, of arrays without axes."""
+    if len(args) == 1 and args[0].__class__ is self.__class__ and not kwargs:
+        if function in _REDUCTIONS:
+            return as_number(self)
+        if function in _TRUTHS:
+            return np.bool_(observed(operator.ne, self, 0.0))
+    found = entry_of(function)
+    given = (*args, *kwargs.values())
+    if not any(isinstance(x, (Number, Array)) for x in given) and not any(issubclass(t, Array) for t in types):
+        found = None  # numbers in a list: as np.array makes an object array of them
+    if found is None:
+        own = getattr(function, "_implementation", None)  # NumPy's, which may be written for what behaves as a number
+        if own is None:
+            raise UnsupportedError(f"np.{function.__name__}: not supported on variables; use contad.value_of(v)")
+        return own(*args, **kwargs)
+    if function in _OF_AXES and isinstance(args[0] if args else None, Number):
+        args, kwargs = _without_axis(function, args, kwargs)
+        if kwargs.get("dtype") is not None:
+            require_float64(function, kwargs["dtype"])
+            kwargs = {key: x for key, x in kwargs.items() if key != "dtype"}
+    if found.kind != "rule":
+        args = tuple(map(as_array, args))
+        kwargs = {key: as_array(x) for key, x in kwargs.items()}
+    z = found.implementation(*args, **kwargs)
+    return tuple(map(as_number, z)) if isinstance(z, tuple) else as_number(z)
+
+
+# of an array, and an axis after it
+_OF_AXES = {
+    np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.amax, np.amin, np.ptp, np.any, np.all, np.argmax,
+    np.argmin, np.median, np.average, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean,
+}  # fmt: skip
+
+
+def _without_axis(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """The arguments without an axis, which a number does not have: NumPy lets 0 and -1 pass, and refuses others."""
+    options = dict(kwargs)
+    axis = args[1] if len(args) > 1 else options.pop("axis", None)
+    if axis is None:
+        return args, kwargs
+    function(1.0, axis=axis)
+    return (args[0], None, *args[2:]) if len(args) > 1 else args, options
+
+
+# ---- attributes ------------------------------------------------------------------------------------------------------
+def dtype(self: Number) -> Any:
+    """float64; not for NumPy's own means and variances, which would convert elements of object arrays to it."""
+    frame = sys._getframe(1)
+    if str(frame.f_globals.get("__name__")).endswith(("core._methods", "_nanfunctions_impl", "nanfunctions")):
+        if _is_variance_of_equals(self, frame):
+            return _OfEqualNumbers(self)  # which it asks for a type, to convert the root of a variance
+        raise AttributeError("dtype")
+    return FLOAT
+
+
+def _is_variance_of_equals(x: Number, frame: FrameType) -> bool:
+    return peek(x) == 0.0 and frame.f_code.co_name in ("_std", "nanstd") and not observed(operator.ne, x, 0.0)
+
+
+def sqrt(self: Any) -> Any:
+    """The root of an element of an object array, for which NumPy asks it; of a variance of equal numbers itself, 0."""
+    return self if _is_variance_of_equals(self, sys._getframe(1)) else np.sqrt(self)
+
+
+class _OfEqualNumbers:
+    """What makes the standard deviation of equal numbers from their variance: 0, and 0 is taken for its derivative."""
+
+    def __init__(self, variance: Any) -> None:
+        self.type = lambda root: variance
+
+
+def getitem(self: Number, key: Any) -> Any:
+    """x[()], x[...] and x[None], as of an array without axes."""
+    try:
+        z = as_array(self)[key]
+    except IndexError:
+        raise IndexError("invalid index to scalar variable.") from None
+    return z if key is Ellipsis else as_number(z)
+
+
+def item(self: Number, *index: Any) -> Any:
+    """The number as a Python float."""
+    if index and index not in ((0,), (-1,), ((),)):
+        raise IndexError(f"item: a number has one element, at index 0, got {index}")
+    return self.in_class(self.float_class)
+
+
+def itself(self: Number) -> Number:
+    """The number itself, which is real."""
+    return self
+
+
+def copy(self: Number) -> Any:
+    """The number itself, which is immutable."""
+    return as_number(self)
+
+
+def rounded_to(self: Any, decimals: int = 0, out: Any = None) -> Any:
+    """As np.round of this number."""
+    return np.round(self, decimals, out)
+
+
+def astype(self: Number, dtype: Any, **options: Any) -> Any:
+    """The number itself as float64; a plain number for an integer or boolean type, which carry no derivative."""
+    if np.dtype(dtype) == object:
+        return self.in_class(self.float_class)
+    if np.dtype(dtype) == FLOAT:
+        return as_number(self)
+    if np.dtype(dtype).kind == "b":
+        return np.bool_(observed(operator.ne, self, 0.0))
+    if np.dtype(dtype).kind in "iu":
+        return np.dtype(dtype).type(observed(int, self))
+    raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
+
+
+def is_integer(self: Any) -> bool:
+    """Whether the value is a whole number."""
+    return bool(observed(operator.eq, self, np.floor(self)))
+
+
+def logical_xor(self: Number, other: Any) -> Any:
+    """Whether one of the two numbers is zero, and the other not."""
+    return np.bool_(bool(self) != bool(other))
+
+
+def fmod(self: Any, other: Any) -> Any:
+    """Refused, as np.fmod of a number."""
+    return np.fmod(self, other)
+
+
+def _delegated(name: str) -> Callable[..., Any]:
+    function = getattr(np, name)
+
+    def method(self: Number, *args: Any, **options: Any) -> Any:
+        return array_function(self, function, (), (self, *args), options)
+
+    method.__doc__ = f"As np.{name} of this number."
+    return method
+
+
+def _of_array(name: str) -> Callable[..., Any]:
+    def method(self: Number, *args: Any, **options: Any) -> Any:
+        return as_number(getattr(as_array(self), name)(*args, **options))
+
+    method.__doc__ = f"As {name} of an array without axes."
+    return method
+
+
+def _refused(name: str, remedy: str) -> Callable[..., Any]:
+    def method(self: Number, *args: Any, **options: Any) -> Any:
+        raise UnsupportedError(f"{name}: not supported on a {self.kind}; {remedy}")
+
+    method.__doc__ = f"Refused: {remedy}."
+    return method
+
+
+_OF_VALUES = ("as_integer_ratio", "hex", "fromhex", "to_device", "choose", "searchsorted")
+_CONSTANT = "use contad.value_of(v).{}() where a constant is meant"
+_IMMUTABLE = "numbers are immutable; make an array of it, contad.array([v])"
+REMEDIES = {name: remedy for name, remedy in REFUSED.items() if name not in ("resize", "view", "setflags")} | {
+    name: _CONSTANT.format(name) for name in _OF_VALUES
+}  # fmt: skip
+REMEDIES |= dict.fromkeys(("fill", "put", "resize", "setflags", "sort"), _IMMUTABLE)
+REMEDIES |= dict.fromkeys(("getfield", "setfield"), "use contad.value_of(v) where a constant is meant")
+REMEDIES |= {"view": "use v.copy()", "byteswap": "use contad.value_of(v), whose bytes it swaps"}
+
+
+def _constant(value: Any) -> property:
+    return property(lambda self: value, doc=f"{value!r}, as of an np.float64.")
+
+
+def _missing(name: str) -> property:
+    def refuse(self: Number) -> Any:
+        raise AttributeError(f"a {self.kind} has no attribute {name!r}; use np.float64(contad.value_of(v)).{name}")
+
+    return property(refuse, doc=f"Refused: a number that carries a derivative has no {name}.")
+
+
+def _install() -> None:
+    own_names = set(dir(np.float64)) - set(REMEDIES)
+    methods: dict[str, Any] = {name: _delegated(name) for name in DELEGATED if name in own_names}
+    methods |= {name: _of_array(name) for name in ("flatten", "ravel", "reshape", "transpose", "clip", "compress")}
+    methods |= {name: _refused(name, remedy) for name, remedy in REMEDIES.items()}
+    methods |= {
+        "tolist": item, "copy": copy, "astype": astype, "conj": copy, "conjugate": copy,
+        "round": rounded_to, "__getitem__": getitem,
+    }  # fmt: skip
+    for name, method in methods.items():
+        if method.__name__ == "method":
+            method.__name__, method.__qualname__ = name, f"NumpyNumber.{name}"
+        setattr(NumpyNumber, name, method)
+    of_floats = {"is_integer": is_integer, "conjugate": itself, "item": item, "__array_function__": array_function}
+    for name, own in (of_floats | {name: methods[name] for name in ("as_integer_ratio", "hex", "fromhex")}).items():
+        setattr(Number, name, own)
+    # NumPy's loops over object arrays ask their elements for a method of the ufunc's name
+    of_ufuncs = {"degrees": "rad2deg", "radians": "deg2rad", "fabs": "absolute"}
+    for name, of_rule in of_ufuncs.items():
+        setattr(Number, name, getattr(Number, of_rule))
+    for name, other in (("logical_xor", logical_xor), ("fmod", fmod), ("sqrt", sqrt)):
+        setattr(Number, name, other)
+    constants = {"shape": (), "ndim": 0, "size": 1, "itemsize": 8, "nbytes": 8, "strides": (), "base": None}
+    for name, value in (constants | {"device": "cpu"}).items():
+        setattr(NumpyNumber, name, _constant(value))
+    NumpyNumber.T = property(copy)  # type: ignore[attr-defined]
+    NumpyNumber.flat = property(lambda self: Flat(as_array(self)))  # type: ignore[attr-defined]
+    NumpyNumber.dtype = property(dtype)  # type: ignore[attr-defined]
+    for name in ("data", "flags"):
+        setattr(NumpyNumber, name, _missing(name))
+    NumpyNumber.__iter__ = None  # type: ignore[attr-defined]  # or Python would ask for x[0], x[1] and so on
+
+
+_install()

@@ -1,0 +1,180 @@
+"""Python's and NumPy's protocols on numbers: operators and ufuncs find their rule."""
+
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import contad.ops
+import contad.protocols.number_methods  # noqa: F401  (both register what numbers can do)
+from contad.errors import LostDerivativeError, UnsupportedError
+from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
+from contad.variables.array import Array, as_objects
+from contad.variables.containers import CONTAINERS
+from contad.variables.creation import array
+from contad.variables.number import Number, observed
+
+# Functions of the primal alone: their results carry no derivative.
+CONSTANTS: dict[Any, Callable[..., Any]] = {
+    np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
+    np.equal: operator.eq, np.not_equal: operator.ne, np.isfinite: np.isfinite, np.isnan: np.isnan, np.isinf: np.isinf,
+    np.signbit: np.signbit, np.logical_not: np.logical_not, np.logical_and: np.logical_and, np.logical_or:
+    np.logical_or, np.logical_xor: np.logical_xor,
+}  # fmt: skip
+
+
+LOGICAL = (np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
+
+
+def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
+    if method == "__call__" and not options:
+        found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
+        if found is not None:
+            if len(inputs) > 1:
+                for x in inputs:
+                    if x.__class__ is not float and isinstance(x, CONTAINERS):
+                        inputs = tuple(map(_as_array, inputs))
+                        break
+                if len(inputs) == 2 and (inputs[0].__class__ is np.ndarray or inputs[1].__class__ is np.ndarray):
+                    result = self._owner.number_and_array(found, *inputs)
+                    if result is not NotImplemented:
+                        return result
+            result = found(*inputs)
+            if isinstance(result, Number) and result.is_float:
+                result.__class__ = result.numpy_class
+            return result
+    if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
+        return NotImplemented  # the array's affair
+    name = exported_name(ufunc)
+    if method != "__call__":
+        return _of_arrays(name, ufunc, method, inputs, options)
+    inputs = tuple(map(_as_array, inputs))
+    if "out" in options:
+        target = options["out"][0]
+        if len(options) == len(options["out"]) == 1 and isinstance(target, np.ndarray) and target.dtype == object:
+            target[...] = ufunc(*inputs)
+            return target
+        raise UnsupportedError(
+            f"{name}: an array of floats cannot hold a variable (out=, or an operation in place); write a = a + v"
+        )
+    if len(options) == 1 and options.get("dtype", int) in (object, np.float64):  # which it has
+        return ufunc(*inputs)
+    if options:
+        raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
+    if ufunc is np.positive:
+        return inputs[0].in_class(inputs[0].numpy_class)
+    if ufunc is np.divmod:
+        return np.floor_divide(*inputs), np.remainder(*inputs)
+    if ufunc in LOGICAL:
+        inputs = tuple(observed(operator.ne, x, 0.0) if isinstance(x, Number) else x for x in inputs)
+        return ufunc(*inputs)
+    if ufunc in CONSTANTS:
+        if not self.is_float:  # or NumPy would round the number to the precision of the other operand
+            inputs = tuple(_in_float64(x) for x in inputs)
+        return np.asarray(observed(ufunc, *inputs), dtype=bool)[()]
+    raise UnsupportedError(
+        f"{name}: contad has no derivative rule for this ufunc; write one with "
+        f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(v) where a constant is meant"
+    )
+
+
+# ufunc.reduce of these is a function of its own
+REDUCTIONS: dict[Any, Any] = {
+    np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
+    np.fmin: np.nanmin, np.logical_or: np.any, np.logical_and: np.all,
+}  # fmt: skip
+
+
+def _of_arrays(name: str, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """A method of a ufunc, of numbers as arrays without axes."""
+    if method == "outer" and not options:
+        return ufunc(*inputs)
+    if method == "reduce" and ufunc in REDUCTIONS:
+        keepdims, axis = options.pop("keepdims", False), options.pop("axis", 0)
+        for option, x in options.items():
+            if not (x is None or x is np._NoValue or _changes_nothing(ufunc, option, x)):
+                raise UnsupportedError(f"{name}.reduce: {option}= is not supported on variables, got {x!r}")
+        return REDUCTIONS[ufunc](*inputs, axis=axis, keepdims=keepdims)
+    if method == "reduce":
+        raise UnsupportedError(f"{name}.reduce: not supported on variables; call {name} and combine the results")
+    if method == "at":
+        a, indices, *others = inputs
+        if isinstance(a, np.ndarray) and a.dtype == object:
+            return ufunc.at(a, indices, *map(as_objects, others))
+        raise LostDerivativeError(f"{name}.at: an array of floats cannot hold a variable; create it with contad.zeros")
+    raise TypeError(f"{name}.{method}: cannot {method} on a scalar")
+
+
+def _in_float64(x: Any) -> Any:
+    return x.astype(np.float64) if isinstance(x, (np.floating, np.ndarray)) and x.dtype.kind == "f" else x
+
+
+def _changes_nothing(ufunc: Any, option: str, x: Any) -> bool:
+    """Whether an option of a reduction says what is the case without it."""
+    return (option == "where" and x is True) or (
+        option == "dtype" and ufunc not in LOGICAL and np.dtype(x) == np.float64
+    )
+
+
+def _as_array(x: Any) -> Any:
+    """A list or tuple as the array that it is to NumPy."""
+    if isinstance(x, dict):
+        raise UnsupportedError("a ufunc: expected numbers and arrays, got dict; call contad's function of that name")
+    return array(x) if isinstance(x, (list, tuple)) else x
+
+
+def exported_name(ufunc: Any) -> str:
+    """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
+    name: str = ufunc.__name__
+    for prefix, module in (("np", np), ("scipy.special", sys.modules.get("scipy.special"))):
+        if module is not None and vars(module).get(name) is ufunc:
+            return f"{prefix}.{name}"
+    return name
+
+
+def rounded(self: Number, digits: int | None = None) -> Any:
+    """round(v): a plain int, as for a float; round(v, digits): a number with derivative zero."""
+    if digits is None:
+        return int(observed(round, self))
+    shift = 10.0**digits
+    return rule("rint")(rule("multiply")(self, shift)) / shift
+
+
+def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The methods of a rule by its general way: right for every number, and what engines improve on."""
+    if found.arity == 2:
+        # functions, to bind as methods
+        return lambda x, y: found.operate(x, y), lambda y, x: found.operate(x, y)  # noqa: PLW0108
+    return lambda x: found.general((x,)), None
+
+
+def install(
+    cls: type[Any], implement: Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
+) -> None:
+    """Give cls the operator methods of every rule that has an operator."""
+    for found in rules():
+        if found.operator is not None:
+            setattr(cls, f"__{found.operator}__", on_first_use(cls, found, implement, 0))
+            if found.arity == 2:
+                setattr(cls, f"__r{found.operator}__", on_first_use(cls, found, implement, 1))
+
+
+def on_first_use(cls: type[Any], found: ScalarRule, implement: Callable[..., Any], which: int) -> Callable[..., Any]:
+    """An operator method that makes itself: to compile those of all operators would take most of the import."""
+
+    def method(*args: Any) -> Any:
+        made = implement(found)
+        for name, one in zip((f"__{found.operator}__", f"__r{found.operator}__"), made, strict=True):
+            if one is not None:
+                setattr(cls, name, one)
+        return made[which](*args)
+
+    return method
+
+
+install(Number, general_methods)
+Number.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
+Number.__round__ = rounded  # type: ignore[attr-defined]

@@ -1,0 +1,1 @@
+"""Derivative rules: a rule's value and partials, their source as a tree, and the registries. No operation is here."""

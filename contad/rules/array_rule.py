@@ -1,0 +1,317 @@
+"""Derivative rules of array operations: a value function, a vjp per differentiable argument, and a jvp.
+
+Bodies are pure and straight-line, as those of scalar rules; they run on plain arrays, and on array variables of outer
+levels, so that the same body serves every order.
+"""
+
+import dis
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.errors import RuleError, UnsupportedError
+from contad.rules.array_body import check_body
+from contad.rules.numpy_functions import Entry, register
+from contad.rules.scalar_rule import owner_of
+from contad.variables.arguments import fail, require_plain
+from contad.variables.array import Array
+from contad.variables.number import Carrier, Number, is_real
+
+_array_rules: dict[str, "ArrayRule"] = {}
+_by_ufunc: dict[Any, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
+
+
+class ArrayRule:
+    """One array operation. Calling it accepts plain arrays, variables, duals, and object arrays of scalar variables."""
+
+    def __init__(
+        self, function: Callable[..., Any], numpy: Any, parameters: str, linear: Sequence[str], points: Iterable[Any]
+    ) -> None:
+        code = function.__code__
+        self.function = function
+        self.name = self.__name__ = function.__name__
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.argument_names = code.co_varnames[: code.co_argcount]
+        self.option_names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        self.numpy = numpy if isinstance(numpy, tuple) else () if numpy is None else (numpy,)
+        self.parameters = tuple(parameters.split()) or (*self.argument_names, *self.option_names)
+        self.linear = tuple(linear)
+        self.points = tuple(points)
+        self.vjps: dict[str, Callable[..., Any]] = {}
+        self.jvp_body: Callable[..., Any] | None = None
+        self.forward_body: Callable[..., Any] | None = None
+        # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
+        self.methods: dict[type, Callable[..., Any]] = {}
+        self.reflected: dict[type, Callable[..., Any]] = {}
+        self._checked: set[Callable[..., Any]] = set()
+        self._needs: dict[str, frozenset[str]] = {}
+        if function.__defaults__:
+            raise RuleError(f"array_rule: {self.name}: options are keyword-only; write a * before those with a default")
+        for name in self.linear:
+            if name not in self.argument_names:
+                raise RuleError(f"array_rule: {self.name}: linear={name!r} is no argument of it")
+
+    def __repr__(self) -> str:
+        return f"<contad array rule {self.name}({', '.join(self.argument_names)})>"
+
+    def __reduce__(self) -> Any:
+        return array_rule_of, (self.name,)
+
+    # ---- declaration -------------------------------------------------------------------------------------------------
+    def forward(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare `body(*arguments, **options)`, which returns (value, saved) for the vjp and jvp bodies."""
+        self.forward_body = body
+        return body
+
+    def vjp(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare the cotangent of one argument: `body(z, z_bar, *arguments, [saved], **options)`."""
+        if name not in self.argument_names:
+            first = self.argument_names[0] if self.argument_names else "a"
+            raise RuleError(
+                f'{self.name}: write @{self.name}.vjp("{first}"), with an argument\'s name, one of '
+                f"{', '.join(self.argument_names)}; got {name!r}"
+            )
+
+        def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+            self._check_parameters(body, ("z", "z_bar"))
+            self.vjps[name] = body
+            self._needs.pop(name, None)
+            return body
+
+        return declare
+
+    def jvp(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare the tangent of z: `body(z, *tangents, *arguments, [saved], **options)`; constants have tangent 0."""
+        if self.linear:
+            raise RuleError(f"{self.name}: linear= already says what the jvp is")
+        self._check_parameters(body, ("z", *(f"{name}_dot" for name in self.argument_names)))
+        self.jvp_body = body
+        return body
+
+    def _check_parameters(self, body: Callable[..., Any], first: tuple[str, ...]) -> None:
+        code = body.__code__
+        n = len(first) + len(self.argument_names)
+        names = code.co_varnames[: code.co_argcount]
+        expected = (*first, *self.argument_names)
+        if len(names) not in (n, n + 1) or names[len(first) : n] != self.argument_names:
+            raise RuleError(
+                f"{code.co_filename}:{code.co_firstlineno}: {body.__name__} must take ({', '.join(expected)}), then "
+                f"saved if there is a forward, got ({', '.join(names)})"
+            )
+
+    # ---- evaluation, for engines -------------------------------------------------------------------------------------
+    def evaluate(self, values: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+        """(z, saved) at values that are plain or of outer levels."""
+        if self.forward_body is not None:
+            value: tuple[Any, Any] = self.forward_body(*values, **options)
+            return value
+        return self(*values, **options), None
+
+    def needs(self, name: str) -> frozenset[str]:
+        """What the vjp of an argument reads: "z" and names of arguments."""
+        found = self._needs.get(name)
+        if found is None:
+            found = self._needs[name] = frozenset(_loaded(self._body(name).__code__))
+        return found
+
+    def _body(self, name: str) -> Callable[..., Any]:
+        body = self.vjps.get(name)
+        if body is None:
+            raise UnsupportedError(
+                f"{self.name}: no derivative with respect to {name}; declare one with @{self.name}.vjp({name!r})"
+            )
+        return self._passed(body)
+
+    def _passed(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        if body not in self._checked:
+            if not self.__module__.startswith("contad.ops."):  # contad's own are checked by a test
+                check_body(body)
+            self._checked.add(body)
+        return body
+
+    def pull(
+        self, name: str, z: Any, z_bar: Any, values: Sequence[Any], options: dict[str, Any], saved: Any = None
+    ) -> Any:
+        """The cotangent of one argument."""
+        more = () if self.forward_body is None else (saved,)
+        return self._body(name)(z, z_bar, *values, *more, **options)
+
+    def push(
+        self, z: Any, tangents: Sequence[Any], values: Sequence[Any], options: dict[str, Any], saved: Any = None
+    ) -> Any:
+        """The tangent of z; None stands for the tangent of a constant."""
+        if self.linear:
+            terms = [self(*values[:k], t, *values[k + 1 :], **options) for k, t in enumerate(tangents) if t is not None]
+            total = terms[0]
+            for term in terms[1:]:
+                total = total + term
+            return total
+        if self.jvp_body is None:
+            raise UnsupportedError(f"{self.name}: no forward mode; declare one with @{self.name}.jvp")
+        more = () if self.forward_body is None else (saved,)
+        dots = [np.zeros(np.shape(v)) if t is None else t for t, v in zip(tangents, values, strict=True)]
+        return self._passed(self.jvp_body)(z, *dots, *values, *more, **options)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if options and any(isinstance(x, Carrier) for x in options.values()):
+            return self.general(args, options)  # which refuses it
+        if self.methods and len(args) == len(self.argument_names):
+            method = self.methods.get(args[0].__class__)
+            if method is not None:
+                return method(*args, **options)
+            if len(args) == 2:
+                method = self.reflected.get(args[1].__class__)
+                if method is not None:
+                    return method(args[1], args[0], **options)
+        for x in args:
+            if x.__class__ is not np.ndarray or x.dtype == object:
+                return self.general(args, options)
+        if len(args) != len(self.argument_names):
+            return self.general(args, options)
+        return self.function(*args, **options)
+
+    def generally(self, *args: Any, **options: Any) -> Any:
+        """`general` as a function of the arguments."""
+        return self.general(args, options)
+
+    def general(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The operation on arguments of any supported kind, by position or by name."""
+        args = list(args)
+        for name in self.argument_names[len(args) :]:
+            if name not in options:
+                raise TypeError(f"{self.name}: missing argument {name}")
+            args.append(options.pop(name))
+        if len(args) > len(self.argument_names):
+            raise TypeError(f"{self.name}: expected {len(self.argument_names)} array(s), got {len(args)}")
+        for name, x in options.items():
+            if name not in self.option_names:
+                raise TypeError(f"{self.name}: unexpected argument {name}")
+            require_plain(self.name, name, x)
+            if isinstance(x, Carrier):
+                raise UnsupportedError(
+                    f"{self.name}: {name} must be a constant, got {'an' if x.kind[0] == 'a' else 'a'} {x.kind}; "
+                    "contad.value_of gives its value"
+                )
+        numbers: list[Any] = []
+        for k, (name, x) in enumerate(zip(self.argument_names, args, strict=True)):
+            if not isinstance(x, Carrier):
+                a = args[k] = _array(self.name, name, x)
+                if a.dtype == object:
+                    numbers += a.flat
+            else:
+                numbers.append(x)
+        owner = owner_of(self.name, numbers)
+        if owner is None:
+            return self.function(*args, **options)
+        return owner.apply_array(self, args, options)
+
+
+def _array(function: str, name: str, x: Any) -> np.ndarray:
+    """A plain array of real numbers as float64, or an object array that holds scalar variables."""
+    if isinstance(x, (list, tuple)) and any(isinstance(v, Array) for v in x):
+        x = np.stack(x)
+        if isinstance(x, Array):
+            fail(function, name, "be one array; stack them with np.stack", "a list of array variables", TypeError)
+    require_plain(function, name, x)
+    a = np.asarray(x)
+    if a.dtype.kind in "fiub":
+        return a.astype(np.float64, copy=False)
+    if a.dtype == object and any(isinstance(v, Number) for v in a.flat):
+        return a
+    if a.dtype == object and all(map(is_real, a.flat)):  # as Python copies of Numba functions hold their constants
+        return a.astype(np.float64)
+    fail(function, name, "be an array of real numbers", f"dtype {a.dtype}", UnsupportedError)
+
+
+def _loaded(code: Any) -> set[str]:
+    """The local names that a function reads."""
+    names: set[str] = set()
+    for instruction in dis.get_instructions(code):
+        if "LOAD_FAST" in instruction.opname:
+            read = instruction.argval
+            names.update(read if isinstance(read, tuple) else (read,))
+    return names
+
+
+def array_rule(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    numpy: Any = None,
+    parameters: str = "",
+    linear: Sequence[str] = (),
+    points: Iterable[Any] = (),
+) -> Any:
+    """Register an array operation; declare its derivatives with `.vjp(name)` and `.jvp`.
+
+    Positional arguments of the function are differentiable, keyword-only ones are options.
+
+    numpy       the NumPy function or ufunc (or a tuple of them) that dispatches here
+    parameters  the parameter names of the NumPy function, in order, where they are more than the arguments and options
+    linear      the arguments in each of which the operation is linear: then no jvp is written
+    points      argument tuples at which generic tests exercise the rule; a dict at the end holds options
+
+    Raises RuleError if the name is taken.
+
+    >>> @array_rule(linear=("a",))
+    ... def doubled(a):
+    ...     return 2.0 * a
+    >>> @doubled.vjp("a")
+    ... def doubled_vjp_a(z, z_bar, a):
+    ...     return 2.0 * z_bar
+    >>> doubled(np.array([1.0, 2.5]))
+    array([2., 5.])
+    """
+
+    def declare(function: Callable[..., Any]) -> ArrayRule:
+        if not hasattr(function, "__code__"):
+            raise RuleError(f"array_rule: expected a Python function, got {type(function).__name__}")
+        rule = ArrayRule(function, numpy, parameters, linear, points)
+        old = _array_rules.get(rule.name)
+        if old is not None and old.__module__ != rule.__module__:
+            raise RuleError(f"array_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
+        _array_rules[rule.name] = rule
+        for f in rule.numpy:
+            register(Entry(f, "rule", _binder(rule), rule.name, {}, {}))
+            if isinstance(f, np.ufunc):
+                _by_ufunc[f] = rule
+        return rule
+
+    return declare if function is None else declare(function)
+
+
+def _binder(rule: ArrayRule) -> Callable[..., Any]:
+    """The rule with the signature of its NumPy function; what has no derivative there is refused by name."""
+    first = rule.argument_names
+    positional = rule.parameters
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and len(args) == len(first) and positional[: len(first)] == first:
+            return rule(*args)
+        given = dict(zip(positional, args, strict=False)) | kwargs
+        arguments = [given.pop(name) for name in first if name in given]
+        options = {}
+        for name, x in given.items():
+            if name in rule.option_names:
+                options[name] = x
+            elif name == "dtype" and x is not None and np.dtype(x) == np.float64:
+                continue
+            elif x is not None and x is not np._NoValue:
+                raise UnsupportedError(f"np.{rule.name}: {name}= is not supported on variables")
+        return rule(*arguments, **options)
+
+    call.__name__ = rule.name
+    return call
+
+
+def array_rules() -> tuple[ArrayRule, ...]:
+    """Every registered array rule, in order of registration."""
+    return tuple(_array_rules.values())
+
+
+def array_rule_of(name: str) -> ArrayRule:
+    """The registered array rule of that name; KeyError if there is none."""
+    return _array_rules[name]

@@ -1,0 +1,358 @@
+"""The body of a derivative rule as a syntax tree: checked, sliced per argument, and inlined into compiled sweeps.
+
+A body is straight-line: assignments to names and one return, calling only operators, rules and `select`. So it can be
+cut down to what one partial needs, run on any kind of number, and pasted into generated code.
+"""
+
+import ast
+import copy
+import functools
+import inspect
+import math
+import textwrap
+from collections.abc import Callable, Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.errors import RuleError
+from contad.rules.definition import definition_of, named
+from contad.rules.vectorised import REWRITTEN, Vectoriser, by_element
+from contad.variables.stack import attempt
+
+_EXPRESSIONS = (
+    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,
+    ast.operator, ast.unaryop, ast.cmpop, ast.boolop,
+)  # fmt: skip
+ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
+
+
+class Body:
+    """The body of `partials`: `body(z, x, ...)` returning one partial per argument."""
+
+    def __init__(self, function: Callable[..., Any], arity: int) -> None:
+        code = function.__code__
+        if code.co_argcount != arity + 1 or code.co_kwonlyargcount or code.co_flags & inspect.CO_VARARGS:
+            raise RuleError(
+                f"{code.co_filename}:{code.co_firstlineno}: {function.__name__} must take (z, and {arity} "
+                f"argument(s) of the operation), got {code.co_varnames[: code.co_argcount]}"
+            )
+        self.function = function
+        self.arity = arity
+        self.parameters = code.co_varnames[: arity + 1]
+        self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
+        self._partials: list[Callable[..., Any] | None] = [None] * arity
+        self._routes: list[bool | None] = [None] * arity
+        self._on_arrays: dict[Callable[..., Any], Callable[..., Any]] = {}  # by the partial that they are made of
+
+    @property
+    def assignments(self) -> list[tuple[str, ast.expr]]:
+        return self._parse()[0]
+
+    @property
+    def returned(self) -> list[ast.expr]:
+        return self._parse()[1]
+
+    # ---- reading and checking ----------------------------------------------------------------------------------------
+    def _parse(self) -> tuple[list[tuple[str, ast.expr]], list[ast.expr]]:
+        if self._parsed is None:
+            self._parsed = self._read()
+        return self._parsed
+
+    def _read(self) -> tuple[list[tuple[str, ast.expr]], list[ast.expr]]:
+        definition, _ = definition_of(self.function)
+        if not isinstance(definition, ast.FunctionDef):
+            raise self._error(definition, "a body is written with def")
+        statements = definition.body
+        if isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
+            statements = statements[1:]
+        assignments: list[tuple[str, ast.expr]] = []
+        for statement in statements[:-1]:
+            simple = isinstance(statement, ast.Assign) and len(statement.targets) == 1
+            if not simple or not isinstance(statement.targets[0], ast.Name):  # type: ignore[attr-defined]
+                raise self._error(statement, "a body holds assignments to one name each, and one return")
+            assignments.append((statement.targets[0].id, statement.value))  # type: ignore[attr-defined]
+        last = statements[-1]
+        if not isinstance(last, ast.Return) or last.value is None:
+            raise self._error(last, "a body ends with the return of its partials")
+        returned = list(last.value.elts) if isinstance(last.value, ast.Tuple) else [last.value]
+        if len(returned) != self.arity:
+            raise self._error(last, f"expected {self.arity} partial(s), got {len(returned)}")
+        local = {*self.parameters}
+        for name, value in assignments:
+            self._check(value, local)
+            if name in local:
+                raise self._error(value, f"{name} is assigned twice; give each value its own name")
+            local.add(name)
+        for value in returned:
+            self._check(value, local)
+        return assignments, returned
+
+    def _error(self, node: ast.AST, message: str) -> RuleError:
+        line = getattr(node, "lineno", self.function.__code__.co_firstlineno)
+        return RuleError(f"{self.function.__code__.co_filename}:{line}: {self.function.__name__}: {message}")
+
+    def _check(self, expression: ast.expr, local: set[str]) -> None:
+        called: set[ast.AST] = set()  # a call is walked before the name that it calls
+        for node in ast.walk(expression):
+            if not isinstance(node, _EXPRESSIONS):
+                raise self._error(
+                    node, f"{type(node).__name__} is not allowed in a rule body; use operators and contad.ops"
+                )
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+                if not (isinstance(node.right, ast.Constant) and isinstance(node.right.value, int)):
+                    raise self._error(node, "a power in a body needs an integer literal; use power(x, y)")
+            if isinstance(node, ast.Name) and node.id not in local:
+                self.resolve(node)
+            if isinstance(node, ast.Attribute) and node not in called and not isinstance(self.resolve(node), float):
+                raise self._error(node, f"{ast.unparse(node)} is not a number")
+            if isinstance(node, ast.Call):
+                target = self.resolve(node.func)
+                if node.keywords or not (hasattr(target, "partial") or getattr(target, "is_select", False)):
+                    raise self._error(
+                        node, f"{ast.unparse(node.func)} is not a rule; bodies call only contad.ops and select"
+                    )
+                called.update(ast.walk(node.func))
+
+    def resolve(self, node: ast.expr) -> Any:
+        """The object that a global name, a captured name or a module attribute in the body stands for."""
+        return named(self.function, node, self._error, "; use the rules of contad.ops, absolute for abs")
+
+    # ---- slicing -----------------------------------------------------------------------------------------------------
+    def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
+        """The assignments that partial k needs, in order, and its expression."""
+        result = self.returned[k]
+        needed = _names(result)
+        kept = []
+        for name, value in reversed(self.assignments):
+            if name in needed:
+                kept.append((name, value))
+                needed |= _names(value)
+        return kept[::-1], result
+
+    def partial(self, k: int) -> Callable[..., Any]:
+        """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
+        made = self._partials[k]
+        if made is None:
+            made = self._partials[k] = self._sliced(k)
+        return made
+
+    def _sliced(self, k: int) -> Callable[..., Any]:
+        own: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS, "_numpy": np, "_float": _float}
+        try:
+            assignments, result = self.slice(k)
+            lines = [f"{name} = {ast.unparse(value)}" for name, value in assignments]
+            value = ast.unparse(result)
+        except OSError:  # typed at a prompt: no source to cut, so every partial is evaluated
+            lines, own["_whole"] = [], self.function
+            value = f"_whole({', '.join(self.parameters)})" + ("" if self.arity == 1 else f"[{k}]")
+        name = f"{self.function.__name__}_{k}"
+        source = _PARTIAL.format(
+            name=name, parameters=", ".join(self.parameters), body="\n        ".join([*lines, f"_p = {value}"])
+        )
+        return self._compiled(name, source, own, (False,))
+
+    def _compiled(self, name: str, source: str, own: dict[str, Any], defaults: tuple[Any, ...] = ()) -> Any:
+        """The function of that name in a source that uses the body's names, and `own` ones beside."""
+        # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
+        cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
+        cells |= {key: CellType(value) for key, value in own.items()} | {name: CellType()}
+        factory = f"def factory({', '.join(cells)}):\n{textwrap.indent(source, '    ')}\n    return {name}"
+        made: dict[str, Any] = {}
+        exec(compile(factory, f"<{name}>", "exec"), made)
+        code = made["factory"](*cells).__code__
+        found = FunctionType(code, self.function.__globals__, name, defaults, tuple(cells[v] for v in code.co_freevars))
+        cells[name].cell_contents = found
+        return found
+
+    def array_partial(self, k: int) -> Callable[..., Any]:
+        """Partial k as a function of (z, *arguments) that are arrays or floats; it never raises nor warns."""
+        scalar = self.partial(k)
+        made = self._on_arrays.get(scalar)
+        if made is None:
+            made = self._on_arrays[scalar] = self._vectorised(k)
+        return made
+
+    def _vectorised(self, k: int) -> Callable[..., Any]:
+        try:
+            assignments, result = self.slice(k)
+        except OSError:  # typed at a prompt: there is no source to rewrite
+            return by_element(self.partial(k), self.arity + 1)
+        form = Vectoriser(lambda node: getattr(self.resolve(node), "is_select", False))
+        lines = [form.assigned(name, value) for name, value in assignments]
+        lines.append(f"return {ast.unparse(form.number(result))}")
+        used = set().union(*map(_names, (result, *(value for _, value in assignments))))
+        # as NumPy's number, a float divides by zero without raising
+        lines[:0] = [_AS_NUMPY.format(x=x) for x in self.parameters if x in used]
+        name = f"{self.function.__name__}_{k}_on_arrays"
+        source = _ON_ARRAYS.format(name=name, parameters=", ".join(self.parameters), body="\n        ".join(lines))
+        return self._compiled(name, source, REWRITTEN | {"_numpy": np})
+
+    def literal(self, k: int) -> float | None:
+        """The value of partial k if it is a number written in the body (zero or one, say), else None."""
+        return _literal(self.returned[k])
+
+    def routes(self, k: int) -> bool:
+        """Whether partial k is constant but for jumps, as that of a selection is.
+
+        Where such a partial is 0, the operation does not depend on the argument at all: an adjoint passes nothing on,
+        even where it is infinite.
+        """
+        if self._routes[k] is None:
+            self._routes[k] = self._read_routes(k)
+        return bool(self._routes[k])
+
+    def _read_routes(self, k: int) -> bool:
+        try:
+            assignments, result = self.slice(k)
+        except OSError:  # typed at a prompt: there is no source to read
+            return False
+        steps: set[str] = set()
+        for name, value in assignments:
+            if self._is_step(value, steps):
+                steps.add(name)
+        expressions = [result, *(value for _, value in assignments)]
+        jumps = any(isinstance(n, (ast.Call, ast.FloorDiv)) for x in expressions for n in ast.walk(x))
+        return jumps and self._is_step(result, steps)
+
+    def _is_step(self, node: ast.expr, steps: set[str]) -> bool:
+        """Whether an expression is constant but for jumps; `steps` are names of such expressions."""
+        if isinstance(node, (ast.Constant, ast.Attribute)):
+            return True
+        if isinstance(node, ast.Name):
+            return node.id in steps or not (node.id in self.parameters or node.id in dict(self.assignments))
+        if isinstance(node, ast.UnaryOp):
+            return self._is_step(node.operand, steps)
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.FloorDiv) or all(self._is_step(x, steps) for x in (node.left, node.right))
+        if not isinstance(node, ast.Call):
+            return False
+        called = self.resolve(node.func)
+        if getattr(called, "is_select", False):
+            return all(self._is_step(x, steps) for x in node.args[1:])
+        flat = [called.body is not None and called.body.literal(j) == 0.0 for j in range(len(node.args))]
+        return all(f or self._is_step(x, steps) for f, x in zip(flat, node.args, strict=True))
+
+
+@functools.cache
+def _literal(expression: ast.expr) -> float | None:
+    try:
+        return float(ast.literal_eval(expression))
+    except ValueError:
+        return None
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+
+
+# In one function, because the call of an inner one would cost as much as most partials.
+_PARTIAL = """\
+def {name}({parameters}, _again=False):
+    try:
+        {body}
+    except _ERRORS:
+        if _again: raise
+        with _numpy.errstate(all="ignore"):
+            return {name}(*(_numpy.float64(x) if isinstance(x, (float, int)) else x for x in ({parameters})), True)
+    return _p if type(_p) is float else _float(_p)
+"""
+
+_ON_ARRAYS = """\
+def {name}({parameters}):
+    with _numpy.errstate(all="ignore"):
+        {body}
+"""
+_AS_NUMPY = "{x} = _numpy.float64({x}) if isinstance({x}, (float, int)) else {x}"
+
+
+def _float(p: Any) -> Any:
+    return float(p) if isinstance(p, (np.floating, int)) else p
+
+
+def inline(
+    body: Body, k: int, names: dict[str, str], prefix: str, value: Callable[..., ast.expr] | None = None
+) -> tuple[list[str], str]:
+    """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
+
+    `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select`
+    becomes a conditional expression. Raises RuleError where a called rule has no one-line value, unless `value` makes
+    an expression of it and its arguments.
+    """
+    value = value or value_expression
+    assignments, result = body.slice(k)
+    names = names | {name: prefix + name for name, _ in assignments}
+    lines = [f"{names[name]} = {_Inliner(body, names, value).text(x)}" for name, x in assignments]
+    return lines, _Inliner(body, names, value).text(result)
+
+
+class _Inliner(ast.NodeTransformer):
+    def __init__(self, body: Body, names: dict[str, str], value: Callable[..., ast.expr]) -> None:
+        self.body = body
+        self.names = names
+        self.value = value
+
+    def text(self, expression: ast.expr) -> str:
+        return ast.unparse(self.visit(ast.parse(ast.unparse(expression), mode="eval").body))
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id in self.names:
+            return ast.Name(self.names[node.id], ast.Load())
+        return self._number(self.body.resolve(node), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return self._number(self.body.resolve(node), node)
+
+    def _number(self, value: Any, node: ast.expr) -> ast.AST:
+        if not isinstance(value, (int, float)):
+            raise RuleError(
+                f"{self.body.function.__name__}: {ast.unparse(node)} is not a number and cannot be compiled"
+            )
+        if math.isinf(value) or math.isnan(value):
+            return ast.parse(
+                f"math.{'nan' if value != value else 'inf'}" if not value < 0 else "-math.inf", mode="eval"
+            ).body
+        return ast.Constant(value)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        target = self.body.resolve(node.func)
+        arguments = [self.visit(argument) for argument in node.args]
+        if getattr(target, "is_select", False):
+            return ast.IfExp(*arguments)
+        return self.value(target, arguments)
+
+
+def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
+    """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
+    definition = _definition(rule.function)
+    assert isinstance(definition, ast.FunctionDef)
+    last = definition.body[-1]
+    statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    if not rule.core or len(statements) != 1 or not isinstance(last, ast.Return) or last.value is None:
+        raise RuleError(f"{rule.name}: only core rules with a one-line value can be called in the body of a core rule")
+    replacement = dict(zip(rule.argument_names, arguments, strict=True))
+
+    class Replace(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return replacement.get(node.id, node)
+
+    return Replace().visit(copy.deepcopy(last.value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _definition(function: Callable[..., Any]) -> ast.stmt:
+    return definition_of(function)[0]
+
+
+def or_call(name: Callable[[Any], str]) -> Callable[..., ast.expr]:
+    """For `inline`: the value of a rule as an expression where it has one, else a call of the function `name(rule)`."""
+
+    def value(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
+        try:
+            with attempt():
+                return value_expression(rule, arguments)
+        except RuleError:
+            return ast.Call(ast.Name(name(rule), ast.Load()), list(arguments), [])
+
+    return value

@@ -1,0 +1,235 @@
+"""NumPy functions on array variables: the table that `__array_function__` looks up, and the kinds of entries.
+
+rule       an array rule: one record, with a vjp and a jvp
+movement   f on the value and f on the cells (or tangents): no record, no rule; a view where NumPy gives one
+constant   integer- or bool-valued: f on the primals, a plain result without derivative
+composite  written with other entries
+"""
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.rules.scalar_rule import owner_of
+from contad.variables.array import Array, copied, numbers_in, root_of
+from contad.variables.containers import like_tuple
+from contad.variables.layout import inverse, layout_of
+from contad.variables.number import map_numbers, observed, peek, primal
+
+
+class Entry(NamedTuple):
+    """One NumPy function that contad differentiates, or evaluates as a constant."""
+
+    function: Any
+    kind: str
+    implementation: Callable[..., Any]
+    name: str
+    # engines' fast implementations by the class of the first argument, and of the second (called as f(y, x))
+    methods: dict[type, Callable[..., Any]]
+    reflected: dict[type, Callable[..., Any]]
+
+
+_entries: dict[Any, Entry] = {}
+
+
+def register(entry: Entry) -> None:
+    """Put an entry into the table; a later one replaces it."""
+    _entries[entry.function] = entry
+
+
+def entry_of(function: Any) -> Entry | None:
+    """The entry of a NumPy function, if it has one."""
+    return _entries.get(function)
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every entry, in order of registration."""
+    return tuple(_entries.values())
+
+
+def exported_name(function: Any) -> str:
+    """The name that a reader would look for: np.sum, np.linalg.norm."""
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
+
+
+# ---- kinds of entries ------------------------------------------------------------------------------------------------
+def moves(function: Any, *data: int | str, parameters: str = "") -> None:
+    """Declare that a function only moves elements; `data` are the arguments whose elements it moves.
+
+    Positions, with the name where an argument is passed by name (given by `parameters`, the function's names in
+    order). Such an argument may be an array, a number, or a list or tuple of these.
+    """
+    names = tuple(parameters.split())
+    keys = tuple(d if isinstance(d, str) else names[d] if names else d for d in data)
+
+    def implementation(*args: Any, **kwargs: Any) -> Any:
+        refuse_out(function, kwargs)
+        # a view does it again later, when the caller may have changed the lists and arrays among the arguments
+        args, kwargs = copied_options(args, keys, names), {k: x if k in keys else copied(x) for k, x in kwargs.items()}
+        given: dict[Any, Any] = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
+        given |= kwargs
+        sources = {key: given[key] for key in keys if key in given}
+        others = {key: map_numbers(primal, x) for key, x in given.items() if key not in sources}
+
+        def move(values: dict[Any, Any]) -> Any:
+            merged = {key: values.get(key, others.get(key)) for key in given}
+            by_position = [x for key, x in merged.items() if isinstance(key, int)]
+            by_name = {key: x for key, x in merged.items() if isinstance(key, str)}
+            if names:  # positionally where they were, because NumPy calls some of them by position only
+                by_position = [by_name.pop(name) for name in names[: len(args)]]
+            return function(*by_position, **by_name)
+
+        return moved(exported_name(function), move, sources)
+
+    register(Entry(function, "movement", implementation, function.__name__, {}, {}))
+
+
+def copied_options(args: tuple[Any, ...], keys: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Positional arguments with copies of all but the arrays whose elements are moved."""
+    labels: Sequence[Any] = names or range(len(args))
+    return tuple(x if label in keys else copied(x) for label, x in zip(labels, args, strict=False))
+
+
+def moved(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:
+    """move(sources), performed by the level that owns the highest of the arrays and numbers in them."""
+    if len(sources) == 1:
+        ((key, x),) = sources.items()
+        if isinstance(x, Array):
+            x._owner.check_usable(name)
+            return x._moved(lambda a: move({key: a}))
+    owner = owner_of(name, numbers_in(list(sources.values())))
+    if owner is None:
+        return move(sources)
+    return owner.move(move, sources)
+
+
+def constant(*functions: Any) -> None:
+    """Declare functions whose results carry no derivative: they are evaluated on the primals."""
+    for function in functions:
+
+        def implementation(*args: Any, function: Any = function, **kwargs: Any) -> Any:
+            return observed(function, *args, **kwargs)
+
+        register(Entry(function, "constant", implementation, function.__name__, {}, {}))
+
+
+def implements(*functions: Any, layout: str = "asked") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function with NumPy's signature, written with other entries, to stand for NumPy functions.
+
+    On the memory order of a result it depends what later views of it share. `layout` tells how the function gets
+    NumPy's where an operand is not in C order: "asked", NumPy's function is called on the primals and the result laid
+    out as what it gives; "asked on corners", the same on two elements along each axis (where a function needs no
+    more); "own", the function has it by itself. A test holds every function to it.
+    """
+
+    def declare(implementation: Callable[..., Any]) -> Callable[..., Any]:
+        for function in functions:
+            found = implementation if layout == "own" else _with_layout(function, implementation, layout)
+            register(Entry(function, "composite", found, function.__name__, {}, {}))
+        return implementation
+
+    return declare
+
+
+def _with_layout(function: Any, implementation: Callable[..., Any], layout: str) -> Callable[..., Any]:
+    @functools.wraps(implementation)
+    def implemented(*args: Any, **options: Any) -> Any:
+        z = implementation(*args, **options)
+        if z.__class__ is list or z.__class__ is tuple or getattr(z, "ndim", 0) > 1:
+            operands = _arrays_in((*args, *options.values()))
+            if not all(peek(x).flags.c_contiguous for x in operands):
+                with np.errstate(all="ignore"):
+                    expected = _evaluated(function, args, options, layout == "asked on corners")
+                return _laid_out(z, expected, {id(root_of(x)) for x in operands})
+        return z
+
+    return implemented
+
+
+def _arrays_in(args: Iterable[Any]) -> list[Any]:
+    """The arrays of two or more axes among arguments, and in the lists among them."""
+    found = []
+    for x in args:
+        if isinstance(x, (list, tuple)):
+            found += _arrays_in(x)
+        elif isinstance(x, (np.ndarray, Array)) and x.ndim > 1 and isinstance(peek(x), np.ndarray):
+            found.append(x)
+    return found
+
+
+def _evaluated(function: Any, args: Any, options: Any, on_corners: bool) -> Any:
+    """What NumPy's function gives; None where it refuses what was taken here."""
+    if on_corners:
+        with contextlib.suppress(ValueError, IndexError):  # of an array that is no operand, but says what to do
+            return function(*_corners(args), **options)
+    with contextlib.suppress(ValueError, IndexError, TypeError):
+        return function(*map_numbers(peek, args), **map_numbers(peek, options))
+    return None
+
+
+def _corners(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_corners, x))
+    v = peek(x)
+    return v[(slice(2),) * v.ndim] if isinstance(v, np.ndarray) else v
+
+
+def _laid_out(z: Any, expected: Any, arguments: set[int]) -> Any:
+    """z, or the arrays in it, in the memory order of what NumPy gives; views of arguments stay what they are."""
+    if isinstance(z, (list, tuple)) and isinstance(expected, (list, tuple)):
+        items = [_laid_out(x, y, arguments) for x, y in zip(z, expected, strict=True)]
+        return items if isinstance(z, list) else like_tuple(z, items)
+    if not isinstance(z, (np.ndarray, Array)) or z.ndim < 2 or id(root_of(z)) in arguments:
+        return z
+    if not isinstance(expected, np.ndarray) or expected.ndim != z.ndim:
+        return z
+    axes = layout_of([expected])
+    if axes == layout_of([peek(z)]):
+        return z
+    return z.copy() if axes is None else z.transpose(axes).copy().transpose(inverse(axes))
+
+
+def refuse(function: Any, remedy: str | Callable[..., str]) -> None:
+    """Declare that a function is not supported on variables, and what to do instead, which may depend on arguments."""
+
+    def implementation(*args: Any, **kwargs: Any) -> Any:
+        advice = remedy if isinstance(remedy, str) else remedy(*args, **kwargs)
+        raise UnsupportedError(f"{exported_name(function)}: not supported on variables; {advice}")
+
+    register(Entry(function, "refused", implementation, function.__name__, {}, {}))
+
+
+def refuse_out(function: Any, options: dict[str, Any]) -> None:
+    """Refuse out=, and drop it where it is None."""
+    if options.pop("out", None) is not None:
+        raise UnsupportedError(
+            f"{exported_name(function)}: out= is not supported on variables; assign the result: x[...] = ..."
+        )
+
+
+# ---- NumPy's protocol ------------------------------------------------------------------------------------------------
+def array_function(self: Any, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+    """Dispatch a NumPy function that was called with an array variable to its entry."""
+    found = _entries.get(function)
+    if found is not None and found.methods and not kwargs:
+        fast = found.methods.get(args[0].__class__)
+        if fast is not None:
+            return fast(*args)
+        if len(args) == 2:
+            fast = found.reflected.get(args[1].__class__)
+            if fast is not None:
+                return fast(args[1], args[0])
+    if found is None:
+        raise UnsupportedError(
+            f"{exported_name(function)}: contad has no derivative rule for this function; write one with "
+            f"@contad.array_rule(numpy={exported_name(function)}), or use contad.value_of(x) where a constant is meant"
+        )
+    return found.implementation(*args, **kwargs)
+
+
+Array.__array_function__ = array_function  # type: ignore[attr-defined]

@@ -1,0 +1,344 @@
+"""Derivative rules and their registry.
+
+A rule is a value function and a pure, straight-line body that gives its partial derivatives. It is written once; every
+engine, the NumPy dispatch, forward mode and the documentation table read it from here.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
+from typing import Any, overload
+
+import numpy as np
+
+from contad.errors import RuleError, UnsupportedError
+from contad.rules.body import ARITHMETIC_ERRORS, Body
+from contad.rules.vectorised import ArrayFunction, array_form
+from contad.variables.arguments import fail, operand, require_plain
+from contad.variables.array import Array, as_objects, numbers_in
+from contad.variables.containers import CONTAINERS, listed, map_containers
+from contad.variables.number import Carrier, Number, as_float, is_real, route, scale, stands_for_float
+
+OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
+
+SEQUENCES = (list, tuple, str, bytes)
+
+_rules: dict[str, "ScalarRule"] = {}
+_by_ufunc: dict[Any, "ScalarRule"] = {}
+_by_scipy_name: dict[str, "ScalarRule"] = {}
+
+
+class ScalarRule:
+    """One scalar operation: its value, its partials, and the implementations that engines have made of it.
+
+    Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of
+    these.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., float],
+        ufunc: Any,
+        operator: str | None,
+        core: bool,
+        points: Iterable[tuple[float, ...]],
+        array: ArrayFunction | None = None,
+    ) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.__name__ = self.name
+        self.__qualname__ = function.__qualname__
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.arity = function.__code__.co_argcount
+        self.argument_names = function.__code__.co_varnames[: self.arity]
+        self.operator = operator
+        self.core = core
+        self.points = tuple(points)
+        self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
+        self.array = array
+        self._array_form: ArrayFunction | None = None
+        self.body: Body | None = None
+        # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
+        self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
+        self.reflected: dict[type, Callable[..., Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<contad rule {self.name}({', '.join(self.argument_names)})>"
+
+    def __reduce__(self) -> Any:
+        return rule, (self.name,)
+
+    # ---- declaration -------------------------------------------------------------------------------------------------
+    def partials(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
+        self.body = Body(body, self.arity)
+        self.methods, self.reflected = {float: self.evaluate}, {}  # engines have compiled an earlier body into theirs
+        return body
+
+    def partial(self, k: int) -> Callable[..., Any]:
+        """The partial with respect to argument k as a function of (z, *arguments); it never raises on floats."""
+        if self.body is None:
+            raise RuleError(f"{self.name}: no partials declared; write them with @{self.name}.partials")
+        return self.body.partial(k)
+
+    def array_partial(self, k: int) -> Callable[..., Any]:
+        """The partial with respect to argument k as a function of (z, *arguments) on arrays and floats.
+
+        The result is a float where the partial is one number.
+        """
+        self.partial(k)
+        assert self.body is not None
+        return self.body.array_partial(k)
+
+    def product(self, k: int) -> Callable[[Any, Any], Any]:
+        """How an adjoint or a tangent, a number or an array, is multiplied by the partial of argument k."""
+        return route if self.body is not None and self.body.routes(k) else scale
+
+    # ---- evaluation --------------------------------------------------------------------------------------------------
+    def evaluate(self, *args: Any) -> Any:
+        """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
+        for x in args:
+            if x.__class__ is not float:
+                return self.general(args)
+        try:
+            value = self.function(*args)
+        except ARITHMETIC_ERRORS:
+            if not self.ufuncs or isinstance(self.ufuncs[0], str):
+                raise
+            with np.errstate(all="ignore"):
+                value = self.ufuncs[0](*args)
+        return value if value.__class__ is float else operand(self.name, "its value", value)
+
+    def array_value(self, *args: Any, out: Any = None) -> Any:
+        """The value at float64 arrays and floats, elementwise, as a float64 array: `out`, where it is given."""
+        with np.errstate(all="ignore"):
+            return self.array_values(*args, out=out)
+
+    def array_values(self, *args: Any, out: Any = None) -> Any:
+        """As `array_value`, under the caller's np.errstate."""
+        if self._array_form is None:
+            self._array_form = array_form(self.evaluate, self.arity, self.array, self.ufuncs)
+        return self._array_form(*args, out=out)
+
+    def __call__(self, *args: Any) -> Any:
+        if len(args) == self.arity:
+            method = self.methods.get(args[0].__class__)
+            if method is not None:
+                return method(*args)
+            if self.arity == 2:
+                method = self.reflected.get(args[1].__class__)
+                if method is not None:
+                    return method(args[1], args[0])
+        return self.general(args)
+
+    def general(self, args: tuple[Any, ...]) -> Any:
+        """The operation on arguments of any supported kind: the slow path behind every fast one."""
+        if len(args) != self.arity:
+            raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
+        if any(isinstance(x, CONTAINERS) for x in args):
+            if any(isinstance(x, Array) for x in args):
+                args = listed(args)
+            else:
+                return map_containers(self, args)
+        if any(isinstance(x, (np.ndarray, Array)) for x in args):
+            return self._elementwise(args)
+        if any(isinstance(x, Number) for x in args):
+            self._implement(args)
+            numbers = [operand(self.name, name, x) for x, name in zip(args, self.argument_names, strict=True)]
+            z = owner_of(self.name, numbers).apply(self, numbers)
+            return as_float(z) if isinstance(z, Number) and all(map(stands_for_float, args)) else z
+        if any(isinstance(x, np.floating) for x in args) and all(map(is_real, args)):
+            # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
+            return np.float64(self.evaluate(*map(float, args)))
+        return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
+
+    def generally(self, *args: Any) -> Any:
+        """`general` as a function of the arguments."""
+        return self.general(args)
+
+    def operate(self, x: Any, y: Any) -> Any:
+        """The operation for operator methods of numbers: by the method of an array on the other side, if any."""
+        if isinstance(y, Array):
+            method = self.reflected.get(y.__class__)
+            if method is not None:
+                return method(y, x)
+        return self.operate_slowly(x, y)
+
+    def operate_slowly(self, x: Any, y: Any) -> Any:
+        """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
+        if isinstance(x, Array) or isinstance(y, Array):
+            x, y = listed((x, y))
+        operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
+        if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
+            return self.general((x, y))
+        if any(isinstance(a, SEQUENCES) for a in (x, y)):
+            return self._operate_on_sequence(x, y)
+        return NotImplemented
+
+    def _operate_on_sequence(self, x: Any, y: Any) -> Any:
+        """A list or tuple beside a number of NumPy's is an array; Python would repeat it, and ask for a count."""
+        number, sequence = (y, x) if isinstance(x, SEQUENCES) else (x, y)
+        if isinstance(number, Carrier):
+            if isinstance(sequence, (list, tuple)) and not number.is_float and self.operator != "mul":
+                return self.general(listed((x, y)))
+            name = self.argument_names[sequence is y]
+            fail(self.name, name, "be a number or an array", type(sequence).__name__, UnsupportedError)
+        return NotImplemented
+
+    def _implement(self, args: tuple[Any, ...]) -> None:
+        """Let the classes of these arguments install their fast implementations, on first use."""
+        for cls in {x.__class__ for x in args if isinstance(x, Number)}:
+            implement = getattr(cls, "implement", None)
+            if implement is not None and cls not in self.methods:
+                self.methods[cls], reflected = implement(self)
+                if reflected is not None:
+                    self.reflected[cls] = reflected
+
+    def _elementwise(self, args: tuple[Any, ...]) -> Any:
+        # object arrays among arrays of variables are taken over by the level of the latter
+        owner = owner_of(self.name, numbers_in(args))
+        if owner is not None:
+            for name, x in zip(self.argument_names, args, strict=True):
+                require_plain(self.name, name, x)
+                if not isinstance(x, (np.ndarray, Carrier)):
+                    operand(self.name, name, x)
+        matvar = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
+        if owner is not None and (any(isinstance(x, Array) for x in args) or not matvar):
+            return owner.apply_elementwise(self, args)
+        arrays = [np.asarray(x) if not isinstance(x, Number) else as_objects(x) for x in args]
+        if matvar:
+            return np.frompyfunc(self, self.arity, 1)(*arrays)
+        if any(a.dtype.kind not in "fiub" for a in arrays):
+            raise UnsupportedError(
+                f"{self.name}: expected arrays of real numbers, got {[str(a.dtype) for a in arrays]}"
+            )
+        return self.array_value(*(a.astype(float, copy=False) for a in arrays))
+
+
+def owner_of(function: str, args: Iterable[Any]) -> Any:
+    """The owner with the highest level among the numbers in args, after checking that each may be used here."""
+    top = None
+    for x in args:
+        if isinstance(x, Carrier):
+            owner = x._owner
+            if owner is not top:
+                owner.check_usable(function)
+                if top is None or owner.level > top.level:
+                    top = owner
+    return top
+
+
+@overload
+def scalar_rule(function: Callable[..., Any], /) -> ScalarRule: ...
+@overload
+def scalar_rule(
+    *,
+    ufunc: Any = None,
+    operator: str | None = None,
+    core: bool = False,
+    points: Iterable[tuple[float, ...]] = (),
+    array: ArrayFunction | None = None,
+) -> Callable[[Callable[..., Any]], ScalarRule]: ...
+def scalar_rule(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    ufunc: Any = None,
+    operator: str | None = None,
+    core: bool = False,
+    points: Iterable[tuple[float, ...]] = (),
+    array: ArrayFunction | None = None,
+) -> Any:
+    """Register a scalar operation; declare its derivative with `.partials`.
+
+    ufunc     the NumPy ufunc (or a tuple of them, or a name such as "scipy.special.expit") that dispatches here
+    operator  the operator method it implements: "add" for `__add__` and `__radd__`
+    core      for contad.ops: its body uses operators and core rules only, so it is compiled into the reverse sweep
+    points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
+    array     the value on float64 arrays and floats, where it is not that of the first ufunc; without either, arrays
+              are evaluated element by element
+
+    Raises RuleError if the name or the ufunc is taken by another rule.
+
+    >>> @scalar_rule
+    ... def cube(x):
+    ...     return x * x * x
+    >>> @cube.partials
+    ... def cube_partials(z, x):
+    ...     return 3.0 * x * x
+    >>> cube(2.0)
+    8.0
+    """
+
+    def declare(function: Callable[..., Any]) -> ScalarRule:
+        if not hasattr(function, "__code__"):
+            raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
+        # the sweep is compiled from contad's own rules; the value of any other may be anything that Python makes
+        own = function.__module__.startswith("contad.ops.")
+        rule = ScalarRule(function, ufunc, operator, core and own, points, array)
+        if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            raise RuleError(f"scalar_rule: {rule.name} must take a fixed number of arguments, one or more")
+        if function.__defaults__ or function.__code__.co_kwonlyargcount:
+            raise RuleError(f"scalar_rule: {rule.name} must have no defaults; every argument is one of the operation")
+        if operator is not None and any(r.operator == operator and r.name != rule.name for r in _rules.values()):
+            raise RuleError(f"scalar_rule: {rule.name}: the operator {operator!r} is taken")
+        if operator is not None and operator not in OPERATORS:
+            raise RuleError(
+                f"scalar_rule: {rule.name}: operator must be one of {', '.join(OPERATORS)}, got {operator!r}"
+            )
+        old = _rules.get(rule.name)
+        if old is not None and old.__module__ != rule.__module__:
+            raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
+        places: list[tuple[dict[Any, ScalarRule], Any]] = []
+        for u in rule.ufuncs:
+            table, key = (_by_scipy_name, u.rpartition(".")[2]) if isinstance(u, str) else (_by_ufunc, u)
+            taken = table.get(key)
+            if taken is not None and taken is not old:
+                raise RuleError(f"scalar_rule: {rule.name}: the ufunc {u} already dispatches to {taken.name}")
+            places.append((table, key))
+        for table in (_by_ufunc, _by_scipy_name):  # a cell that is run again may name other ufuncs than before
+            for key in [key for key, found in table.items() if found is old]:
+                del table[key]
+        for table, key in places:
+            table[key] = rule
+        _rules[rule.name] = rule
+        if not hasattr(Number, rule.name):
+            setattr(Number, rule.name, _method(rule.name))
+        return rule
+
+    return declare if function is None else declare(function)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    """NumPy evaluates np.exp over an object array as `element.exp()`; a `__getattr__` would slow down everything."""
+
+    def method(self: Number, *args: Any) -> Any:
+        return _rules[name](self, *args)
+
+    method.__name__ = name
+    return method
+
+
+def rules() -> Iterator[ScalarRule]:
+    """Every registered scalar rule, in order of registration."""
+    return iter(tuple(_rules.values()))
+
+
+def rule(name: str) -> ScalarRule:
+    """The registered rule of that name; KeyError if there is none."""
+    return _rules[name]
+
+
+def rule_of_ufunc(ufunc: Any) -> ScalarRule | None:
+    """The rule that a NumPy or SciPy ufunc dispatches to, if any; SciPy is not imported for the look-up."""
+    found = _by_ufunc.get(ufunc)
+    if found is None:
+        special: ModuleType | None = sys.modules.get("scipy.special")
+        # by export, because a SciPy ufunc may carry another name than the one it is exported under
+        for name, candidate in _by_scipy_name.items():
+            if getattr(special, name, None) is ufunc:
+                found = _by_ufunc[ufunc] = candidate
+                break
+    return found

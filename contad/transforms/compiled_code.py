@@ -1,0 +1,170 @@
+"""What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from contad.engines import ASKED, DEFAULT, engine as engine_class
+from contad.errors import OutputError, UnsupportedError
+from contad.front.numba_transforms import takes_compiled
+from contad.functions.memo import memo_of
+from contad.functions.user_call import name_of, numba_function
+from contad.native import compiling
+from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
+from contad.variables import check
+from contad.variables.arguments import fail
+
+
+def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+    """Which engine computes grad(f)(*args), why engines before it do not, and what it does and stores.
+
+    f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one; of a function of several outputs it
+    tells of contad.vjp. explain(contad.jvp, f, primals, tangents) tells of forward mode.
+
+    Cost:    compiles the derivative for these arguments, unless it is compiled or cached.
+
+    >>> print(explain(lambda x: x * x, 2.0))
+    grad: <lambda>: engine matrix, on variables
+    """
+    check.callable_("explain", "f", f)
+    gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
+    if f is jvp and jvp.made_for and args and takes_compiled(args[0], None):
+        gradient, args = jvp.made_for(args[0]), args[1:]
+    if hasattr(gradient, "form"):
+        from contad.front.explanation import explained
+
+        try:
+            return explained(gradient, args, kwargs)
+        except OutputError:
+            if gradient is f or kwargs:
+                raise
+            return explained(pullback_of(f), (args, f(*args)), {})  # of several outputs
+    return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
+
+
+def source(f: Callable[..., Any], *args: Any, argnums: int | tuple[int, ...] = 0, **kwargs: Any) -> str:
+    """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
+
+    f is a Numba function, its gradient (as contad.grad(f, has_aux=True)), or a plain function that Numba could compile.
+    Values have the user's names, their adjoints the suffix _bar, and comments tell the user's lines. The text runs as a
+    plain Python module, too: it imports math, NumPy and, for what iterations store and for rules that are no
+    expressions, contad; `run(*args)` gives the value and a tuple of gradients. Numbers that are differentiated are
+    floats there, arrays float64. Keyword arguments are those of f.
+
+    Raises:  UnsupportedError, with file, line and what to do, where the function has something in it that is not
+             generated; the tape then answers calls of the gradient.
+    Cost:    reads the function and writes text; nothing is compiled.
+
+    >>> def f(x, y):
+    ...     return x * x * y
+    >>> print(source(f, 3.0, 2.0).partition("def ")[2])
+    run(x, y):
+        result = (x * x) * y  # line 2
+        result_bar = 1.0
+        t_bar = result_bar * y
+        x_bar = t_bar * (2.0 * x)
+        return result, (x_bar,)
+    <BLANKLINE>
+    """
+    check.callable_("source", "f", f)
+    derivative: Any = f
+    has_aux = False
+    if not hasattr(f, "form"):
+        if hasattr(f, "argnums"):  # the gradient of a plain function
+            f, argnums, has_aux = derivative.f, derivative.argnums, derivative.has_aux
+        derivative = value_and_grad(_compilable(f), argnums, has_aux=has_aux, engine="generated")
+    from contad.front.explanation import source_of
+
+    return source_of(derivative, args, kwargs)
+
+
+def _compilable(f: Callable[..., Any]) -> Any:
+    """The Numba function that f is, or that it would be under numba.njit."""
+    found = numba_function(f)
+    if found is None and isinstance(f, FunctionType):
+        import numba
+
+        found = numba.njit(f)
+    if found is None:
+        raise UnsupportedError(
+            f"source: f must be a Numba function, its gradient or a plain function, got {type(f).__name__}; source is "
+            "generated for functions that Numba compiles"
+        )
+    return found
+
+
+def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence[Any] = ()) -> str:
+    """The name of the engine that differentiates f in reverse mode.
+
+    Of a Numba function, or of its gradient, the one that takes these arguments; without any, the first that is asked.
+    """
+    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
+    if not hasattr(derivative, "form"):
+        return engine_class(engine).engine if engine else DEFAULT
+    if not args:
+        return str(derivative.engine or ASKED[0])
+    from contad.front.explanation import engine_for
+
+    return engine_for(derivative, tuple(args), {})
+
+
+def cfunc(f: Callable[..., Any], n: int) -> Any:
+    """A C function `int (const double *x, double *value, double *grad)`: f, a Numba function of one array of length n,
+    and its gradient.
+
+    It returns 0, or 1 where f raises; then value and grad are left as they are. Where grad is NULL it computes the
+    value alone, where value is NULL the gradient alone. The result has `address` and `ctypes`, is kept as long as f,
+    and may be called on any thread.
+
+    Raises:  UnsupportedError where f is no Numba function, or no compiled engine takes it.
+    """
+    f = _required("cfunc", f)
+    if not isinstance(n, int) or n < 0:
+        fail("cfunc", "n", "be the length of f's argument", n)
+    arguments = list(inspect.signature(f).parameters)
+    if len(arguments) != 1:
+        raise UnsupportedError(
+            f"cfunc: {f.__name__} must take one array, got the arguments {', '.join(arguments)}; call it from a Numba "
+            "function of one array that captures the others"
+        )
+    memo = memo_of(f)
+    gradient: Any = value_and_grad(f)
+    gradient.frozen.check()
+    if ("cfunc", n) not in memo:
+        from contad.front.cfunction import c_function
+
+        memo["cfunc", n] = c_function(gradient, n)
+    return memo["cfunc", n]
+
+
+def primitive(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A Numba function as one operation of plain Python code: on variables it runs compiled, with its own gradient.
+
+    Plain functions do this for the Numba functions that they name; `primitive` does it for one that they reach in
+    another way, as an attribute or a method.
+
+    Raises:  UnsupportedError where kernel is no Numba function.
+    """
+    from contad.functions.callees import OnNumbers
+
+    return OnNumbers(_required("primitive", kernel))
+
+
+def clear_cache() -> None:
+    """Delete the source and machine code that contad keeps on disk, of all its versions.
+
+    What this process has compiled goes on working; other processes may go on too, and compile again. The cache is kept
+    below 512 MiB, or $CONTAD_CACHE_MEGABYTES, in any case: what has not been used for longest is deleted.
+    """
+    compiling.clear()
+
+
+def _required(function: str, f: Any) -> Any:
+    check.callable_(function, "f", f)
+    found = numba_function(f)
+    if found is None:
+        raise UnsupportedError(
+            f"{function}: {name_of(f)} must be a function made by numba.njit, got {type(f).__name__}"
+        )
+    return found

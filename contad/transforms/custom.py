@@ -1,0 +1,311 @@
+"""Derivatives that users write for a function of their own: custom_vjp, custom_jvp, function_gradients.
+
+Unlike the bodies of `scalar_rule` and `array_rule` these rules may call anything and branch; what they compute on
+variables of outer levels is recorded there, so that they serve every order.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from contad.errors import RuleError, UnsupportedError
+from contad.functions.captured import require_same_value
+from contad.functions.pickling import own_name
+from contad.functions.user_call import name_of
+from contad.transforms.operation import Operation, pulled_back, zeros_like
+from contad.variables import check
+from contad.variables.array import numbers_in
+from contad.variables.number import map_numbers
+from contad.variables.trees import flatten
+
+Rule = Callable[..., Any]
+
+
+class _Custom:
+    """A function with a rule; positions in `nondiff_argnums` are options of both."""
+
+    def __init__(self, f: Rule, nondiff_argnums: Sequence[int] = ()) -> None:
+        check.callable_(type(self).__name__, "f", f)
+        functools.update_wrapper(self, f, updated=())
+        self.f = f
+        self.name = f"{type(self).__name__}: {name_of(f)}"
+        self.nondiff_argnums = tuple(nondiff_argnums)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = inspect.signature(self.f).bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name_of(self.f)}: {error}") from None
+        bound.apply_defaults()
+        given = bound.args
+        if bound.kwargs:
+            raise TypeError(f"{self.name}: keyword-only arguments are not supported; got {', '.join(bound.kwargs)}")
+        options = [x for n, x in enumerate(given) if n in self.nondiff_argnums]
+        if numbers_in(flatten(options).leaves):
+            raise RuleError(
+                f"{self.name}: the arguments nondiff_argnums={self.nondiff_argnums} must be constants, got a variable; "
+                "contad.value_of gives its value"
+            )
+        differentiable = [x for n, x in enumerate(given) if n not in self.nondiff_argnums]
+
+        def merged(args: Sequence[Any]) -> list[Any]:
+            rest, fixed = iter(args), iter(options)
+            return [next(fixed) if n in self.nondiff_argnums else next(rest) for n in range(len(given))]
+
+        return self._operation(differentiable, options, merged).perform()
+
+    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> Operation:
+        raise NotImplementedError
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By its name where it stands in place of the function; else the function and its rules."""
+        return own_name(self) or super().__reduce_ex__(protocol)
+
+
+class custom_vjp(_Custom):
+    """A function whose reverse mode you write, as in JAX: `f.defvjp(forward, backward)`.
+
+    forward(*args) returns the value and anything that backward needs; backward(saved, z_bar) returns a tuple with a
+    cotangent for each argument, None where it is zero. Positions in `nondiff_argnums` are options: backward takes them
+    first, and gives no cotangents of them. Without derivatives f itself is called.
+
+    Raises:  UnsupportedError in forward mode, as in JAX, though forward over reverse runs through backward;
+             RuleError for cotangents of a wrong number, structure or shape, and where a rule uses a variable that is
+             no argument.
+
+    >>> import contad
+    >>> @custom_vjp
+    ... def clipped(x, bound):
+    ...     return x
+    >>> clipped.defvjp(
+    ...     lambda x, bound: (x, bound),
+    ...     lambda bound, z_bar: (min(max(z_bar, -bound), bound), None),
+    ... )
+    >>> contad.grad(lambda x: 100.0 * clipped(x, 5.0))(2.0)
+    5.0
+    """
+
+    def __init__(self, f: Rule, nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(f, nondiff_argnums)
+        self.forward: Rule | None = None
+        self.backward: Rule | None = None
+
+    def defvjp(self, forward: Rule, backward: Rule) -> None:
+        """Declare the rule; its arity is checked here."""
+        _require_arity(self.name, "forward", forward, _parameters(self.f))
+        _require_arity(
+            self.name, "backward", backward, [*(f"option {n}" for n in self.nondiff_argnums), "saved", "z_bar"]
+        )
+        self.forward, self.backward = forward, backward
+
+    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> Operation:
+        def value(*args: Any) -> tuple[Any, Any]:
+            if operation.owner is None:
+                return self.f(*merged(args)), None
+            if self.forward is None:
+                raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defvjp(forward, backward)")
+            found = self.forward(*merged(args))
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise RuleError(f"{self.name}: forward must return (value, saved), got {type(found).__name__}")
+            return found
+
+        def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
+            return self.backward(*options, saved, z_bar)  # type: ignore[misc]
+
+        def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+            raise UnsupportedError(
+                f"{self.name}: a custom_vjp has no forward mode; write the function with custom_jvp, or "
+                "function_gradients with fwd="
+            )
+
+        operation = Operation(self.name, args, value, pull, push, options, [self.backward])
+        return operation
+
+
+class custom_jvp(_Custom):
+    """A function whose forward mode you write, as in JAX: `f.defjvp(rule)` or `f.defjvps(one, two)`.
+
+    rule(primals, tangents) returns the value and its tangent; it must be linear in the tangents. Reverse mode is its
+    transpose: the rule is recorded on the tangents when a sweep comes to it. Positions in `nondiff_argnums` are
+    options, which the rule takes first. Without derivatives f itself is called.
+
+    Raises:  RuleError for a tangent of a wrong structure or shape, and where a rule uses a variable that is no
+             argument.
+
+    >>> import contad
+    >>> @custom_jvp
+    ... def log1pexp(x):
+    ...     return contad.log(1.0 + contad.exp(x))
+    >>> @log1pexp.defjvp
+    ... def log1pexp_jvp(primals, tangents):
+    ...     (x,), (x_dot,) = primals, tangents
+    ...     return log1pexp(x), x_dot * (1.0 - 1.0 / (1.0 + contad.exp(x)))
+    >>> contad.grad(log1pexp)(0.0), contad.derivative(log1pexp)(0.0)
+    (0.5, 0.5)
+    """
+
+    def __init__(self, f: Rule, nondiff_argnums: Sequence[int] = ()) -> None:
+        super().__init__(f, nondiff_argnums)
+        self.rule: Rule | None = None
+
+    def defjvp(self, rule: Rule) -> Rule:
+        """Declare the rule; its arity is checked here."""
+        options = [f"option {n}" for n in self.nondiff_argnums]
+        _require_arity(self.name, "the rule", rule, [*options, "primals", "tangents"])
+        self.rule = rule
+        return rule
+
+    def defjvps(self, *rules: Rule | None) -> None:
+        """Declare the tangent's terms: one function (x_dot, z, *primals) for each argument, None where it is zero."""
+        if self.nondiff_argnums:
+            raise RuleError(f"{self.name}: defjvps takes no options; write one rule with defjvp")
+        names = _parameters(self.f)
+        if names is not None and len(rules) != len(names):
+            raise RuleError(f"{self.name}: defjvps takes one rule for each of {len(names)} arguments, got {len(rules)}")
+        for rule in rules:
+            if rule is not None:
+                _require_arity(self.name, "a rule", rule, None if names is None else ["tangent", "z", *names])
+
+        self.rule = functools.partial(_total, self, rules)
+
+    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> Operation:
+        def value(*args: Any) -> tuple[Any, Any]:
+            # on the levels below the rule holds as well
+            return (self.f if operation.owner is None else self)(*merged(args)), None
+
+        def tangent(args: Any, tangents: Any, z: Any) -> Any:
+            if self.rule is None:
+                raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defjvp(rule)")
+            found = self.rule(*options, tuple(args), tuple(tangents))
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise RuleError(f"{self.name}: the rule must return (value, tangent), got {type(found).__name__}")
+            require_same_value(self.name, found[0], z)
+            return found[1]
+
+        def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
+            ones = [_filled(x, 1.0) for x in args]  # linear, so that any tangents will do
+            return pulled_back(lambda *t: tangent(args, t, z), ones, z_bar, getattr(operation.owner, "engine", None))
+
+        def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+            return tangent(args, tangents, z)
+
+        operation = Operation(self.name, args, value, pull, push, options, [self.f, self.rule])
+        return operation
+
+
+def _total(f: Rule, rules: Sequence[Rule | None], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """The rule that a rule for each argument makes."""
+    z = f(*primals)
+    terms = [r(t, z, *primals) for r, t in zip(rules, tangents, strict=True) if r is not None]
+    return z, _sum(terms, z)
+
+
+def function_gradients(
+    args: Sequence[Any],
+    value: Rule,
+    grads: Sequence[Rule | None] | None = None,
+    *,
+    rev: Sequence[Rule | None] | None = None,
+    fwd: Sequence[Rule | None] | None = None,
+) -> Any:
+    """value(*args), with derivatives by one function (z, seed, *args) for each argument; None stands for zero.
+
+    In reverse mode the seed is the cotangent of z, and the function gives that of its argument; in forward mode the
+    seed is the tangent of the argument, and z_dot is the sum of what the functions give. `grads` serves both, as it may
+    where each number of z depends on one number of each argument; else write `rev`, `fwd` or both.
+
+    Raises:  RuleError for functions of a wrong number or arity, results of a wrong shape, and variables that are no
+             argument; UnsupportedError for a mode that is missing.
+    Ref:     Stan's function_gradients.
+
+    >>> import contad
+    >>> def product(x, y):
+    ...     return contad.function_gradients(
+    ...         (x, y), lambda x, y: x * y, (lambda z, d, x, y: d * y, lambda z, d, x, y: d * x)
+    ...     )
+    >>> contad.grad(product, (0, 1))(2.0, 3.0), contad.jvp(product, (2.0, 3.0), (1.0, 10.0))
+    ((3.0, 2.0), (6.0, 23.0))
+    """
+    check.callable_("function_gradients", "value", value)
+    name = f"function_gradients: {name_of(value)}"
+    if not isinstance(args, (tuple, list)):
+        raise TypeError(f"{name}: args must be a tuple of arguments, got {type(args).__name__}")
+    if grads is not None and (rev is not None or fwd is not None):
+        raise RuleError(f"{name}: grads serves both modes; give grads alone, or rev and fwd")
+    modes = {"grads": grads, "rev": rev, "fwd": fwd}
+    for mode, functions in modes.items():
+        if functions is not None and len(functions) != len(args):
+            raise RuleError(f"{name}: {mode} must have one function for each of {len(args)} arguments, got "
+                            f"{len(functions)}")  # fmt: skip
+
+    def functions_of(mode: str, long: str) -> Sequence[Rule | None]:
+        found = modes["grads"] if modes["grads"] is not None else modes[mode]
+        if found is None:
+            raise UnsupportedError(f"{name}: no {long} mode; give {mode}= with one function for each argument")
+        used = "grads" if modes["grads"] is not None else mode
+        for k, g in enumerate(found):
+            if g is not None:
+                _require_arity(name, f"{used}[{k}]", g, ["z", "seed", *(f"argument {n}" for n in range(len(args)))])
+        return found
+
+    def of_values(*args: Any) -> tuple[Any, Any]:
+        lower = operation.owner is not None  # on the levels below the rule holds as well
+        return (function_gradients(args, value, grads, rev=rev, fwd=fwd) if lower else value(*args)), None
+
+    def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
+        return [None if g is None else g(z, z_bar, *args) for g in functions_of("rev", "reverse")]
+
+    def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+        terms = [
+            g(z, t, *args)
+            for n, (g, t) in enumerate(zip(functions_of("fwd", "forward"), tangents, strict=True))
+            if g is not None and n in active
+        ]
+        return _sum(terms, z)
+
+    later = [g for functions in modes.values() for g in functions or ()]
+    operation = Operation(name, args, of_values, pull, push, [], later)
+    active = {n for n, _ in operation.places}
+    return operation.perform()
+
+
+def _sum(terms: Sequence[Any], z: Any) -> Any:
+    """The sum of tangents of z, pytrees of one structure; zeros where there are none."""
+    if not terms:
+        return _filled(z, 0.0)
+    trees = [flatten(term) for term in terms]
+    leaves = trees[0].leaves
+    for tree in trees[1:]:
+        leaves = [a + b for a, b in zip(leaves, tree.leaves, strict=True)]
+    return trees[0].unflatten(leaves)
+
+
+def _filled(x: Any, number: float) -> Any:
+    tree = flatten(map_numbers(zeros_like, x))
+    return tree.unflatten([zeros_like(leaf) + number for leaf in tree.leaves])
+
+
+def _parameters(f: Rule) -> list[str] | None:
+    """The names of the positional parameters of a function; None where they cannot be told, or are any number."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _require_arity(name: str, what: str, rule: Rule, expected: Sequence[str] | None) -> None:
+    """Refuse a function that cannot be called with as many arguments as there are names."""
+    check.callable_(name, what, rule)
+    if expected is None:
+        return
+    try:
+        inspect.signature(rule).bind(*expected)
+    except TypeError:
+        names = _parameters(rule) or ["..."]
+        raise RuleError(f"{name}: {what} must take ({', '.join(expected)}), got ({', '.join(names)})") from None
+    except ValueError:  # a function without a signature
+        return

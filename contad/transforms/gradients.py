@@ -1,0 +1,328 @@
+"""The transforms: functions in, derivatives out.
+
+Reverse mode: grad, value_and_grad, vjp. Forward mode: jvp, derivative. Arguments and results are numbers,
+arrays, and nested lists, tuples and dicts of them; every transform nests in every other.
+"""
+
+import functools
+import inspect
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines import engine as engine_class
+from contad.engines.forward import forward_level
+from contad.errors import UnsupportedError
+from contad.front.numba_transforms import (
+    Transform,
+    along,
+    compiled_vjp,
+    gradient_of,
+    pair_of,
+    require_no_counts,
+    takes_compiled,
+)
+from contad.functions.memo import memo_of
+from contad.functions.pickling import SEND, OfThisProcess, Transformed, reference, remade
+from contad.functions.user_call import (
+    name_of,
+    numba_function,
+    positional,
+    positions,
+    require_number,
+    runnable,
+    split_aux,
+)
+from contad.variables import check
+from contad.variables.activation import activate, pull, seeds
+from contad.variables.stack import ChainStack, opened
+from contad.variables.trees import Tree, flatten, lowered, output_leaves, plain_leaf, scalar_output, with_cotangents
+
+Function = Callable[..., Any]
+
+
+class _Gradient:
+    """What `grad` and `value_and_grad` return: a function with the arguments of f."""
+
+    def __init__(
+        self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool
+    ) -> None:
+        transform = "value_and_grad" if value else "grad"
+        check.callable_(transform, "f", f)
+        functools.update_wrapper(self, f, updated=())
+        self.f = f
+        self.run = runnable(f)
+        self.what = f"{transform}: {name_of(f)}"
+        self.argnums = positions(transform, argnums)
+        self.single = isinstance(argnums, int)
+        self.has_aux = has_aux
+        self.engine = engine
+        self.stack_class = engine_class(engine)
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<contad.{self.what}>"
+
+    def __reduce__(self) -> Any:
+        make = value_and_grad if self.value else grad
+        argnums = self.argnums[0] if self.single else self.argnums
+        return remade, (make, (reference(self.f), argnums), {"has_aux": self.has_aux, "engine": self.engine})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
+        with opened(self.stack_class) as s:
+            active, trees = activate(s, self.what, self.argnums, args)
+            y = self.run(*active, **kwargs)
+            y, aux = split_aux(y, self.has_aux, self.what)
+            y = scalar_output(y, self.what, s)
+            cotangents = pull(s, trees, seeds(s, y, 1.0))
+            gradient = cotangents[0] if self.single else tuple(cotangents)
+            if self.has_aux:
+                aux = lowered(aux, s)
+                return ((lowered(y, s), aux), gradient) if self.value else (gradient, aux)
+            return (lowered(y, s), gradient) if self.value else gradient
+
+
+@Transform
+def grad(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
+) -> _Gradient:
+    """The gradient of a function that returns one number.
+
+    grad(f)(*args) has the structure of argument `argnums`; for a tuple of argnums, a tuple of gradients. With has_aux f
+    returns (value, aux) and the result is (gradient, aux). `engine` is "matrix" (the default), "records" or "closures";
+    of a Numba function "generated" (the default), or "tape". The same f gives the same object.
+
+    Raises:  OutputError if f returns anything but one real number; UnsupportedError for arguments that are not numbers.
+    Cost:    one evaluation of f on variables and one sweep, whatever the number of arguments.
+    Ref:     Griewank & Walther (2008), section 3.2.
+
+    >>> grad(lambda x, y: x * y + y)(2.0, 3.0)
+    3.0
+    """
+    return _memoised(f, False, argnums, has_aux, engine)
+
+
+@Transform
+def value_and_grad(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
+) -> _Gradient:
+    """The value and the gradient of a function, as `grad`, in one pass. With has_aux: ((value, aux), gradient).
+
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (9.0, 6.0)
+    """
+    return _memoised(f, True, argnums, has_aux, engine)
+
+
+def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None) -> Function:
+    """The derivative of every element of f(x) with respect to the same element of x, for an f that works by elements.
+
+    It is the gradient of the sum of the elements of f(x), and that is the elementwise derivative only where no element
+    of the result depends on another element of x.
+
+    Cost:    one evaluation of f on variables and one sweep.
+
+    >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
+    array([ 1., -1.])
+    """
+    check.callable_("elementwise_grad", "f", f)
+    return grad(_total_of(f), argnum, engine=engine)
+
+
+def _total_of(f: Function) -> Function:
+    """The sum of the elements of a function."""
+    run = runnable(f)
+
+    @functools.wraps(f, updated=())
+    def total(*args: Any, **kwargs: Any) -> Any:
+        return np.sum(run(*args, **kwargs))
+
+    return Transformed(total, _total_of, f)
+
+
+def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = None) -> tuple[Any, ...]:
+    """The value of f at primals, and its pullback: cotangent of the result -> tuple of cotangents of the primals.
+
+    x_bar = J^T z_bar. The pullback may be called repeatedly, on the thread that made it. With has_aux the result is
+    (value, pullback, aux).
+
+    >>> value, pullback = vjp(lambda x, y: (x * y, x + y), 2.0, 3.0)
+    >>> value, pullback((1.0, 10.0))
+    ((6.0, 5.0), (13.0, 12.0))
+    """
+    check.callable_("vjp", "f", f)
+    what = f"vjp: {name_of(f)}"
+    if takes_compiled(f, engine) and not has_aux:
+        found = compiled_vjp(f, primals, what, pullback_of(f, engine))
+        if found is not None:
+            return found
+    recorded = Recorded(f, primals, what, engine_class(engine), has_aux)
+    if has_aux:
+        return recorded.value, recorded.pullback(), recorded.aux
+    return recorded.value, recorded.pullback()
+
+
+class Recorded:
+    """f recorded at primals by stacks of a class: its value, and what sweeps and tangents need."""
+
+    def __init__(
+        self, f: Function, primals: Sequence[Any], what: str, stack_class: type[ChainStack], has_aux: bool = False
+    ) -> None:
+        f = runnable(f)
+        self.name, self.what = name_of(f), what
+        with opened(stack_class) as s:
+            active, self.trees = activate(s, what, range(len(primals)), primals)
+            y, aux = split_aux(f(*active), has_aux, what)
+            self.result = flatten(y)
+            self.leaves = output_leaves(self.result, what, s)
+            self.value = self.result.unflatten([lowered(leaf, s) for leaf in self.leaves])
+            self.aux = lowered(aux, s)
+            s.end("its vjp call has ended")  # the recording stays with the pullback
+        self.stack = s
+
+    def pullback(self) -> Callable[[Any], tuple[Any, ...]]:
+        """The map from a cotangent of the result to those of the primals; the recording lives as long as it does."""
+        s, what, result, leaves, trees = self.stack, self.what, self.result, self.leaves, self.trees
+
+        def pullback(cotangent: Any) -> tuple[Any, ...]:
+            found = []
+            for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
+                found += seeds(s, leaf, z_bar)
+            return tuple(pull(s, trees, found))
+
+        made = OfThisProcess(pullback, f"pullback of {self.name}", SEND)
+        weakref.finalize(made, s.release)  # the buffers serve again
+        return made
+
+
+def pullback_of(f: Function, engine: str | None = None) -> Any:
+    """The compiled pullback of a Numba function: (primals, cotangent) -> cotangents."""
+    return pair_of(f, "vjp", _pulled_back, engine)
+
+
+def _pulled_back(f: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+    return vjp(f, *primals)[1](cotangent)
+
+
+def _jvp_of(f: Function) -> Any:
+    return pair_of(f, "jvp", jvp)
+
+
+@functools.partial(Transform, made_for=_jvp_of)
+def jvp(
+    f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False, several: bool = False
+) -> tuple[Any, ...]:
+    """The value of f at primals, and its directional derivative along tangents: z_dot = J x_dot, by forward mode.
+
+    With `several` every tangent has a leading axis, one entry for each direction, and so has z_dot; the value is
+    computed once for all of them.
+
+    >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
+    (6.0, 4.0)
+    >>> jvp(lambda x: x * x, (np.array([1.0, 2.0]),), (np.eye(2),), several=True)[1]
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    check.callable_("jvp", "f", f)
+    what = f"jvp: {name_of(f)}"
+    if (
+        not isinstance(primals, (tuple, list))
+        or not isinstance(tangents, (tuple, list))
+        or len(primals) != len(tangents)
+    ):
+        raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
+    if takes_compiled(f, None) and not (has_aux or several):
+        try:
+            return _jvp_of(f)(tuple(primals), tuple(tangents))
+        except (TypeError, UnsupportedError) as error:
+            require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
+            raise
+    f = runnable(f)
+    pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
+    lead: tuple[int, ...] = ()
+    if several:
+        lead = next((getattr(x_dot, "shape", ())[:1] for tree in pairs for _, x_dot in tree.leaves), ())
+        if not lead or not lead[0]:
+            raise TypeError(f"{what}: with several=True every tangent must be an array with a leading axis")
+    with forward_level(lead[0] if lead else None) as level:
+        active = []
+        for tree in pairs:
+            leaves = []
+            for leaf, leaf_dot in tree.leaves:
+                shape = lead + getattr(leaf, "shape", ())
+                if getattr(leaf_dot, "shape", ()) != shape:
+                    got = getattr(leaf_dot, "shape", ())
+                    raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
+                leaves.append(level.activated(leaf, plain_leaf(what, "a tangent", leaf_dot), what))
+            active.append(tree.unflatten(leaves))
+        y, aux = split_aux(f(*active), has_aux, what)
+        result = flatten(y)
+        leaves = output_leaves(result, what, level)
+        value = result.unflatten([lowered(leaf, level) for leaf in leaves])
+        z_dot = result.unflatten([level.tangent_of(leaf) for leaf in leaves])
+        return (value, z_dot, lowered(aux, level)) if has_aux else (value, z_dot)
+
+
+def _tangent_pairs(primal: Any, tangent: Any, what: str) -> Tree:
+    """The leaves of a primal with those of its tangent."""
+    if primal.__class__ is float and tangent.__class__ is float:  # most arguments of functions of many
+        return Tree([(primal, tangent)], None)
+    x, x_dot = flatten(primal), flatten(tangent)
+    if x.spec != x_dot.spec:
+        raise TypeError(f"{what}: tangents must have the structure of primals, {x.describe()}; got {x_dot.describe()}")
+    return Tree(list(zip(x.leaves, x_dot.leaves, strict=True)), x.spec)
+
+
+def derivative(f: Function, argnum: int = 0) -> Function:
+    """The derivative of a function with respect to one number, by forward mode; f may return any pytree of numbers.
+
+    >>> derivative(lambda x: x * x * x)(2.0)
+    12.0
+    """
+
+    check.callable_("derivative", "f", f)
+    if not isinstance(argnum, int):
+        raise TypeError(f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp")
+    positions("derivative", argnum)
+    what = f"derivative: {name_of(f)}"
+    compiled = takes_compiled(f, None)
+    run = f if compiled else runnable(f)
+    forward = functools.partial(along, jvp, argnum)
+
+    def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = positional(run, what, (argnum,), args, kwargs)
+        require_number(args[argnum], f"{what}, argument {argnum}")
+        if compiled:
+            args = inspect.signature(run).bind(*args, **kwargs).args
+            return pair_of(f, "jvp", forward, argnums=(argnum,))(args, (1.0,))[1]
+        return forward(functools.partial(run, **kwargs) if kwargs else run, args, (1.0,))[1]
+
+    return Transformed(derivative_of_f, derivative, f, argnum)
+
+
+# ---- shared steps ----------------------------------------------------------------------------------------------------
+def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
+    """The gradient object of f, kept in an attribute of f so that it dies with it."""
+    made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
+    if made[0] is f and argnums.__class__ is int:  # as most often
+        found = made[1].get((value, True, (argnums,), has_aux, engine))
+        if found is not None:
+            return found
+    numbers = positions("value_and_grad" if value else "grad", argnums)
+    f = numba_function(f) or f
+    key = (value, isinstance(argnums, int), numbers, has_aux, engine)
+    memo = memo_of(f)
+    if key not in memo:
+        if takes_compiled(f, engine):
+            transform: Any = value_and_grad if value else grad
+            options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
+            # the eager engine is given a plain function, the Python copy
+            memo[key] = gradient_of(
+                f, transform, options, lambda: _Gradient(runnable(f), argnums, has_aux, None, value)
+            )
+        else:
+            memo[key] = _Gradient(f, argnums, has_aux, engine, value)
+    return memo[key]

@@ -1,0 +1,267 @@
+"""Second derivatives of functions that return one number, and what is made of them: forward over reverse.
+
+A product of the Hessian with directions is a tangent of the gradient. Several directions go in one block; no function
+here but `hessian` and `grad_tr_mat_times_hessian` forms the matrix.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines import DEFAULT
+from contad.engines.forward import forward_level
+from contad.engines.matrix.matrix_stack import WholeRules
+from contad.engines.second_order.passes import SecondOrder
+from contad.engines.second_order.steps import Unsuited
+from contad.front.numba_transforms import takes_compiled
+from contad.functions.pickling import Transformed
+from contad.functions.user_call import name_of, positional, positions
+from contad.transforms.gradients import Function, grad, jvp
+from contad.transforms.jacobians import BLOCK, activated, is_array, real_trees, size_of, split_last
+from contad.variables import check
+from contad.variables.activation import activate, seeds
+from contad.variables.arguments import fail
+from contad.variables.array import is_plain
+from contad.variables.dual import plain_float
+from contad.variables.stack import THREAD, opened
+from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
+
+
+class _Curvature:
+    """The Hessian of f at one point as a linear map on blocks of directions, the rows of a matrix.
+
+    Where the point is plain, f is recorded once by the engine `matrix`, and differentiated in forward mode on its
+    records; else, and where these do not do, its gradient is evaluated on duals.
+    """
+
+    def __init__(
+        self, transform: str, f: Function, argnums: int | tuple[int, ...], engine: str | None, args: Any, kwargs: Any
+    ) -> None:
+        gradient: Any = grad(f, argnums, engine=engine)
+        self.gradient = gradient.eager() if takes_compiled(f, engine) else gradient  # only first order is compiled
+        self.what = f"{transform}: {name_of(f)}"
+        self.argnums = positions(transform, argnums)
+        if max(self.argnums) >= len(args):  # the gradient copies constants itself, in case f writes to them
+            args, kwargs = positional(self.gradient.run, self.what, self.argnums, args, kwargs)
+        self.args, self.kwargs = args, kwargs
+        self.trees = real_trees(self.what, self.argnums, self.args)
+        self.size = sum(size_of(x) for tree in self.trees for x in tree.leaves)
+        self.recorded: Any = None
+        plain = all(is_plain(x) for tree in self.trees for x in tree.leaves)
+        self.may_record = plain and self.size > 0 and THREAD.watch is None and self.gradient.engine in (None, DEFAULT)
+
+    def __enter__(self) -> "_Curvature":
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self.recorded is not None:
+            self.recorded.stack.release()
+
+    def __call__(self, directions: Any) -> Any:
+        """The products with the rows of `directions`, as rows."""
+        if is_plain(directions) and self._is_recorded():
+            try:
+                most = self.recorded.most
+                rows = [self.recorded(directions[k : k + most]) for k in range(0, len(directions), most)]
+                return rows[0] if len(rows) == 1 else np.concatenate(rows)
+            except Unsuited:
+                self.may_record = False
+        with forward_level(len(directions) if len(directions) > 1 else None) as level:
+            active = list(self.args)
+            for k, x in zip(self.argnums, activated(level, self.trees, directions), strict=True):
+                active[k] = x
+            gradient = flatten(self.gradient(*active, **self.kwargs)).leaves
+            rows = [np.reshape(level.tangent_of(x), (len(directions), size_of(x))) for x in gradient]
+            return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
+
+    def _is_recorded(self) -> bool:
+        """Whether there is a recording that does, made on first use."""
+        if self.may_record and self.recorded is None:
+            try:
+                self._record()
+            except Unsuited:
+                self.may_record = False
+        return self.may_record
+
+    def _record(self) -> None:
+        with opened(WholeRules) as s:
+            args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
+            active, trees = activate(s, self.what, self.argnums, args)
+            cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
+            y = scalar_output(self.gradient.run(*active, **kwargs), self.gradient.what, s)
+            self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
+            s.end("its Hessian call has ended")  # the recording stays for further directions
+
+    def blocks(self) -> Any:
+        """(first row, rows) of the Hessian, a block of rows at a time."""
+        for start in range(0, self.size, BLOCK):
+            yield start, self(np.eye(min(BLOCK, self.size - start), self.size, start))
+
+
+def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """The matrix of second derivatives of a function that returns one number, by forward over reverse.
+
+    For an array argument of shape T an array of shape T + T; for other structures the structure of the gradient, with
+    that of the argument in place of each number. For a tuple of argnums a tuple of tuples, mixed partials included.
+
+    Cost:    f is recorded once, then up to 32 rows at a time take two passes over the records. Inside derivatives, and
+             where f has rules of its own (custom_vjp, checkpoint), a gradient on duals for every 32 rows.
+    Ref:     Griewank & Walther (2008), section 5.3.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    array([[10.,  6.],
+           [ 6.,  0.]])
+    """
+    check.callable_("hessian", "f", f)
+    positions("hessian", argnums)
+
+    def hessian_of_f(*args: Any, **kwargs: Any) -> Any:
+        with _Curvature("hessian", f, argnums, engine, args, kwargs) as curvature:
+            rows = [block for _, block in curvature.blocks()]
+        matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
+        by_gradient = split_last(matrix, curvature.trees, True)  # the columns; the rows are directions
+        made = []
+        for tree, part in zip(curvature.trees, by_gradient, strict=True):
+            leaves = []
+            for x, rows_of_x in zip(tree.leaves, flatten(part).leaves, strict=True):
+                found = split_last(np.moveaxis(rows_of_x, 0, -1), curvature.trees, is_array(x))
+                leaves.append(found[0] if isinstance(argnums, int) else tuple(found))
+            made.append(tree.unflatten(leaves))
+        return made[0] if isinstance(argnums, int) else tuple(made)
+
+    return Transformed(hessian_of_f, hessian, f, argnums, engine=engine)
+
+
+def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
+
+    v comes last and has the structure of the argument, a tuple of these for a tuple of argnums; so has the product.
+
+    Raises:  TypeError where v has another structure or shape than the argument.
+    Cost:    a small multiple of the gradient's, whatever the size of the Hessian.
+    Ref:     Pearlmutter (1994), Neural Computation 6(1), 147-160.
+
+    >>> hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
+    array([10.,  6.])
+    """
+    check.callable_("hvp", "f", f)
+    positions("hvp", argnums)
+
+    def product(*args: Any, **kwargs: Any) -> Any:
+        if len(args) < 2:
+            raise TypeError(f"hvp: {name_of(f)}: expected the arguments of the function, then the vector")
+        *primals, v = args
+        vectors = (v,) if isinstance(argnums, int) else v
+        with _Curvature("hvp", f, argnums, engine, tuple(primals), kwargs) as curvature:
+            row = direction(curvature.what, "the vector", curvature.trees, vectors)
+            rows = curvature(np.reshape(row, (1, -1)))
+        found = split_last(np.reshape(rows, (-1,)), curvature.trees, False)
+        return found[0] if isinstance(argnums, int) else tuple(found)
+
+    return Transformed(product, hvp, f, argnums, engine=engine)
+
+
+def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Callable[[Any], Any]:
+    """The blocks on the diagonal of the Hessian of a function of one vector, where the rest of it is zero.
+
+    For a vector of n numbers an array of shape (n / size, size, size). Entries off the blocks must be zero: they are
+    added to those of the blocks, unseen.
+
+    Raises:  ValueError unless size divides n.
+    Cost:    `size` products of the Hessian with a vector, in one block, whatever n.
+    Ref:     Stan's hessian_block_diag.
+
+    >>> hessian_block_diag(lambda x: x[0] * x[1] + x[2] * x[3] ** 2, 2)(np.array([1.0, 2.0, 3.0, 4.0]))
+    array([[[0., 1.],
+            [1., 0.]],
+    <BLANKLINE>
+           [[0., 8.],
+            [8., 6.]]])
+    """
+    check.callable_("hessian_block_diag", "f", f)
+    check.positive_size("hessian_block_diag", "size", size)
+
+    def blocks(x: Any) -> Any:
+        _require_vector("hessian_block_diag", x)
+        if np.size(x) % size:
+            fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
+        with _Curvature("hessian_block_diag", f, 0, engine, (x,), {}) as curvature:
+            rows = curvature(np.tile(np.eye(size), np.size(x) // size))
+        return np.transpose(np.reshape(rows, (size, -1, size)), (1, 2, 0))
+
+    return Transformed(blocks, hessian_block_diag, f, size, engine=engine)
+
+
+def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """The trace of the Hessian, the sum of all second derivatives d2f/dx_i^2.
+
+    Cost:    that of `hessian`, in the memory of 32 of its rows.
+
+    >>> laplacian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    10.0
+    """
+    check.callable_("laplacian", "f", f)
+    positions("laplacian", argnums)
+
+    def laplacian_of_f(*args: Any, **kwargs: Any) -> Any:
+        total: Any = 0.0
+        with _Curvature("laplacian", f, argnums, engine, args, kwargs) as curvature:
+            for start, rows in curvature.blocks():
+                places = np.arange(len(rows))
+                total = total + np.sum(rows[places, start + places])
+        return plain_float(total)
+
+    return Transformed(laplacian_of_f, laplacian, f, argnums, engine=engine)
+
+
+def gradient_dot_vector(f: Function, x: Any, v: Any) -> tuple[Any, ...]:
+    """The value of f at x, and its gradient times a vector, by one pass of forward mode.
+
+    Ref:     Stan's gradient_dot_vector.
+
+    >>> gradient_dot_vector(lambda x: x[0] ** 2 * x[1], np.array([3.0, 5.0]), np.array([1.0, 2.0]))
+    (45.0, 48.0)
+    """
+    return jvp(f, (x,), (v,))
+
+
+def grad_tr_mat_times_hessian(f: Function, x: Any, m: Any, *, engine: str | None = None) -> Any:
+    """The gradient at a vector x of tr(m H(x)), where H is the Hessian of f and m a constant square matrix.
+
+    Cost:    one sweep over the computation of H.
+    Ref:     Stan's grad_tr_mat_times_hessian.
+
+    >>> grad_tr_mat_times_hessian(lambda x: x[0] ** 2 * x[1] ** 2, np.array([3.0, 5.0]), np.eye(2))
+    array([12., 20.])
+    """
+    check.callable_("grad_tr_mat_times_hessian", "f", f)
+    _require_vector("grad_tr_mat_times_hessian", x)
+    if np.shape(m) != (np.size(x), np.size(x)):
+        fail("grad_tr_mat_times_hessian", "m", f"have shape {(np.size(x), np.size(x))}", f"shape {np.shape(m)}")
+    weights = np.transpose(m)
+    return grad(lambda x: np.sum(weights * hessian(f, engine=engine)(x)), engine=engine)(x)
+
+
+def _require_vector(function: str, x: Any) -> None:
+    if np.ndim(x) != 1:
+        fail(function, "x", "be a vector", f"shape {np.shape(x)}")
+
+
+def direction(what: str, name: str, trees: Sequence[Tree], vectors: Any) -> Any:
+    """All numbers of vectors in a row, after checking them against the structures of the trees."""
+    if not isinstance(vectors, (tuple, list)) or len(vectors) != len(trees):
+        raise TypeError(f"{what}: {name} must be a tuple with one entry for each of {len(trees)} arguments")
+    rows = []
+    for tree, v in zip(trees, vectors, strict=True):
+        given = flatten(v)
+        if given.spec != tree.spec:
+            raise TypeError(
+                f"{what}: {name} must have the structure of the argument, {tree.describe()}; got {given.describe()}"
+            )
+        for x, leaf in zip(tree.leaves, given.leaves, strict=True):
+            shape, got = (y.shape if is_array(y) else () for y in (x, leaf))
+            if shape != got:
+                raise TypeError(f"{what}: {name} must have the shape of the argument, {shape}, got {got}")
+            rows.append(np.reshape(plain_leaf(what, name, leaf), (-1,)))
+    return rows[0] if len(rows) == 1 else np.concatenate(rows)

@@ -1,0 +1,198 @@
+"""Jacobians: by columns in forward mode, by rows in reverse mode, or in the mode that needs fewer passes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines import engine as engine_class
+from contad.engines.forward import forward_level
+from contad.errors import UnsupportedError
+from contad.functions.pickling import Transformed
+from contad.functions.user_call import name_of, positional, positions, runnable
+from contad.transforms.gradients import Function
+from contad.variables import check
+from contad.variables.activation import activate, block
+from contad.variables.array import Array
+from contad.variables.dual import plain_float
+from contad.variables.number import stands_for_float
+from contad.variables.stack import attempt, opened
+from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
+
+BLOCK = 32  # directions in one pass of forward mode: memory grows with them, the overhead of a pass is shared
+
+
+def jacrev(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """The Jacobian of a function by reverse mode: for every number of the result, the gradient.
+
+    The result has the structure of the result of f, with that of the argument in place of each number; an array result
+    of shape S and an array argument of shape T give an array of shape S + T.
+
+    Cost:    one evaluation of f on variables, and one sweep per number of the result.
+
+    >>> jacrev(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
+    [[3.0, 2.0], [1.0, 1.0]]
+    """
+    of_f = _transform("jacrev", f, argnums, lambda *call: _by_rows(*call, engine=engine))
+    return Transformed(of_f, jacrev, f, argnums, engine=engine)
+
+
+def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
+    """The Jacobian of a function by forward mode, several columns in one pass; structures are those of `jacrev`.
+
+    Cost:    one evaluation of f on duals for every 32 numbers of the argument.
+
+    >>> jacfwd(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
+    [[3.0, 2.0], [1.0, 1.0]]
+    """
+    return Transformed(_transform("jacfwd", f, argnums, _by_columns), jacfwd, f, argnums)
+
+
+def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """The Jacobian of a function, as `jacrev` or `jacfwd`: by forward mode where the result has more numbers than the
+    argument, else by reverse mode, and there if an engine is named or a rule of f has no forward mode.
+
+    Cost:    one evaluation of f on variables, to see the shape of its result, and that of the mode.
+
+    >>> jacobian(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
+    [[3.0, 2.0], [1.0, 1.0]]
+    """
+
+    def choose(*call: Any) -> Any:
+        if engine is None:
+            found = _by_rows(*call, most=count_of(call[3], call[2]))
+            if found is not None:
+                return found
+            try:
+                with attempt():
+                    return _by_columns(*call)
+            except UnsupportedError:  # a rule without forward mode, or one that reverse mode refuses as well
+                pass
+        return _by_rows(*call, engine=engine)
+
+    return Transformed(_transform("jacobian", f, argnums, choose), jacobian, f, argnums, engine=engine)
+
+
+def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Callable[..., Any]) -> Function:
+    """The function of f's arguments that calls compute(f, what, positions, args, kwargs, single)."""
+    check.callable_(name, "f", f)
+    numbers = positions(name, argnums)
+    what = f"{name}: {name_of(f)}"
+    run = runnable(f)
+
+    def of_arguments(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = positional(run, what, numbers, args, kwargs)
+        return compute(run, what, numbers, args, kwargs, isinstance(argnums, int))
+
+    of_arguments.__name__ = of_arguments.__qualname__ = f"{name}_of_{name_of(f)}"
+    return of_arguments
+
+
+def _by_rows(
+    f: Function, what: str, numbers: Sequence[int], args: Any, kwargs: Any, single: bool,
+    *, engine: str | None = None, most: int | None = None,
+) -> Any:  # fmt: skip
+    """By reverse mode; None where the result has more than `most` numbers."""
+    with opened(engine_class(engine)) as s:
+        active, trees = activate(s, what, numbers, args)
+        result = flatten(f(*active, **kwargs))
+        leaves = output_leaves(result, what, s)
+        if most is not None and sum(map(size_of, leaves)) > most:
+            return None
+        blocks = [block(s, trees, leaf) for leaf in leaves]
+        return result.unflatten([b[0] if single else tuple(b) for b in blocks])
+
+
+def _by_columns(f: Function, what: str, numbers: Sequence[int], args: Any, kwargs: Any, single: bool) -> Any:
+    trees = real_trees(what, numbers, args)
+    n = sum(size_of(x) for tree in trees for x in tree.leaves)
+    if n == 0:
+        return _by_rows(f, what, numbers, args, kwargs, single)
+    parts: list[list[Any]] = []
+    for start in range(0, n, BLOCK):
+        directions = np.eye(min(BLOCK, n - start), n, start)
+        with forward_level(len(directions)) as level:
+            active = list(args)
+            for k, x in zip(numbers, activated(level, trees, directions), strict=True):
+                active[k] = x
+            result = flatten(f(*active, **kwargs))
+            leaves = output_leaves(result, what, level)
+            parts.append([level.tangent_of(leaf) for leaf in leaves])
+    blocks = []
+    for leaf, *columns in zip(leaves, *parts, strict=True):
+        whole = columns[0] if len(columns) == 1 else np.concatenate(columns)
+        found = split_last(np.moveaxis(whole, 0, -1), trees, is_array(leaf))
+        blocks.append(found[0] if single else tuple(found))
+    return result.unflatten(blocks)
+
+
+# ---- numbers of arguments in a row -----------------------------------------------------------------------------------
+def is_array(x: Any) -> bool:
+    """Whether a leaf has axes, or might have."""
+    return isinstance(x, (np.ndarray, Array))
+
+
+def size_of(leaf: Any) -> int:
+    """How many numbers a leaf has."""
+    return int(leaf.size) if is_array(leaf) else 1
+
+
+def count_of(args: Sequence[Any], argnums: Sequence[int]) -> int:
+    """How many numbers there are in these arguments."""
+    return sum(size_of(leaf) for n in argnums for leaf in flatten(args[n]).leaves)
+
+
+def real_trees(what: str, argnums: Sequence[int], args: Sequence[Any]) -> list[Tree]:
+    """The trees of the arguments to differentiate, with leaves as levels take them."""
+    trees = []
+    for n in argnums:
+        tree = flatten(args[n])
+        if not tree.leaves:
+            raise UnsupportedError(
+                f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"
+            )
+        trees.append(tree._replace(leaves=[_leaf(x, f"{what}, argument {n}") for x in tree.leaves]))
+    return trees
+
+
+def _leaf(x: Any, what: str) -> Any:
+    """A leaf as levels take it, in which NumPy's numbers are told from Python's."""
+    leaf = real_leaf(x, what)
+    return np.float64(leaf) if leaf.__class__ is float and not stands_for_float(x) else leaf
+
+
+def activated(level: Any, trees: Sequence[Tree], directions: Any) -> list[Any]:
+    """The arguments with the rows of `directions`, over all numbers of the trees, as tangents; or with the one row."""
+    made, k = [], 0
+    for tree in trees:
+        leaves = []
+        for x in tree.leaves:
+            shape = x.shape if is_array(x) else ()
+            if level.several is not None:
+                own = np.reshape(directions[:, k : k + size_of(x)], (len(directions), *shape))
+            else:
+                own = np.reshape(directions[0, k : k + size_of(x)], shape) if shape else plain_float(directions[0, k])
+            leaves.append(level.activated(x, own))
+            k += size_of(x)
+        made.append(tree.unflatten(leaves))
+    return made
+
+
+def split_last(rows: Any, trees: Sequence[Tree], has_axes: bool) -> list[Any]:
+    """An array whose last axis counts the numbers of the trees as arrays in their structures, one for each leaf.
+
+    A leaf that is a number gets a number where `has_axes` is false.
+    """
+    made, k = [], 0
+    for tree in trees:
+        leaves: list[Any] = []
+        for x in tree.leaves:
+            part = rows[..., k : k + size_of(x)]
+            if is_array(x) or has_axes:
+                part = np.reshape(part, part.shape[:-1] + (x.shape if is_array(x) else ()))
+                leaves.append(np.array(part) if isinstance(part, np.ndarray) else part)
+            else:
+                leaves.append(plain_float(part[0]))
+            k += size_of(x)
+        made.append(tree.unflatten(leaves))
+    return made

@@ -1,0 +1,191 @@
+"""Derivatives at one point as linear maps: evaluate f once, apply its derivative many times."""
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.engines import DEFAULT
+from contad.engines.matrix.matrix_stack import WholeRules
+from contad.engines.second_order.passes import SecondOrder
+from contad.engines.second_order.steps import Unsuited
+from contad.front.numba_transforms import takes_compiled
+from contad.functions.pickling import SEND, OfThisProcess, Transformed
+from contad.functions.user_call import name_of, positional, positions
+from contad.transforms.gradients import Function, Recorded, jvp, vjp
+from contad.transforms.hessians import direction
+from contad.transforms.jacobians import is_array, real_trees
+from contad.variables import check
+from contad.variables.array import Array, is_plain
+from contad.variables.stack import THREAD
+from contad.variables.trees import flatten
+from contad.variables.var import Var
+
+
+def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[Any, Callable[..., Any]]:
+    """The value of f at primals, and its derivative there as a function of tangents, one for each primal.
+
+    z_dot = J x_dot, as `jvp`, but f is evaluated once, and not again for further tangents: a call is one pass up the
+    records of f. Where that does not do (inside derivatives, with rules of f's own, and for tangents that are not
+    finite), the pullback of f is recorded itself, and its own pullback is the derivative. The map may be called
+    repeatedly, on the thread that made it.
+
+    Cost:    one evaluation of f on variables, and its partials; one pass over the records for each call of the map.
+
+    >>> value, tangent_map = linearize(lambda x, y: (x * y, x + y), 2.0, 3.0)
+    >>> value, tangent_map(1.0, 0.0), tangent_map(0.0, 1.0)
+    ((6.0, 5.0), (3.0, 1.0), (2.0, 1.0))
+    """
+    what = f"linearize: {name_of(f)}"
+    check.callable_("linearize", "f", f)
+    trees = real_trees(what, range(len(primals)), primals)
+    by_records: Callable[[Any], Any] | None = None
+    plain = all(is_plain(x) for tree in trees for x in tree.leaves)
+    if plain and engine in (None, DEFAULT) and THREAD.watch is None and not takes_compiled(f, engine):
+        recorded = Recorded(f, primals, f"vjp: {name_of(f)}", WholeRules)
+        value, pullback = recorded.value, recorded.pullback()
+        with contextlib.suppress(Unsuited):
+            by_records = _on_records(recorded)
+    else:
+        value, pullback = vjp(f, *primals, engine=engine)
+    if by_records is None:
+        by_pullback: Any = _transposed(value, pullback, engine)
+    else:
+        by_pullback = functools.cache(lambda: _transposed(value, pullback, engine))
+
+    def tangent_map(*tangents: Any) -> Any:
+        row = direction(what, "tangents", trees, tangents)
+        if by_records is None:
+            return by_pullback(tangents)[0]
+        if is_plain(row):
+            with contextlib.suppress(Unsuited):
+                return by_records(row)
+        return by_pullback()(tangents)[0]
+
+    tangent_map.__qualname__ = f"derivative of {name_of(f)}"
+    point = [_copied(x) for x in primals]  # the caller may write into his
+    return value, Transformed(tangent_map, _tangent_map, f, *point, engine=engine)
+
+
+def _tangent_map(f: Function, *primals: Any, engine: str | None = None) -> Callable[..., Any]:
+    return linearize(f, *primals, engine=engine)[1]
+
+
+def _copied(x: Any) -> Any:
+    tree = flatten(x)
+    return tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in tree.leaves])
+
+
+def _transposed(value: Any, pullback: Callable[[Any], Any], engine: str | None) -> Callable[[Any], Any]:
+    """The pullback of a pullback: from tangents to the tuple of what they give."""
+    result = flatten(value)
+    # linear in the cotangent, so that any will do; a zero would mask partials that are not finite
+    ones = result.unflatten([np.ones(z.shape) if is_array(z) else 1.0 for z in result.leaves])
+    transposed: Callable[[Any], Any] = vjp(pullback, ones, engine=engine)[1]
+    return transposed
+
+
+def _on_records(recorded: Recorded) -> Callable[[Any], Any]:
+    """The tangents of the result by one pass up the records, from those of all arguments in a row.
+
+    Raises Unsuited, here or when it is called, where the pullback has to be differentiated.
+    """
+    s: Any = recorded.stack
+    cells = [s.cells_of(x) for tree in recorded.trees for x in tree.leaves]
+    if not sum(map(len, cells)):
+        raise Unsuited
+    outputs = [_cells_of_result(s, leaf) for leaf in recorded.leaves]
+    shapes = [np.shape(leaf) if is_array(leaf) else None for leaf in recorded.leaves]
+    at = np.concatenate(outputs)
+    records = SecondOrder(s, (), np.concatenate(cells))
+    upward = records.upward_to(at)
+
+    def tangents(row: Any) -> Any:
+        found = records.tangents(row, at, upward)
+        leaves: list[Any] = []
+        first = 0
+        for own, shape in zip(outputs, shapes, strict=True):
+            part = found[first : first + len(own)]
+            leaves.append(float(part[0]) if shape is None else part.reshape(shape).copy())
+            first += len(own)
+        return recorded.result.unflatten(leaves)
+
+    return tangents
+
+
+def _cells_of_result(s: Any, leaf: Any) -> np.ndarray:
+    """The cells of a leaf of the result, 0 for constants."""
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        return np.array([x._index if isinstance(x, Var) and x._owner is s else 0 for x in leaf.flat], np.int64)
+    if isinstance(leaf, (Var, Array)) and leaf._owner is s:
+        return np.asarray(s.cells_of(leaf))
+    return np.zeros(np.size(leaf), np.int64)
+
+
+def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+    """make_vjp(f)(*args) is (pullback, value): the map from a cotangent of the result to that of the argument.
+
+    As `vjp`, with respect to some of the arguments, and in the order of HIPS autograd.
+
+    Cost:    one evaluation of f on variables; one sweep for each call of the pullback.
+
+    >>> pullback, value = make_vjp(lambda x, y: x * y)(2.0, 3.0)
+    >>> value, pullback(1.0), pullback(10.0)
+    (6.0, 3.0, 30.0)
+    """
+    check.callable_("make_vjp", "f", f)
+    numbers = positions("make_vjp", argnums)
+
+    def of_arguments(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        restricted, primals = _restricted(f, "make_vjp", numbers, args, kwargs)
+        value, pullback = vjp(restricted, *primals, engine=engine)
+
+        def chosen(cotangent: Any) -> Any:
+            found = pullback(cotangent)
+            return found[0] if isinstance(argnums, int) else found
+
+        return OfThisProcess(chosen, f"pullback of {name_of(f)}", SEND), value
+
+    return Transformed(of_arguments, make_vjp, f, argnums, engine=engine)
+
+
+def make_jvp(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
+    """make_jvp(f)(*args) is a function of tangents that gives the value of f, and z_dot = J x_dot; as `jvp`.
+
+    Cost:    one evaluation of f on duals for each call; `linearize` evaluates f once.
+
+    >>> make_jvp(lambda x, y: x * y)(2.0, 3.0)(1.0)
+    (6.0, 3.0)
+    """
+    check.callable_("make_jvp", "f", f)
+    positions("make_jvp", argnums)
+
+    def of_arguments(*args: Any, **kwargs: Any) -> Function:
+        return _jvp_at(f, argnums, args, kwargs)
+
+    return Transformed(of_arguments, make_jvp, f, argnums)
+
+
+def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
+    restricted, primals = _restricted(f, "make_jvp", positions("make_jvp", argnums), args, kwargs)
+
+    def tangent_map(tangent: Any) -> tuple[Any, ...]:
+        return jvp(restricted, primals, (tangent,) if isinstance(argnums, int) else tangent)
+
+    return Transformed(tangent_map, _jvp_at, f, argnums, args, kwargs)
+
+
+def _restricted(
+    f: Function, transform: str, numbers: Sequence[int], args: Any, kwargs: Any
+) -> tuple[Function, tuple[Any, ...]]:
+    """f as a function of the arguments at these positions, and those arguments."""
+    args, kwargs = positional(f, f"{transform}: {name_of(f)}", numbers, args, kwargs)
+
+    def restricted(*chosen: Any) -> Any:
+        given = dict(zip(numbers, chosen, strict=True))
+        return f(*(given.get(k, x) for k, x in enumerate(args)), **kwargs)
+
+    restricted.__name__ = name_of(f)
+    return restricted, tuple(args[k] for k in numbers)

@@ -1,0 +1,127 @@
+"""Numba functions called with variables by plain Python code: compiled, as one continuation on the caller's stack.
+
+What this does not take is left to the function's Python copy: variables of several levels, duals, object arrays,
+functions that write into their arguments, and those that no compiled engine differentiates.
+"""
+
+import functools
+import inspect
+from typing import Any
+
+import numpy as np
+
+from contad.engines.stream.continued import number_result, several_results
+from contad.errors import OutputError, UnsupportedError
+from contad.front.numba_transforms import pair_of
+from contad.functions import callees
+from contad.functions.memo import memo_of
+from contad.transforms.gradients import value_and_grad, vjp
+from contad.variables.array import Array
+from contad.variables.layout import is_immutable
+from contad.variables.number import Carrier
+from contad.variables.stack import THREAD, attempt, stack
+from contad.variables.var import Var, value_of
+
+
+def call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """f at arguments among which are variables; NotImplemented where its Python copy has to run."""
+    missing = f.py_func.__code__.co_argcount - len(args)
+    defaults = f.py_func.__defaults__ or ()
+    if kwargs or not 0 <= missing <= len(defaults):
+        bound = inspect.signature(f.py_func).bind(*args, **kwargs)
+        bound.apply_defaults()
+        args = bound.args
+    elif missing:
+        args = args + defaults[-missing:]
+    active = tuple(k for k, x in enumerate(args) if isinstance(x, Carrier))
+    if stack().is_traced:  # a recorded program holds the operations of the function
+        return NotImplemented
+    plain = [value_of(x) if isinstance(x, Carrier) else x for x in args]
+    if not _takes(args, plain, active):
+        return NotImplemented
+    how = _how(f, plain, active)
+    if how is None:
+        return NotImplemented
+    result, derivative = how
+    # x may be written to after this; the derivative is with respect to what it is now
+    inputs = [args[k].copy() if isinstance(args[k], Array) else args[k] for k in active]
+    if result == "number":
+        value, gradients = derivative(*plain)
+        return number_result(value, inputs, gradients)
+    if not stack().has_arrays:
+        return NotImplemented
+    kept = tuple(map(_kept, plain))
+    return several_results(f(*plain), inputs, functools.partial(derivative, kept))
+
+
+def _kept(x: Any) -> Any:
+    """An argument with copies of the arrays in it, which the caller may write to before a sweep."""
+    if isinstance(x, np.ndarray):
+        return x if is_immutable(x) else x.copy()
+    if isinstance(x, tuple):
+        return type(x)(*map(_kept, x)) if hasattr(x, "_fields") else tuple(map(_kept, x))
+    return x
+
+
+def _takes(args: tuple[Any, ...], plain: list[Any], active: tuple[int, ...]) -> bool:
+    """Whether all variables are of the innermost level, with plain values, and nothing else holds any."""
+    s = stack()
+    if not active or (THREAD.forward and THREAD.forward[-1].level > s.level):
+        return False
+    for k, (x, value) in enumerate(zip(args, plain, strict=True)):
+        if k in active:
+            if not isinstance(x, (Var, Array)) or x._owner is not s:
+                return False
+            if value.__class__ is not float and not (isinstance(value, np.ndarray) and value.dtype == np.float64):
+                return False
+        elif callees.holds_number(x) or isinstance(x, callees.OnNumbers):
+            return False
+    return True
+
+
+def _how(f: Any, plain: list[Any], active: tuple[int, ...]) -> Any:
+    """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
+    from numba import typeof, types
+
+    try:
+        given = tuple(map(typeof, plain))
+    except ValueError:  # of Numba, for values without a type
+        return None
+    memo = memo_of(f)
+    key = "call", active, given
+    if key not in memo:
+        with attempt():
+            memo[key] = _found(f, types, given, active)
+    return memo[key]
+
+
+def _found(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) -> Any:
+    from contad.native.writes import may_write_arrays
+
+    if may_write_arrays(f):
+        return None
+    signature = f._numba_type_.get_call_type(f.typingctx, given, {})
+    if signature is None:  # its signatures are given, and none fits
+        return None
+    returned = signature.return_type
+    try:
+        if returned == types.float64:
+            derivative: Any = value_and_grad(f, active)
+            derivative.compile(given)
+            return "number", derivative
+        derivative = pair_of(f, "vjp", functools.partial(_pulled_back, active), argnums=active)
+        derivative.compile((types.Tuple(given), returned))
+    except (UnsupportedError, OutputError):
+        return None
+    return "several", derivative
+
+
+def _pulled_back(active: tuple[int, ...], f: Any, primals: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+    """The same pullback by the default engine, for cotangents that are numbers of an outer level."""
+    def of_active(*given: Any) -> Any:
+        args = list(primals)
+        for k, x in zip(active, given, strict=True):
+            args[k] = x
+        return f(*args)
+
+    return vjp(of_active, *(primals[k] for k in active))[1](cotangent)

@@ -1,0 +1,35 @@
+"""Every transform that is imported on first use: `contad.hessian` is found here."""
+
+from contad.transforms.checkpoints import checkpoint
+from contad.transforms.custom import custom_jvp, custom_vjp, function_gradients
+from contad.transforms.debugging import debug_nans
+from contad.transforms.hessians import (
+    grad_tr_mat_times_hessian,
+    gradient_dot_vector,
+    hessian,
+    hessian_block_diag,
+    hvp,
+    laplacian,
+)
+from contad.transforms.jacobians import jacfwd, jacobian, jacrev
+from contad.transforms.linearized import linearize, make_jvp, make_vjp
+
+__all__ = [
+    "checkpoint",
+    "custom_jvp",
+    "custom_vjp",
+    "debug_nans",
+    "function_gradients",
+    "grad_tr_mat_times_hessian",
+    "gradient_dot_vector",
+    "hessian",
+    "hessian_block_diag",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "laplacian",
+    "linearize",
+    "make_jvp",
+    "make_vjp",
+]

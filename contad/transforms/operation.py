@@ -1,0 +1,270 @@
+"""One operation with derivatives of its own, made where it is called: what custom rules and checkpoints have in common.
+
+To the level that performs it, it is an array rule whose arguments are the numbers and arrays among the leaves of the
+caller's arguments. Its functions run one level further down, on values that may be variables of outer levels.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.errors import RuleError, UnsupportedError
+from contad.functions.captured import Captured
+from contad.rules.scalar_rule import owner_of
+from contad.transforms.gradients import jvp, vjp
+from contad.transforms.jacobians import is_array
+from contad.variables.array import Array, numbers_in
+from contad.variables.layout import read_only
+from contad.variables.number import standing_for
+from contad.variables.stack import ChainStack
+from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
+
+Places = list[tuple[int, int]]  # (argument, leaf)
+
+
+class Operation:
+    """One call: `value` gives (result, saved), `pull` all cotangents, `push` the tangent, each on pytrees.
+
+    value(*args); pull(args, saved, z, z_bar) with one entry for each argument, None for zeros; push(args, saved, z,
+    tangents), where the tangents of constants are zeros. `options` is a list of what the functions read as well; where
+    a sweep will need them, arrays among options and constant arguments are replaced by copies. `later` are functions
+    that pull calls: what they capture must not change.
+    """
+
+    forward_body = True  # evaluate gives what it has saved
+
+    def __init__(
+        self, name: str, args: Sequence[Any], value: Any, pull: Any, push: Any, options: list[Any], later: Sequence[Any]
+    ) -> None:
+        self.name = name
+        self.args = args
+        self.options, self.later = options, later
+        self.captured: Captured | None = None
+        self.value, self.pull_all, self.push_all = value, pull, push
+        self.trees = [flatten(x) for x in args]
+        # the leaves that carry derivatives: (argument, leaf); the others are constants
+        self.places: Places = [
+            (n, k) for n, tree in enumerate(self.trees) for k, x in enumerate(tree.leaves) if numbers_in(x)
+        ]
+        self.argument_names = [
+            f"argument {n}" if self.trees[n].spec is None else f"argument {n}, leaf {k}" for n, k in self.places
+        ]
+        self.active = [self.trees[n].leaves[k] for n, k in self.places]
+        self.owner: Any = None
+        self.result: Any = None
+        self.given: list[Any] = []  # what the functions were called with last, in the places that carry derivatives
+        self._pulled: tuple[Any, list[Any]] | None = None  # a cotangent of the result, and those of the arguments
+
+    def perform(self) -> Any:
+        """The result, on the level that owns the highest number among the arguments; plain where there is none."""
+        self.owner = owner_of(self.name, [n for x in self.active for n in numbers_in(x)])
+        if self.owner is None:
+            return self.value(*self.args)[0]
+        leaves = [real_leaf(x, f"{self.name}: {a}") for x, a in zip(self.active, self.argument_names, strict=True)]
+        if isinstance(self.owner, ChainStack):  # a sweep comes later
+            self._keep(self.owner)
+        z = self.owner.apply_array(self, leaves, {})
+        return self._unflatten(z)
+
+    def _keep(self, stack: ChainStack) -> None:
+        """Copy what the caller may write to."""
+        active = set(self.places)
+        for n, tree in enumerate(self.trees):
+            for k, x in enumerate(tree.leaves):
+                if (n, k) not in active:
+                    tree.leaves[k] = _kept(x, stack)
+        self.options[:] = [kept_leaves(x, stack) for x in self.options]
+        self.captured = Captured(self.name, self.later, stack.keep)
+
+    # ---- what levels ask an array rule -------------------------------------------------------------------------------
+    def needs(self, name: str) -> frozenset[str]:
+        """All arguments: nobody knows what the functions read."""
+        return frozenset(self.argument_names)
+
+    def evaluate(self, values: Sequence[Any], options: Any) -> tuple[Any, Any]:
+        """(leaves of the result, saved) at the values of the leaves that carry derivatives."""
+        if self.captured is not None and self.result is not None:  # a recorded program runs it again
+            self.captured.require_unchanged()
+        given = self._arguments(values)
+        z, saved = self._value(given)
+        if self.captured is not None:
+            self.captured.forget_changed()
+            saved = kept_leaves(saved, self.owner, self.given)
+        self.result = flatten(z)
+        leaves = output_leaves(self.result, self.name)
+        self._require_lower("its value", leaves)
+        self._require_lower("what it saves", flatten(saved).leaves)
+        return tuple(leaves), saved
+
+    def _value(self, args: Sequence[Any]) -> Any:
+        """(result, saved); arguments cannot be assigned to, for they are read again."""
+        try:
+            return self.value(*args)
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            raise UnsupportedError(
+                f"{self.name}: it assigns to an array that cannot be written to ({error}), as arguments are, because "
+                "its derivative reads them again; write x = x.copy() in it first"
+            ) from error
+
+    def __call__(self, *values: Any) -> Any:
+        return self.evaluate(values, {})[0]
+
+    def pull(self, name: str, z: Any, z_bar: Any, values: Any, options: Any, saved: Any = None) -> Any:
+        """The cotangent of one leaf; all of them are computed for the first that is asked for."""
+        if self._pulled is None or self._pulled[0] is not z_bar:
+            self._pulled = z_bar, self._cotangents(z, z_bar, values, saved)
+        return self._pulled[1][self.argument_names.index(name)]
+
+    def push(self, z: Any, tangents: Any, values: Any, options: Any, saved: Any = None) -> Any:
+        """The tangents of the leaves of the result."""
+        dots = self._arguments([zeros_like(v) if t is None else t for t, v in zip(tangents, values, strict=True)], True)
+        z_dot = self.push_all(self._arguments(values), saved, self._unflatten(z), dots)
+        tree = flatten(z_dot)
+        if tree.spec != self.result.spec:
+            self._fail("its tangent", f"the structure of its value, {self.result.describe()}", tree.describe())
+        return tuple(self._checked("its tangent", x, v) for x, v in zip(tree.leaves, z, strict=True))
+
+    def _cotangents(self, z: Any, z_bar: Any, values: Any, saved: Any) -> list[Any]:
+        if self.captured is not None:
+            self.captured.require_unchanged()
+        found = self.pull_all(self._arguments(values), saved, self._unflatten(z), self._unflatten(z_bar))
+        if not isinstance(found, (tuple, list)) or len(found) != len(self.args):
+            got = f"{len(found)}" if isinstance(found, (tuple, list)) else type(found).__name__
+            self._fail("the result of its reverse rule", f"one cotangent for each of {len(self.args)} arguments", got)
+        leaves = []
+        seeds = numbers_in(list(z_bar))
+        for (n, k), name, v in zip(self.places, self.argument_names, values, strict=True):
+            if found[n] is None:
+                leaves.append(zeros_like(v))
+                continue
+            tree = flatten(found[n])
+            if tree.spec != self.trees[n].spec:
+                expected = f"the structure of its argument, {self.trees[n].describe()}"
+                self._fail(f"the cotangent of argument {n}", expected, tree.describe())
+            leaves.append(self._checked(f"the cotangent of {name}", tree.leaves[k], v, seeds))
+        return leaves
+
+    # ---- checks ------------------------------------------------------------------------------------------------------
+    def _arguments(self, values: Sequence[Any], tangents: bool = False) -> list[Any]:
+        """The arguments with these values, or the tangents of the arguments, in the places that carry derivatives."""
+        self.given = [read_only(standing_for(x, a)) for x, a in zip(values, self.active, strict=True)]
+        given = dict(zip(self.places, self.given, strict=True))
+        return [
+            tree.unflatten(
+                [given.get((n, k), zeros_like(x) if tangents else x) for k, x in enumerate(tree.leaves)]
+            )
+            for n, tree in enumerate(self.trees)
+        ]  # fmt: skip
+
+    def _unflatten(self, leaves: Any) -> Any:
+        """The result, or a cotangent of it: with numbers of the kind that the functions gave, as they would be told."""
+        like = self.result.leaves
+        return self.result.unflatten([standing_for(x, y) for x, y in zip(leaves, like, strict=True)])
+
+    def _checked(self, what: str, x: Any, like: Any, seeds: Sequence[Any] = ()) -> Any:
+        """A number or an array of the shape of another one."""
+        if np.shape(x) != np.shape(like):
+            self._fail(what, f"shape {np.shape(like)}", f"shape {np.shape(x)}")
+        self._require_lower(what, [x], seeds)
+        x = real_leaf(x, f"{self.name}: {what}")
+        return x[()] if is_array(x) and not x.shape else x
+
+    def _require_lower(self, what: str, leaves: Sequence[Any], seeds: Sequence[Any] = ()) -> None:
+        """Refuse numbers of the level that performs the operation: they did not come by way of its arguments.
+
+        A cotangent may be of a later level, where a pullback is differentiated itself (`linearize`).
+        """
+        given = {id(n._owner) for n in seeds}
+        for n in numbers_in(list(leaves)):
+            if n._owner.level >= self.owner.level and id(n._owner) not in given:
+                raise RuleError(
+                    f"{self.name}: {what} depends on {_with_article(n.kind)} that is no argument of it, and whose "
+                    "derivative would be lost; pass it as an argument, or contad.value_of(v) where a constant is meant"
+                )
+
+    def _fail(self, what: str, expected: str, got: str) -> None:
+        raise RuleError(f"{self.name}: {what} must have {expected}, got {got}")
+
+
+def _with_article(noun: str) -> str:
+    return f"an {noun}" if noun[0] == "a" else f"a {noun}"
+
+
+def kept_leaves(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
+    """x with copies of the arrays in it, but of those in `own`, and of read-only views of them, which nobody writes."""
+    if x is None:
+        return x
+    tree = flatten(x)
+    leaves = [_kept(leaf, stack, own) for leaf in tree.leaves]
+    return tree.unflatten(leaves)
+
+
+def _kept(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
+    if not is_array(x) or any(x is a for a in own):
+        return x
+    if isinstance(x, Array):  # of an outer level
+        return x.copy("K")
+    if not x.flags.writeable and any(isinstance(a, np.ndarray) and np.may_share_memory(x, a) for a in own):
+        return x
+    return x.copy("K") if x.dtype == object else stack.keep(x)
+
+
+def zeros_like(x: Any) -> Any:
+    """The tangent of a constant."""
+    return np.zeros(x.shape) if is_array(x) else 0.0
+
+
+def pulled_back(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    z_bar: Any,
+    engine: str | None,
+    places: Places | None = None,
+    same_as: Callable[[Any], None] | None = None,
+) -> tuple[Any, ...]:
+    """The cotangents of all arguments of f, zero for constants, by recording f now; `same_as` is given its value.
+
+    `places` are the leaves to differentiate; without them all that are no options.
+    """
+    of_leaves, trees, places = _of_leaves(f, args, places)
+    value, pullback = vjp(of_leaves, *(trees[n].leaves[k] for n, k in places), engine=engine)
+    if same_as is not None:
+        same_as(value)
+    found = dict(zip(places, pullback(z_bar), strict=True))
+    return tuple(
+        tree.unflatten([found.get((n, k), 0.0) for k in range(len(tree.leaves))]) for n, tree in enumerate(trees)
+    )
+
+
+def pushed_forward(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], places: Places) -> Any:
+    """The tangent of the result of f, along the tangents of the leaves at `places`."""
+    of_leaves, trees, places = _of_leaves(f, args, places)
+    dots = [flatten(t).leaves for t in tangents]
+    return jvp(of_leaves, [trees[n].leaves[k] for n, k in places], [dots[n][k] for n, k in places])[1]
+
+
+def _of_leaves(
+    f: Callable[..., Any], args: Sequence[Any], places: Places | None
+) -> tuple[Callable[..., Any], list[Tree], Places]:
+    """f as a function of the leaves at `places`, the trees of its arguments, and the places, if none are given of all
+    leaves that are no options.
+    """
+    trees = [flatten(x) for x in args]
+    if places is None:
+        places = [(n, k) for n, tree in enumerate(trees) for k, x in enumerate(tree.leaves) if not is_option(x)]
+
+    def of_leaves(*leaves: Any) -> Any:
+        given = dict(zip(places, leaves, strict=True))
+        return f(
+            *(tree.unflatten([given.get((n, k), x) for k, x in enumerate(tree.leaves)]) for n, tree in enumerate(trees))
+        )
+
+    return of_leaves, trees, places
+
+
+def is_option(x: Any) -> bool:
+    """Whether a leaf is no real number or array of them: an int counts steps, a string names a method."""
+    return not (numbers_in(x) or isinstance(x, (float, np.floating)) or (is_array(x) and x.dtype.kind == "f"))

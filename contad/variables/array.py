@@ -1,0 +1,368 @@
+"""What array variables and array duals share: NumPy's semantics of views and assignment on a pair of arrays.
+
+An array of a level is its value and a companion that aliases alike: the cells of its elements in the adjoint vector
+(reverse mode), or its tangents (forward mode). A view is a parent and a NumPy operation that is applied to both.
+"""
+
+import contextlib
+import operator
+import sys
+from collections.abc import Callable, Iterator
+from threading import get_ident
+from typing import Any, ClassVar
+
+import numpy as np
+
+from contad.errors import NestingError, UnsupportedError, lost
+from contad.variables.number import Carrier, Number, observed, peek, primal
+
+View = Callable[[Any], Any]
+Write = Callable[[Any, Any], None]  # assigns what its second argument is to its first
+
+
+class Array(Carrier):
+    """An array of numbers that carry derivative information; `ArrayVar` and `ArrayDual` are its two kinds.
+
+    It has the shape, methods and assignment of an ndarray of float64. NumPy's functions and ufuncs find their rules.
+    """
+
+    kind: ClassVar[str]
+    is_float: ClassVar[bool] = False
+    _value: Any  # an ndarray, or an array of an outer level
+    # of views and of arrays that have been written to; the others, most, store none of these
+    _base: "Array | None" = None  # of a view: its root
+    _parent: "Array | None" = None
+    _view: View | None = None  # what makes the view's parts from the parent's
+    _seen: Any = None  # the parent's value when the view was made; another one replaces it at the first assignment
+    _root_seen: Any = None  # the same of the root
+    _version: int = 0  # of a root: counts assignments
+
+    # ---- what the two kinds provide ----------------------------------------------------------------------------------
+    def _refresh(self, parent: "Array") -> None:
+        """Make this view's parts anew from those of its parent."""
+        raise NotImplementedError
+
+    def _make_view(self, view: View, value: Any) -> "Array":
+        raise NotImplementedError
+
+    def _make_copy(self, move: View, value: Any) -> Any:
+        """The array of moved elements: `move` applied to the value gave `value`; its companion moves likewise."""
+        raise NotImplementedError
+
+    def _element(self, key: Any, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _open_for_writing(self) -> None:
+        """Before an assignment to this root: its parts may be written from here on."""
+
+    def _assign(self, write: Write, y: Any) -> None:
+        """Write y by the same NumPy operation into the value and, what goes with y, into the companion."""
+        raise NotImplementedError
+
+    # ---- aliasing ----------------------------------------------------------------------------------------------------
+    def _synced(self) -> "Array":
+        """Itself, with present parts; refused where its level has ended, for its memory is used again."""
+        owner = self._owner
+        if owner.ended is not None or owner.thread != get_ident():
+            owner.check_usable("an array")
+        return self if self._parent is None else self._sync()
+
+    def _sync(self) -> "Array":
+        """Itself, with present parts."""
+        base = self._base
+        if base is None or base._value is self._root_seen:
+            return self
+        views = []
+        x = self
+        while x._parent is not None:  # no recursion: views of views may be thousands deep
+            views.append(x)
+            x = x._parent
+        for view in reversed(views):
+            parent: Any = view._parent
+            if parent._value is not view._seen:
+                view._refresh(parent)
+                view._seen = parent._value
+            view._root_seen = base._value
+        return self
+
+    def _root(self) -> "Array":
+        return self if self._base is None else self._base
+
+    def _moved(self, move: View) -> Any:
+        """A NumPy function that moves elements: a view where NumPy gives one, else a copy of both parts."""
+        a = self._synced()._value
+        v = move(a)
+        if isinstance(v, (list, tuple)):
+            return type(v)(self._moved(_piece(move, k)) for k in range(len(v)))
+        if not isinstance(v, (np.ndarray, Array)):
+            return self._make_copy(lambda x: np.asarray(move(x)), np.asarray(v))[()]
+        return self._make_view(move, v) if is_view(v, a) else self._make_copy(move, v)
+
+    def __getitem__(self, key: Any) -> Any:
+        a = self._synced()._value
+        key = plain_key(key)
+        v = a[key]
+        if not isinstance(v, (np.ndarray, Array)):
+            return self._element(key, v)
+        if is_view(v, a):
+            return self._make_view(lambda x: x[key], v)
+        return self._make_copy(lambda x: x[key], v)
+
+    def __setitem__(self, key: Any, y: Any) -> None:
+        key = plain_key(key)
+
+        def write(a: Any, y: Any) -> None:
+            a[key] = y
+
+        self._write(write, y)
+
+    def _write(self, write: Write, y: Any) -> None:
+        """Assign y by a NumPy operation: so what overlaps with what is written is read when NumPy reads it."""
+        self._owner.check_usable("an assignment")
+        root = self._root()
+        root._open_for_writing()
+        self._synced()
+        self._assign(write, y)
+        root._version += 1
+
+    def _hold(self, value: Any) -> None:
+        """Make the value of this array able to hold numbers of the levels in `value`."""
+        root = self._root()
+        top = max(numbers_in(value), key=level_of, default=None)
+        objects = isinstance(root._value, np.ndarray) and root._value.dtype == object  # holds any number
+        if top is not None and top._owner.level > level_of(root._value) and not (objects and isinstance(top, Number)):
+            root._value = top._owner.writable(root._value)
+        self._synced()
+
+    # ---- attributes --------------------------------------------------------------------------------------------------
+    @property
+    def value(self) -> Any:
+        """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
+        self._owner.check_usable("value")
+        if self._owner.is_traced:
+            self._owner.refuse_reading()
+        return self._synced()._value.copy()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every axis."""
+        shape: tuple[int, ...] = self._value.shape
+        return shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._value.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        size: int = self._value.size
+        return size
+
+    @property
+    def dtype(self) -> Any:
+        """float64: arrays hold real numbers of double precision."""
+        return np.dtype(np.float64)
+
+    @property
+    def T(self) -> Any:
+        """The transpose, a view."""
+        return self._moved(np.transpose)
+
+    @property
+    def real(self) -> "Array":
+        """The array itself."""
+        return self
+
+    @property
+    def imag(self) -> Any:
+        """Zeros: arrays are real. As NumPy's, they are in the order of the array and cannot be assigned to."""
+        zeros = np.zeros_like(peek(self), order="A")
+        zeros.flags.writeable = False
+        return zeros
+
+    # ---- protocols ---------------------------------------------------------------------------------------------------
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError(f"len: an {self.kind} without axes has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.shape:
+            raise TypeError(f"iteration: an {self.kind} without axes cannot be iterated over")
+        for k in range(self.shape[0]):
+            yield self[k]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        refuse_pandas()
+        raise lost(
+            f"np.asarray: an {self.kind} cannot become an array of floats, because its derivative would be lost; use "
+            "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, a @ x for "
+            "a.dot(x), contad.logsumexp and softmax for SciPy's, contad.value_of(x) for a constant",
+            self.kind,
+            self._owner,
+        )
+
+    def __float__(self) -> float:
+        raise lost(
+            f"float: an {self.kind} cannot become a plain number, because its derivative would be lost; use x.item() "
+            "for the variable of its one element, contad.value_of(x) for a constant",
+            self.kind,
+            self._owner,
+        )
+
+    def __int__(self) -> int:
+        return int(observed(int, self))
+
+    def __bool__(self) -> bool:
+        return bool(observed(bool, self))
+
+    def __index__(self) -> int:
+        raise TypeError(f"index: an {self.kind} holds real numbers, which cannot index; got shape {self.shape}")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            f"pickle: an {self.kind} belongs to a stack of this process; use contad.value_of(x)", level=self._owner
+        )
+
+    def __copy__(self) -> Any:
+        return self.copy("K")
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self.copy("K")
+
+    def __contains__(self, y: Any) -> bool:
+        return bool(np.any(primal(self) == primal(y)))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
+    def copy(self, order: str = "C") -> Any:
+        """A copy that can be assigned to without changing this array."""
+        return self._make_copy(lambda x: x.copy(order), self._synced()._value.copy(order))
+
+    def ravel(self, order: str = "C") -> Any:
+        """The elements in one dimension, a view where NumPy gives one."""
+        return self._moved(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
+
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """The elements in another shape, a view where NumPy gives one."""
+        new: Any = copied(shape[0]) if len(shape) == 1 else shape
+        logical: Any = order
+        return self._moved(lambda x: np.reshape(x, new, order=logical))
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes permuted, a view."""
+        order = copied(axes[0]) if len(axes) == 1 else axes or None
+        return self._moved(lambda x: np.transpose(x, order))
+
+
+def _piece(move: View, k: int) -> View:
+    return lambda x: move(x)[k]
+
+
+def refuse_pandas() -> None:
+    """Raise UnsupportedError where it is pandas that asks for plain numbers: it meant to compute with a variable."""
+    frame: Any = sys._getframe(2)
+    for _ in range(12):
+        if frame is None:
+            return
+        if str(frame.f_globals.get("__name__")).startswith("pandas."):
+            raise UnsupportedError(
+                "pandas: a Series or DataFrame meets a variable, of which it cannot take the derivative; use its "
+                "numbers, s.to_numpy()"
+            )
+        frame = frame.f_back
+
+
+def write_half(write: Write, y: Any, companion: Any, other: Any) -> None:
+    """What a write that failed half-way in the value leaves in the companion."""
+    with contextlib.suppress(Exception):
+        write(companion, np.broadcast_to(other, np.shape(y)))
+
+
+def is_view(v: Any, a: Any) -> bool:
+    """Whether v, made from a by a NumPy operation, shares its elements."""
+    if isinstance(v, Array):
+        return v is a or v._parent is not None
+    b = v.base
+    return v is a or (b is not None and (b is a or b is a.base))
+
+
+def root_of(x: Any) -> Any:
+    """The array whose memory x has: x itself, or what it is a view of."""
+    if isinstance(x, Array):
+        return x._root()
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return x
+
+
+def plain_key(key: Any) -> Any:
+    """An index with primals in place of variables, in which plain arrays are copies: a view may use it later again."""
+    if isinstance(key, tuple):
+        return tuple(plain_key(k) for k in key)
+    if isinstance(key, slice):
+        return slice(*(None if k is None else operator.index(k) for k in (key.start, key.stop, key.step)))
+    if isinstance(key, (np.ndarray, list)):
+        return np.array(key) if isinstance(key, np.ndarray) or key else np.empty(0, np.intp)
+    if isinstance(key, Carrier):
+        raise TypeError(f"index: {key.kind}s are real numbers, which cannot index; use int(...) or a comparison")
+    return key
+
+
+def is_plain(x: Any) -> bool:
+    """Whether x is a float or a float array, without numbers of any level in it."""
+    return x.__class__ is float or (isinstance(x, np.ndarray) and x.dtype != object) or isinstance(x, (float, int))
+
+
+def level_of(x: Any) -> int:
+    """The number of the level that owns x; -1 for what no level owns."""
+    return x._owner.level if isinstance(x, Carrier) else -1
+
+
+def require_no_inner(x: Any, level: int) -> None:
+    """Refuse to store a number of a level opened inside the one that owns the array."""
+    if level_of(x) > level:
+        raise NestingError(
+            f"an assignment: the {x.kind} of an inner level cannot be stored in an array of an outer one; create the "
+            "array inside, with contad.zeros"
+        )
+
+
+def elements_of(x: Array) -> np.ndarray:
+    """The elements as an object array of scalar numbers (a matvar); nothing is recorded."""
+    out = np.empty(x.shape, object)
+    for k in np.ndindex(x.shape):
+        out[k] = x[k]
+    return out
+
+
+def as_objects(x: Any) -> np.ndarray:
+    """x as an object array of scalars: the elements of an array of any kind, or one number."""
+    if isinstance(x, Array):
+        return elements_of(x)
+    if isinstance(x, Number):  # NumPy would look for elements in it
+        box = np.empty((), object)
+        box[()] = x
+        return box
+    return np.asarray(x).astype(object)
+
+
+def copied(x: Any) -> Any:
+    """x with copies of the arrays and lists in it, whose owner may write to them."""
+    if isinstance(x, (np.ndarray, Array)):
+        return x.copy("K")  # in its layout, on which that of results depends
+    return type(x)(map(copied, x)) if x.__class__ in (list, tuple) else x
+
+
+def numbers_in(x: Any) -> list[Carrier]:
+    """The numbers and arrays of levels in x: x itself, or the elements of object arrays, lists and tuples."""
+    if isinstance(x, Carrier):
+        return [x]
+    if isinstance(x, (list, tuple)):
+        return [n for item in x for n in numbers_in(item)]
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return [n for n in x.flat if isinstance(n, Carrier)]
+    return []

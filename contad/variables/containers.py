@@ -1,0 +1,45 @@
+"""Operations over nested lists, tuples and dicts, and beside arrays."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from contad.variables.array import numbers_in
+
+CONTAINERS = (list, tuple, dict)
+
+
+def map_containers(rule: Any, args: tuple[Any, ...]) -> Any:
+    """Apply a rule over nested lists, tuples and dicts; a number meets every element of a container."""
+    shapes = [x for x in args if isinstance(x, CONTAINERS)]
+    first = shapes[0]
+    keys: Any = first.keys() if isinstance(first, dict) else range(len(first))
+    for x in shapes[1:]:
+        other = x.keys() if isinstance(x, dict) else range(len(x))
+        if type(x) is not type(first) or set(other) != set(keys):
+            raise TypeError(
+                f"{rule.name}: containers must have one structure, got {_structure(first)} and {_structure(x)}"
+            )
+    items = {k: rule(*(x[k] if isinstance(x, CONTAINERS) else x for x in args)) for k in keys}
+    if isinstance(first, dict):
+        return items
+    if hasattr(first, "_fields"):
+        return type(first)(*items.values())
+    return type(first)(items.values())
+
+
+def _structure(x: Any) -> str:
+    return f"dict with keys {sorted(map(str, x))}" if isinstance(x, dict) else f"{type(x).__name__} of {len(x)}"
+
+
+def listed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Operands beside an array, with lists and tuples as arrays, as ndarrays take them."""
+    return tuple(
+        np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args
+    )
+
+
+def like_tuple(z: tuple[Any, ...], items: Iterable[Any]) -> tuple[Any, ...]:
+    """Items in a tuple of the class of z, which may be a named one: the results of a rule with several."""
+    return type(z)(*items) if hasattr(z, "_fields") else tuple(items)

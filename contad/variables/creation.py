@@ -1,0 +1,116 @@
+"""Arrays of variables: made to be assigned to, made from numbers, turned from one kind into the other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.variables.arguments import array as float_array
+from contad.variables.array import Array, as_objects, level_of, numbers_in
+from contad.variables.level import Level
+from contad.variables.number import map_numbers, peek
+from contad.variables.stack import THREAD, stack
+
+Shape = int | Sequence[int]
+
+
+def zeros(shape: Shape) -> Any:
+    """An array of zeros that variables can be assigned to.
+
+    It belongs to the innermost gradient, vjp or jvp call (or `nested()` level) that is open on this thread, and to the
+    base stack where that holds a variable; elsewhere it is a plain float array. So one function runs plain and
+    differentiated.
+
+    >>> zeros(3)
+    array([0., 0., 0.])
+    """
+    return _assignable(np.zeros(shape))
+
+
+def empty(shape: Shape) -> Any:
+    """As `zeros`; the elements are meant to be assigned before they are read.
+
+    >>> empty((2, 3)).shape
+    (2, 3)
+    """
+    return _assignable(np.zeros(shape))
+
+
+def full(shape: Shape, value: Any) -> Any:
+    """As `zeros`, with a value, which may be a variable, in every element.
+
+    >>> full(2, 0.5)
+    array([0.5, 0.5])
+    """
+    filled = _assignable(np.zeros(shape))
+    filled[...] = value
+    return filled
+
+
+def array(x: Any) -> Any:
+    """Numbers, variables and arrays of them, in nested lists, as one array that variables can be assigned to.
+
+    With variables of the engine `matrix` or duals it is an array variable or dual (nothing is recorded: its elements
+    are these variables); with variables of other engines an object array; of plain numbers alone a plain float array.
+
+    Raises:  ValueError for lists of unequal lengths, TypeError for what is no real number.
+
+    >>> array([1, 2.5])
+    array([1. , 2.5])
+    """
+    if isinstance(x, Array):
+        return x.copy()
+    if any(isinstance(n, Array) for n in numbers_in(x)):
+        return np.stack([array(item) if isinstance(item, (list, tuple)) else item for item in x])
+    if not numbers_in(x):
+        return np.array(float_array("array", "x", x), dtype=np.float64)
+    float_array("array", "x", map_numbers(peek, x))  # refuses what is no number, and lists of unequal lengths
+    return to_varmat(np.array(x, dtype=object))
+
+
+def to_varmat(x: Any) -> Any:
+    """An object array of scalar variables as one array variable; its elements are these variables, nothing is recorded.
+
+    Arrays that are no object arrays of variables of an engine with array variables come back as they are.
+    """
+    top = max(numbers_in(x), key=level_of, default=None)
+    if isinstance(x, Array) or top is None:
+        return x
+    return top._owner.adopted(x if isinstance(x, np.ndarray) else as_objects(x))
+
+
+def to_matvar(x: Any) -> Any:
+    """An array variable as an object array of scalar variables, its elements; nothing is recorded.
+
+    Anything else comes back as it is.
+    """
+    return as_objects(x) if isinstance(x, Array) else x
+
+
+def constant(x: Any) -> np.ndarray:
+    """A copy of a float array that nobody can write to, so that recordings keep it by reference.
+
+    contad copies plain arrays that a reverse sweep needs, because you may write to them. Wrap large ones, such as data,
+    once.
+
+    Cost:    one copy.
+
+    >>> constant([1.0, 2.0])
+    array([1., 2.])
+    """
+    a = np.asarray(float_array("constant", "x", x), dtype=np.float64)
+    return np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
+
+
+def _assignable(a: np.ndarray) -> Any:
+    level = _innermost()
+    return a if level is None else level.writable(a)
+
+
+def _innermost() -> Level | None:
+    """The innermost level that is open on this thread; the base stack only if something has been recorded on it."""
+    levels: list[Level] = [*THREAD.open[-1:], *THREAD.forward[-1:]]
+    level = max(levels, key=lambda one: one.level, default=None)
+    if level is not None and level.level == 0 and stack().top == 1:
+        return None
+    return level

@@ -1,0 +1,82 @@
+"""The memory layout of plain arrays: on it depends what NumPy's views share."""
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+
+def same_layout(a: Any, like: Any) -> Any:
+    """a with the memory layout of `like`, so that NumPy gives views of both or copies of both."""
+    if not isinstance(a, np.ndarray) or not isinstance(like, np.ndarray) or a.strides == like.strides:
+        return a
+    out = np.empty_like(like, dtype=a.dtype)
+    out[...] = a
+    return out
+
+
+def layout_of(arrays: list[np.ndarray]) -> tuple[int, ...] | None:
+    """The axes, slowest first, of the memory that NumPy gives to a result of these arrays; None for C order."""
+    if all(a.flags.c_contiguous for a in arrays):
+        return None
+    operands: Any = [*arrays, None]
+    flags: Any = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]]
+    dtypes: Any = [None] * len(arrays) + [np.float64]
+    out = np.nditer(operands, ["zerosize_ok"], flags, dtypes, order="K").operands[-1]
+    axes = tuple(sorted(range(out.ndim), key=lambda k: -out.strides[k]))
+    return None if axes == tuple(range(out.ndim)) or out.flags.c_contiguous else axes
+
+
+def inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The permutation that undoes one."""
+    return tuple(int(k) for k in np.argsort(axes))
+
+
+# by id: immutable arrays met before, and their addresses, which NumPy takes most of a microsecond to tell
+_immutable: dict[int, tuple[weakref.ref[np.ndarray], int]] = {}
+
+
+def immutable_address(a: np.ndarray) -> int:
+    """The address of an array that nobody can write to, as its memory is a bytes object (`contad.constant`); else 0."""
+    known = _immutable.get(id(a))
+    if known is not None and known[0]() is a:
+        return known[1]
+    base: Any = a
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if not isinstance(base, bytes) or a.flags.writeable:
+        return 0
+    address: int = a.__array_interface__["data"][0]
+    key = id(a)
+    _immutable[key] = weakref.ref(a, lambda _: _immutable.pop(key, None)), address
+    return address
+
+
+def is_immutable(a: np.ndarray) -> bool:
+    """Whether nobody can write to an array."""
+    return immutable_address(a) != 0
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same, nan and the signs of zeros included."""
+    if a is b:
+        return True
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype == np.float64 and a.flags.c_contiguous and b.flags.c_contiguous:
+        return bool((a.reshape(-1).view(np.int64) == b.reshape(-1).view(np.int64)).all())
+    return a.tobytes() == b.tobytes()
+
+
+def subclass_of_arrays(x: Any) -> str:
+    """The name of the class of x if that is a kind of array with semantics of its own: masked, matrix, units."""
+    plain = not isinstance(x, np.ndarray) or x.__class__ is np.ndarray or isinstance(x, np.memmap)
+    return "" if plain else type(x).__name__
+
+
+def read_only(v: Any) -> Any:
+    """A view that nobody can write through."""
+    if isinstance(v, np.ndarray):
+        v = v.view()
+        v.flags.writeable = False
+    return v

@@ -1,0 +1,336 @@
+"""What variables and duals share: an immutable number with a value and an owner, compared by its primal.
+
+The owner is the level (a reverse stack or a forward level) that the number belongs to. Where two numbers meet, the
+owner with the higher level number performs the operation and the other number is a constant to it.
+"""
+
+import math
+import numbers
+import operator
+from collections.abc import Callable
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from contad.errors import UnsupportedError, lost
+
+
+class NoNumbaType:
+    """What Numba finds where it asks a number for its type: the refusal, as soon as it looks inside."""
+
+    _code: int  # set where derivatives of Numba functions are loaded, which take variables and know what to do
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise UnsupportedError: Numba functions take no variables."""
+        raise UnsupportedError(
+            "a variable was passed to a function compiled by Numba, which takes plain numbers; call its Python "
+            "function instead (f.py_func), with np.exp for math.exp"
+        )
+
+
+class Carrier:
+    """What carries derivative information: a number or an array, with a value, and the level that owns it."""
+
+    __slots__ = ("_value", "_owner")
+    kind: ClassVar[str]  # what messages call it
+    is_float: ClassVar[bool]  # whether it stands for a Python float
+    _value: Any  # plain, or a carrier of an outer level
+    _owner: Any
+
+    def _synced(self) -> "Carrier":
+        """Itself, with its present value: views of arrays are brought up to date on demand."""
+        return self
+
+
+class Number(Carrier):
+    """A scalar that carries derivative information; the common base of `Var` and `Dual`.
+
+    It stands for a Python float, and compares as one. Each kind has a subclass that stands for a number of NumPy's, as
+    elements of arrays and results of ufuncs are: see `NumpyNumber`.
+    """
+
+    __slots__ = ()
+    is_float: ClassVar[bool] = True
+    float_class: ClassVar[type["Number"]]  # of this kind: the class that does
+    numpy_class: ClassVar[type["Number"]]  # and the one that does not
+
+    @property
+    def value(self) -> Any:
+        """The value: a float, or a number of the next outer level when gradients are nested."""
+        return self._value
+
+    def __float__(self) -> float:
+        raise lost(
+            f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use "
+            "contad.exp or np.exp for math.exp (and so on), contad.zeros for np.zeros where variables are assigned, "
+            "contad.array for np.array, contad.value_of(v) for a constant",
+            self.kind,
+            self._owner,
+        )
+
+    def __complex__(self) -> complex:
+        raise UnsupportedError(
+            "complex: contad differentiates real numbers only; split into real and imaginary parts", level=self._owner
+        )
+
+    def __index__(self) -> int:
+        raise TypeError(
+            f"index: a {self.kind} is a real number, no index or count; leave that argument out of what is "
+            "differentiated (argnums, or lambda x: f(x, n)), or use int(v)"
+        )
+
+    # Integer-valued functions are constant almost everywhere, so a plain int loses nothing.
+    def __int__(self) -> int:
+        return int(observed(int, self))
+
+    def __floor__(self) -> int:
+        return int(observed(math.floor, self))
+
+    def __ceil__(self) -> int:
+        return int(observed(math.ceil, self))
+
+    __trunc__ = __int__
+
+    def __bool__(self) -> bool:
+        return bool(observed(operator.ne, self, 0.0))
+
+    def __hash__(self) -> int:
+        raise UnsupportedError(
+            f"unhashable: a {self.kind} compares by value; use contad.value_of(v) as the key", level=self._owner
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(peek(self), spec) if spec else str(self)
+
+    def in_class(self, cls: type["Number"]) -> "Number":
+        """The same number in another class of its kind."""
+        raise NotImplementedError
+
+    @property
+    def real(self) -> "Number":
+        """The number itself."""
+        return self
+
+    @property
+    def imag(self) -> float:
+        """0.0: numbers are real."""
+        return 0.0
+
+    def __pos__(self) -> "Number":
+        return self
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise UnsupportedError(
+            f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)", level=self._owner
+        )
+
+    _numba_type_ = NoNumbaType()
+
+    def __copy__(self) -> "Number":
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Number":
+        return self
+
+
+numbers.Real.register(Number)  # for isinstance and np.isscalar
+
+
+class NumpyNumber(Number):
+    """What stands for an np.float64, a Python float with more attributes (`contad.protocols.number_methods`).
+
+    Floats and NumPy's numbers differ in comparisons: of floats they are bools, which count as 0 and 1 in sums, of
+    NumPy's numbers np.bool_, of which sums are truth values again and `~` is the negation.
+    """
+
+    __slots__ = ()
+    is_float = False
+
+    @property
+    def imag(self) -> Any:
+        """0.0: numbers are real."""
+        return np.float64(0.0)
+
+
+def pair(float_class: type[Number], numpy_class: type[Number]) -> None:
+    """Declare the two classes of one kind of number."""
+    for cls in (float_class, numpy_class):
+        cls.float_class, cls.numpy_class = float_class, numpy_class
+
+
+def as_float(x: Any) -> Any:
+    """A number that has just been made, which nobody else has, standing for a Python float."""
+    x.__class__ = x.float_class
+    return x
+
+
+def stands_for_float(x: Any) -> bool:
+    """Whether x is a Python number, or stands for one."""
+    return x.is_float if isinstance(x, Number) else isinstance(x, (float, int)) and not isinstance(x, np.float64)
+
+
+def standing_for(x: Any, like: Any) -> Any:
+    """x, where it is a float or a number, as what `like` stands for: a Python float, or an np.float64."""
+    if like.__class__ is not float and not isinstance(like, (Number, np.float64)):
+        return x
+    if isinstance(x, Number):
+        wanted = x.float_class if stands_for_float(like) else x.numpy_class
+        return x if x.__class__ is wanted else x.in_class(wanted)
+    if x.__class__ is float:
+        return x if stands_for_float(like) else np.float64(x)
+    return float(x) if x.__class__ is np.float64 and stands_for_float(like) else x
+
+
+# ---- comparisons -----------------------------------------------------------------------------------------------------
+_COMPARISON = """\
+def __{name}__(x, y):
+    a = x._value; c = y.__class__
+    if (c is float or c is int) and a.__class__ is float: return {outcome}
+    return compared(compare, x, y)
+"""
+SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+def compared(compare: Callable[[Any, Any], Any], x: Number, y: Any) -> Any:
+    """The comparison of a number with anything, in the type that its primal gives."""
+    if isinstance(y, (Number, int, float, np.number, np.bool_)) and not isinstance(y, np.complexfloating):
+        if isinstance(y, np.floating) and not x.is_float:  # or NumPy would round x to the precision of y
+            y = float(y)
+        outcome = bool(observed(compare, x, y))
+        return outcome if x.is_float and stands_for_float(y) else np.bool_(outcome)
+    if isinstance(y, (list, tuple)) and not x.is_float:  # an array to NumPy
+        return _ufuncs[compare](x, y)
+    return NotImplemented
+
+
+_ufuncs: dict[Any, Any] = {
+    operator.lt: np.less, operator.le: np.less_equal, operator.gt: np.greater, operator.ge: np.greater_equal,
+    operator.eq: np.equal, operator.ne: np.not_equal,
+}  # fmt: skip
+
+
+def _install_comparisons(cls: type[Number], outcome: str) -> None:
+    for name, symbol in SYMBOLS.items():
+        scope: dict[str, Any] = {
+            "compare": getattr(operator, name), "compared": compared, "true": np.True_, "false": np.False_
+        }  # fmt: skip
+        exec(_COMPARISON.format(name=name, outcome=outcome.format(symbol)), scope)
+        setattr(cls, f"__{name}__", scope[f"__{name}__"])
+
+
+_install_comparisons(Number, "a {} y")
+_install_comparisons(NumpyNumber, "true if a {} y else false")
+
+
+def primal(x: Any) -> Any:
+    """The plain number, or plain array, under every level of differentiation.
+
+    >>> primal(2.5)
+    2.5
+    """
+    while isinstance(x, Carrier):
+        if x._owner.is_traced:
+            x._owner.refuse_reading()
+        x = x._synced()._value
+    return map_numbers(primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
+
+
+def peek(x: Any) -> Any:
+    """As `primal`, where the values decide nothing: for shapes, types, memory layouts, and what is printed."""
+    while isinstance(x, Carrier):
+        x = x._synced()._value
+    return map_numbers(peek, x) if x.__class__ is np.ndarray and x.dtype == object else x
+
+
+def observed(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """function(*args) at the primals: something discrete, on which what is computed next may depend.
+
+    Where a program is recorded, it becomes a guard of the program.
+    """
+    args = tuple(map(traced, args))
+    for x in args:
+        if isinstance(x, Carrier):
+            return x._owner.decide(function, args, options)
+    return function(*map_numbers(primal, args), **(map_numbers(primal, options) if options else options))
+
+
+def traced(x: Any) -> Any:
+    """x lowered to the level on which a program is recorded, if there is one, else to the primal."""
+    while isinstance(x, Carrier) and not x._owner.is_traced:
+        x = x._synced()._value
+    return x
+
+
+def is_real(x: Any) -> bool:
+    """Whether x is a plain real number: Python or NumPy, int, float or bool."""
+    return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
+
+
+def scale(d: Any, p: Any) -> Any:
+    """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
+
+    Only the partial is masked: on outer levels the derivative of d is kept. Either may be an array, element by element.
+    """
+    if d.__class__ is float and p.__class__ is float:
+        return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
+    a, b = traced(d), traced(p)
+    if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
+        with np.errstate(all="ignore"):
+            masked = ~observed(np.isfinite, b)
+            if masked.any():
+                p = np.where(masked & observed(operator.eq, a, 0.0), 0.0, p)
+            return d * p
+    if isinstance(a, Carrier) or isinstance(b, Carrier):
+        return d * p if observed(math.isfinite, b) or observed(operator.ne, a, 0.0) else d * 0.0
+    return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
+
+
+def route(d: Any, p: Any) -> Any:
+    """d * p, in which a zero partial p passes nothing on, even of an infinite d: the product of a selection.
+
+    Either may be an array, element by element.
+    """
+    if d.__class__ is float and p.__class__ is float:
+        return d * p if p != 0.0 else 0.0
+    a, b = traced(d), traced(p)
+    if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
+        none = observed(operator.eq, b, 0.0)
+        if not np.any(none):
+            return d * p
+        with np.errstate(all="ignore"):
+            return np.where(none, 0.0, d * p)
+    return d * p if observed(operator.ne, b, 0.0) else d * 0.0 if observed(math.isfinite, a) else 0.0
+
+
+def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:
+    """Replace every number and array of a level in x, which may nest lists, tuples, dicts, object arrays, by f of it.
+
+    An object array becomes a float array where every element becomes a real number.
+    """
+    if x.__class__ is float or (x.__class__ is np.ndarray and x.dtype != object):  # most of what comes here
+        return x
+    if isinstance(x, Carrier):
+        return f(x)
+    if isinstance(x, dict):
+        return {k: map_numbers(f, v) for k, v in x.items()}
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*(map_numbers(f, v) for v in x))
+    if isinstance(x, (list, tuple)):
+        return type(x)(map_numbers(f, v) for v in x)
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        mapped = np.empty(x.shape, object)
+        for k in np.ndindex(x.shape):
+            mapped[k] = map_numbers(f, x[k])
+        return mapped.astype(float) if all(is_real(v) for v in mapped.flat) else mapped
+    return x

@@ -1,0 +1,410 @@
+"""The chain stack: a level of reverse mode, and what is open on this thread.
+
+Every gradient call opens a level. Reverse levels are chain stacks; their records and adjoints belong to an engine,
+which subclasses `ChainStack`. Levels are per thread.
+"""
+
+import linecache
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import get_ident
+from types import FrameType
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from contad.errors import (
+    NUMPY_FILES,
+    OWN_FILES,
+    ForeignVariableError,
+    NestingError,
+    OtherThreadError,
+    UnsupportedError,
+    VariableError,
+    error_behind,
+    set_memory,
+)
+from contad.variables.adjoints import Adjoints
+from contad.variables.array import Array
+from contad.variables.layout import is_immutable, same_bits
+from contad.variables.level import Level
+from contad.variables.trees import assembled
+from contad.variables.var import Var
+
+
+class Row(NamedTuple):
+    """One record of a chain stack, as `show_stack` prints it."""
+
+    index: int  # type: ignore[assignment]  # hides tuple.index
+    operation: str
+    parents: tuple[Any, ...]  # cells; a constant operand is a float
+    partials: tuple[Any, ...]
+    value: Any
+
+
+class ChainStack(Level):
+    """A stack of continuations and its adjoint vector. Engines say what a continuation is.
+
+    An engine provides `variable`, `apply`, `push_callback`, `sweep`, `rows`, `release`, and the class attribute
+    `engine`. `top` is the next free cell; cell 0 is the sink of constants.
+    """
+
+    __slots__ = ("top", "push", "adjoints", "running", "sweeping", "last_continuation", "copies")
+    engine: str
+    top: int
+    push: Callable[[Any], None]
+    adjoints: Any  # of the last sweep, indexed by cell; empty before the first
+
+    def variable(self, value: Any) -> Var:
+        """A new independent variable with this value."""
+        raise NotImplementedError
+
+    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+        """Push a continuation that calls f(adj); the variable of its cell, with this value."""
+        raise NotImplementedError
+
+    def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
+        """Propagate seeds (cell, adjoint) from cell `top` down; returns the adjoints, indexed by cell up to `top`."""
+        raise NotImplementedError
+
+    def rows(self) -> Iterator[Row]:
+        """The records, oldest first."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
+
+    def release(self) -> None:
+        """Give the buffers back to this thread's pool."""
+        raise NotImplementedError
+
+    # ---- what every engine shares ------------------------------------------------------------------------------------
+    def __init__(self, level: int | None = None) -> None:
+        super().__init__(level)
+        self.adjoints = ()
+        self.sweeping = False
+        self.running = 0  # the first cell of the callback that a sweep is running
+        self.last_continuation = 0  # the cell of the newest one of the user's without a variable of its own
+        self.top = 1
+        # by the id of a constant array: itself, and the copy that continuations keep
+        self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+
+    def keep(self, a: np.ndarray) -> np.ndarray:
+        """A constant array as continuations keep it: a copy, shared with an earlier one of the same contents.
+
+        An immutable array (`contad.constant`) is kept as it is.
+        """
+        if is_immutable(a):
+            return a
+        known = self.copies.get(id(a))
+        if known is not None and known[0]() is a and same_bits(known[1], a):
+            return known[1]
+        copy = a.copy("K")
+        copy.flags.writeable = False
+        self.copies[id(a)] = weakref.ref(a), copy
+        return copy
+
+    def adjoint_of(self, index: int) -> Any:
+        """The adjoint of a cell after the last sweep; 0.0 for cells newer than what was swept."""
+        adjoint = self.adjoints[index] if index < len(self.adjoints) else 0.0
+        return float(adjoint) if isinstance(adjoint, float) else adjoint
+
+    def cotangent(self, x: Any) -> Any:
+        """The adjoints of an argument after the last sweep: of a variable, or of an object array of them."""
+        if isinstance(x, Var):
+            return self.adjoint_of(x._index)
+        return assembled([self.adjoint_of(v._index) for v in x.flat], x.shape)
+
+    def numbers_of(self, adjoints: Any) -> Any:
+        """These adjoints, able to become numbers of outer levels."""
+        return list(adjoints)
+
+    def gradient(self, y: Any, xs: Sequence[Any], seed: Any = 1.0) -> list[Any]:
+        """Sweep from y and read the adjoints of xs."""
+        self.require_none_caught()
+        for k, x in enumerate(xs):
+            if not isinstance(x, (Var, Array)):
+                raise ForeignVariableError(f"gradient: expected variables, got {type(x).__name__} at position {k}")
+            if x._owner is not self:
+                x._owner.check_usable("gradient")
+                raise ForeignVariableError(
+                    f"gradient: the variable at position {k} belongs to another stack than the result"
+                )
+        self.run_sweep([(y._index, seed)])
+        return [x.adj for x in xs]
+
+    def run_sweep(self, seeds: Sequence[tuple[Any, Any]], top: int = 0) -> None:
+        """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
+        if self.thread != get_ident():
+            raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
+        if self.sweeping:
+            raise NestingError(
+                "sweep: this stack is being swept; a callback may differentiate on a nested() level only"
+            )
+        self.sweeping = True
+        self.adjoints = ()  # a sweep that fails leaves nothing to read
+        try:
+            for cell, _ in seeds:
+                top = max(top, cell if cell.__class__ is int else int(cell.max()))
+            self.adjoints = self.sweep(top, seeds) if seeds else ()
+        finally:
+            self.sweeping = False
+        if self.caught is not None:  # by a callback
+            self.require_none_caught()
+
+    def check_swept(self, what: str) -> None:
+        """Refuse to read adjoints while a sweep runs: its callbacks are given them."""
+        if self.sweeping:
+            raise NestingError(f"{what}: a sweep is running; in a callback, use adj[x]")
+
+    def set_zero_adjoints(self) -> None:
+        """Adjoints read 0.0 until the next sweep."""
+        self.adjoints = ()
+
+    def end(self, reason: str) -> None:
+        """No more records: variables become stale. The recording can still be swept until it is released."""
+        self.ended = reason
+        self.push = self._refuse
+
+    def close(self, reason: str) -> None:
+        """End and release this stack, unless its recording has been ended: a pullback has it, or it is recovered."""
+        if self.ended is None:
+            self.end(reason)
+            if not self.sweeping:  # a sweep that closes its own stack goes on with its buffers
+                self.release()
+
+    def _refuse(self, record: Any) -> NoReturn:
+        self.check_usable("an operation")
+        raise AssertionError("a stack that has not ended refused a record")
+
+
+# ---- errors that a function catches ----------------------------------------------------------------------------------
+_count = 0  # of the errors that levels have remembered
+
+
+def _remember(error: VariableError, level: Any) -> None:
+    """Note an error on the levels whose functions would not have met it with plain numbers.
+
+    Those are the level that owns the number, and all that have been opened on this thread since; all where no owner is
+    known, or it has ended. The base stack is its user's own affair: nobody says when a function on it ends.
+    """
+    global _count
+    if _is_compiling():  # types, and no variables
+        return
+    levels: list[Any] = [s for s in (*THREAD.open, *THREAD.forward) if s.ended is None and s.level > 0]
+    if level is not None and (level.ended is None or getattr(level, "sweeping", False)):
+        levels = [s for s in levels if s.level > level.level]
+        if level.level > 0:
+            levels.append(level)
+    if any(s.caught is None for s in levels):
+        _count += 1
+        noted = error, _place_in_user_code(), _count
+        for s in levels:
+            if s.caught is None:
+                s.caught = noted
+
+
+def _is_compiling() -> bool:
+    """Whether Numba compiles on this thread: contad's errors are then reasons to try something else."""
+    locks = sys.modules.get("numba.core.compiler_lock")
+    return locks is not None and locks.global_compiler_lock.is_locked()
+
+
+_PYTHON = os.path.join(os.path.dirname(os.__file__), "")
+
+
+def _place_in_user_code() -> str:
+    """The innermost line that is of no library; if there is none, that is neither contad's nor NumPy's."""
+    frame: FrameType | None = sys._getframe(1)
+    found = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((OWN_FILES, NUMPY_FILES, "<contad ")):
+            of_library = file.startswith(_PYTHON) or f"{os.sep}site-packages{os.sep}" in file
+            if not found or not of_library:
+                text = linecache.getline(file, frame.f_lineno).strip()
+                found = f"{file}:{frame.f_lineno}, in {frame.f_code.co_name}" + (f" ({text})" if text else "")
+            if not of_library:
+                break
+        frame = frame.f_back
+    return found or "an unknown place"
+
+
+class attempt:
+    """Where contad itself tries something and goes another way after an error, nobody has caught one.
+
+    >>> with attempt():
+    ...     pass
+    """
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before = _count
+
+    def __exit__(self, *exception: Any) -> None:
+        forget_since(self._before)
+
+
+def remembered() -> int:
+    """How many errors have been remembered; for `forget_since`."""
+    return _count
+
+
+def forget_since(before: int) -> None:
+    """Forget the errors after that many."""
+    if _count > before:
+        for s in (*THREAD.open, *THREAD.forward):
+            if s.caught is not None and s.caught[2] > before:
+                s.caught = None
+
+
+def forget(error: BaseException | None) -> None:
+    """Forget one error."""
+    for s in (*THREAD.open, *THREAD.forward):
+        if s.caught is not None and s.caught[0] is error:
+            s.caught = None
+
+
+set_memory(_remember)
+
+
+# ---- levels of this thread -------------------------------------------------------------------------------------------
+class _Thread(threading.local):
+    """Per thread: the open reverse and forward levels, innermost last, and pools of buffers by engine."""
+
+    def __init__(self) -> None:
+        self.open: list[ChainStack] = []
+        self.forward: list[Level] = []
+        self.pools: dict[str, list[Any]] = {}
+        self.watch: Any = None  # of `contad.debug_nans`: makes levels that look for what is not finite
+
+
+THREAD = _Thread()
+_base_engine: list[type[ChainStack]] = []
+_engines: list[Callable[[str], type[ChainStack]]] = []
+# What gives back a thread's memory beside its pools; native code adds to it when it is first used.
+RECOVERIES: list[Callable[[], object]] = []
+
+
+def set_base_engine(cls: type[ChainStack]) -> None:
+    """The engine of stacks that are opened without naming one."""
+    _base_engine[:] = [cls]
+
+
+def set_engines(engine: Callable[[str], type[ChainStack]]) -> None:
+    """What finds an engine by its name: the engines stand above their stack, and are made on demand."""
+    _engines[:] = [engine]
+
+
+def stack() -> ChainStack:
+    """This thread's chain stack: the innermost open level, or its base stack.
+
+    >>> stack().engine
+    'matrix'
+    """
+    while THREAD.open and THREAD.open[-1].ended is not None:
+        THREAD.open.pop()  # a generator's level, when the generator was finalized on another thread
+    if not THREAD.open:
+        THREAD.open.append(_base_engine[0](0))
+    return THREAD.open[-1]
+
+
+class opened:
+    """A new innermost level on this thread, ended and released on the way out, exception or not."""
+
+    __slots__ = ("_cls", "_reason", "_stack")
+
+    def __init__(self, cls: type[ChainStack], reason: str = "its gradient call has ended") -> None:
+        self._cls = cls
+        self._reason = reason
+
+    def __enter__(self) -> ChainStack:
+        if not THREAD.open:
+            stack()  # the base stack stays below
+        s = self._stack = (self._cls if THREAD.watch is None else THREAD.watch.stack_class(self._cls))()
+        # one step: an interrupt between the two would leave the level open
+        return THREAD.open.append(s) or s  # type: ignore[func-returns-value]
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        s = self._stack
+        levels = THREAD.open
+        if levels and levels[-1] is s:
+            levels.pop()
+        elif s in levels:  # a suspended generator may hold a level above this one, or close its own from anywhere
+            levels.remove(s)
+        s.close(self._reason)
+        caught = None
+        if s.caught is not None:
+            if error is None:
+                s.require_none_caught()
+            caught, s.caught = s.caught[0], None  # which refers to frames, and they to the level
+        if error is not None and (behind := error_behind(error, caught)) is not None:
+            raise behind from (None if behind is error.__cause__ else error)
+
+
+@contextmanager
+def nested(engine: str | None = None) -> Iterator[ChainStack]:
+    """Open a level inside this thread's stack; at the end its memory is recovered and its variables are stale.
+
+    Inside, variables of outer levels are constants (Stan's `nested_rev_autodiff`). The level is of the engine of the
+    stack that it is opened in, or of the one that is named: "matrix", "records" or "closures".
+
+    Raises:  UnsupportedError where there is no such engine.
+
+    >>> import contad
+    >>> with contad.nested():
+    ...     x = contad.var(3.0)
+    ...     contad.gradient(x * x, [x])
+    [6.0]
+    """
+    with opened(_engines[0](engine) if engine else type(stack()), "its nested level has been recovered") as s:
+        yield s
+        s.caught = None  # `gradient` has raised it, if anybody has asked for one
+
+
+class recover_memory:
+    """Recover all memory of this thread's base stack, now and, as a context manager, again on the way out.
+
+    The buffers that gradients keep for the next ones are given back too, those of compiled gradients among them. Every
+    variable on the stack becomes stale.
+    Raises NestingError where a level is open, as Stan's `recover_memory` does.
+
+    >>> import contad
+    >>> with contad.recover_memory():
+    ...     x = contad.var(3.0)
+    ...     contad.gradient(x * x, [x])
+    [6.0]
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        if stack() is not THREAD.open[0]:
+            raise NestingError("recover_memory: a nested level or gradient call is open; recover outside of it")
+        if stack().sweeping:
+            raise NestingError("recover_memory: a sweep of this stack is running; recover after it")
+        _recover_base()
+
+    def __enter__(self) -> ChainStack:
+        return stack()
+
+    def __exit__(self, *exception: Any) -> None:
+        _recover_base()
+
+
+def _recover_base() -> None:
+    if THREAD.open and THREAD.open[0].level == 0:
+        THREAD.open.pop(0).close("its memory has been recovered")
+    THREAD.pools.clear()
+    for recover in RECOVERIES:
+        recover()
+
+
+def set_zero_adjoints() -> None:
+    """Set all adjoints on this thread's stack to zero. A sweep starts from zero adjoints in any case."""
+    stack().set_zero_adjoints()

@@ -1,0 +1,190 @@
+"""Arguments and results as pytrees of numbers: flattened, activated, read back.
+
+A leaf is a real number, a number of an outer level, or an array of these.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from contad.errors import NestingError, OutputError, UnsupportedError
+from contad.variables.arguments import kind_of, operand
+from contad.variables.array import Array
+from contad.variables.layout import subclass_of_arrays
+from contad.variables.number import Carrier, Number, is_real, map_numbers
+
+
+class Tree(NamedTuple):
+    """A flattened pytree; `spec` is None for a lone leaf."""
+
+    leaves: list[Any]
+    spec: Any
+
+    def describe(self) -> str:
+        """The structure, for messages."""
+        if self.spec is None:
+            return "a number or an array"
+        text = str(self.spec)
+        return text[len("PyTreeSpec(") : -1] if text.startswith("PyTreeSpec(") else text
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        """A pytree of this structure with other leaves."""
+        if self.spec is None:
+            return leaves[0]
+        import optree
+
+        return optree.tree_unflatten(self.spec, leaves)
+
+
+def flatten(x: Any) -> Tree:
+    """The leaves and the structure of x; None is an empty subtree."""
+    if x.__class__ is float or isinstance(x, (Carrier, np.ndarray)) or is_real(x):
+        return Tree([x], None)
+    import optree
+
+    leaves, spec = optree.tree_flatten(x)
+    return Tree(leaves, spec)
+
+
+def real_leaf(leaf: Any, what: str) -> Any:
+    """A leaf as levels take it: a float, a float array, a number or array of an outer level, or an object array.
+
+    Raises UnsupportedError for leaves that are not real numbers or arrays of them.
+    """
+    if leaf.__class__ is float:
+        return leaf
+    if isinstance(leaf, Carrier):
+        leaf._owner.check_usable(what)
+        return leaf
+    if is_real(leaf) and not isinstance(leaf, (bool, np.bool_)):
+        return float(leaf)
+    if subclass_of_arrays(leaf):
+        raise UnsupportedError(
+            f"{what}: expected plain arrays, got {subclass_of_arrays(leaf)}, whose semantics would be lost; pass "
+            "np.asarray(x)"
+        )
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fiu":
+        return leaf.astype(np.float64, copy=False)
+    if isinstance(leaf, np.ndarray) and leaf.dtype == object:
+        checked = np.empty(leaf.shape, object)
+        for k in np.ndindex(leaf.shape):
+            if isinstance(leaf[k], (np.ndarray, Array)):
+                raise UnsupportedError(f"{what}: an element of an array is an array itself; use a list of arrays")
+            checked[k] = real_leaf(leaf[k], what)
+        return checked
+    raise UnsupportedError(
+        f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind_of(leaf)}"
+    )
+
+
+def plain_leaf(what: str, name: str, leaf: Any) -> Any:
+    """A leaf of cotangents or tangents: a float, a float array, or numbers of outer levels."""
+    if isinstance(leaf, Array):
+        return leaf
+    if subclass_of_arrays(leaf):
+        raise UnsupportedError(f"{what}: {name} must be a plain array, np.asarray(x), got {subclass_of_arrays(leaf)}")
+    if isinstance(leaf, np.ndarray) and leaf.dtype != object:
+        if leaf.dtype.kind not in "fiu":
+            operand(what, name, leaf)
+        return leaf.astype(np.float64, copy=False)
+    if isinstance(leaf, np.ndarray):
+        checked = np.empty(leaf.shape, object)
+        for k in np.ndindex(leaf.shape):
+            checked[k] = operand(what, name, leaf[k])
+        return checked
+    return operand(what, name, leaf)
+
+
+def elements(leaf: Any) -> list[Any]:
+    """The numbers of a leaf, in C order."""
+    if isinstance(leaf, Array):
+        return list(leaf.ravel())
+    return list(leaf.flat) if isinstance(leaf, np.ndarray) else [leaf]
+
+
+def assembled(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
+    """Numbers or arrays of one shape, in C order, as one array: of floats, or of an outer level, or of objects."""
+    if any(isinstance(x, Array) for x in parts):
+        return np.reshape(np.stack(parts), shape)
+    objects = any(isinstance(x, Number) or (isinstance(x, np.ndarray) and x.dtype == object) for x in parts)
+    array = np.empty(shape, object if objects else float)
+    array.reshape(-1)[:] = [number for x in parts for number in elements(x)] if objects else np.ravel(parts)
+    return array
+
+
+def scalar_output(y: Any, what: str, level: Any = None) -> Any:
+    """The result of a function as one real number; OutputError says what to use where it is something else.
+
+    A number of an outer level is a constant of this one; a number of a level opened inside could not be told from one.
+    """
+    if y.__class__ is float:
+        return y
+    if isinstance(y, Number):
+        _require_level(y, what, level)
+        return y
+    if isinstance(y, (np.ndarray, Array)) and y.shape == ():
+        return scalar_output(y[()], what, level)
+    if y is None:
+        raise OutputError(f"{what} returned None; return the value to differentiate")
+    if is_real(y) and not isinstance(y, (bool, np.bool_)):
+        return float(y)
+    shape, advice = "", "for several outputs use contad.jacobian or contad.vjp, for extra results has_aux=True"
+    if isinstance(y, (np.ndarray, Array)):
+        shape = f" of shape {y.shape}"
+        advice = "return z.item(), its one element, or z.sum()" if y.size == 1 else advice
+    raise OutputError(f"{what} must return one real number, got {type(y).__name__}{shape}; {advice}")
+
+
+def _require_level(y: Carrier, what: str, level: Any) -> None:
+    """Refuse a result of a level that was opened inside the one whose result it is."""
+    if level is not None and y._owner is not level:
+        y._owner.check_usable(what)
+        if y._owner.level > level.level:
+            raise NestingError(f"{what} returned a {y.kind} of a level opened inside it; return contad.value_of it")
+
+
+def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
+    """The leaves of a result, each a number or an array of numbers."""
+    if not tree.leaves:
+        nothing = "None" if tree.describe().startswith("None") else f"{tree.describe()}, without a number in it"
+        raise OutputError(f"{what} returned {nothing}; return the value to differentiate")
+    checked: list[Any] = []
+    for leaf in tree.leaves:
+        if isinstance(leaf, Array) and leaf.shape:
+            _require_level(leaf, what, level)
+            checked.append(leaf)
+        elif isinstance(leaf, np.ndarray) and leaf.ndim:
+            for x in leaf.flat if leaf.dtype == object else ():
+                scalar_output(x, f"{what}: every element of the result", level)
+            if leaf.dtype.kind not in "fiuO":
+                raise OutputError(f"{what} returned an array of {leaf.dtype}; expected real numbers")
+            checked.append(leaf)
+        else:
+            checked.append(scalar_output(leaf, what, level))
+    return checked
+
+
+def with_cotangents(what: str, result: Tree, leaves: Sequence[Any], cotangent: Any) -> list[tuple[Any, Any]]:
+    """The leaves of a result with those of a cotangent, which must have its structure and shapes."""
+    tree = flatten(cotangent)
+    if tree.spec != result.spec:
+        raise TypeError(
+            f"{what}: the cotangent must have the structure of the result, {result.describe()}, got {tree.describe()}"
+        )
+    for leaf, z_bar in zip(leaves, tree.leaves, strict=True):
+        if getattr(leaf, "shape", ()) != getattr(z_bar, "shape", ()):
+            raise TypeError(
+                f"{what}: a cotangent must have its result's shape, {getattr(leaf, 'shape', ())}, "
+                f"got {getattr(z_bar, 'shape', ())}"
+            )
+    return [(leaf, plain_leaf(what, "a cotangent", x)) for leaf, x in zip(leaves, tree.leaves, strict=True)]
+
+
+def lowered(x: Any, owner: Any) -> Any:
+    """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
+
+    def lower(n: Any) -> Any:
+        return n.value if n._owner is owner else n
+
+    return map_numbers(lower, x)

@@ -1,0 +1,111 @@
+"""np.concatenate and np.roll on the engine `matrix`: blocks of elements, whose cells nobody counts out."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.matrix.joined_arrays import Blocks
+from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.testing import check_grads
+from contad.variables.stack import opened
+
+X = np.array([[0.3, -0.7, 1.1], [0.5, 0.9, -1.3], [-0.2, 0.8, 0.4], [1.2, -0.6, 0.1]])
+ROWS = np.array([[0.7, 0.2, -0.4], [0.1, 0.6, 1.4]])
+COLUMNS = X[:, :2] + 0.25
+WEIGHTS = np.linspace(0.5, 1.5, 40)
+
+
+def weighted(z):
+    """One number, with another derivative for each element."""
+    return np.sum(np.sin(z) ** 2 * WEIGHTS[: np.size(z)].reshape(np.shape(z)))
+
+
+def written(z):
+    """What is seen through views and copies of an array that is written to between two uses."""
+    view, before = z[1:3], z * 2.0
+    z[0] = view[1]
+    z[2] = 0.5
+    return weighted(z) + np.sum(before * np.cos(z)) + np.sum(view**3)
+
+
+def seen_first(z):
+    """A view that is made before the array has cells of its own."""
+    view = z[1:4]
+    return weighted(view * weighted(z * z)) + np.sum(view**2)
+
+
+def used_and_written(z):
+    return np.sum(np.tanh(z)) * written(z)
+
+
+def source_written(y):
+    """The blocks are what the source was."""
+    z = np.concatenate([y, y])
+    y[1] = 0.1
+    return weighted(z) + weighted(y)
+
+
+FUNCTIONS = {
+    "rows": lambda x: weighted(np.concatenate([x * 2.0, x])),
+    "with constants": lambda x: weighted(np.concatenate((ROWS, x * x, ROWS))),
+    "columns": lambda x: weighted(np.concatenate([x, COLUMNS, np.exp(x)], axis=1)),
+    "the last axis": lambda x: weighted(np.concatenate([COLUMNS, x], -1)),
+    "slices": lambda x: weighted(np.concatenate([x[1:3], x[:2], x[3:]])),
+    "columns of slices": lambda x: weighted(np.concatenate([x[:, 1:], x[:, :1]], axis=1)),
+    "of a transpose": lambda x: weighted(np.concatenate([x.T, x.T])),
+    "flat": lambda x: weighted(np.concatenate([x, x], axis=None)),
+    "nothing beside": lambda x: weighted(np.concatenate([x[:0], x])),
+    "an element": lambda x: np.concatenate([x * 2.0, ROWS])[2, 1] * np.concatenate([ROWS, x])[3, 2],
+    "an element that is constant": lambda x: np.concatenate([x * 2.0, ROWS])[5, 1] * x[0, 0],
+    "a view": lambda x: weighted(np.concatenate([x * 2.0, ROWS])[1:5, ::2]),
+    "a transposed view": lambda x: weighted(np.concatenate([x, ROWS]).T * 2.0),
+    "a view before an operation": lambda x: seen_first(np.concatenate([x, x])),
+    "twice": lambda x: weighted(np.concatenate([np.concatenate([x, ROWS]), x * 0.5])),
+    "written to": lambda x: written(np.concatenate([x * 2.0, x])),
+    "written to after an operation": lambda x: used_and_written(np.concatenate([x, x])),
+    "the source written to": lambda x: source_written(x * 2.0),
+    "roll": lambda x: weighted(np.roll(x, 5) * x),
+    "roll back": lambda x: weighted(np.roll(x * 2.0, -1)),
+    "roll by more": lambda x: weighted(np.roll(x * 2.0, 29)),
+    "roll by nothing": lambda x: weighted(np.roll(x, 0) * x),
+    "roll rows": lambda x: weighted(np.roll(x, 1, 0) * x),
+    "roll columns": lambda x: weighted(np.roll(x, shift=-2, axis=1)),
+    "roll both": lambda x: weighted(np.roll(x, (1, 2), (0, 1))),
+    "roll again": lambda x: weighted(np.roll(np.roll(x, 1, 0), 2, -1) * np.roll(x, 3)),
+    "roll and write": lambda x: written(np.roll(x, 2, axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives(name):
+    f = FUNCTIONS[name]
+    check_grads(f, (X,))
+    gradient = contad.grad(f)(X)
+    np.testing.assert_allclose(contad.record(f, X).gradient(X), gradient, rtol=1e-12, atol=1e-14)
+    by_reverse = contad.grad(lambda x: np.sum(contad.grad(f)(x) * ROWS[0]))(X)
+    np.testing.assert_allclose(contad.hvp(f)(X, np.tile(ROWS[0], (4, 1))), by_reverse, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: np.concatenate([x, x]), lambda x: np.roll(x, 3), lambda x: np.roll(x, 1, axis=1)]
+)
+def test_nothing_is_recorded_until_an_operation_needs_it(make):
+    with opened(MatrixStack) as s:
+        x = contad.var(X)
+        top = s.top
+        z = make(x)
+        assert s.top == top
+        np.testing.assert_array_equal(z.value, make(X))
+        np.testing.assert_array_equal(z.cells(), make(x.cells()))
+        y = z * 2.0
+        assert s.top == top + 2 * z.size  # of the elements in fresh cells, and of the product
+        again = z * 3.0
+        assert s.top == top + 3 * z.size
+        assert contad.gradient(np.sum(y + again), [x])[0].sum() == 5.0 * z.size
+        assert "linear" in contad.show_stack(s)
+
+
+@pytest.mark.parametrize("name", ["rows", "with constants", "columns", "slices", "a view", "roll", "roll columns"])
+def test_cells_are_not_counted_out(name, monkeypatch):
+    monkeypatch.setattr(Blocks, "cells", None)
+    contad.grad(FUNCTIONS[name])(X)

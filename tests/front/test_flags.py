@@ -1,0 +1,236 @@
+"""Every callee keeps its own flags: error model, checks of indices, fastmath."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.functions.python_copy import Flags, flags_of
+
+ENGINES = ["generated", "tape", "matrix", "closures"]
+COMPILED = ["generated", "tape"]
+
+
+@njit(error_model="numpy")
+def inverse(x):
+    return 1.0 / x
+
+
+@njit(error_model="python")
+def strict_inverse(x):
+    return 1.0 / x
+
+
+@njit
+def plain_inverse(x):
+    return 1.0 / x
+
+
+@njit
+def of_inverse(x):
+    return inverse(x - 1.0) + x * x
+
+
+@njit(error_model="numpy")
+def of_strict_inverse(x):
+    return strict_inverse(x - 1.0) + 3.0 / x
+
+
+@njit(error_model="numpy")
+def of_plain_inverse(x):
+    return plain_inverse(x - 1.0) + x * x
+
+
+@njit
+def third(x):
+    return of_inverse(x) + 1.0 / (x - 1.0)
+
+
+@njit
+def called_with(f, x):
+    return f(x - 1.0) + x * x
+
+
+@njit
+def hands_on(x):
+    return called_with(inverse, x)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("f", [of_inverse, of_plain_inverse], ids=lambda f: f.__name__)
+def test_a_callee_with_error_model_numpy_divides_by_zero(f, engine):
+    value, gradient = contad.value_and_grad(f, engine=engine)(1.0)
+    assert value == f(1.0) == np.inf
+    assert gradient == -np.inf
+    assert contad.value_and_grad(f, engine=engine)(3.0) == (f(3.0), 6.0 - 0.25)
+
+
+@pytest.mark.parametrize("engine", ["generated", "matrix"])
+def test_a_callee_that_is_handed_on_keeps_its_flags(engine):
+    assert contad.value_and_grad(hands_on, engine=engine)(1.0) == (np.inf, -np.inf)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("f", [of_strict_inverse, third], ids=lambda f: f.__name__)
+def test_a_function_with_error_model_python_raises_wherever_it_is_called(f, engine):
+    with pytest.raises(ZeroDivisionError):
+        f(1.0)
+    with pytest.raises(ZeroDivisionError):
+        contad.value_and_grad(f, engine=engine)(1.0)
+    assert contad.value_and_grad(f, engine=engine)(3.0)[0] == f(3.0)
+
+
+# ---- indices ---------------------------------------------------------------------------------------------------------
+@njit(boundscheck=True)
+def element(x, k):
+    return x[k] * x[0]
+
+
+@njit(boundscheck=True)
+def stored(x, k):
+    y = np.zeros(3)
+    y[k] = x[1] * x[0]
+    y[k] += x[1]
+    return y[0] + y[2]
+
+
+@njit(boundscheck=True)
+def row(x, k):
+    y = np.empty((2, 2))
+    y[:, :] = x[0]
+    z = y[k, :]
+    return z[0] * z[1]
+
+
+@njit
+def of_element(x, k):
+    return element(x, k) + x[1]
+
+
+@njit
+def of_stored(x, k):
+    return stored(x, k) + x[1]
+
+
+@njit
+def of_row(x, k):
+    return row(x, k) + x[1]
+
+
+@njit(boundscheck=True)
+def in_a_loop(x, k):
+    s = 0.0
+    for i in range(k):
+        s += x[i] * x[i - 1]
+    return s
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+@pytest.mark.parametrize("k", [3, -4, 10**9, -(10**9)])
+@pytest.mark.parametrize("f", [of_element, of_stored, of_row, element], ids=lambda f: f.__name__)
+def test_an_index_out_of_range_raises_in_a_callee_that_checks(f, k, engine):
+    x = np.array([2.0, 3.0, 5.0])
+    with pytest.raises(IndexError, match="out of bounds"):
+        f(x, k)
+    with pytest.raises(IndexError, match="out of bounds"):
+        contad.value_and_grad(f, engine=engine)(x, k)
+    for inside in (0, -2):
+        value, gradient = contad.value_and_grad(f, engine=engine)(x, inside)
+        assert value == f(x, inside)
+        assert np.any(gradient != 0.0)
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_an_index_that_leaves_the_array_in_a_loop(engine):
+    x = np.array([2.0, 3.0, 5.0])
+    value, gradient = contad.value_and_grad(in_a_loop, engine=engine)(x, 3)
+    assert value == in_a_loop(x, 3)
+    np.testing.assert_array_equal(gradient, [8.0, 7.0, 5.0])
+    with pytest.raises(IndexError):
+        contad.value_and_grad(in_a_loop, engine=engine)(x, 4)
+
+
+def test_an_index_that_counts_to_the_length_is_not_checked():
+    @njit(boundscheck=True)
+    def f(x):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * x[0]
+        return s
+
+    text = contad.source(f, np.ones(3))
+    assert text.count("raise IndexError") == 1  # of x[0]
+
+
+# ---- fastmath --------------------------------------------------------------------------------------------------------
+@njit(fastmath=False)
+def times_number(x, y):
+    if np.isnan(x):
+        x = 2.0
+    return x * y
+
+
+@njit(fastmath=True)
+def fast(x, y):
+    return times_number(x, y) + y
+
+
+@njit(fastmath=True)
+def all_fast(x):
+    return x * x + x
+
+
+@njit
+def of_fast(x):
+    return all_fast(x) * x
+
+
+@pytest.mark.parametrize("engine", COMPILED)
+def test_a_strict_callee_of_a_fast_function_keeps_its_tests_for_nan(engine):
+    assert fast(np.nan, 4.0) == 12.0
+    assert contad.value_and_grad(fast, 1, engine=engine)(np.nan, 4.0) == (12.0, 3.0)
+
+
+def test_every_function_of_the_source_keeps_its_own_fastmath():
+    assert "fastmath=True" in options(all_fast, 2.0)
+    lines = compiled_source(fast, 2.0, 1.0).splitlines()
+    for name, flag in (("forward_of_times_number", False), ("reverse_of_times_number", False), ("run", True)):
+        (at,) = [k for k, line in enumerate(lines) if line.startswith(f"def {name}(")]
+        assert f"fastmath={flag}" in lines[at - 1]
+
+    @njit(fastmath={"nnan", "contract", "nsz"})
+    def some(x):
+        return plain(x) * x
+
+    assert "fastmath={'contract', 'nnan', 'nsz'}" in options(some, 2.0)
+    assert contad.grad(some)(2.0) == 4.0
+
+
+@njit
+def plain(x):
+    return x
+
+
+def options(f, *args):
+    from contad.engines.source.build import derivative_of
+    from contad.engines.source.ir.options import options_of
+    from tests.engines.source.test_generated_text import request
+
+    found = options_of(derivative_of(request(f, *args)).program.fastmath)
+    return ", ".join(f"{name}={value!r}" for name, value in found.items())
+
+
+def compiled_source(f, *args):
+    """The source with the decorators that it is compiled with."""
+    from contad.engines.source.build import derivative_of
+    from tests.engines.source.test_generated_text import request
+
+    return derivative_of(request(f, *args)).source(options(f, *args))
+
+
+def test_what_a_callee_does_not_set_is_its_callers():
+    caller = Flags("numpy", True, True)
+    assert flags_of(plain, caller) == Flags("numpy", True, False)
+    assert flags_of(times_number, caller) == Flags("numpy", False, False)
+    assert flags_of(strict_inverse, caller) == Flags("python", True, False)
+    assert flags_of(plain) == Flags()

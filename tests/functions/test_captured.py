@@ -1,0 +1,407 @@
+"""What continuations keep of plain data is copied; what functions that run again have captured must be what it was."""
+
+import functools
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.engines import engine_names
+from contad.errors import ChangedDataError
+
+POINT = np.array([0.3, 0.7])
+DIRECTION = np.array([1.0, -0.5])
+ROWS = np.array([[1.0, 2.0], [-0.4, 0.9], [2.0, 0.1]])
+
+
+# ---- functions of x and a plain array that keep the array for later: sum(sin(x * c)) ---------------------------------
+def plainly(x, c):
+    return np.sum(np.sin(x * c))
+
+
+@contad.custom_jvp
+def by_jvp(x, c):
+    return np.sin(x * c)
+
+
+@by_jvp.defjvp
+def _by_jvp(primals, tangents):
+    x, c = primals
+    return by_jvp(x, c), np.cos(x * c) * c * tangents[0]
+
+
+@contad.custom_jvp
+def by_jvps(x, c):
+    return np.sin(x * c)
+
+
+by_jvps.defjvps(lambda x_dot, z, x, c: np.cos(x * c) * c * x_dot, None)
+
+
+@functools.partial(contad.custom_jvp, nondiff_argnums=(1,))
+def by_jvp_with_an_option(x, c):
+    return np.sin(x * c["of"][0])
+
+
+@by_jvp_with_an_option.defjvp
+def _by_jvp_with_an_option(c, primals, tangents):
+    (x,) = primals
+    return by_jvp_with_an_option(x, c), np.cos(x * c["of"][0]) * c["of"][0] * tangents[0]
+
+
+@contad.custom_vjp
+def by_vjp(x, c):
+    return np.sin(x * c)
+
+
+by_vjp.defvjp(
+    lambda x, c: (np.sin(x * c), {"x": x, "c": [c]}),
+    lambda saved, z_bar: (z_bar * np.cos(saved["x"] * saved["c"][0]) * saved["c"][0], None),
+)
+
+
+@functools.partial(contad.custom_vjp, nondiff_argnums=(1,))
+def by_vjp_with_an_option(x, c):
+    return np.sin(x * c)
+
+
+by_vjp_with_an_option.defvjp(lambda x, c: (np.sin(x * c), x), lambda c, x, z_bar: (z_bar * np.cos(x * c) * c,))
+
+
+def by_gradients(x, c):
+    return contad.function_gradients(
+        (x, c),
+        lambda x, c: np.sum(np.sin(x * c)),
+        rev=[lambda z, z_bar, x, c: z_bar * np.cos(x * c) * c, None],
+        fwd=[lambda z, x_dot, x, c: np.sum(x_dot * np.cos(x * c) * c), None],
+    )
+
+
+@numba.njit
+def kernel(x, c):
+    return np.sum(np.sin(x * c))
+
+
+@numba.njit
+def vector(x, c):
+    return np.sin(x * c)
+
+
+@numba.njit
+def of_tuples(x, data):
+    return np.sin(x * data[0][0]) * data[1]
+
+
+checkpointed = contad.checkpoint(lambda x, c: np.sum(np.sin(x * c)))
+by_name = contad.checkpoint(lambda x, *, c: np.sum(np.sin(x * c)))
+in_a_list = contad.checkpoint(lambda x, c: np.sum(np.sin(x * c["data"][0])))
+as_primitive = contad.primitive(of_tuples)
+
+KEEPERS = {
+    "checkpoint": checkpointed,
+    "checkpoint by name": lambda x, c: by_name(x, c=c),
+    "checkpoint of a structure": lambda x, c: in_a_list(x, {"data": [c]}),
+    "checkpoint of a checkpoint": contad.checkpoint(lambda x, c: checkpointed(x, c)),
+    "custom_jvp": lambda x, c: np.sum(by_jvp(x, c)),
+    "custom_jvp by terms": lambda x, c: np.sum(by_jvps(x, c)),
+    "custom_jvp with an option": lambda x, c: np.sum(by_jvp_with_an_option(x, {"of": [c]})),
+    "custom_vjp": lambda x, c: np.sum(by_vjp(x, c)),
+    "custom_vjp with an option": lambda x, c: np.sum(by_vjp_with_an_option(x, c)),
+    "function_gradients": by_gradients,
+    "a Numba function of a number": lambda x, c: kernel(x, c),
+    "a Numba function of an array": lambda x, c: np.sum(vector(x, c)),
+    "a Numba function of tuples": lambda x, c: np.sum(of_tuples(x, ((c,), 1.0))),
+    "a primitive": lambda x, c: np.sum(as_primitive(x, ((c,), 1.0))),
+}
+WAYS = {
+    **{f"grad by {name}": lambda f, name=name: contad.grad(f, engine=name)(POINT) for name in engine_names()},
+    "pullback": lambda f: contad.vjp(f, POINT)[1](1.0)[0],
+    "jvp": lambda f: contad.jvp(f, (POINT,), (DIRECTION,))[1],
+    "hessian": lambda f: contad.hessian(f)(POINT),
+    "hvp": lambda f: contad.hvp(f)(POINT, DIRECTION),
+    "hvp by records": lambda f: contad.hvp(f, engine="records")(POINT, DIRECTION),
+    "jacobian": lambda f: contad.jacobian(f)(POINT),
+    "grad of grad": lambda f: contad.grad(lambda x: np.sum(DIRECTION * contad.grad(f)(x)))(POINT),
+}
+
+
+def with_a_buffer(function, kept=False):
+    """The sum over the rows, each in the same buffer; with `kept` each in an array of its own."""
+
+    def f(x):
+        buffer = np.empty(2)
+        total = 0.0
+        for row in ROWS:
+            buffer[:] = row
+            total = total + function(x, buffer.copy() if kept else buffer)
+        buffer[:] = np.nan
+        return total
+
+    return f
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("keeper", KEEPERS)
+def test_a_buffer_may_be_used_again(keeper, way):
+    if way == "jvp" and "custom_vjp" in keeper:
+        pytest.skip("no forward mode")
+    expected = WAYS[way](with_a_buffer(plainly, kept=True))
+    np.testing.assert_allclose(WAYS[way](with_a_buffer(KEEPERS[keeper])), expected, rtol=1e-12)
+
+
+def test_the_value_of_a_rule_may_be_in_a_buffer():
+    work = np.empty(2)
+
+    @contad.custom_vjp
+    def double(x):
+        return 2.0 * x
+
+    def forward(x):
+        work[:] = 2.0 * x
+        return work, work
+
+    double.defvjp(forward, lambda saved, z_bar: (z_bar * (2.0 + 0.0 * saved),))
+    for name in ("matrix",):
+        found = contad.grad(lambda x: np.sum(double(x) * double(3.0 * x)), engine=name)(POINT)
+        np.testing.assert_allclose(found, 24.0 * POINT)
+
+
+# ---- captured data ---------------------------------------------------------------------------------------------------
+def capturing(make):
+    """The sum over the rows with a function made once, which captures the buffer."""
+
+    def f(x):
+        buffer = np.empty(2)
+        function = make(buffer)
+        total = 0.0
+        for row in ROWS:
+            buffer[:] = row
+            total = total + function(x)
+        return total
+
+    return f
+
+
+def _jvp_of(buffer):
+    @contad.custom_jvp
+    def f(x):
+        return np.sum(np.sin(x * buffer))
+
+    f.defjvp(lambda primals, tangents: (f(*primals), np.sum(np.cos(primals[0] * buffer) * buffer * tangents[0])))
+    return f
+
+
+def _vjp_of(buffer):
+    f = contad.custom_vjp(lambda x: np.sum(np.sin(x * buffer)))
+    f.defvjp(lambda x: (np.sum(np.sin(x * buffer)), x), lambda x, z_bar: (z_bar * np.cos(x * buffer) * buffer,))
+    return f
+
+
+CAPTURERS = {
+    "checkpoint": lambda buffer: contad.checkpoint(lambda x: np.sum(np.sin(x * buffer))),
+    "checkpoint of a function inside": lambda buffer: contad.checkpoint(_calling(lambda x: np.sum(np.sin(x * buffer)))),
+    "checkpoint at zero": lambda buffer: lambda x: contad.checkpoint(lambda y: np.sum(buffer * y))(0.0 * x),
+    "checkpoint of a partial": lambda buffer: contad.checkpoint(functools.partial(plainly_turned, buffer)),
+    "custom_jvp": _jvp_of,
+    "custom_vjp": _vjp_of,
+    "function_gradients": lambda buffer: (
+        lambda x: contad.function_gradients(
+            (x,), lambda x: np.sum(np.sin(x * buffer)), [lambda z, z_bar, x: z_bar * np.cos(x * buffer) * buffer]
+        )
+    ),
+}
+
+
+def plainly_turned(c, x):
+    return plainly(x, c)
+
+
+def _calling(function):
+    return lambda x: function(x)
+
+
+@pytest.mark.parametrize("name", engine_names())
+@pytest.mark.parametrize("capturer", CAPTURERS)
+def test_captured_data_that_have_changed_are_a_named_error(capturer, name):
+    with pytest.raises(ChangedDataError, match="buffer.*captured.*pass it as an argument|evaluated again"):
+        contad.grad(capturing(CAPTURERS[capturer]), engine=name)(POINT)
+
+
+class Holder:
+    """An object with a buffer, to which its own methods, and functions that capture it, refer."""
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+        self.tables = {"all": [buffer]}
+        self.calls = 0
+
+    def row(self):
+        self.calls += 1
+        return self.buffer
+
+    @property
+    def current(self):
+        return self.tables["all"][0]
+
+    def loss(self, x):
+        return np.sum(np.sin(x * self.row()))
+
+
+def _read_by_another_function(holder):
+    return holder.buffer
+
+
+HOLDERS = {  # what holds the buffer, and how it is read
+    "a dict": (lambda b: {"a": b}, lambda h: h["a"]),
+    "a list in a dict": (lambda b: {"a": [b]}, lambda h: h["a"][0]),
+    "an attribute": (Holder, lambda h: h.buffer),
+    "an attribute read elsewhere": (Holder, lambda h: _read_by_another_function(h)),
+    "a method": (Holder, lambda h: h.row()),
+    "a property": (Holder, lambda h: h.current),
+    "a bound method": (lambda b: Holder(b).row, lambda h: h()),
+    "an object in an object": (lambda b: Holder(Holder(b)), lambda h: h.buffer.buffer),
+    "a class": (lambda b: type("Config", (), {"buffer": b, "__module__": "x"}), lambda h: h.buffer),
+}
+
+
+@pytest.mark.parametrize("by", ["custom_vjp", "function_gradients", "checkpoint"])
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_captured_data_behind_something_else(holder, by):
+    """At 0 the values of the function are equal, so that nothing but the comparison tells."""
+
+    def make(buffer):
+        hold, get = HOLDERS[holder]
+        held = hold(buffer)
+
+        def read():
+            return get(held)
+
+        if by == "checkpoint":
+            return contad.checkpoint(lambda x: np.sum(np.sin(x * read())))
+        rule = [lambda z, z_bar, x: z_bar * np.cos(x * read()) * read()]
+        if by == "function_gradients":
+            return lambda x: contad.function_gradients((x,), lambda x: np.sum(np.sin(x * read())), rule)
+        f = contad.custom_vjp(lambda x: np.sum(np.sin(x * read())))
+        f.defvjp(lambda x: (f(x), x), lambda x, z_bar: (rule[0](None, z_bar, x),))
+        return f
+
+    with pytest.raises(ChangedDataError, match="which is captured, has changed"):
+        contad.grad(capturing(make))(0.0 * POINT)
+
+
+def test_a_method_that_counts_its_calls_is_left_alone():
+    holder = Holder(np.array([1.0, 2.0]))
+    found = contad.grad(lambda x: contad.checkpoint(holder.loss)(x) + contad.checkpoint(holder.loss)(2.0 * x))(POINT)
+    b = holder.buffer
+    np.testing.assert_allclose(found, b * np.cos(POINT * b) + 2.0 * b * np.cos(2.0 * POINT * b))
+
+
+@pytest.mark.parametrize("capturer", ["checkpoint", "custom_jvp", "custom_vjp", "function_gradients"])
+def test_recorded_programs_hold_data_against_what_they_were(capturer):
+    buffer = np.ones(2)
+    function = CAPTURERS[capturer](buffer)
+
+    def f(x):
+        buffer[:] = 1.0
+        z = function(x)
+        buffer[:] = 2.0
+        return z + function(x)
+
+    program = contad.record(f, POINT)
+    for use in (program, program.gradient):
+        with pytest.raises(ChangedDataError, match="buffer"):
+            use(POINT)
+    program = contad.record(function, POINT)
+    assert program(POINT) == function(POINT)
+    buffer[:] = 3.0
+    with pytest.raises(ChangedDataError, match="buffer"):
+        program(POINT)
+
+
+def test_a_loop_variable_that_is_captured():
+    def late(x):
+        total = 0.0
+        for k in range(3):
+            total = total + contad.checkpoint(lambda y: np.sum(y**2) * k)(x)  # noqa: B023
+        return total
+
+    with pytest.raises(ChangedDataError, match="k, which is captured"):
+        contad.grad(late)(POINT)
+    early = contad.grad(lambda x: sum(contad.checkpoint(lambda y, k=k: np.sum(y**2) * k)(x) for k in range(3)))
+    np.testing.assert_allclose(early(POINT), 6.0 * POINT)
+
+
+SCALE = 2.0
+TABLE = np.array([1.0, 2.0])
+
+
+def test_globals_that_have_changed(monkeypatch):
+    def f(x):
+        z = contad.checkpoint(lambda y: np.sum(TABLE * y) * SCALE)(x)
+        monkeypatch.setitem(globals(), "SCALE", SCALE + 1.0)
+        return z
+
+    with pytest.raises(ChangedDataError, match="SCALE"):
+        contad.grad(f)(0.0 * POINT)
+
+
+def test_what_the_comparison_of_names_cannot_see_the_values_tell():
+    rates = iter([1.0, 2.0])
+
+    def f(x):
+        return contad.checkpoint(lambda y: np.sum(y**2) * next(rates))(x)
+
+    with pytest.raises(ChangedDataError, match="evaluated again for its derivative, the function gave"):
+        contad.grad(f)(POINT)
+    rng = np.random.default_rng(1)
+    with pytest.raises(ChangedDataError, match="random numbers"):
+        contad.grad(contad.checkpoint(lambda x: np.sum(x * rng.random(2))))(POINT)
+
+
+def test_what_a_function_writes_itself_is_its_own():
+    count, work, calls = [0], np.empty(2), 0
+
+    def step(x, c):
+        nonlocal calls
+        calls += 1
+        count[0] += 1
+        work[:] = c * count[0]
+        return np.sum(np.sin(x * c))
+
+    step = contad.checkpoint(step)
+    expected = contad.grad(with_a_buffer(plainly, kept=True))(POINT)
+    np.testing.assert_allclose(contad.grad(with_a_buffer(step))(POINT), expected)
+    assert calls == 6
+
+
+# ---- costs -----------------------------------------------------------------------------------------------------------
+def test_an_array_that_is_kept_many_times_is_copied_once():
+    data = np.random.default_rng(0).normal(size=(100, 2))
+    constant = contad.constant(data)
+
+    def f(x, data):
+        total = 0.0
+        for _ in range(5):
+            total = total + contad.checkpoint(lambda x, data: np.sum((data @ x) ** 2))(x, data)
+        kept.append({id(copy) for _, copy in contad.stack().copies.values()})
+        return total
+
+    kept = []
+    contad.grad(f)(POINT, data)
+    contad.grad(f)(POINT, constant)
+    assert [len(copies) for copies in kept] == [1, 0]
+
+
+def test_what_is_saved_of_the_arguments_is_not_copied():
+    square = contad.custom_vjp(lambda x: x**2)
+    square.defvjp(lambda x: (x**2, x), lambda x, z_bar: (2.0 * x * z_bar,))
+    kept = []
+
+    def f(x):
+        z = np.sum(square(x))
+        kept.append(len(contad.stack().copies))
+        return z
+
+    contad.grad(f)(POINT)
+    assert kept == [0]

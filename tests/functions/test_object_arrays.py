@@ -1,0 +1,231 @@
+"""NumPy's functions that ask objects for their truth only, of lists and of object arrays of variables."""
+
+import builtins
+import functools
+import pickle
+import sys
+import threading
+from types import FunctionType
+
+import numpy as np
+import pytest
+from numpy import logical_or as either, nan_to_num
+
+import contad
+from contad.functions.questions import answered
+from contad.functions.user_call import runnable
+from tests.protocols.test_number_methods import POINT, WAYS, agree, differentiate
+
+HOLES = np.array([1.0, np.nan, np.inf])
+
+
+def called(v):
+    """A plain function that is called."""
+    return np.logical_and.reduce(v)
+
+
+def importing(v):
+    """A function that imports NumPy itself."""
+    import numpy as own
+    from numpy import logical_and
+
+    return v[0] * (own.logical_or.reduce(v) + logical_and.reduce(v))
+
+
+def capturing():
+    """A function that captures NumPy."""
+    import numpy
+
+    return lambda v: v[0] * numpy.logical_or.reduce(v)
+
+
+def handling(v):
+    try:
+        return v[0] * np.logical_or.reduce(v)
+    except ValueError:
+        return v[1]
+
+
+class Model:
+    """A method that names one."""
+
+    def value(self, v):
+        return v[0] * np.logical_or.reduce(v)
+
+
+LOGICAL = {
+    "or": lambda v: np.sum(np.logical_or(v, 0.0 * v) * v),
+    "and": lambda v: np.sum(np.logical_and(v, v) * v),
+    "xor": lambda v: np.sum(np.logical_xor(v, 0.0 * v) * v),
+    "not": lambda v: np.sum(np.logical_not(0.0 * v) * v),
+    "of lists": lambda v: v[0] * np.sum(np.logical_or([v[0], v[1]], [0.0, 0.0])),
+    "of a list and an array": lambda v: v[0] * np.sum(np.logical_xor([0.0, v[1], v[2]], v)),
+    "of nested lists": lambda v: v[0] * np.sum(np.logical_and([[v[0]], [0.0 * v[1]]], v)),
+    "not of a list": lambda v: v[0] * np.sum(np.logical_not([v[0], 0.0 * v[1]])),
+    "or.reduce": lambda v: v[0] * np.logical_or.reduce(v),
+    "and.reduce": lambda v: v[0] * np.logical_and.reduce([v[1], v[2]]),
+    "xor.reduce": lambda v: v[0] * np.logical_xor.reduce(v),
+    "reduce, axis": lambda v: np.sum(np.logical_or.reduce(np.reshape(v, (1, 3)), axis=0) * v),
+    "accumulate": lambda v: np.sum(np.logical_or.accumulate(v) * v),
+    "outer": lambda v: np.sum(np.logical_or.outer(v, v) * v),
+    "reduceat": lambda v: v[0] * np.sum(np.logical_or.reduceat([v[0], v[1], v[2]], [0, 1])),
+    "from": lambda v: v[0] * either.reduce(v),
+    "as an argument": lambda v, f=np.logical_or: v[0] * f.reduce(v),
+    "inside": lambda v: sum(v[k] * np.logical_or.reduce(v) for k in range(2)),
+    "a reduction of Python's": lambda v: v[0] * functools.reduce(np.logical_or, [v[0], v[1]]),
+    "called": lambda v: v[0] * called(v),
+    "imported": importing,
+    "captured": capturing(),
+    "in a try": handling,
+    "a method": Model().value,
+    "of masks": lambda v: v[0] * np.sum(np.logical_or(v > 0.5, v < 0.0)),
+}
+FINITE = {
+    "nan_to_num": lambda v: np.nan_to_num(v * HOLES, posinf=2.0, neginf=-2.0, nan=0.5),
+    "of a list": lambda v: np.nan_to_num([v[0] * np.nan, v[1], 3.0]),
+    "by its name": lambda v: nan_to_num(v * HOLES, posinf=3.0, neginf=-3.0),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", LOGICAL)
+def test_logical_functions_give_bools(name, way):
+    agree(LOGICAL[name], way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", FINITE)
+def test_what_is_not_finite_is_replaced(name, way):
+    agree(lambda v, f=FINITE[name]: np.sum(f(v) * v), way)
+
+
+CURVATURE = -(np.pi**2) / 3.0
+SINC = {
+    "an array": lambda v: np.sum(np.sinc(v)),
+    "elements": lambda v: sum(np.sinc(v[k]) for k in range(3)),
+    "a list": lambda v: np.sum(np.sinc([v[0], v[1], v[2]])),
+    "numbers": lambda v: np.sinc(v[0].item()) + np.sinc(v[1] * 1.0) + np.sinc(+v[2]),
+}
+
+
+@pytest.mark.parametrize("name", SINC)
+@pytest.mark.parametrize("way", WAYS)
+def test_sinc_and_its_derivatives_near_0(name, way):
+    f, x = SINC[name], np.array([1e-9, 0.0, 0.3])
+    slopes = [CURVATURE * 1e-9, 0.0, -0.9020281301388893]
+    value, gradient = differentiate(f, x, way)
+    assert value == pytest.approx(f(x), rel=1e-15)
+    assert gradient == pytest.approx(slopes, rel=1e-14, abs=1e-30)
+    if way == "matrix":
+        assert np.diag(contad.hessian(f)(x)) == pytest.approx([CURVATURE, CURVATURE, -2.458485286266169], rel=1e-14)
+
+
+@pytest.mark.parametrize("way", ["records", "closures"])
+def test_nan_to_num_in_place(way):
+    def f(v):
+        z = v * HOLES
+        assert np.nan_to_num(z, copy=False, posinf=2.0) is z
+        return z[0] + np.sum(z)
+
+    value, gradient = differentiate(f, POINT, way)
+    assert value == pytest.approx(0.6 - np.finfo(float).max)
+    assert gradient.tolist() == [2.0, 0.0, 0.0]
+
+
+def test_objects_of_others_are_numpys():
+    words = np.array(["a", ""], dtype=object)
+
+    def f(v):
+        assert np.logical_or(words, "b").tolist() == ["a", "b"]
+        assert np.logical_or([1, 0], [0, 0]).tolist() == [True, False]
+        assert np.logical_or.identity is False
+        assert np.nan_to_num([np.nan]).tolist() == [0.0]
+        assert np.__name__ == "numpy" and "exp" in dir(np) and np.linalg.norm([3.0, 4.0]) == 5.0
+        assert pickle.loads(pickle.dumps((np.logical_or,)))[0](1, 0)
+        return v[0]
+
+    assert contad.grad(f)(POINT).tolist() == [1.0, 0.0, 0.0]
+
+
+COUNT = 0
+
+
+def test_a_function_that_assigns_to_globals_is_warned_of():
+    def f(v):
+        global COUNT
+        COUNT += 1
+        return v[0] * np.logical_or.reduce(v > 0.0)
+
+    with pytest.warns(RuntimeWarning, match="logical_or may answer otherwise.*assigns to a global"):
+        assert contad.grad(f)(POINT)[0] == 1.0
+
+
+# ---- copies ----------------------------------------------------------------------------------------------------------
+FACTOR = 2.0
+ASKED = None
+
+
+def test_a_copy_is_made_once_and_anew_where_names_change(monkeypatch):
+    def plain(x):
+        return x * FACTOR if ASKED is None else x
+
+    def asking(x):
+        return x * FACTOR if isinstance(x, float) else x
+
+    assert runnable(plain) is plain
+    copy = runnable(asking)
+    assert copy is not asking
+    assert runnable(asking) is runnable(copy) is copy
+    monkeypatch.setitem(globals(), "FACTOR", 3.0)
+    assert runnable(asking) is copy
+    assert copy(1.0) == 3.0
+    monkeypatch.setitem(globals(), "ASKED", lambda v: isinstance(v, float))
+    assert runnable(plain) is not plain
+    monkeypatch.undo()
+    assert runnable(plain) is plain
+
+
+def test_no_other_thread_sees_the_names_of_a_copy():
+    def asking(x):
+        return isinstance(x, float)
+
+    plain = vars(builtins)
+    names = {"__builtins__": plain}
+    code, made = asking.__code__, set()
+    f = FunctionType(code, names)
+
+    def make():
+        for _ in range(20_000):
+            made.add(id(FunctionType(code, names).__builtins__))
+
+    thread = threading.Thread(target=make)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        thread.start()
+        while thread.is_alive():
+            assert answered(f, ()).__builtins__ is not plain
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert made == {id(plain)}
+    assert names == {"__builtins__": plain}
+    del names["__builtins__"]
+    assert answered(f, ()).__builtins__ is not plain
+    assert names == {}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("f", "gradient"),
+    [
+        (lambda x: np.fmax([x[0], x[1]], [0.5, np.nan])[1], [0, 1, 0]),
+        (lambda x: np.fmax(np.array([x[0], x[1]]), np.array([0.1, np.nan])).sum(), [1, 1, 0]),
+        (lambda x: np.sum(np.fmin(x, [0.0, np.nan, 9.0]) * x), [0, 2 * POINT[1], 2 * POINT[2]]),
+        (lambda x: np.fmax.reduce([x[0], np.nan, x[0] * 0.5]), [1, 0, 0]),
+    ],
+)
+def test_nan_is_the_smaller_and_the_larger_one(f, gradient, way):
+    value, found = differentiate(f, POINT, way)
+    assert value == pytest.approx(f(POINT), rel=1e-15)
+    assert found == pytest.approx(np.array(gradient), rel=1e-14)

@@ -1,0 +1,173 @@
+"""Numba functions that run as Python copies: what names and operators mean there, and what is said where they fail."""
+
+import math
+import types
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.engines import engine_names
+from contad.errors import UnsupportedError
+
+X = np.array([0.7, 1.3, 2.1])
+EAGER = ("matrix", "records", "closures")
+
+
+def in_a_module(f):
+    """A module of the user's with an attribute `inner`."""
+    module = types.ModuleType("users_module")
+    module.inner = f
+    return module
+
+
+@numba.njit
+def logistic(x):
+    return np.sum(1 / (1 + np.exp(-x)))
+
+
+@numba.njit
+def negative_power(x):
+    return np.sum(1.0 / x**2)
+
+
+@numba.njit
+def in_place(x):
+    u = x * 2.0
+    u /= x + 1.0
+    u[1:] /= x[:2]
+    u %= 0.7
+    return np.sum(u * x)
+
+
+@numba.njit
+def quotients(x):
+    return np.sum(x * (5.0 // x) + 3 % x + x // 2.0 + 2 / x[::-1])
+
+
+@numba.njit
+def divides_by_zeros(x):
+    """Of arrays 1 / 0 is inf, and a root of a negative number nan, for every error model."""
+    z = np.zeros(3)
+    z[0] = x[0]
+    n = np.zeros(3)
+    lost = 1.0 / n + 1.0 / z + n / n + n % n + z**-1.0 + (n - 1.0) ** 0.5
+    return np.sum(x * x) + np.sum(np.where(np.isfinite(lost), 0.0, 1.0)) + lost[0] * 0.0
+
+
+@numba.njit
+def literals(x):
+    """Arrays of variables that are written out, beside numbers that carry derivatives."""
+    r = np.array([x[0] * x[1], x[2] ** 2, 0.5])
+    r /= 1.0 + x[0]
+    return np.sum(r / x[1] + x[2] / (r + 2.0) + r ** x[0] + x[0] ** r) + np.linalg.norm(r) % x[1]
+
+
+@numba.njit
+def rotates(x):
+    """As poliastro writes it."""
+    turn = np.eye(3)
+    turn[slice(0, 2, 1), slice(0, 2, 1)] = np.array(((np.cos(x[0]), -np.sin(x[0])), (np.sin(x[0]), np.cos(x[0]))))
+    return np.sum(np.dot(turn, x.astype(turn.dtype)) * x[::-1])
+
+
+@numba.njit
+def root(z):
+    kind, n = type(z), 3
+    return -kind(0.5) * (z * z + kind(np.log(2 * np.pi))) + type(n)(2.9) * z
+
+
+@numba.njit
+def constructs(x):
+    """As numba-stats writes it."""
+    one = type(x[0])(1)
+    total = one - one
+    for v in x:
+        total += root(v) * type(total)(v)
+    return total
+
+
+@numba.njit
+def converts(x):
+    total = 0.0
+    for v in x:
+        total += float(v) * np.float64(v) + int(v) * v
+    return total + np.sum(x.astype(np.float64) ** 2) + np.sum(x.astype(np.int64)) * x[0]
+
+
+@numba.njit
+def asks_types(x, n):
+    if isinstance(x[0], float) and isinstance(n, int) and not isinstance(x[0], (int, bool)):
+        return np.sum(x * x) * n
+    return 0.0 * x[0]
+
+
+_users = in_a_module(root)
+
+
+@numba.njit
+def by_attribute(x):
+    return _users.inner(x[0]) * x[1]
+
+
+FUNCTIONS = [
+    (logistic,), (negative_power,), (in_place,), (quotients,), (rotates,), (literals,), (constructs,), (converts,),
+    (asks_types, 3), (by_attribute,),
+]  # fmt: skip
+
+
+def by_differences(f, x, *rest, h=1e-6):
+    return np.array([(f(x + h * e, *rest) - f(x - h * e, *rest)) / (2 * h) for e in np.eye(len(x))])
+
+
+@pytest.mark.parametrize("engine", EAGER)
+@pytest.mark.parametrize(("f", "rest"), [(f, rest) for f, *rest in FUNCTIONS], ids=[f.__name__ for f, *_ in FUNCTIONS])
+def test_the_copy_computes_what_numba_does(f, rest, engine):
+    assert engine in engine_names()
+    value, gradient = contad.value_and_grad(f, engine=engine)(X, *rest)
+    assert value == pytest.approx(f(X, *rest), rel=1e-13)
+    np.testing.assert_allclose(gradient, by_differences(f, X, *rest), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("f", "rest"), [(f, rest) for f, *rest in FUNCTIONS], ids=[f.__name__ for f, *_ in FUNCTIONS])
+def test_second_derivatives_of_the_copy(f, rest):
+    gradient = contad.grad(f, engine="matrix")
+    expected = [(gradient(X + 1e-5 * e, *rest) - gradient(X - 1e-5 * e, *rest)) / 2e-5 for e in np.eye(3)]
+    np.testing.assert_allclose(contad.hessian(f)(X, *rest), expected, rtol=1e-6, atol=1e-7)
+    direction = np.array([0.3, -1.0, 0.5])
+    np.testing.assert_allclose(contad.hvp(f)(X, *rest, direction), direction @ expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("engine", EAGER)
+def test_arrays_divide_by_zero_as_compiled_ones(engine):
+    value, gradient = contad.value_and_grad(divides_by_zeros, engine=engine)(X)
+    assert value == pytest.approx(divides_by_zeros(X), nan_ok=True)
+    assert math.isnan(value) or np.allclose(gradient, 2 * X)
+
+
+@numba.njit
+def counted(x):
+    """No rule takes np.histogram of variables for its edges."""
+    return x[0] * x[1] + np.histogram(x, 3)[1][0]
+
+
+@numba.njit
+def of_the_user(x):
+    if x[0] > 0.0:
+        raise ValueError("mine")
+    return x[0]
+
+
+def test_a_failure_of_the_copy_names_the_users_expression():
+    with pytest.raises(UnsupportedError) as caught:
+        contad.grad(counted, engine="records")(X)
+    message = str(caught.value)
+    assert "test_python_copy.py:" in message and "np.histogram(x, 3)[1][0]" in message
+    assert "Var" not in message and "dtype('O')" not in message
+
+
+@pytest.mark.parametrize("engine", EAGER)
+def test_errors_of_the_users_function_are_left_alone(engine):
+    with pytest.raises(ValueError, match="^mine$"):
+        contad.grad(of_the_user, engine=engine)(X)

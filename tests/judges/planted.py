@@ -1,0 +1,78 @@
+"""Temporary rules and engines: planted for a test, gone after it."""
+
+import contextlib
+from typing import ClassVar
+
+import numpy as np
+
+import contad.transforms.gradients
+import contad.transforms.jacobians
+from contad.engines import engine, records
+from contad.engines.stream import record_stream
+from contad.rules import scalar_rule
+
+
+@contextlib.contextmanager
+def registered():
+    """Whatever is registered inside is unregistered on the way out."""
+    tables = (scalar_rule._rules, scalar_rule._by_ufunc, scalar_rule._by_scipy_name)
+    before = [dict(table) for table in tables]
+    try:
+        yield
+    finally:
+        for table, old in zip(tables, before, strict=True):
+            table.clear()
+            table.update(old)
+
+
+@contextlib.contextmanager
+def known(rule):
+    """Inside, a rule that was made in `registered` is registered again."""
+    with registered():
+        scalar_rule._rules[rule.name] = rule
+        yield
+
+
+@contextlib.contextmanager
+def engines(**classes):
+    """Engines by name, beside the real ones, for the transforms."""
+    modules = contad.transforms.gradients, contad.transforms.jacobians
+    for module in modules:
+        module.engine_class = lambda name=None: classes[name] if name in classes else engine(name)
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.engine_class = engine
+
+
+class NumpyMath:
+    """The module `math` with NumPy's results where Python raises, as compiled code has them."""
+
+    names: ClassVar = {"pow": "power", "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2"}
+
+    def __getattr__(self, name):
+        return getattr(np, self.names.get(name, name))
+
+
+@contextlib.contextmanager
+def compiled(source):
+    """Records are swept by this source, as plain Python, in the place of the compiled sweep (scalars only)."""
+    source = source.replace(
+        "from contad.native.machine_code import njit\n", "njit = lambda *args, **options: lambda f: f\n"
+    )
+    scope = {"math": NumpyMath()}
+    exec(source.replace("import math\n", ""), scope)
+    real = record_stream.compiled_sweep
+    record_stream.compiled_sweep = lambda: scope["sweep"]
+    try:
+        yield
+    finally:
+        record_stream.compiled_sweep = real
+
+
+class PlantedStack(records.RecordStack):
+    """The engine `records`, for a sweep that is wrong."""
+
+    __slots__ = ()
+    engine = "planted"

@@ -1,0 +1,265 @@
+"""expect_ad kills every mutant of every rule that is not the same formula, and the list of those is fixed."""
+
+import random
+import sys
+
+import pytest
+
+import contad
+from contad.engines import closures
+from contad.engines.stream import pullbacks, record_stream
+from contad.rules.array_rule import array_rule_of
+from contad.rules.scalar_rule import rules
+from tests.judges import array_mutation, mutation
+from tests.judges.planted import registered
+
+RULES = list(rules())
+
+# A zero partial stays the same formula negated, multiplied, dropped and detached.
+ZERO_PARTIALS = """
+    ceil x, copysign y, erfcx_integral n, floor x, floor_divide x, floor_divide y, polygamma n, polygamma_difference n,
+    rint x, sign x, trunc x
+"""
+# Equal partials may be swapped.
+EQUAL_PARTIALS = "add x and y, floor_divide x and y"
+# A partial that is constant, or piecewise so, has no derivative to lose.
+CONSTANT_PARTIALS = """
+    absolute x, add x, add y, copysign x, deg2rad x, fmax x, fmax y, fmin x, fmin y, maximum x, maximum y, minimum x,
+    minimum y, negative x, rad2deg x, remainder x, remainder y, subtract x, subtract y
+"""
+# Second partials that are zero as they are written, where the partial itself is not: (partial) by (argument).
+FLAT_PARTIALS = """
+    absolute x by x, add x by x, add x by y, add y by x, add y by y, copysign x by x, copysign x by y, deg2rad x by x,
+    divide x by x, erfcx_integral x by n, fmax x by x, fmax x by y, fmax y by x, fmax y by y,
+    fmin x by x, fmin x by y, fmin y by x, fmin y by y, maximum x by x, maximum x by y, maximum y by x, maximum y by y,
+    minimum x by x, minimum x by y, minimum y by x, minimum y by y, multiply x by x, multiply y by y, negative x by x,
+    polygamma x by n, polygamma_difference x by n, polygamma_difference y by n, rad2deg x by x, remainder x by x,
+    remainder x by y, remainder y by x, remainder y by y, subtract x by x, subtract x by y, subtract y by x,
+    subtract y by y
+"""
+
+
+def names(text):
+    return sorted(" ".join(name.split()) for name in text.split(","))
+
+
+def rule_of(name):
+    return contad.rules.scalar_rule.rule(name.split()[0])
+
+
+def test_mutants_that_are_the_same_formula():
+    """There is no other exclusion."""
+    same = [m for m in mutation.all_mutants() if m.same]
+
+    def of(kind, reason):
+        return sorted(f"{m.rule.name} {m.place}" for m in same if m.kind == kind and m.same == reason)
+
+    zero = ("sign of", "1.001 times", "dropped", "detached")
+    assert [of(kind, mutation.ZERO) for kind in zero] == [names(ZERO_PARTIALS)] * 4
+    assert of("swapped", mutation.EQUAL) == names(EQUAL_PARTIALS)
+    assert of("detached", mutation.CONSTANT) == names(CONSTANT_PARTIALS)
+    assert [of(kind, mutation.FLAT) for kind in mutation.SECOND] == [names(FLAT_PARTIALS)] * 3
+    of_zeros = sorted(
+        f"{name} by {argument}" for name in names(ZERO_PARTIALS) for argument in rule_of(name).argument_names
+    )
+    assert [of(kind, mutation.ZERO) for kind in mutation.SECOND] == [of_zeros] * 3
+    first = 4 * len(names(ZERO_PARTIALS)) + len(names(EQUAL_PARTIALS)) + len(names(CONSTANT_PARTIALS))
+    assert len(same) == first + 3 * (len(names(FLAT_PARTIALS)) + len(of_zeros))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_sample_is_killed(rule):
+    """A few mutants of every rule; `python -m tests.judges.mutation` runs all of them."""
+    found = [m for m in mutation.mutants(rule) if not m.same]
+    sample = random.Random(rule.name).sample(found, min(4, len(found)))
+    assert [m.name for m in sample if mutation.killed(m) is None] == []
+
+
+@pytest.mark.long
+def test_all_are_killed(capsys):
+    assert mutation.main([]) == 0
+
+
+def test_every_rule_has_every_kind_of_mutant():
+    kinds = {m.kind for m in mutation.all_mutants()}
+    assert kinds == {"sign of", "1.001 times", "dropped", "detached", "swapped", "= for +=", *mutation.SECOND}
+    for rule in RULES:
+        found = {m.kind for m in mutation.mutants(rule)}
+        assert found == kinds - (set() if rule.arity > 1 else {"swapped"})
+    assert {m.kind for m in mutation.all_mutants(order=1)} == kinds - {"detached", *mutation.SECOND}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_wrong_second_derivative_is_killed(rule):
+    """By the leg of second derivatives, for the first ones are right."""
+    legs = {m.name: mutation.killed(m) for m in mutation.mutants(rule) if m.kind in mutation.SECOND and not m.same}
+    assert set(legs.values()) <= {"hessian"}, legs
+
+
+def test_a_second_derivative_that_is_not_changed_survives(monkeypatch):
+    monkeypatch.setitem(mutation.SECOND, "second sign", 0.0)
+    found = [m for m in mutation.mutants(contad.rules.scalar_rule.rule("hypot")) if m.kind == "second sign"]
+    assert [mutation.killed(m) for m in found] == [None] * 4
+
+
+@pytest.mark.parametrize("name", ["exp", "multiply", "erf", "polygamma_difference"])
+def test_mutants_leave_nothing_behind(name):
+    rule = contad.rules.scalar_rule.rule(name)
+    for mutant in {m.kind: m for m in mutation.mutants(rule)}.values():
+        mutation.killed(mutant)  # operators are implemented on their first use, which is no mutant's doing
+    classes = (*mutation.IMPLEMENTED, closures.ClosureStack, record_stream.Recording)
+    before = [dict(vars(cls)) for cls in classes] + [dict(vars(rule)), dict(vars(rule.body))]
+    for mutant in mutation.mutants(rule):
+        mutation.killed(mutant)
+    after = [dict(vars(cls)) for cls in classes] + [dict(vars(rule)), dict(vars(rule.body))]
+    assert after == before
+    assert mutation.leg_that_kills(rule) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place", "leg"),
+    [
+        ("exp", "sign of", "x", "gradient"),
+        ("exp", "detached", "x", "hessian"),
+        ("divide", "swapped", "x and y", "gradient"),
+        ("exp", "= for +=", "into x in closures", "fan-out"),
+        ("copysign", "= for +=", "into x in records", "fan-out"),
+        ("floor", "= for +=", "in records on numbers", "fan-out"),
+        ("erf", "= for +=", "in linear records", "fan-out"),
+        ("polygamma", "= for +=", "in join records", "fan-out"),
+        ("polygamma_difference", "= for +=", "in closures", "hessian"),
+    ],
+)
+def test_leg_that_kills(name, kind, place, leg):
+    (mutant,) = [m for m in mutation.mutants(contad.rules.scalar_rule.rule(name)) if (m.kind, m.place) == (kind, place)]
+    assert mutation.killed(mutant) == leg
+
+
+def test_points_that_prove_too_little_are_found(capsys):
+    """A rule whose only point has a zero partial leaves survivors, and the script says so."""
+    with registered():
+
+        @contad.scalar_rule(points=[(1.3, 0.0)])
+        def planted_product(x, y):
+            return x * x * y * y + x
+
+        @planted_product.partials
+        def planted_product_partials(z, x, y):
+            return 2.0 * x * y * y + 1.0, 2.0 * x * x * y
+
+        assert mutation.main(["--rule", "planted_product"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    survivors = [line.removeprefix("survived: planted_product: ") for line in lines if line.startswith("survived")]
+    of_second = [[f"{kind} {place}" for kind in mutation.SECOND] for place in ("x by x", "x by y", "y by x")]
+    first = ["sign of y", "1.001 times y", "dropped y"]
+    assert survivors == ["detached x", *of_second[0], *of_second[1], *first, *of_second[2]]
+    assert lines[-1].startswith("killed 13/26 in ")
+
+
+def test_rule_that_fails_unmutated_is_reported(capsys):
+    with registered():
+
+        @contad.scalar_rule(points=[(1.3,)])
+        def planted_wrong(x):
+            return x * x
+
+        @planted_wrong.partials
+        def planted_wrong_partials(z, x):
+            return x
+
+        assert mutation.main(["--rule", "planted_wrong"]) == 1
+    assert capsys.readouterr().out == "expect_ad fails without a mutation: planted_wrong\n"
+
+
+def test_script(capsys):
+    assert mutation.main(["--rule", "copysign"]) == 0
+    out = capsys.readouterr().out
+    assert "the same formula: copysign: dropped y, a partial that is zero\n" in out
+    assert "25 mutants, 17 of them the same formula\nkilled 8/8 in " in out
+    assert mutation.main(["--rule", "copysign", "--sample", "3", "--order", "1"]) == 0
+    assert "\nkilled 3/3 in " in capsys.readouterr().out
+
+
+def test_an_engine_that_was_rewritten_needs_another_mutation():
+    exp = contad.rules.scalar_rule.rule("exp")
+    for planted in (
+        mutation._chain(exp, "nowhere", ""),
+        mutation._branch(exp, "nowhere", ""),
+        mutation._method(closures.ClosureStack, exp, "nowhere", ""),
+    ):
+        with pytest.raises(LookupError, match="nothing to mutate: 'nowhere'"), planted:
+            pass
+
+
+# ---- array rules -----------------------------------------------------------------------------------------------------
+ARRAY_RULES = array_mutation.own_rules()
+KINDS = {
+    "sign", "1.001 times", "+ and -", "dropped term", "swapped", "* and /", "dropped factor", "forgotten axis",
+    "forgotten keepdims", "z for an argument", "detached", "= for +=",
+}  # fmt: skip
+
+
+def test_array_mutants_of_every_kind():
+    found = array_mutation.all_array_mutants()
+    assert {m.kind for m in found} == KINDS
+    assert {m.kind for m in array_mutation.all_array_mutants(order=1)} == KINDS - {"detached"}
+    for rule in ARRAY_RULES:
+        own = [m for m in found if m.rule is rule]
+        assert sum(m.kind == "= for +=" for m in own) == 3
+        for body in (*rule.vjps.values(), *([rule.jvp_body] if rule.jvp_body else [])):
+            assert any(m.place.startswith(f"{body.__name__}: ") for m in own)
+
+
+def test_array_mutants_that_are_the_same_function():
+    """Each in the list is a mutant, and survives."""
+    rules = {entry[0] for entry in array_mutation.SAME}
+    same = [m for rule in sorted(rules) for m in array_mutation.array_mutants(array_rule_of(rule)) if m.same]
+    for entry in array_mutation.SAME:
+        assert any(m.matches(entry) for m in same), entry
+    assert [m.name for m in same if array_mutation.killed(m) is not None] == []
+
+
+@pytest.mark.parametrize("rule", ARRAY_RULES, ids=lambda rule: rule.name)
+def test_sample_of_array_mutants_is_killed(rule):
+    """The rule itself passes, after its mutants."""
+    found = [m for m in array_mutation.array_mutants(rule) if not m.same]
+    sample = random.Random(rule.name).sample(found, min(6, len(found)))
+    assert [m.name for m in sample if array_mutation.killed(m) is None] == []
+    assert array_mutation.leg_that_kills(rule) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "place", "leg"),
+    [
+        ("sum", "sign", "sum_vjp_a: return -spread(z_bar, np.shape(a), axis)", "bodies"),
+        ("prod", "detached", "prod_vjp_a: return scaled(spread(z_bar, np.shape(a), axis), others(z, PRIMAL(a), axis))",
+         "hessian"),
+        ("cumsum", "= for +=", "in pullbacks", "fan-out"),
+        ("cumsum", "= for +=", "in pullbacks on numbers", "fan-out"),
+        ("cumsum", "= for +=", "on object arrays", "fan-out"),
+    ],
+)  # fmt: skip
+def test_leg_that_kills_an_array_mutant(name, kind, place, leg):
+    found = array_mutation.array_mutants(array_rule_of(name))
+    (mutant,) = [m for m in found if (m.kind, m.place) == (kind, place)]
+    assert array_mutation.killed(mutant) == leg
+
+
+def test_array_mutants_leave_nothing_behind():
+    rule = array_rule_of("cumprod")
+    module = sys.modules[rule.__module__]
+
+    def state():
+        return [dict(vars(rule)), dict(vars(module)), dict(vars(pullbacks)), dict(vars(pullbacks.Pullback))]
+
+    before = state()
+    for mutant in array_mutation.array_mutants(rule):
+        with mutant.planted():
+            assert state() != before or mutant.kind == "= for +="
+        assert state() == before
+
+
+def test_array_mutation_needs_what_it_replaces(monkeypatch):
+    monkeypatch.setattr(array_mutation.array_callbacks, "apply_as_callback", test_array_mutants_of_every_kind)
+    with pytest.raises(LookupError, match="nothing to mutate"), array_mutation._callback(array_rule_of("cumsum")):
+        pass

@@ -1,0 +1,113 @@
+"""The disk cache of generated code: private, atomic, indifferent to damage, and hit by a second process."""
+
+import os
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from contad.native import compiling
+
+COUNT = """
+from numba.core import event
+compiles = []
+class Listen(event.Listener):
+    def on_start(self, e): compiles.append(e)
+    def on_end(self, e): pass
+with event.install_listener("numba:compile", Listen()):
+    run()
+print(len(compiles))
+"""
+SWEEP = """
+import contad
+def run():
+    assert contad.grad(lambda x: contad.exp(x) * x)(0.0) == 1.0
+"""
+SMALL = """
+from contad.native.compiling import NJIT_OPTIONS, cached_module
+head = "from contad.native.machine_code import njit"
+source = f"{head}\\n@njit('float64(float64)', **{NJIT_OPTIONS})\\ndef f(x):\\n    return 2.0 * x\\n"
+def run():
+    assert cached_module("small", lambda: source, []).f(3.0) == 6.0
+"""
+
+
+def compilations(cache, program):
+    """How many functions Numba compiles when the program runs in a process of its own with this cache."""
+    environment = dict(os.environ, CONTAD_CACHE_DIR=str(cache))
+    environment.pop("NUMBA_CACHE_DIR", None)
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program + COUNT],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout)
+
+
+def test_a_second_process_compiles_nothing(tmp_path):
+    cache = tmp_path / "cache"
+    assert compilations(cache, SWEEP) >= 1
+    assert stat.S_IMODE(cache.stat().st_mode) & 0o077 == 0
+    assert compilations(cache, SWEEP) == 0
+
+
+def test_damage_is_repaired(tmp_path):
+    cache = tmp_path / "cache"
+    assert compilations(cache, SMALL) == 1
+    (source,) = cache.glob("*.py")
+    text = source.read_text()
+    for pattern, length in (("*.nbi", 40), ("*.nbc", 100), ("*.nbi", 0)):
+        assert compilations(cache, SMALL) == 0
+        (file,) = (cache / "__pycache__").glob(pattern)
+        file.write_bytes(file.read_bytes()[:length])
+        assert compilations(cache, SMALL) == 1, (pattern, length)
+    source.write_text(text.replace("2.0", "3.0"))  # altered: the seal does not fit
+    compilations(cache, SMALL)
+    assert source.read_text() == text
+    source.write_text(text[: len(text) // 2])
+    compilations(cache, SMALL)
+    assert source.read_text() == text
+
+
+def test_a_directory_that_others_can_write_is_not_trusted(tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(shared))
+    assert compiling.cache_directory() != shared
+    shared.chmod(0o700)
+    assert compiling.cache_directory() == shared
+
+
+def test_a_place_that_cannot_be_made_falls_back(tmp_path, monkeypatch):
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(blocker / "cache"))
+    assert compiling.cache_directory().is_dir()
+
+
+def test_the_module_depends_on_its_sources(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    rule_file = tmp_path / "rules.txt"
+    made = []
+
+    def source():
+        made.append(1)
+        return f"answer = {rule_file.read_text()}\n"
+
+    for text, answer, count in (("1", 1, 1), ("1", 1, 1), ("2", 2, 2)):
+        rule_file.write_text(text)
+        assert compiling.cached_module("example", source, [str(rule_file)]).answer == answer
+        assert len(made) == count
+
+
+def test_an_error_in_generated_source_is_not_hidden(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    with pytest.raises(ZeroDivisionError):
+        compiling.cached_module("broken", lambda: "1 / 0\n", [])

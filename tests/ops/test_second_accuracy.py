@@ -1,0 +1,127 @@
+"""Second derivatives of every scalar rule against mpmath, near 0 and near the ends of its domain.
+
+A second derivative q must be within 32 ulp + 8 ulp x its condition number sum_j |x_j dq/dx_j / q|. Rules that miss it
+stand in COARSE with their bound and what it is relative to.
+"""
+
+import itertools
+import math
+
+import pytest
+from mpmath import mp, mpf
+
+import contad
+from contad.ops import cosh
+from contad.rules.scalar_rule import ScalarRule, rule, rules
+from tests.judges.accuracy import UnresolvedError, slope, value_at
+from tests.ops.test_accuracy import DOMAIN, REFERENCE
+
+ULP = 2.0**-52
+ONE = [s * d + c for d in (1e-20, 1e-9, 1e-3, 0.3) for s in (1.0, -1.0) for c in (0.0, 1.0, -1.0)] + [30.0, -30.0, 1e10]
+TWO = [1e-9, -1e-3, 0.4, 1.0, 2.5, 30.0]
+LINEAR = {"absolute", "add", "deg2rad", "negative", "rad2deg", "subtract"}
+# q is within so many ulp of what the second function gives
+COARSE = {
+    "hypot": (8.0, lambda x, y: 1.0 / math.hypot(x, y)),
+    "beta": (64.0, lambda a, b: abs(contad.beta(a, b)) * (1.0 + 1.0 / abs(a * b))),  # terms that cancel near 0
+}
+SLOW = {"polygamma", "erfcx_integral"}  # in mpmath
+OWN = sorted(r.name for r in rules() if r.__module__.startswith("contad.ops.") and r.arity <= 2)
+
+
+def second(reference, args, i, j):
+    """The second derivative along arguments i and j, by differences with twice the digits that the first takes."""
+    slopes = [slope(reference, args, k) for k in (i, j)]
+    with mp.workdps(2 * max(s.digits for s in slopes) + 160):
+        h, g = (s.step * mpf("1e-10") for s in slopes)
+
+        def moved(a, b):
+            return value_at(reference, [mpf(x) + a * (n == i) + b * (n == j) for n, x in enumerate(args)])
+
+        if i == j:
+            return (moved(h, 0) - 2 * moved(0, 0) + moved(-h, 0)) / h**2
+        return (moved(h, g) - moved(h, -g) - moved(-h, g) + moved(-h, -g)) / (4 * h * g)
+
+
+def differentiated(f, args, i, j):
+    """The same by contad, forward over forward."""
+
+    def first(x):
+        return contad.derivative(lambda y: f(*[y if n == j else x if n == i else a for n, a in enumerate(args)]))(
+            x if i == j else args[j]
+        )
+
+    return contad.derivative(first)(args[i])
+
+
+def condition(reference, args, i, j, q):
+    """The relative change of q over that of its arguments, by a small step."""
+    d = mpf("1e-12")
+    total = 0.0
+    for k in range(len(args)):
+        moved = [mpf(x) * (1 + d) if n == k else mpf(x) for n, x in enumerate(args)]
+        total += float(abs((second(reference, moved, i, j) - q) / (d * q)))
+    return total
+
+
+def worst(measured, reference, points):
+    """How many points were compared, and the largest error over its bound, with its point."""
+    count, largest = 0, (0.0, None)
+    for args in points:
+        for i, j in itertools.combinations_with_replacement(range(measured.arity), 2):
+            try:
+                q = second(reference, args, i, j)
+                if not 1e-250 < abs(q) < 1e250:
+                    continue
+                bound = 32.0 * float(abs(q))
+                got = differentiated(measured, args, i, j)
+                if abs(got - q) > bound * ULP and measured.name in COARSE:
+                    ulps, scale = COARSE[measured.name]
+                    bound = ulps * scale(*args)
+                elif abs(got - q) > bound * ULP:
+                    bound += 8.0 * condition(reference, args, i, j, q) * float(abs(q))
+            except UnresolvedError:
+                continue
+            count += 1
+            ratio = float(abs(got - q)) / (bound * ULP) if math.isfinite(got) else math.inf
+            largest = max(largest, (ratio, (args, i, j)), key=lambda pair: pair[0])
+    return count, largest
+
+
+def points_of(measured):
+    numbers = ONE if measured.arity == 1 else [0.4, 2.5] if measured.name in SLOW else TWO
+    generic = itertools.product(numbers, repeat=measured.arity)
+    return filter(lambda point: DOMAIN.get(measured.name, lambda *args: True)(*point), generic)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in OWN if name not in LINEAR])
+def test_second_derivatives(name):
+    count, (ratio, where) = worst(rule(name), REFERENCE[name], points_of(rule(name)))
+    assert ratio <= 1.0, where
+    assert count or name in CONSTANT
+
+
+CONSTANT = {
+    "ceil", "copysign", "floor", "floor_divide", "fmax", "fmin", "maximum", "minimum", "rint", "sign", "trunc",
+    "remainder",
+}  # fmt: skip
+
+
+def test_a_body_that_loses_digits_near_0_is_noticed():
+    def slow_tanh(x):
+        return math.tanh(x)
+
+    wrong = ScalarRule(slow_tanh, None, None, False, ((0.7,),))
+
+    def body(z, x):
+        return 1.0 / (cosh(x) * cosh(x)) + 0.0 * z
+
+    def lossy(z, x):
+        t = contad.exp(-2.0 * x)
+        r = 1.0 / (1.0 + t)
+        return 4.0 * t * r * r
+
+    for partials, small in ((body, True), (lossy, False)):
+        wrong.partials(partials)
+        assert (worst(wrong, mp.tanh, [(1e-9,), (1e-3,)])[1][0] <= 1.0) is small

@@ -1,0 +1,34 @@
+"""Every rule and every NumPy function in recorded programs: right at other inputs, guarded, or refused by name."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.rules.scalar_rule import rules
+from tests.ops.test_array_expect_ad import CALLS, EXAMPLES
+from tests.programs.comparison import compare, of_one_number
+
+# What a program cannot check; each is refused where it is recorded.
+REFUSED = {"np.histogram", "np.nanmax", "np.nanmin", "np.partition"}
+
+
+def floats(args):
+    return [np.array(x, np.float64) if isinstance(x, np.ndarray) else float(x) for x in args]
+
+
+@pytest.mark.parametrize("rule", [r for r in rules() if r.__module__.startswith("contad.ops")], ids=lambda r: r.name)
+def test_scalar_rule(rule):
+    for point in rule.points:
+        f = lambda *xs: rule(*xs) * xs[0]  # noqa: E731
+        assert compare(contad.record(f, *point), f, point)["agreed"] >= 2
+
+
+@pytest.mark.parametrize(("name", "k"), CALLS)
+def test_numpy_function(name, k):
+    f, *args = EXAMPLES[name][k]
+    f, args = of_one_number(f), floats(args)
+    if name in REFUSED:
+        with pytest.raises(contad.UnsupportedError, match=r"contad.record: total: .*\.py:\d+ "):
+            contad.record(f, *args)
+    else:
+        assert compare(contad.record(f, *args), f, args)["agreed"] >= 2

@@ -1,0 +1,112 @@
+"""The values that the interpreter and the kernels compute, held against the rules' own, at special numbers too."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.stream.sweep import OPERATIONS
+from contad.programs.codes import SCALARS
+from contad.programs.plain_rules import compiled_rules, value_source
+from contad.rules.scalar_rule import rules
+from tests.judges.planted import registered
+
+CORE = [rule for rule in rules() if rule.core]
+SPECIAL = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    -2.5,
+    3.0,
+    2.0,
+    1e-310,
+    -1e300,
+    1e300,
+    700.5,
+    -745.2,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
+
+
+def test_every_core_rule_is_an_operation():
+    assert {rule for rule, _ in OPERATIONS.values()} == set(CORE)
+    assert {rule for rule, _ in SCALARS.values()} == {*CORE, *compiled_rules()}
+
+
+def test_rules_whose_values_are_arithmetic_are_compiled():
+    names = {rule.name for rule in compiled_rules()}
+    assert names >= {"expit", "log_expit", "log1p_exp", "erf"} and not names & {
+        "gamma",
+        "logit",
+        "ndtr",
+        "log_diff_exp",
+    }
+    assert value_source(compiled_rules()[0]) == "def value_of_erf(x):\n    return math.erf(x)"
+
+
+def test_a_rule_of_somebody_else_is_run_by_python():
+    with registered():
+
+        @contad.scalar_rule
+        def tripled(x):
+            return 3.0 * x
+
+        @tripled.partials
+        def tripled_partials(z, x):
+            return 3.0
+
+        program = contad.record(lambda x: tripled(x) * x, 1.5)
+        assert program.python_rules == ("tripled",) and program.value_and_grad(2.0) == (12.0, 12.0)
+
+
+def agree(got, expected, rule, args):
+    same = (
+        (got == expected) | (np.isnan(got) & np.isnan(expected)) | np.isclose(got, expected, rtol=4e-16 * 8, atol=0.0)
+    )
+    assert same.all(), f"{rule.name}: at {[np.asarray(a)[~same] for a in args]}: {got[~same]}, not {expected[~same]}"
+
+
+@pytest.mark.parametrize("rule", [*CORE, *compiled_rules()], ids=lambda rule: rule.name)
+def test_scalars(rule):
+    points = list(itertools.product(SPECIAL, repeat=rule.arity))
+    active = [rule] if rule.arity == 1 else [rule, lambda x: rule(x, 2.5), lambda x: rule(0.7, x)]
+    for f in active:
+        arity = rule.arity if f is rule else 1
+        program = contad.record(f, *(1.3, 0.6)[:arity])
+        at = points if arity == rule.arity else [(x,) for x in SPECIAL]
+        got = np.array([program(*x) for x in at])
+        expected = np.array([rule.evaluate(*x) if f is rule else f(*x) for x in at])
+        agree(got, expected, rule, np.array(at).T)
+
+
+@pytest.mark.parametrize("rule", CORE, ids=lambda rule: rule.name)
+@pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
+def test_arrays(rule):
+    args = [np.array(x) for x in zip(*itertools.product(SPECIAL, repeat=rule.arity), strict=True)]
+    program = contad.record(
+        lambda k, *xs: np.sum(np.where(np.arange(args[0].size) == 0, rule(*xs), 0.0)) + k, 0.0, *args
+    )
+    for n in range(len(args[0])):  # the first element is the result; the others are computed beside it
+        turned = [np.roll(x, -n) for x in args]
+        agree(np.array([program(0.0, *turned)]), rule.array_value(*turned)[:1], rule, [x[:1] for x in turned])
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 100])
+def test_sums(n):
+    """Whole numbers, whose sums are exact in every order."""
+    a = np.arange(3.0 * n).reshape(n, 3) - 5.0
+    sums = {
+        "all": np.sum, "weighted": lambda a: np.sum(2.0 * a), "of rows": lambda a: np.sum(np.sum(a, 1) ** 2),
+        "of columns": lambda a: np.sum(np.sum(a, 0) ** 2), "of a view": lambda a: np.sum(a[::-2, 1]),
+        "of a dot product": lambda a: a[:, 0] @ a[:, 2],
+    }  # fmt: skip
+    for name, f in sums.items():
+        value, gradient = contad.record(f, 0.5 * a).value_and_grad(a)
+        assert value == f(a), name
+        assert np.array_equal(gradient, contad.grad(f, engine="closures")(a)), name

@@ -1,0 +1,618 @@
+"""What the random programs for the engine `generated` are made of: a tree of statements over its whole grammar.
+
+Arrays: x, m, t and idx are arguments and never written; u, w, q and t3 are written in place and may be viewed by v;
+c and d are made anew by expressions, also in loops and branches, and may be two names of one array; o is made anew and
+written, and has no second name.
+"""
+
+import ast
+import random
+
+UNLUCKY = ("x_bar", "t_2", "r_t", "s_bar", "base", "work", "top", "u_bar")  # as names of the generated source
+PLANNED = "planned"  # the message of an error that a program raises on purpose
+CALLEES = """\
+@njit
+def g(y, c):
+    if y > c:
+        return y * 0.5
+    z = math.sin(y) * c
+    return z
+
+
+@njit
+def h(v, c, k=1):
+    for j in range(len(v)):
+        if v[j] > 1.2:
+            break
+        v[j] = math.tanh(v[j] * c + 0.1 * k)
+        if j == 2:
+            return c, v[j] * 0.3
+    return v[0] * c, c
+
+
+@njit
+def first(y, c, scale=0.5):
+    for j in range(len(y)):
+        for k in range(j):
+            if y[j] - y[k] > 0.4:
+                return g(y[j], c) * scale
+    return c * scale
+
+
+@njit
+def relaxed(y, steps=2, rate=0.3):
+    for _ in range(steps):
+        y = y + rate * np.sin(y)
+        if y[0] > 1.5:
+            break
+    return y
+
+
+@njit("float64(int64, float64)")
+def cast(y, c):
+    return 0.3 * y * c
+
+
+@njit(locals={"k": int64})
+def counted(y, c):
+    k = 3.0 * y
+    return 0.1 * k * c
+@njit(error_model="numpy")
+def far(y, c):
+    if abs(y / (c - c)) > 2.0:
+        return g(y, c) * 0.5
+    return c
+
+
+@njit(fastmath=True)
+def quick(y, c):
+    return y * c + math.sin(c) * y
+
+
+@njit
+def nested(y, c):
+    z = g(y, c)
+    if z > 0.5:
+        return g(z, y) * far(y, z)
+    s = 0.0
+    for j in range(3):
+        s += math.tanh(g(z * j, c))
+        if s > 1.2:
+            break
+    return s + quick(z, c)
+
+
+@njit(boundscheck=True)
+def weighed(v, c):
+    s = c
+    k = 0
+    while k < len(v):
+        s = math.tanh(s * 0.5 + v[k] * nested(s, v[k - 1]))
+        k += 1
+    z = np.zeros(len(v))
+    for j in range(len(v)):
+        z[j] = v[j] * 0.3
+    z[1] = s
+    return s, np.sum(z) + nested(c, s)
+
+
+@njit(error_model="numpy", boundscheck=True)
+def through(y, c, n):
+    if n > 2:
+        return y
+    s, z = weighed(A5[1], y)
+    for j in range(n):
+        y = far(y + s, c) + quick(c, z) * A5[1, j]
+    return y
+
+
+"""
+HEAD = """\
+@njit
+def f(x, m, a, b, t, idx, on):
+    n = len(x)
+    s = 0
+    p = 0
+    r = 0.5
+"""
+OPTIONAL = {  # lines of the head, where the body uses the name
+    "u": "u = x.copy()", "w": "w = np.zeros(n)", "q": "q = m.copy()", "v": "v = u[1:4]", "c": "c = x * 0.5",
+    "d": "d = np.ones(n)", "o": "o = x * 0.3 + a", "t3": "t3 = np.copy(t)", "pair": "pair = (a, r)",
+}  # fmt: skip
+IN_LOOP = {"u": "0.1 * u[z]", "w": "w[z] * x[z]", "q": "0.3 * q[z % 3, 1]", "v": "v[0] * z"}  # what the tail adds
+IN_RESULT = {
+    "c": "0.1 * np.sum(c * x)", "d": "0.1 * np.sum(d * x)", "o": "0.1 * np.sum(o * x)", "t3": "0.2 * np.sum(t3 * t)",
+    "pair": "0.1 * pair[1]",
+}  # fmt: skip
+REDUCTIONS = (
+    "np.sum(u * w)", "np.sum(u)", "np.dot(u, x)", "w.sum()", "np.max(u)", "np.min(w)", "np.mean(q)",
+    "np.sum(np.sin(u) * a)", "np.sum(v * v)", "u @ w", "np.sum(c * d)", "np.sum(t3)", "np.dot(q, u[:4])[1]",
+    "(m @ q.T)[0, 2]", "np.sum(q, axis=0)[1]", "q.sum(axis=1)[2]", "np.sum(t3[1] * t[0])", "np.sum(c[::-1] * x)",
+    "np.sum(A5[1] * u)", "np.median(u)", "np.var(w)", "np.prod(np.tanh(u))", "np.cross(u[:3], w[2:])[1]",
+    "np.var(idx) * u[1]", "np.var(t[0])", "np.sum(np.sort(t[1, 0])[1:] * 0.5)",
+    "np.interp(w[1], np.array([-1.0, 0.0, 1.0]), u[:3])",
+)  # fmt: skip
+UNARY = (
+    "math.sin({})", "math.cos({})", "np.tanh({})", "np.arctan({})", "math.tanh({})", "math.exp(-abs({}))",
+    "np.abs({})", "math.log(1.2 + abs({}))", "math.log1p(abs({}))", "np.sqrt(1.1 + abs({}))", "contad.erf({})",
+    "contad.expit({})", "contad.gammaln(1.3 + abs({}))", "np.expm1(-abs({}))", "math.sinh(math.tanh({}))",
+    "np.square(math.sin({}))", "math.atan({})", "-{}", "+{}",
+)  # fmt: skip
+WHOLE = (  # assignments of arrays in place
+    "u[:] = u * 0.5 + w", "w += 0.1 * u", "w[1:] = u[:-1] * a", "u[1:] = u[:-1] * 0.5", "q *= 0.9",
+    "u[:] = np.sin(u) - b", "q[0] = u[:4] * r", "w[:] = np.where(u > w, u, -w)", "u[:] = 0.3",
+    "w[:] = np.exp(-u * u) / (1.0 + w * w)", "q[:] = q * u[:4] + 0.1", "u[1:4] *= 0.7", "w[::2] -= 0.1 * a",
+    "u[:] = u[::-1] * 0.9 + x", "w /= 1.5", "v -= 0.1 * r", "q[:, 1] = w[:3]", "q[1:, ::2] += 0.1", "t3[0] = r",
+    "t3[:, 1] *= 0.7", "t3[...] = t3 * 0.5 + q[:2, :2]", "q[-1] = m[0] * b", "u[:], w[:] = w * 0.5, u * 0.7",
+    "w[:] = np.maximum(u, w) * 0.5", "u[::-1] = w + 0.1 * x", "q[:] = q * 0.5 + m[:, 0:1]", "q[:] = m[0:1] * q",
+    "q[:] = q + w[:3, None] * x[None, :4]", "u[:] = A5 @ w", "u[:] = A5.T @ u", "w[:] = np.sum(q) * 0.1",
+    "q[:] = np.tanh(q.T.T)", "w[:] = np.cumsum(u) * 0.3", "u[:] = np.sort(w)", "u[1:4] = np.diff(q[0]) * a",
+)  # fmt: skip
+ANEW = (  # arrays that are made anew, in loops too
+    "c = np.tanh(c + r * d)", "d = np.sin(c) * 0.8", "c = c + 0.1 * d", "c, d = d, c", "d = c", "c = d * 0.5",
+    "c = u * w", "c = A5 @ c", "d = x", "c = np.where(c > d, c, d)", "o = o * 0.9 + u",
+    "o = np.cos(o)", "c = relaxed(c)", "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()",
+    "c = np.zeros_like(u)", "c = np.full(n, 1.0 * r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
+    "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w", "c = np.cumprod(np.tanh(c))", "d = np.sort(c)",
+    "d = d.astype(np.float64)", "c = np.repeat(b, n) * d", "c[:] = d[np.argsort(x)]", "d = c[idx]",
+)  # fmt: skip
+OVERLAPS = {  # updates by overlapping parts, as Numba computes them, and what they mean
+    "u[1:] -= u[:-1]": "for z in range(1, n):|    u[z] -= u[z - 1]",
+    "w *= w[::-1]": "for z in range(n):|    w[z] *= w[n - 1 - z]",
+    "u[1:4] *= u[:3]": "for z in range(1, 4):|    u[z] *= u[z - 1]",
+    "w[::2] -= w[1:4]": "for z in range(3):|    w[2 * z] -= w[z + 1]",
+    "u -= u[0:1]": "for z in range(n):|    u[z] -= u[0]",
+    "u[::-1] += u * 0.3": "u[::-1] += 0.3 * u.copy()",
+    "q[1] *= q[0, ::-1]": "q[1] *= q[0, ::-1]",
+}
+# callees that declare types, and what these mean
+DECLARED = {
+    '@njit("float64(int64, float64)")\ndef cast(y, c):\n': "def cast(y, c):\n    y = int(y)\n",
+    '@njit(locals={"k": int64})\n': "",
+    "    k = 3.0 * y\n": "    k = int(3.0 * y)\n",
+}
+INTEGERS = (
+    "p += 1", "p += 2", "p = 1", "p -= 1", "p = (p * 3 + 1) % 7", "p = -p // 2", "p = p ^ 1", "p = -7 % (p * p + 2)",
+    "p = 2 if on else 1", "p = idx[p % 5]", "p = int(2.5 * r) % 3", "p = q.shape[0] - p % 2", "p = abs(p) % 4",
+    "p = u.size", "p //= 2", "p *= -1", "p = max(p, 1)", "p = np.sum(idx) % 3", "p = (1, 3, 2)[p % 3]",
+    "p = len(pair)", "p &= 3", "p = np.argmax(x) % 3", "p = np.sort(idx)[1] % 3", "p = len(np.unique(idx)) - p % 2",
+)  # fmt: skip
+RANGES = (
+    *("range(n)", "range(n)", "range(n)", "range(1, n)", "range(3)", "range(0, n, 2)", "range(n - 1, -1, -1)"),
+    *("range(n - 1, 0, -2)", "range(2, 2)", "range(p)", "range(0, n, 1 + p % 3)", "range(n - 1, -1, -1 - p % 2)"),
+    "prange(n)",
+)
+
+
+class Statement:
+    """A line, and for compound statements the block under it and the lines that may follow (else and its block)."""
+
+    def __init__(self, text, body=None, orelse=None):
+        self.text, self.body, self.orelse = text, body, orelse
+
+    def lines(self, depth):
+        out = ["    " * depth + self.text]
+        if self.body is not None:
+            out += block_lines(self.body, depth + 1)
+        if self.orelse is not None:
+            out += ["    " * depth + "else:", *block_lines(self.orelse, depth + 1)]
+        return out
+
+
+def block_lines(block, depth):
+    return [line for s in block for line in s.lines(depth)] or ["    " * depth + "pass"]
+
+
+def meaning(text):
+    """A program, or the callees, with what only Numba does written out."""
+    for written, meant in DECLARED.items():
+        text = text.replace(written, meant)
+    lines = []
+    for line in text.split("\n"):
+        meant = OVERLAPS.get(line.strip())
+        space = line[: len(line) - len(line.lstrip())]
+        lines += [line] if meant is None else [space + part for part in meant.split("|")]
+    return "\n".join(lines)
+
+
+def source(block, aux=False, closure=False):
+    """The function without the callees, which may return an auxiliary tuple and capture a value."""
+    body = block_lines(block, 1)
+    used = {node.id for node in ast.walk(ast.parse("def f():\n" + "\n".join(body))) if isinstance(node, ast.Name)}
+    used |= {"u"} if "v" in used else set()
+    looped = " + ".join(text for name, text in IN_LOOP.items() if name in used)
+    tail = ["    for z in range(n):", f"        s += {looped}"] if looped else []
+    result = " + ".join(["s + a * b + r", *(text for name, text in IN_RESULT.items() if name in used)])
+    lines = [*HEAD.splitlines(), *(f"    {line}" for name, line in OPTIONAL.items() if name in used), *body, *tail]
+    lines.append(f"    return {result}, (r, p)" if aux else f"    return {result}")
+    if closure:
+        lines = ["def outer(shift):", *("    " + line for line in lines), "    return f", "", "", "f = outer(0.25)"]
+    else:
+        lines = ["shift = 0.25", "", "", *lines]
+    return "\n".join(lines) + "\n"
+
+
+class Maker:
+    """Makes a random program."""
+
+    def __init__(self, seed, small=False):
+        self.r = random.Random(seed)
+        self.budget = 3 if small else self.r.choice([3, 6, 10, 18])
+        self.aux = seed % 5 == 1
+        self.closure = seed % 3 == 1
+        self.names = 0
+        self.depth = 0
+        self.scalars = ["a", "b", "r", "s"]
+
+    def source(self, block=None):
+        return source(self.program() if block is None else block, self.aux, self.closure)
+
+    def program(self):
+        return self.block(self.scalars, [], False, 8)
+
+    # ---- expressions -------------------------------------------------------------------------------------------------
+    def index(self, ivs):
+        r = self.r
+        if not ivs or r.random() < 0.15:
+            return str(r.choice([0, 1, 2, 3, -1, -2]))
+        i = r.choice(ivs)
+        return r.choice(
+            [
+                i,
+                i,
+                i,
+                f"({i} + {r.randrange(1, 3)}) % n",
+                f"n - 1 - {i}",
+                f"({i} + p) % n",
+                f"idx[{i}]",
+                f"-1 - {i}",
+                f"ORDER[{i}]",
+            ]
+        )
+
+    def element(self, ivs):
+        r, c = self.r, self.r.random()
+        if c < 0.15:
+            return f"q[{self.index(ivs)} % 3, {self.index(ivs)} % 4]"
+        if c < 0.2:
+            return f"t3[{self.index(ivs)} % 2, 1, {self.index(ivs)} % 2]"
+        name = r.choice(["x", "u", "w", "u", "w", "v", "c", "d", "o"])
+        return f"v[{self.index(ivs)} % 3]" if name == "v" else f"{name}[{self.index(ivs)}]"
+
+    def target(self, ivs):
+        found = self.element(ivs)
+        return "u" + found[1:] if found[0] in "xcd" else found
+
+    def expr(self, sc, ivs, d=0):
+        r, e = self.r, self.expr
+        if d > 2 or r.random() < 0.3:
+            return self.leaf(sc, ivs)
+        c = r.random()
+        if c < 0.33:
+            return f"({e(sc, ivs, d + 1)} {r.choice('+-*')} {e(sc, ivs, d + 1)})"
+        if c < 0.40:
+            return f"{e(sc, ivs, d + 1)} / (1.5 + abs({e(sc, ivs, d + 1)}))"
+        if c < 0.60:
+            return r.choice(UNARY).format(e(sc, ivs, d + 1))
+        if c < 0.63:
+            return f"np.arctan2({e(sc, ivs, d + 1)}, 1.3 + {r.choice(sc)} ** 2)"
+        if c < 0.66:
+            return f"(1.3 + abs({r.choice(sc)})) ** {r.choice(['3', '0.5', '-1', '1.7', '2', 'p', '2.0'])}"
+        if c < 0.69:
+            return f"softened({e(sc, ivs, d + 1)}, {r.choice(sc)})"
+        if c < 0.74:
+            return r.choice(
+                [
+                    f"g({e(sc, ivs, d + 1)}, {r.choice(sc)})",
+                    f"g(c={r.choice(sc)}, y={e(sc, ivs, d + 1)})",
+                    f"cast(math.tanh({e(sc, ivs, d + 1)}) * 5.0, {r.choice(sc)})",
+                    f"counted(math.sin({e(sc, ivs, d + 1)}), {r.choice(sc)})",
+                    f"first(u, {r.choice(sc)})",
+                    f"first({r.choice('xwcv')}, {r.choice(sc)}, scale={r.choice(sc)})",
+                    f"far({r.choice(sc)}, {e(sc, ivs, d + 1)})",
+                    f"quick({e(sc, ivs, d + 1)}, {r.choice(sc)})",
+                    f"nested({r.choice(sc)}, {e(sc, ivs, d + 1)})",
+                    f"weighed({r.choice('xwcv')}, {r.choice(sc)})[{r.choice('01')}]",
+                    f"weighed(m[{r.choice('01')}], {r.choice(sc)})[1]",
+                    f"through({r.choice(sc)}, {r.choice(sc)}, {r.choice('123')})",
+                ]
+            )
+        if c < 0.80:
+            return f"({e(sc, ivs, d + 1)} if {self.cond(sc, ivs)} else {e(sc, ivs, d + 1)})"
+        if c < 0.85:
+            return f"{r.choice(['max', 'min'])}({e(sc, ivs, d + 1)}, {e(sc, ivs, d + 1)})"
+        if c < 0.91:
+            return f"math.tanh({r.choice(REDUCTIONS)})"
+        if c < 0.94:
+            return f"np.{r.choice(['maximum', 'minimum', 'hypot'])}({e(sc, ivs, d + 1)}, 0.3 + {e(sc, ivs, d + 1)})"
+        if c < 0.97:
+            return f"{r.choice(sc)} * on"
+        return f"math.fabs({e(sc, ivs, d + 1)})"
+
+    def leaf(self, sc, ivs):
+        r, c = self.r, self.r.random()
+        if c < 0.42:
+            return r.choice(sc)
+        if c < 0.80:
+            return self.element(ivs)
+        if c < 0.85 and ivs:
+            return f"0.1 * {r.choice(ivs)}"
+        return r.choice(
+            [f"{r.uniform(0.2, 1.5):.2f}"] * 3 + ["shift", "GAIN", "0.1 * p", "pair[0]", "pair[1]", "0.1 * q.shape[1]"]
+        )
+
+    def cond(self, sc, ivs):
+        r, e = self.r, self.expr
+        c = f"{e(sc, ivs, 2)} {r.choice(['<', '>', '<=', '>='])} {e(sc, ivs, 2)}"
+        k = r.random()
+        if k < 0.1:
+            return f"{e(sc, ivs, 2)} < {e(sc, ivs, 2)} < {r.uniform(0.5, 2.0):.2f}"
+        if k < 0.2:
+            return r.choice(
+                [f"on and {c}", f"not on or {c}", "on", f"on == ({c})", f"not ({c} and on)", f"p != 1 and {c}"]
+            )
+        if ivs and k < 0.45:
+            i = r.choice(ivs)
+            return r.choice([f"{i} % {r.randrange(2, 4)} == {r.randrange(2)}", f"{i} < {r.randrange(3)} or {c}",
+                             f"not p > 2 and {c}", f"0 < {i} <= 3", f"{i} != 1 and idx[{i}] > 0"])  # fmt: skip
+        return c
+
+    # ---- statements --------------------------------------------------------------------------------------------------
+    def block(self, sc, ivs, loop, n):
+        sc, out = list(sc), []
+        self.depth += 1
+        for _ in range(n):
+            if self.budget <= 0:
+                break
+            self.budget -= 1
+            out += self.statement(sc, ivs, loop)
+        self.depth -= 1
+        return out
+
+    def bounded(self, sc, ivs, loop):
+        return f"math.tanh({self.expr(sc, ivs)})" if loop else self.expr(sc, ivs)
+
+    def statement(self, sc, ivs, loop):
+        c = self.r.random()
+        if c < 0.32:
+            return self.scalar(sc, ivs, loop)
+        if c < 0.50:
+            return self.store(sc, ivs, loop)
+        if c < 0.55:
+            return [Statement(self.r.choice(INTEGERS) if len(ivs) < 2 else "p = 2")]
+        if c < 0.72:
+            return self.arrays(sc, ivs, loop)
+        if c < 0.74:
+            return self.error(sc, ivs)
+        if c < 0.85:
+            body = self.block(sc, ivs, loop, self.r.randrange(1, 4)) + self.exit(loop, ivs)
+            more = self.r.random() < 0.5
+            orelse = self.block(sc, ivs, loop, self.r.randrange(1, 4)) + self.exit(loop, ivs) if more else None
+            return [Statement(f"if {self.cond(sc, ivs)}:", body, orelse)]
+        return self.ended(self.loop(sc, ivs), sc, ivs) if len(ivs) < 3 else []
+
+    def ended(self, statements, sc, ivs):
+        """Loops, some of which do something more where they are not broken off."""
+        for statement in statements:
+            if statement.text.startswith(("for ", "while ")) and self.r.random() < 0.15:
+                statement.orelse = self.scalar(sc[:4], ivs, True)
+        return statements
+
+    def scalar(self, sc, ivs, loop):
+        r, S = self.r, Statement
+        c = r.random()
+        if c < 0.55:
+            v = r.choice(["a", "b", "r", "s"])
+            if r.random() < 0.3:
+                self.names += 1
+                v = r.choice([f"new{self.names}", *UNLUCKY])
+            text = f"{v} = {self.bounded(sc, ivs, loop)}"
+            if v not in sc:
+                sc.append(v)
+            return [S(text)]
+        v = r.choice(["a", "b", "r", "s"])
+        if c < 0.75:
+            return [S(f"{v} {r.choice('+-')}= 0.3 * {self.expr(sc, ivs, 1)}")]
+        if c < 0.80:
+            return [
+                S(
+                    r.choice(
+                        [
+                            f"{v} *= 0.9",
+                            f"{v} /= 1.5 + abs({self.expr(sc, ivs, 2)})",
+                            f"{v} **= 2" if not loop else "r *= b",
+                        ]
+                    )
+                )
+            ]
+        if c < 0.88:
+            i, j = r.sample(["a", "b", "r"], 2)
+            return [
+                S(
+                    r.choice(
+                        [
+                            f"{i}, {j} = {j}, {self.bounded(sc, ivs, True)}",
+                            f"{i}, (b, r) = r, (a, {j})",
+                            f"{i} = {j} = {self.bounded(sc, ivs, True)}",
+                        ]
+                    )
+                )
+            ]
+        if c < 0.95:
+            return [S(r.choice([f"pair = (pair[1], {self.bounded(sc, ivs, True)})", "a, r = pair", "pair = (b, a)"]))]
+        return [S(r.choice([f"on = {self.cond(sc, ivs)}", "on = not on", "on = on and p < 2"]))]
+
+    def store(self, sc, ivs, loop):
+        r, S = self.r, Statement
+        c = r.random()
+        if c < 0.45:
+            return [S(f"{self.target(ivs)} = {self.bounded(sc, ivs, loop)}")]
+        if c < 0.80:
+            return [S(f"{self.target(ivs)} {r.choice('+-')}= 0.2 * {self.expr(sc, ivs, 1)}")]
+        if c < 0.92:
+            return [S(f"{self.target(ivs)} *= {self.bounded(sc, ivs, True)}")]
+        return [S(f"{self.target(ivs)} /= 1.2 + abs({self.expr(sc, ivs, 2)})")]
+
+    def arrays(self, sc, ivs, loop):
+        r, S = self.r, Statement
+        c = r.random()
+        if c < 0.10:
+            return [S("u, w = w, u")]
+        if c < 0.20:
+            if loop:
+                return [S("v[:] = u[:3]")]
+            anywhere = [
+                "v = x[::2].copy()",
+                "v = (x * r)[-3:]",
+                "v = x[1:4] * 0.5",
+                "v = x[::-2].copy()",
+                "v = np.full(3, 1.0 * r)",
+            ]
+            more = [
+                "v = u[1:4]",
+                "v = w[0:3]",
+                "v = u[-3:]",
+                "v = w[::-2]",
+                "v = u[3:0:-1]",
+                "v = q[1, :3]",
+                "v = q[:, 2]",
+            ]
+            return [S(r.choice(anywhere if self.depth > 1 else more))]
+        if c < 0.46:
+            return [S(r.choice(WHOLE))]
+        if c < 0.52:
+            return [S(r.choice(list(OVERLAPS)))]
+        if c < 0.78:
+            return [S(r.choice(ANEW))]
+        if c < 0.80:
+            self.names += 1
+            y = f"y{self.names}"
+            shorter = r.choice([f"{y}[1:] * {y}[:-1]", f"{y}[1:] * 0.6 + r", f"{y}[:-1] if r > 0.2 else {y}[1:] * b"])
+            condition = r.choice([f"while {y}.size > 2:", "for _ in range(3):"])
+            return [S(f"{y} = c + 0.1"), S(condition, [S(f"{y} = {shorter}")]), S(f"r += 0.1 * {y}[0]")]
+        if c < 0.84:
+            anew = ["w = u * 0.7", "u = np.tanh(u + w)", "u = u.copy()", "w = np.zeros_like(u)", "u[:] = w = u * 0.6"]
+            return [S("u[:] = np.tanh(u + w)" if loop else r.choice(anew))]
+        if c < 0.92:
+            self.names += 1
+            y = f"y{self.names}"
+            return [S(x.format(y=y, e=self.bounded(sc, ivs, True))) for x in r.choice([
+                ("{y} = q[1]", "{y}[2] = {e}", "r += 0.1 * {y}[0]"), ("{y} = t3[1, :, ::-1]", "{y}[0, 1] += {e}"),
+                ("{y} = np.full((3, 4), 1.0 * r)", "{y}[1] = 0.2", "r -= 0.1 * np.sum({y} * m)"),
+                ("{y} = np.empty(3, dtype=np.int64)", "{y}[:] = 2", "{y}[1] += p", "r += 0.1 * {y}[1]"),
+                ("{y} = np.ones((2, 3))", "{y}[:, 1] = {e}", "a += 0.1 * np.sum({y}, axis=0)[1]"),
+                ("{y} = np.empty(n)", "{y}[:] = {e}", "{y}[2] = 0.3", "c = {y}"), ("{y} = q.T", "b += 0.1 * {y}[1, 2]"),
+                ("{y} = u > 0.2", "p = np.sum({y}) % 3", "r += 0.1 * {y}[1]"),
+                ("{y} = idx * 2 - 1", "r += 0.1 * {y}[1]"), ("{y}, b, {y}a = w[1:4]", "r += 0.1 * {y} * {y}a"),
+                ("{y}, a = divmod({e}, 0.7)", "r += 0.1 * {y}"),
+            ])]  # fmt: skip
+        return [S(f"a, r = h({r.choice(['u', 'w', 'v', 'o'])}, {r.choice(sc)}{r.choice(['', ', 2', ', k=3'])})")]
+
+    def error(self, sc, ivs):
+        r, S = self.r, Statement
+        c = self.r.random()
+        if c < 0.3:
+            return [S("assert s < 1e30"), S("if s > 1e30:", [S("raise ValueError('large')")])]
+        if c < 0.5:
+            return [S("pass")]
+        if c < 0.6:
+            return [S(f"assert {self.cond(sc, ivs)}, '{PLANNED}'")]
+        return [
+            S(
+                f"if {r.choice(sc)} > {r.uniform(1.0, 3.0):.2f}:",
+                [S(f"raise {r.choice(['ValueError', 'IndexError'])}('{PLANNED}')")],
+            )
+        ]
+
+    def loop(self, sc, ivs):
+        r, S = self.r, Statement
+        c = r.random()
+        i = f"i{len(ivs)}"
+        self.names += 1
+        e, k = f"e{self.names}", f"k{self.names}"
+        if c < 0.70:
+            more = [f"range({ivs[-1]})", f"range({ivs[-1]} + 1, n)", f"range({ivs[-1]}, -1, -1)"] if ivs else []
+            if r.random() < 0.03:
+                more.append("range(-2, 2)")
+            head = r.choice([*RANGES, *more])
+            body = self.block(sc, [*ivs, i], True, r.randrange(1, 6)) + self.exit(True, ivs, 0.1)
+            return [S(f"for {i} in {head}:", body)]
+        if c < 0.87:
+            head, new, names = r.choice([
+                (f"for {e} in u:", [], [e]), (f"for {e} in x[1:]:", [], [e]), (f"for {e} in w[::-1]:", [], [e]),
+                (f"for {i}, {e} in enumerate(w):", [i], [e]), (f"for {e}, y{e} in zip(u, x):", [], [e, f"y{e}"]),
+                (f"for {e} in idx:", [e], []), (f"for {i}, ({e}, y{e}) in enumerate(zip(x, c)):", [i], [e, f"y{e}"]),
+                (f"for {e} in (a, 0.3, r):", [], [e]), (f"for {i}, {k} in ((0, 1), (2, 3)):", [i, k], []),
+                (f"for {i}, {e} in enumerate(x[:3], 1):", [i], [e]), (f"for {e} in c:", [], [e]),
+            ])  # fmt: skip
+            body = self.block([*sc, *names], [*ivs, *new], True, r.randrange(1, 4)) + self.exit(True, ivs, 0.1)
+            return [S(head, body)]
+        if c < 0.90:
+            return [
+                S(
+                    f"for {e} in q:",
+                    [S(f"for {k} in {e}:", [S(f"r += 0.1 * {k} * {r.choice(sc)}")]), S(f"{e}[1] *= 0.9")],
+                )
+            ]
+        body = [S(f"{k} += 1"), *self.block(sc, ivs, True, r.randrange(1, 5))]
+        after = r.choice([  # what a loop has counted is an index
+            [], [S(f"u[{k} % n] += 0.3 * {r.choice(sc)}")], [S(f"w[{k} - 1] = u[{k} % n] * {r.choice(sc)}")],
+        ])  # fmt: skip
+        if c < 0.92:
+            return [
+                S(f"{k} = 0"),
+                S("while True:", [*body, S(f"if {k} > {r.randrange(3)} or {self.cond(sc, ivs)}:", [S("break")])]),
+                *after,
+            ]
+        if c < 0.96:
+            return [S(f"{k} = 0"), S(f"while {k} < {r.randrange(2, 5)} and ({self.cond(sc, ivs)}):", body), *after]
+        array = r.choice("uw")
+        shift = [S(f"{array}[{k} + 1] = {array}[{k}]"), S(f"{k} -= 1")]
+        insert = [  # of an insertion sort
+            S(f"{k} = {i} - 1"), S(f"{e} = {array}[{i}]"), S(f"while {k} >= 0 and {array}[{k}] > {e}:", shift),
+            S(f"{array}[{k} + 1] = {e} * {r.choice(['1.0', 'a', 'x[1]'])}"),
+        ]  # fmt: skip
+        return [S(f"for {i} in range(1, n):", insert)]
+
+    def exit(self, loop, ivs, probability=0.25):
+        if self.r.random() > probability:
+            return []
+        c = self.r.random()
+        if loop and c < 0.4:
+            return [Statement("break")]
+        if loop and c < 0.7:
+            return [Statement("continue")]
+        if c < 0.8:
+            return []
+        result = f"{self.r.choice(['a', 'b', 'r', 's'])} * 0.5"
+        return [Statement(f"return {result}, (a, p)" if self.aux else f"return {result}")]
+
+
+# ---- what occurs -----------------------------------------------------------------------------------------------------
+def constructs(text):
+    """The constructs of the function f of a program, by name."""
+    tree = next(n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == "f")
+    found = set()
+    for node in ast.walk(tree):
+        found.add(type(node).__name__)
+        if isinstance(node, ast.Call):
+            found.add(f"{ast.unparse(node.func)}()")
+        if isinstance(node, ast.AugAssign):
+            found.add(f"{type(node.op).__name__}=")
+            if isinstance(node.target, ast.Subscript):
+                found.add("+= of elements")
+        if isinstance(node, ast.Compare) and len(node.ops) > 1:
+            found.add("chained comparison")
+        if isinstance(node, ast.For):
+            found.add(f"for in {type(node.iter).__name__}")
+            inner = [n for s in node.body for n in ast.walk(s)]
+            found |= {
+                f"{type(n).__name__} in a loop"
+                for n in inner
+                if isinstance(n, (ast.Return, ast.Break, ast.Continue, ast.Raise))
+            }
+            found |= {f"{n.targets[0].id} = ... in a loop" for n in inner if isinstance(n, ast.Assign)
+                      and isinstance(n.targets[0], ast.Name) and n.targets[0].id in ("c", "d", "o")}  # fmt: skip
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found.add("store into a slice" if any(isinstance(n, ast.Slice) for n in ast.walk(node.slice)) else "store")
+    return found - {"Load", "Store", "Name", "arguments", "arg", "FunctionDef", "Expr", "Constant", "Module"}

@@ -1,0 +1,540 @@
+"""Random programs for the engine `generated`: its source, run as plain Python, against the eager engine on objects.
+
+A program of `tests.random_programs.generated_grammar` is run as it is, by the engine `records` on object arrays, and
+by the generated source, made with one of several plans; every fourth one also by complex steps, which share no
+derivative with contad. Errors that a program raises are to be raised alike. A failure is shrunk by removing
+statements while it persists.
+
+    python -m tests.random_programs.generated_programs --count 20000 --seed 1
+    python -m tests.random_programs.generated_programs --count 100 --seed 1 --compiled
+"""
+
+import argparse
+import cmath
+import collections
+import dis
+import functools
+import linecache
+import math
+import operator
+import re
+import signal
+import sys
+import warnings
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+import scipy.special
+from numba import njit
+
+import contad
+from contad.engines.source import build
+from contad.engines.source.analysis import shared_callees
+from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.planning import store_plan
+from contad.engines.source.planning.parts import divide
+from contad.engines.source.reading import frontend
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.writing.derivative_text import Derivative
+from contad.errors import UnsupportedError
+from contad.functions.python_copy import python_twin
+from contad.native.request import Request
+from tests.judges.planted import known, registered
+from tests.random_programs.generated_grammar import CALLEES, PLANNED, Maker, Statement, constructs, meaning
+
+KINDS = (
+    ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3), ir.Kind("int", 1), ir.BOOL,
+)  # fmt: skip
+ARGNUMS = (0, 1, 2, 3, 4)
+SECONDS = 5
+# the cost of storing a number, and whether loops are reversed at once: other plans for the same program
+VARIANTS = ((store_plan.STORE, True), (0.05, True), (store_plan.STORE, False), (2.0, False), (1e4, True), (1e4, False))
+PARTS = (0, 0, 3, 0, 8, 0, 0)  # operations of a part of the program; 0: it is whole
+GLOBALS = {"GAIN": 0.7, "A5": np.cos(np.arange(25.0).reshape(5, 5)) * 0.4, "ORDER": np.array([2, 0, 1, 4, 3])}
+
+with registered():  # for each program alone
+
+    @contad.scalar_rule
+    def softened(x, y):
+        """A rule of the user."""
+        return x / (1.0 + x * x + y * y)
+
+    @softened.partials
+    def softened_partials(z, x, y):
+        d = 1.0 + x * x + y * y
+        return (1.0 - 2.0 * x * z) / d, -2.0 * y * z / d
+
+
+# ---- running ---------------------------------------------------------------------------------------------------------
+class Rejected(Exception):
+    """The program proves nothing: it does not run, or sits on a tie."""
+
+
+def namespace(text, seed, **replaced):
+    """The names of a program, where others may stand for `np`, `math` and `njit`."""
+    names = {
+        "__name__": "program",
+        "np": np,
+        "math": math,
+        "njit": njit,
+        "contad": contad,
+        "prange": numba.prange,
+        "softened": softened,
+        "int64": numba.int64,
+    }
+    names |= GLOBALS | replaced
+    if not replaced:
+        names |= CALLED
+        return run(text, f"<program {seed}>", names)
+    run(meaning(CALLEES), "<meaning of the callees>", names)
+    return run(meaning(text), f"<meaning of program {seed}>", names)
+
+
+def run(text, filename, names):
+    """Names with those that a text defines, as if it were a file."""
+    if linecache.cache.get(filename, (None,) * 3)[2] != text.splitlines(True):
+        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    exec(compile(text, filename, "exec"), names)
+    return names
+
+
+CALLED = {}  # the callees, made once
+CALLED = {name: x for name, x in namespace(CALLEES, "callees").items() if numba.extending.is_jitted(x)}
+TWINS = {}  # as the eager engine runs them
+for called in CALLED.values():
+    python_twin(called, TWINS)
+
+
+def arguments(seed):
+    rng = np.random.default_rng(seed)
+    numbers = [
+        rng.standard_normal(5),
+        rng.standard_normal((3, 4)),
+        *rng.standard_normal(2),
+        rng.standard_normal((2, 2, 2)),
+    ]
+    return [*numbers, np.array([3, 0, 4, 1, 1]), bool(seed % 2)]
+
+
+def copied(args):
+    return [x.copy() if isinstance(x, np.ndarray) else x for x in args]
+
+
+def flat(gradient):
+    return np.concatenate([np.ravel(g) for g in gradient])
+
+
+def numbers_of(value):
+    """The numbers of a value, or of a value and an auxiliary tuple."""
+    return np.array([value[0], *value[1]] if isinstance(value, tuple) else [value], dtype=float)
+
+
+def plainly(f=None, error_model="python", **flags):
+    """A function as it is, where njit would compile it."""
+    if f is None:
+        return lambda f: f if error_model == "python" else python_twin(njit(error_model=error_model)(f))
+    return f
+
+
+def grown(work, n):
+    return work if n <= len(work) else np.concatenate([work, np.full(max(int(n), 2 * len(work)) - len(work), np.nan)])
+
+
+def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """The generated derivative: its source, and the arrays and rules it needs.
+
+    With calls all callees that can be are functions of their own; with parts the program is divided into parts of
+    as many operations.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_plan, "STORE", store)
+        if calls:
+            patch.setattr(frontend, "INLINED", 0)
+            patch.setattr(shared_callees, "SMALL", -1)
+        if parts:
+            patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
+        made = Derivative(read(function, KINDS), ARGNUMS, aux, fuse=fuse)
+        text = made.source()
+    names = {}
+    exec(compile(text, "<generated>", "exec"), names)
+    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=grown, **made.constants())
+    return names["run"]
+
+
+def generated(function, args, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """Value and gradient by the generated source, run as Python."""
+    run = derivative(function, aux, store, fuse, calls, parts)
+    args, before = copied(args), copied(args)
+    value, gradient = run(*args)
+    for x, y in zip(args, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+    return numbers_of(value), flat(gradient)
+
+
+def eager(function, args, aux=False):
+    """Value and gradient by the eager engine `records`."""
+    value, gradient = contad.value_and_grad(python_twin(function, dict(TWINS)), ARGNUMS, has_aux=aux, engine="records")(
+        *args
+    )
+    return numbers_of(value), flat(gradient)
+
+
+def outcome(maker, block, seed, independent=False):
+    """None if all agree, "raised alike", or what went wrong; raises Rejected where the program proves nothing."""
+    text = maker.source(block)
+    f = namespace(text, seed)["f"]
+    args = arguments(seed)
+    plain = namespace(text, seed, njit=plainly)["f"]
+    raised = None
+    try:
+        value = numbers_of(plain(*copied(args)))[0]
+    except (ArithmeticError, NameError, ValueError, IndexError, AssertionError) as error:
+        if str(error) != PLANNED:
+            raise Rejected(type(error).__name__) from None
+        raised = error
+    if raised is None and (not math.isfinite(value) or abs(value) > 1e8):
+        raise Rejected("large")
+    store, fuse = VARIANTS[seed % len(VARIANTS)]
+    try:
+        got_value, got = generated(f, args, maker.aux, store, fuse, calls=seed % 2 == 1, parts=PARTS[seed % len(PARTS)])
+    except UnsupportedError as error:
+        return f"refused: {str(error).split(': ', 2)[-1]}"
+    except Exception as error:
+        if raised is not None and (type(error), str(error)) == (type(raised), PLANNED):
+            return "raised alike"
+        if isinstance(error, ZeroDivisionError) and not is_raised_by_statement(error):
+            raise Rejected("the source divides by zero where only compiled code may") from None
+        return f"crash {type(error).__name__}: {error}"
+    if raised is not None:
+        return f"wrong: {type(raised).__name__} is not raised"
+    if not close(got_value[0], value):
+        return f"wrong value (fuse {fuse}, store {store}): {got_value} for {value} of what is meant"
+    references = []
+    try:
+        reference_value, reference = eager(f, args, maker.aux)
+        references.append(("", reference, 1e-9))
+    except UnsupportedError:  # an operation in place on an array of floats
+        reference_value, independent = numbers_of(plain(*copied(args))), True
+        if not is_stepped(text):
+            raise Rejected("neither reference takes it") from None
+    if independent and is_stepped(text):
+        stepped = complex_step(text, seed, args)
+        references.append((" against complex steps", stepped, 1e-7))
+        reference = stepped if len(references) == 1 else reference
+    if not close(got_value, reference_value):
+        return f"wrong value (fuse {fuse}, store {store}): {got_value} for {reference_value}"
+
+    def steady(nudged):
+        """The gradient by the reference, elsewhere."""
+        return (
+            eager(f, nudged, maker.aux)[1]
+            if len(references) > 1 or not independent or not is_stepped(text)
+            else complex_step(text, seed, nudged)
+        )
+
+    for what, expected, tolerance in references:
+        if not close(got, expected, tolerance):
+            if ill_conditioned(args, reference, steady):
+                raise Rejected("ill-conditioned")
+            return f"wrong gradient{what} (fuse {fuse}, store {store}): {got} for {expected}"
+    return None
+
+
+def is_raised_by_statement(error):
+    """Whether an exception comes from a `raise`, and not from an operation of Python's."""
+    step = error.__traceback__
+    while step.tb_next is not None:
+        step = step.tb_next
+    return dis.opname[step.tb_frame.f_code.co_code[step.tb_lasti]] == "RAISE_VARARGS"
+
+
+def close(x, y, tolerance=1e-9):
+    return np.all(np.abs(np.asarray(x) - y) <= tolerance * (1.0 + np.max(np.abs(y))))
+
+
+def ill_conditioned(args, reference, gradient):
+    """Whether a change of the arguments in the last digits changes the gradient: a tie, or a loss of all digits."""
+    rng = np.random.default_rng(0)
+    nudged = [
+        x * (1.0 + 1e-12 * rng.standard_normal(np.shape(x))) if np.asarray(x).dtype.kind == "f" else x for x in args
+    ]
+    return not close(gradient(nudged), reference, 1e-9)
+
+
+# ---- complex steps ---------------------------------------------------------------------------------------------------
+class Step:
+    """A complex number that is compared by its real part."""
+
+    __slots__ = ("z",)
+
+    def __init__(self, z):
+        self.z = z
+
+
+def lift(f):
+    def operation(*args):
+        if any(isinstance(x, np.ndarray) for x in args):
+            return NotImplemented
+        return Step(f(*(x.z if isinstance(x, Step) else complex(x) for x in args)))
+
+    return operation
+
+
+def compare(f):
+    return lambda x, y: f(real(x), real(y))
+
+
+def real(x):
+    return x.z.real if isinstance(x, Step) else x
+
+
+def divided(x, y):
+    """x / y, infinite where y is zero."""
+    return x / y if y != 0.0 else complex(math.copysign(math.inf, x.real) if x else math.nan)
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    _f = getattr(operator, _name)
+    _f = divided if _name == "truediv" else _f
+    setattr(Step, f"__{_name}__", lift(_f))
+    setattr(Step, f"__r{_name}__", lift(lambda x, y, f=_f: f(y, x)))
+for _name in ("lt", "gt", "le", "ge"):
+    setattr(Step, f"__{_name}__", compare(getattr(operator, _name)))
+Step.__pos__ = lift(operator.pos)
+Step.__neg__ = lift(operator.neg)
+Step.__abs__ = lift(lambda z: z if z.real > 0.0 else -z)
+
+
+def slope(f, derivative):
+    """A function of real numbers on complex steps."""
+    return lift(lambda z: complex(f(z.real), z.imag * derivative(z.real)))
+
+
+STEPS = {name: lift(getattr(cmath, name)) for name in ("sin", "cos", "tanh", "exp", "sqrt", "log", "sinh", "atan")}
+STEPS["log1p"] = lift(lambda z: cmath.log(1.0 + z))
+STEPS["fabs"] = lift(lambda z: z if z.real > 0.0 else -z)
+VECTORS = {name: np.frompyfunc(f, 1, 1) for name, f in STEPS.items()}
+VECTORS |= {
+    "arctan": VECTORS["atan"],
+    "square": lambda z: z * z,
+    "expm1": np.frompyfunc(lambda z: STEPS["exp"](z) - 1.0, 1, 1),
+}
+SPECIAL = SimpleNamespace(
+    erf=slope(math.erf, lambda x: 2.0 / math.sqrt(math.pi) * math.exp(-x * x)),
+    expit=lift(lambda z: 1.0 / (1.0 + cmath.exp(-z))),
+    gammaln=slope(math.lgamma, scipy.special.digamma),
+)
+
+
+def stepping_numpy():
+    """NumPy's functions on arrays of complex steps."""
+
+    def made(value):
+        return lambda shape, dtype=None: np.full(shape, value, object if dtype is None else dtype)
+
+    return SimpleNamespace(
+        **VECTORS, sum=np.sum, dot=np.dot, max=np.max, min=np.min, mean=np.mean, where=np.where, copy=np.copy,
+        abs=np.abs,
+        maximum=np.frompyfunc(lambda x, y: x if real(x) > real(y) else y, 2, 1),
+        minimum=np.frompyfunc(lambda x, y: x if real(x) < real(y) else y, 2, 1),
+        hypot=lambda x, y: STEPS["sqrt"](x * x + y * y), arctan2=lambda y, x: STEPS["atan"](y / x), int64=np.int64,
+        zeros=made(0.0), ones=made(1.0), empty=made(0.0), full=lambda n, x: np.full(n, x, object),
+        zeros_like=lambda u: np.full(u.shape, 0.0, object),
+    )  # fmt: skip
+
+
+def is_stepped(text):
+    """Whether complex steps know all of NumPy's functions that a program calls."""
+    return set(re.findall(r"\bnp\.(\w+)\(", text)) <= {"array", *vars(stepping_numpy())}
+
+
+def complex_step(text, seed, args):
+    """The gradient by complex steps."""
+    module = stepping_numpy()
+    f = namespace(
+        text, seed, njit=plainly, math=SimpleNamespace(**STEPS), np=module, contad=SPECIAL,
+        int=lambda x: int(real(x)), softened=lift(lambda x, y: x / (1.0 + x * x + y * y)),
+    )["f"]  # fmt: skip
+    active, rest = args[: len(ARGNUMS)], args[len(ARGNUMS) :]
+    sizes = [np.size(x) for x in active]
+    gradient = []
+    for k in range(sum(sizes)):
+        step = np.zeros(sum(sizes), complex)
+        step[k] = 1e-30j
+        parts = np.split(step, np.cumsum(sizes)[:-1])
+        given = []
+        for x, part in zip(active, parts, strict=True):
+            numbers = [Step(complex(v) + d) for v, d in zip(np.ravel(x), part, strict=True)]
+            if np.ndim(x):
+                array = np.empty(np.size(x), object)
+                array[:] = numbers
+                given.append(array.reshape(np.shape(x)))
+            else:
+                given.append(numbers[0])
+        y = f(*given, *rest)
+        y = y[0] if isinstance(y, tuple) else y
+        gradient.append(y.z.imag / 1e-30 if isinstance(y, Step) else 0.0)
+    return np.array(gradient)
+
+
+# ---- shrinking -------------------------------------------------------------------------------------------------------
+def variants(block):
+    """Smaller programs: a statement left out, or replaced by what is under it."""
+    for k, s in enumerate(block):
+        yield block[:k] + block[k + 1 :]
+        if s.body is not None:
+            yield block[:k] + s.body + block[k + 1 :]
+            for smaller in variants(s.body):
+                yield [*block[:k], Statement(s.text, smaller, s.orelse), *block[k + 1 :]]
+        if s.orelse is not None:
+            yield [*block[:k], Statement(s.text, s.body), *block[k + 1 :]]
+            for smaller in variants(s.orelse):
+                yield [*block[:k], Statement(s.text, s.body, smaller), *block[k + 1 :]]
+
+
+def shrink(block, fails):
+    """The smallest program found that still fails."""
+    while True:
+        smaller = next((b for b in variants(block) if fails(b)), None)
+        if smaller is None:
+            return block
+        block = smaller
+
+
+def kind(result):
+    """What a failure has in common with its smaller forms."""
+    if result and result.startswith("refused"):
+        return "refused" + result.partition(":")[2][-70:]
+    return result and (result if result.startswith(("rejected", "raised")) else result[:8])
+
+
+def attempt(maker, block, seed, independent=False):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), known(softened):
+        warnings.simplefilter("ignore")
+        return outcome(maker, block, seed, independent)
+
+
+def is_failure(result):
+    return result is not None and not result.startswith(("rejected", "raised"))
+
+
+def shrunk(seed, result):
+    """The source of a failing program, shrunk."""
+    maker = Maker(seed)
+
+    def fails(block):
+        try:
+            return kind(attempt(maker, block, seed, "complex" in result)) == kind(result)
+        except (Rejected, SyntaxError, contad.errors.ContadError):
+            return False
+
+    return maker.source(shrink(maker.program(), fails))
+
+
+@functools.cache
+def prepare():
+    """Let Numba load what it types functions of arrays with; a timer that goes off in it would leave it half loaded."""
+    maker = Maker(0)
+    maker.program()
+    lines = ["c[:] = d[np.argsort(x)]", "p = np.argmax(x) % 3", "p = len(np.unique(idx))", "r = np.sort(idx)[1] * 0.1"]
+    text = maker.source([Statement(line) for line in lines])
+    with known(softened):
+        derivative(namespace(text, -1)["f"], maker.aux)
+
+
+def check(seed, small=False):
+    """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
+    prepare()
+    signal.signal(signal.SIGVTALRM, too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    try:
+        maker = Maker(seed, small)
+        return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
+    except Rejected as error:
+        return f"rejected: {error}"
+    except TooSlow:
+        return "rejected: slow"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+class TooSlow(BaseException):
+    """A program took longer than SECONDS of the processor."""
+
+
+def too_slow(*_):
+    raise TooSlow
+
+
+def check_compiled(seed, small=False, tape=False):
+    """As `check`, for the compiled source against the source run as Python, and against the engine `tape`."""
+    result = check(seed, small)
+    if result is not None:
+        return result
+    with known(softened):
+        return compiled(Maker(seed, small), seed, tape)
+
+
+def compiled(maker, seed, tape):
+    """The outcome of a program whose derivative is compiled."""
+    f = namespace(maker.source(), seed)["f"]
+    args = arguments(seed)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # as `attempt`: x / 0.0 may stand in an unused part
+        warnings.simplefilter("ignore")
+        value, gradient = generated(f, args, maker.aux)
+    asked = Request(f.py_func, f, tuple(map(numba.typeof, args)), ARGNUMS, maker.aux, "value_and_grad")
+    try:
+        got_value, got = build(asked)(*args)
+    except Exception as error:
+        return f"crash compiled: {type(error).__name__}: {str(error)[:300]}"
+    if not (close(numbers_of(got_value), value, 1e-12) and close(flat(got), gradient, 1e-12)):
+        return f"wrong compiled: {flat(got)} for {gradient}"
+    if tape:
+        try:
+            taped_value, taped = contad.value_and_grad(f, ARGNUMS, has_aux=maker.aux, engine="tape")(*args)
+        except UnsupportedError:
+            return "rejected: by the tape"
+        if not (close(numbers_of(taped_value), value, 1e-9) and close(flat(taped), gradient, 1e-9)):
+            return f"wrong beside the tape: {gradient} for {flat(taped)}"
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compiled", action="store_true", help="small programs, compiled; against the tape, too")
+    parser.add_argument("--show", action="store_true", help="print the program of the seed and its derivative")
+    options = parser.parse_args()
+    if options.show:
+        maker = Maker(options.seed)
+        text = maker.source()
+        print(text, Derivative(read(namespace(text, options.seed)["f"], KINDS), ARGNUMS, maker.aux).source(), sep="\n")
+        return 0
+    counts, occurring, failures = collections.Counter(), collections.Counter(), {}
+    for seed in range(options.seed, options.seed + options.count):
+        result = check_compiled(seed, small=True, tape=True) if options.compiled else check(seed)
+        counts["agree" if result is None else kind(result)] += 1
+        if result is None or result.startswith("raised"):
+            occurring.update(constructs(Maker(seed).source()))
+        if (seed + 1 - options.seed) % 1000 == 0:
+            print(f"{seed + 1 - options.seed}: {dict(counts)}", flush=True)
+        if is_failure(result):
+            failures.setdefault(result[:60], (seed, result))
+            print(f"seed {seed}: {result[:100]}", flush=True)
+    print("programs with each construct: " + ", ".join(f"{what} {n}" for what, n in occurring.most_common()))
+    print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    refusals = sum(n for what, n in counts.items() if what.startswith("refused"))
+    differentiated = counts["agree"] + counts["raised alike"]
+    print(f"{differentiated} programs differentiated; refusals on the supported grammar: {refusals}")
+    for seed, result in list(failures.values())[:12]:
+        print(
+            f"\nseed {seed}: {result}\n{shrunk(seed, result)}" if len(failures) < 4 else f"seed {seed}: {result[:150]}"
+        )
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Source read from a file is held against the code that was imported."""
+
+import importlib.util
+
+import numba
+import pytest
+
+import contad
+from contad.errors import StaleSourceError
+from contad.rules.definition import definition_of
+from tests.judges.planted import registered
+
+RULES = """
+import contad
+
+@contad.scalar_rule
+def {first}(x):
+    return x * x * x
+
+@{first}.partials
+def {first}_partials(z, x):
+    return 3.0 * x * x
+
+@contad.scalar_rule
+def {second}(x):
+    return 7.0 * x
+
+@{second}.partials
+def {second}_partials(z, x):
+    return 7.0
+"""
+
+
+def imported(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "edited_rules.py"
+    path.write_text(RULES.format(first="first_edited", second="second_edited"))
+    with registered():
+        yield path
+
+
+EDITS = {
+    "a rule removed above": lambda text: text[: text.index("@contad")] + text[text.index("@contad", 20) :],
+    "a line added above": lambda text: text.replace("import contad", "import contad\n\n\n\n"),
+    "a constant": lambda text: text.replace("3.0", "5.0"),
+    "an operator": lambda text: text.replace("3.0 * x", "3.0 + x"),
+    "no longer Python": lambda text: text.replace("return 3.0", "return ) 3.0"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("engine", ["closures", "records"])
+def test_an_edit_after_the_import_never_gives_another_derivative(file, edit, engine):
+    module = imported(file)
+    file.write_text(EDITS[edit](file.read_text()))
+    with pytest.raises(StaleSourceError, match=r"edited_rules.py:\d+: the source of .* restart Python"):
+        contad.grad(module.first_edited, engine=engine)(2.0)
+
+
+def test_unchanged_source_is_read(file):
+    module = imported(file)
+    assert contad.grad(module.first_edited)(2.0) == 12.0
+    definition, line = definition_of(module.second_edited.function)
+    assert (definition.name, line) == ("second_edited", 12)
+
+
+def test_nested_functions_closures_and_asserts_are_recognised():
+    a = 3.0
+
+    def f(x, *, b=a):
+        """With a captured value, an inner function and an assertion."""
+
+        def g(y):
+            return y * a
+
+        return g(x) * b
+
+    def g(x):
+        assert x
+        return x
+
+    for function in (f, g):
+        definition, line = definition_of(function)
+        assert definition.name == function.__name__
+        assert line == function.__code__.co_firstlineno
+
+
+def test_an_edited_njit_function_is_refused(tmp_path):
+    path = tmp_path / "edited_njit.py"
+    path.write_text("from numba import njit\n\n@njit\ndef f(x):\n    return x * x\n")
+    f = imported(path).f
+    assert isinstance(f, numba.core.registry.CPUDispatcher)
+    path.write_text(path.read_text().replace("x * x", "x * x * x"))
+    with pytest.raises(StaleSourceError, match=r"edited_njit.py:3: the source of f has changed"):
+        contad.grad(f, engine="matrix")(2.0)
+    assert contad.grad(f)(2.0) == 4.0  # of what was imported, which the compiled engines have
