@@ -25,6 +25,7 @@ from contad.functions.questions import (
     asks,
     builtins_of,
     class_of_primal,
+    is_contads,
     names_of_objects,
     passes_by_globals,
     questions_of,
@@ -48,7 +49,7 @@ def with_numba_callees(f: Callable[..., Any], at_variables: AtVariables) -> Call
         function, own = f.__func__, f.__self__
     else:  # an object that is called
         function, own = inspect.getattr_static(type(f), "__call__", None), f
-    if not isinstance(function, FunctionType) or _is_contads(function):
+    if not isinstance(function, FunctionType) or is_contads(function):
         return f
     copy = _for_variables(function, at_variables)
     return f if copy is function else MethodType(copy, own)
@@ -66,10 +67,6 @@ def _for_variables(f: FunctionType, at_variables: AtVariables) -> FunctionType:
     copy = _StandIns(at_variables).of(f) if _dispatches_on_type(f) or _reaches_numba(f, seen) else f
     memo["for variables"] = copy, list(seen.values())
     return copy
-
-
-def _is_contads(f: FunctionType) -> bool:
-    return f.__module__.partition(".")[0] == "contad" if f.__module__ else False
 
 
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
