@@ -18,7 +18,7 @@ from contad.variables import arguments
 
 def positive(function: str, name: str, value: Any) -> None:
     """Every element is > 0."""
-    if isinstance(value, arguments.SCALAR) and value > 0:
+    if isinstance(value, arguments.SCALAR) and value > 0:  # type: ignore[operator]
         return
     a = arguments.array(function, name, value)
     good = a > 0
