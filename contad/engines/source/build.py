@@ -79,7 +79,9 @@ def build(request: Any) -> Any:
     text = derivative.source(written(options | {"cache": True}))  # which is without effect where it is in no file
     depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
     stable = len(depends) == len(derivative.program.callables)
-    depends |= {f"rule {name}": rule for name, rule in derivative.rules.items()}  # known once the source is written
+    depends |= {
+        f"rule {name}": rule for name, rule in derivative.writer.rules.items()
+    }  # known once the source is written
     called = {name: fingerprint(x) for name, x in depends.items()}
     stable &= all(found.stable for found in called.values())
     constants = derivative.constants()
