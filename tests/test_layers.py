@@ -322,6 +322,25 @@ def test_a_vague_name_is_found(name):
     assert vague_names([Path(name), Path("contad/database.py")]) == [name]
 
 
+def repeated_classes(sources):
+    """The names of classes that several modules define at their top level, with the modules."""
+    found = {}
+    for module, source in sources.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(module)
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def test_every_class_has_a_name_of_its_own():
+    assert repeated_classes(SOURCES) == {}
+
+
+def test_a_repeated_class_is_found():
+    planted = {"a": "class Plan: pass", "b": "class Plan: pass\nclass Step: pass"}
+    assert repeated_classes(planted) == {"Plan": ["a", "b"]}
+
+
 # ---- docstrings ------------------------------------------------------------------------------------------------------
 def undocumented(source):
     """The module, and public functions and classes at its top level, that lack a docstring.

@@ -85,7 +85,7 @@ class Logical(_Answering):
         return self.ufunc.outer(_truths(x), _truths(y), **options)
 
 
-class Elementwise(_Answering):
+class ElementwiseUfunc(_Answering):
     """A ufunc of two arguments that asks every variable itself."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
@@ -135,7 +135,7 @@ def sinc(x: Any) -> Any:
 
 OF_OBJECTS: dict[str, Any] = {  # name in NumPy -> what answers for variables
     ufunc.__name__: Logical(ufunc) for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
-} | {"fmax": Elementwise(np.fmax), "fmin": Elementwise(np.fmin), "nan_to_num": nan_to_num, "sinc": sinc}
+} | {"fmax": ElementwiseUfunc(np.fmax), "fmin": ElementwiseUfunc(np.fmin), "nan_to_num": nan_to_num, "sinc": sinc}
 _OF = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
 
 

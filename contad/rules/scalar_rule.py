@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
-from contad.rules.body import ARITHMETIC_ERRORS, Body
+from contad.rules.body import ARITHMETIC_ERRORS, RuleBody
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
@@ -59,7 +59,7 @@ class ScalarRule:
         self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
         self.array = array
         self._array_form: ArrayFunction | None = None
-        self.body: Body | None = None
+        self.body: RuleBody | None = None
         # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
         self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
         self.reflected: dict[type, Callable[..., Any]] = {}
@@ -73,7 +73,7 @@ class ScalarRule:
     # ---- declaration -------------------------------------------------------------------------------------------------
     def partials(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
-        self.body = Body(body, self.arity)
+        self.body = RuleBody(body, self.arity)
         self.methods, self.reflected = {float: self.evaluate}, {}  # engines have compiled an earlier body into theirs
         return body
 

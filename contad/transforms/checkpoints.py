@@ -7,7 +7,7 @@ from typing import Any
 from contad.front.user_function import UserFunction, primitive_of, runnable
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import Decorated
-from contad.transforms.operation import Operation, pulled_back, pushed_forward
+from contad.transforms.operation import CustomOperation, pulled_back, pushed_forward
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +55,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
             return pushed_forward(run, args, tangents, operation.places)
 
-        operation = Operation(name, args, value, pull, push, options, [f])
+        operation = CustomOperation(name, args, value, pull, push, options, [f])
         return operation.perform()
 
     return Decorated(checkpointed, checkpoint, f)

@@ -7,7 +7,7 @@ from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop,
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
 from contad.engines.source.writing.called_reverse import used
-from contad.engines.source.writing.derivative_text import Derivative
+from contad.engines.source.writing.derivative_text import DerivativeWriter
 
 BYTES = 8  # of a number in the workspace
 
@@ -41,7 +41,7 @@ def explain(request: Any) -> str:
     return "\n".join(lines)
 
 
-def _told(derivative: Derivative, loop: Loop) -> str:
+def _told(derivative: DerivativeWriter, loop: Loop) -> str:
     depth = sum(isinstance(o, Loop) for o in around(loop.block))
     head = f"{'  ' * depth}line {loop.line}: the loop "
     if loop in derivative.plan.fused:

@@ -60,10 +60,10 @@ def build(request: Request) -> Any:
     Raises UnsupportedError where Numba cannot type the function on variables, OutputError where its result is not what
     the mode needs.
     """
-    return Plan(request).run()
+    return TapePlan(request).run()
 
 
-class Plan:
+class TapePlan:
     """One derivative: the rebuilt function, and how its arguments are lifted and its results lowered."""
 
     def __init__(self, request: Request) -> None:

@@ -47,7 +47,7 @@ _TESTS = (np.isnan, np.isinf, np.isfinite, np.signbit)
 def _declare(function: Any, arity: int, plain: Any) -> None:
     """Give a function of scalars its type on arrays; `plain` is the type of its elements where they are not active."""
 
-    class Elementwise(AbstractTemplate):
+    class ElementwiseTyping(AbstractTemplate):
         key = function
         metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
 
@@ -64,7 +64,7 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             made = ActiveArray(active, ndim, "C") if plain is None else types.Array(plain, ndim, "C")
             return signature(made, *args)
 
-    infer_global(function, types.Function(Elementwise))  # NumPy's functions name no module to look it up in
+    infer_global(function, types.Function(ElementwiseTyping))  # NumPy's functions name no module to look it up in
 
 
 def _is_constant(rule: Any) -> bool:

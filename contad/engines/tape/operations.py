@@ -96,7 +96,7 @@ def _mixes(arity: int) -> Iterator[list[Any]]:
 
 
 def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
-    class Operation(AbstractTemplate):
+    class OperationTyping(AbstractTemplate):
         key = spelling
         metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
         prefer_literal = rule.name == "power"
@@ -110,7 +110,7 @@ def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
             carries = any(partial_function(rule, k) is not None for k in active)
             return signature(args[active[0]] if carries else types.float64, *args)
 
-    infer_global(spelling, types.Function(Operation))
+    infer_global(spelling, types.Function(OperationTyping))
 
 
 def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..., Any]:

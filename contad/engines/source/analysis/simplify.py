@@ -20,7 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     Load,
     Loop,
     Operation,
-    Program,
+    SourceProgram,
     Store,
     Value,
     While,
@@ -28,7 +28,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import is_natural, is_within, leaves, written_roots
 
 
-def simplify(program: Program) -> None:
+def simplify(program: SourceProgram) -> None:
     """Rewrite a program into a shorter one that computes the same."""
     found = _Equal()
     found.block(program.block, {})
@@ -169,7 +169,7 @@ def _checks(o: Operation) -> list[Operation]:
 class _Live:
     """Finds what the result depends on, and drops the rest."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SourceProgram) -> None:
         self.values: set[Value] = set()
         self.operations: set[Operation] = set()
         self.refusing: set[Operation] = set()  # whose result nobody reads, but which may raise

@@ -22,30 +22,30 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
 )
 from contad.engines.source.ir.walks import is_inside, is_within, walk, written_roots
-from contad.engines.source.planning.running_choice import Choice
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.running_choice import RunningChoice
+from contad.engines.source.planning.store_plan import StorePlan
 
 
 def fuse(
-    program: Program,
+    program: SourceProgram,
     activity: Activity,
     sums: dict[Value, Value],
-    choices: dict[Loop, Choice],
+    choices: dict[Loop, RunningChoice],
     functions: Any = None,
 ) -> frozenset[Loop]:
     """The loops to be reversed at once, at most one in a block; moves what does not depend on it before it."""
-    fuser = _Fuser(program, activity, sums, Plan(program, activity, choices=choices, functions=functions))
+    fuser = _Fuser(program, activity, sums, StorePlan(program, activity, choices=choices, functions=functions))
     fuser.block(program.block)
     return frozenset(fuser.fused)
 
 
 class _Fuser:
-    def __init__(self, program: Program, activity: Activity, sums: dict[Value, Value], plan: Plan) -> None:
+    def __init__(self, program: SourceProgram, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> None:
         self.program, self.activity, self.sums = program, activity, sums
         self.plan = plan  # for what the reverse of an operation reads
         self.fused: set[Loop] = set()
@@ -107,7 +107,7 @@ def _read_roots(operation: Operation) -> set[Value]:
     return {root for o in readers for x in o.inputs if x.is_array for root in x.roots}
 
 
-def private_length(program: Program, array: Value, loop: Loop) -> Value | None:
+def private_length(program: SourceProgram, array: Value, loop: Loop) -> Value | None:
     """The number of elements of a private array of a loop; None for any other array."""
     if array.kind.ndim != 1 or not isinstance(array.operation, Create):
         return None

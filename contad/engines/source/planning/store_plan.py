@@ -32,14 +32,14 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
     View,
 )
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.planning.minimum_cut import INFINITE, Cut
-from contad.engines.source.planning.running_choice import Choice
+from contad.engines.source.planning.running_choice import RunningChoice
 
 STORE = 5.0  # what storing and reading back one number costs, in units of an addition
 # what LLVM takes out of a loop where it is the same in each iteration
@@ -49,15 +49,15 @@ MOVED = frozenset(
 _SCALE = 1000
 
 
-class Plan:
+class StorePlan:
     """For each loop, the values that are stored and those that are computed again."""
 
     def __init__(
         self,
-        program: Program,
+        program: SourceProgram,
         activity: Activity,
         fused: frozenset[Loop] = frozenset(),
-        choices: dict[Loop, Choice] | None = None,
+        choices: dict[Loop, RunningChoice] | None = None,
         functions: Any = None,
         gone: frozenset[Value] = frozenset(),
         wild: Iterable[Value] = (),

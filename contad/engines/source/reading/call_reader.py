@@ -11,7 +11,7 @@ from numba.np.ufunc.dufunc import DUFunc
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
-from contad.engines.source.ir.single_assignment import INT, Apply, Call, Length, Load, Program, Value, View
+from contad.engines.source.ir.single_assignment import INT, Apply, Call, Length, Load, SourceProgram, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
@@ -51,7 +51,9 @@ class Iteration:
         self.kind, self.arguments, self.start = kind, arguments, start
 
 
-ReadCallee = Callable[[Scope, Flags, tuple[Any, ...]], Program]  # of a function that keeps a derivative of its own
+ReadCallee = Callable[
+    [Scope, Flags, tuple[Any, ...]], SourceProgram
+]  # of a function that keeps a derivative of its own
 
 
 class CallReader:

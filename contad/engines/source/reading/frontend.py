@@ -6,7 +6,7 @@ from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
-from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, Program, Store, Value
+from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading.builder import Builder
@@ -33,7 +33,7 @@ def _readers(progress: Progress, most: int) -> StatementReader:
     builder = Builder(progress, most)
     expressions = ExpressionReader(Merging(FreshArrays(builder)), WholeArrays(builder))
 
-    def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Program:
+    def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceProgram:
         return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
     expressions.subscripts = SubscriptReader(expressions)
@@ -48,7 +48,7 @@ def read(
     flags: Flags | None = None,
     dispatcher: Any = None,
     argnums: tuple[int, ...] | None = None,
-) -> Program:
+) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
     The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
@@ -65,7 +65,7 @@ def read(
         return _program(_readers(progress, MOST), kinds, argnums)
 
 
-def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int, ...] | None = None) -> Program:
+def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int, ...] | None = None) -> SourceProgram:
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
@@ -93,7 +93,7 @@ def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     _refuse_writes(builder.block)
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
-    program = Program(scope.function.__name__, list(parameters), builder.block)
+    program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
     program.returned = _settled(reader, returned)
     program.callables = progress.callables
     program.captured = {name: array for name, (_, array) in progress.captured.items()}

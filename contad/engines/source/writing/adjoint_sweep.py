@@ -16,22 +16,22 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
     View,
 )
 from contad.engines.source.ir.walks import leaves, readers_of, walk
 from contad.engines.source.ir.writer import BAR, Writer, bare, number
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter
 from contad.engines.source.writing.tidy_text import folded
 
 
-class Adjoints:
+class AdjointWriter:
     """Writes the reverse of operations. An adjoint is first assigned, then added to."""
 
-    def __init__(self, writer: Writer, plan: Plan, sums: dict[Value, Value]) -> None:
+    def __init__(self, writer: Writer, plan: StorePlan, sums: dict[Value, Value]) -> None:
         program = writer.program
         self.writer, self.plan = writer, plan
         self.expressions = ExpressionWriter(writer)
@@ -53,7 +53,7 @@ class Adjoints:
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
-    def _name_alike(self, program: Program, sums: dict[Value, Value]) -> None:
+    def _name_alike(self, program: SourceProgram, sums: dict[Value, Value]) -> None:
         """What the branches of an if hand on is written under the name of the result."""
         for o in walk(program.block):
             for m in o.merges if isinstance(o, If) else []:

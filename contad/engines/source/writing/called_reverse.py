@@ -15,7 +15,7 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import options_of, written
 from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 
@@ -71,7 +71,7 @@ class Called:
         gone = frozenset(parameters[k] for k in arrays if k not in kept)
         # some call may hand over what is infinite
         wild = [x for x in parameters if x.kind.base == "float"]
-        plan = Plan(program, activity, functions=functions, gone=gone, wild=wild)
+        plan = StorePlan(program, activity, functions=functions, gone=gone, wild=wild)
         self.program, self.plan = program, plan
         self.reverse_sweep = ReverseSweep(program, plan, partial_sums(program))
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints

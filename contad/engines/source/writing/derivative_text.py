@@ -5,12 +5,12 @@ from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.linear import partial_sums
-from contad.engines.source.ir.single_assignment import INT, Accumulate, Program, Store, Value
+from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.ir.writer import BRANCHLESS, WORKSPACE, tuple_text
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, used
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
@@ -20,12 +20,12 @@ MOST_LINES = 25_000  # of source; what is longer is left to another engine
 LOOP_LINES = 100  # Numba takes as long for a loop of a function, where there are many
 
 
-class Derivative:
+class DerivativeWriter:
     """The source of a value and gradient, or of a vjp; written once."""
 
     def __init__(
         self,
-        program: Program,
+        program: SourceProgram,
         argnums: tuple[int, ...],
         has_aux: bool = False,
         mode: str = "value_and_grad",
@@ -41,10 +41,10 @@ class Derivative:
         functions = Functions()
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = Plan(program, activity, fused, found, functions)
+        plan = StorePlan(program, activity, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
-            plan = Plan(program, activity, fused, found, functions)
+            plan = StorePlan(program, activity, fused, found, functions)
         self.program, self.plan = program, plan
         self.reverse_sweep = ReverseSweep(program, plan, sums)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints

@@ -27,7 +27,7 @@ from contad.engines.source.ir.single_assignment import (
     While,
 )
 from contad.engines.source.ir.writer import bare, is_deep, tuple_text
-from contad.engines.source.writing.adjoint_sweep import Adjoints
+from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
@@ -36,7 +36,7 @@ _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 class ForwardSweep:
     """Writes operations in order."""
 
-    def __init__(self, copying: Copying, adjoints: Adjoints) -> None:
+    def __init__(self, copying: Copying, adjoints: AdjointWriter) -> None:
         self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
         self.called_functions: dict[Any, None] = {}

@@ -16,7 +16,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import is_deep
 from contad.engines.source.planning.store_plan import advanced, counted
-from contad.engines.source.writing.adjoint_sweep import Adjoints
+from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.storing import restored
 
@@ -24,7 +24,7 @@ from contad.engines.source.writing.storing import restored
 class Restoring:
     """Writes, at the start of a reversed iteration or branch, what its reverse will read."""
 
-    def __init__(self, copying: Copying, adjoints: Adjoints) -> None:
+    def __init__(self, copying: Copying, adjoints: AdjointWriter) -> None:
         self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
 

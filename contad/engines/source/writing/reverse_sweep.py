@@ -4,12 +4,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from contad.engines.source.ir.known_functions import SELECT
-from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, Program, Value
+from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import around, leaves, walk, written_roots
 from contad.engines.source.ir.writer import BAR, Writer, number
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.sweep_order import any_order
-from contad.engines.source.writing.adjoint_sweep import Adjoints
+from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
 from contad.engines.source.writing.restore import Restoring
@@ -19,11 +19,11 @@ from contad.engines.source.writing.storing import Storing, restored
 class ReverseSweep:
     """Writes operations backwards, and loops that are reversed at once, by a forward sweep of the same program."""
 
-    def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
+    def __init__(self, program: SourceProgram, plan: StorePlan, sums: dict[Value, Value]) -> None:
         self.writer, self.plan = Writer(program), plan
         self.storing = Storing(self.writer, plan)
         self.copying = Copying(self.storing)
-        self.adjoints = Adjoints(self.writer, plan, sums)
+        self.adjoints = AdjointWriter(self.writer, plan, sums)
         self.restoring = Restoring(self.copying, self.adjoints)
         self.forward_sweep = ForwardSweep(self.copying, self.adjoints)
 

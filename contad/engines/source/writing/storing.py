@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Value
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 
 
 class Storing:
     """Writes what stores values of an iteration."""
 
-    def __init__(self, writer: Writer, plan: Plan) -> None:
+    def __init__(self, writer: Writer, plan: StorePlan) -> None:
         self.writer, self.plan = writer, plan
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
