@@ -362,6 +362,28 @@ def test_public_names_have_docstrings():
     assert {module: names for module, names in found.items() if names} == {}
 
 
+def undocumented_inside(source):
+    """Classes, and functions of more than ten lines, at any depth, that lack a docstring."""
+    return [
+        f"line {node.lineno}: {node.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 10)
+        if not ast.get_docstring(node)
+    ]
+
+
+def test_compiled_engines_are_documented_throughout():
+    rooms = ("contad.engines.source.", "contad.engines.tape.")
+    found = {module: undocumented_inside(source) for module, source in SOURCES.items() if module.startswith(rooms)}
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_a_missing_docstring_inside_is_found():
+    lines = "\n".join(f"        x{k} = {k}" for k in range(9))
+    source = f"class A:\n    def f(self):\n{lines}\n        pass\n    def g(self): pass"
+    assert undocumented_inside(source) == ["line 1: A", "line 2: f"]
+
+
 def test_a_missing_docstring_is_found():
     source = """
 def public(): pass

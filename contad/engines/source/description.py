@@ -42,6 +42,7 @@ def explain(request: Any) -> str:
 
 
 def _told(derivative: DerivativeWriter, loop: Loop) -> str:
+    """The line on one loop."""
     depth = sum(isinstance(o, Loop) for o in around(loop.block))
     head = f"{'  ' * depth}line {loop.line}: the loop "
     if loop in derivative.plan.fused:

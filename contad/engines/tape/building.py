@@ -67,6 +67,7 @@ class TapePlan:
     """One derivative: the rebuilt function, and how its arguments are lifted and its results lowered."""
 
     def __init__(self, request: Request) -> None:
+        """Rebuild the function, and those among its arguments, for variables."""
         self.request = request
         self.active: Active = DUAL if request.mode == "jvp" else VARIABLE
         self.rebuilt = Rebuilt(request.dispatcher, replacements(self.active))

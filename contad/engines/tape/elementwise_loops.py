@@ -48,10 +48,13 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
     """Give a function of scalars its type on arrays; `plain` is the type of its elements where they are not active."""
 
     class ElementwiseTyping(AbstractTemplate):
+        """The type of the function on arrays."""
+
         key = function
         metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
 
         def generic(self, args: Any, kws: Any) -> Any:
+            """The type of the result; None where no array of active elements is among the arguments."""
             if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
                 return None
             if any(isinstance(x, Active) for x in args):
@@ -153,6 +156,7 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
     """
 
     def typing(x: Any, y: Any) -> Any:
+        """Numba's question: how is x op= y computed for arguments of these types?"""
         if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
             # Numba's own typing would stumble; the array is promoted, or this is what the user is told
             raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")

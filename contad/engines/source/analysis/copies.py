@@ -73,6 +73,7 @@ def _nest(o: Load, plan: StorePlan) -> list[For]:
 
 
 def _copy(o: Load, nest: list[For], plan: StorePlan) -> Copy | None:
+    """The copy that a load can be read back from, in the innermost of its loops; None where there is none."""
     outer = _regular(nest[-1], plan)
     if outer is None:
         return None

@@ -29,6 +29,7 @@ def hoist(program: SourceProgram) -> None:
 
 
 def _block(block: Block) -> None:
+    """Move what does not change out of the loops of a block."""
     done: list[Operation] = []
     for operation in block.operations:
         for inner in operation.blocks:

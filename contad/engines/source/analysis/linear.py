@@ -81,6 +81,7 @@ class _Sum:
         return known
 
     def _look(self, value: Value, c: Carried, loop: Loop) -> bool:
+        """Whether a value is made of what a loop carries, by sums and branches only; not looked up."""
         o = value.operation
         if value is c.inner:
             return True

@@ -32,6 +32,7 @@ class Callee:
     """A function for arguments of given kinds."""
 
     def __init__(self, program: SourceProgram) -> None:
+        """Note what callers ask, and make the block a body that is reversed elsewhere than where it runs."""
         operations = list(walk(program.block))
         self.is_small = len(operations) <= SMALL and not any(o.blocks for o in operations)
         self.may_raise = any(map(raises, operations))

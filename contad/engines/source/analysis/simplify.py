@@ -55,6 +55,7 @@ class _Equal:
         return self.replaced.get(value, value)
 
     def block(self, block: Block, known: dict[Any, Value]) -> None:
+        """Simplify a block, where `known` has been computed before it."""
         kept = []
         for operation in block.operations:
             operation.rewrite(self.new)
@@ -82,6 +83,7 @@ class _Equal:
         block.operations = kept
 
     def inner(self, operation: Operation, known: dict[Any, Value]) -> None:
+        """Simplify the blocks inside an operation."""
         written = written_roots(operation) if operation.blocks else set()
         if isinstance(operation, Loop):
             self.writes.update(written)  # an iteration may meet what an earlier one wrote
@@ -194,6 +196,7 @@ class _Live:
         return live
 
     def mark(self, o: Operation) -> bool:
+        """Mark an operation and what it reads, if it is live; whether it is."""
         live = raises(o) or any(value in self.values for value in o.results)
         if isinstance(o, (Store, Accumulate)):
             live = any(root in self.values for root in o.array.roots)
@@ -230,6 +233,7 @@ class _Live:
         return o in self.refusing
 
     def clean(self, block: Block) -> None:
+        """Drop the operations that are not live; of some, what they may raise for stays."""
         kept: list[Operation] = []
         for o in block.operations:
             if o in self.operations:

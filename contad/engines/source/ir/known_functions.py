@@ -110,6 +110,7 @@ _OPERATOR_UFUNCS = {
 
 
 def _table() -> dict[Any, Function]:
+    """The functions by what the user calls: from the rules, and those without one."""
     found: dict[Any, Function] = {abs: ABSOLUTE, operator.neg: NEGATIVE, math.floor: FLOOR, math.ceil: CEIL}
     found[math.trunc] = TO_INT
     for name in (*_SAME_IN_MATH, *_IN_MATH):

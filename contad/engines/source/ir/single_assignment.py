@@ -211,6 +211,7 @@ class Handed(Operation):
         aliases: set[int],
         refusal: Exception,
     ) -> None:
+        """Note which results may lie in the memory of an input: they share its roots."""
         super().__init__(inputs, results)
         self.template, self.shape, self.refusal = template, shape, refusal
         self.is_step = False  # whether the derivative is zero, so that none is lost

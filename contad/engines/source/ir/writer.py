@@ -36,6 +36,7 @@ class Writer:
     """Lines of Python, and a name for every value: the user's, with a number where it has several values."""
 
     def __init__(self, program: SourceProgram) -> None:
+        """Give every value of a program its name."""
         self.program = program
         self.lines: list[str] = []
         self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls

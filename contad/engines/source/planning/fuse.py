@@ -45,12 +45,15 @@ def fuse(
 
 
 class _Fuser:
+    """Looks for loops whose iterations can be reversed one by one, right after they ran."""
+
     def __init__(self, program: SourceProgram, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> None:
         self.program, self.activity, self.sums = program, activity, sums
         self.plan = plan  # for what the reverse of an operation reads
         self.fused: set[Loop] = set()
 
     def block(self, block: Block) -> None:
+        """Find the loop of a block that is reversed at once, and those in it."""
         candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
         for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
             before = block.operations
@@ -64,6 +67,7 @@ class _Fuser:
             block.operations = before
 
     def is_fusible(self, loop: For, after: list[Operation]) -> bool:
+        """Whether the reverse of a loop needs nothing that comes `after` it, and no adjoint outlives an iteration."""
         late = {*loop.results, *(value for o in after for value in o.results)}
         for o in after:
             if not isinstance(o, (Apply, Load, Length, Check)) or late & set(self.plan.reverse_reads(o)):

@@ -47,6 +47,7 @@ def choices(program: SourceProgram, activity: Activity) -> dict[Loop, RunningCho
 
 
 def _choice(loop: For, c: Carried, activity: Activity, readers: dict[Value, list[Operation]]) -> RunningChoice | None:
+    """The running choice that a loop makes with what it carries; None where it makes none."""
     o = c.following.operation
     if c.following.block is not loop.body:
         return None

@@ -62,6 +62,7 @@ class StorePlan:
         gone: frozenset[Value] = frozenset(),
         wild: Iterable[Value] = (),
     ) -> None:
+        """Find what the reverse pass reads, and decide for each loop how it gets it."""
         self.activity = activity
         self.choices = choices or {}  # of running choices the reverse pass visits one iteration
         self.choosing = {choice.operation: choice for choice in self.choices.values()}
@@ -170,6 +171,7 @@ class StorePlan:
                 self._cut(operation)
 
     def _cut(self, loop: Loop) -> None:
+        """Decide by a minimum cut which values a loop stores, and which its reverse computes again."""
         cut = Cut()
         sources: dict[Value, list[Value]] = {}
         waiting = list(self.needed[loop])

@@ -264,6 +264,7 @@ class CallReader:
 
     # ---- methods of arrays -------------------------------------------------------------------------------------------
     def method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """What a call of a method of an array gives."""
         array = method.array
         if method.name in self.reductions:
             return self.reductions[method.name](self, [array, *arguments], keywords, node)

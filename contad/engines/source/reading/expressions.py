@@ -141,6 +141,7 @@ class ExpressionReader:
         return self.imported(node.value, node, "")
 
     def read_Name(self, node: ast.Name, env: Environment) -> Any:
+        """What a name stands for: in the environment, else a global or captured value."""
         if node.id in env:
             entry = env[node.id]
             if isinstance(entry, Unknown):
@@ -184,6 +185,7 @@ class ExpressionReader:
         return value
 
     def read_Attribute(self, node: ast.Attribute, env: Environment) -> Any:
+        """An attribute of a module, or of an array."""
         base = self.expression(node.value, env)
         if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
             if not hasattr(base.value, node.attr):
@@ -247,6 +249,7 @@ class ExpressionReader:
         return self.builder.apply(function, x, y)
 
     def read_UnaryOp(self, node: ast.UnaryOp, env: Environment) -> Any:
+        """not x, -x, +x or ~x."""
         if isinstance(node.op, ast.Not):
             return self.negated(self.condition(node.operand, env))
         x = self.expression(node.operand, env)
@@ -284,6 +287,7 @@ class ExpressionReader:
         return self.builder.apply(known_functions.AND, found, self._chain(right, rest, node, env))
 
     def compared(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
+        """One comparison, of numbers, arrays, tuples or constants of the program."""
         if isinstance(left, Object) and isinstance(right, Object):
             same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
             if operator in ("Is", "IsNot", "Eq", "NotEq"):
@@ -329,6 +333,7 @@ class ExpressionReader:
         return result
 
     def read_IfExp(self, node: ast.IfExp, env: Environment) -> Any:
+        """x if c else y."""
         condition = self.condition(node.test, env)
         if condition.constant is not None:
             return self.expression(node.body if condition.constant else node.orelse, env)

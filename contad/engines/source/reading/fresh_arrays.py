@@ -168,6 +168,7 @@ class FreshArrays:
         return [x for x in self.builder.candidates(array).values() if x is not buffer.inner]
 
     def _renew(self, buffer: Buffer, array: Value) -> None:
+        """Fill a buffer with what its name stands for, unless that is the buffer itself."""
         if buffer.array not in array.roots:
             self._fill(buffer, array)
             return
@@ -204,6 +205,7 @@ class FreshArrays:
         return None
 
     def _is_wrong(self, o: Store | Accumulate, buffer: Buffer) -> bool:
+        """Whether a write may be into an array of two names, one of which has a buffer."""
         copied = self._copied(buffer)
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True

@@ -118,6 +118,7 @@ def _refuse_writes(block: Block) -> None:
 
 
 def _settled(reader: StatementReader, entry: Any) -> Any:
+    """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
         return tuple(_settled(reader, part) for part in entry)
     if isinstance(entry, Elementwise):

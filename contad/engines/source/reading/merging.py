@@ -92,6 +92,7 @@ class Merging:
         return Unknown("it stands for different things after the two branches of an if")
 
     def _merged_numbers(self, branch: If, a: Value, b: Value, name: str) -> Value:
+        """A number that is a after one branch, b after the other."""
         if same(a, b):
             return a
         if (a.constant, b.constant) == (True, False) and a.kind == b.kind == BOOL:
@@ -172,6 +173,7 @@ class _Join:
         self.body = blocks[-1]
 
     def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
+        """What the loop carries, where the name stood for `initial` before it and for `out` after an iteration."""
         if isinstance(pattern, Kind) and is_number(out):
             return joined(pattern, out.kind)
         if pattern is UNDEFINED:
@@ -273,6 +275,7 @@ class _Carrying:
             env[name] = self._inner(pattern, self.before.get(name, UNDEFINED), (name,))
 
     def _inner(self, pattern: Any, initial: Any, place: tuple[Any, ...]) -> Any:
+        """What a name stands for at the start of an iteration."""
         if isinstance(pattern, Kind):
             return self._carry(initial, pattern, place).inner
         if isinstance(pattern, Switch):
@@ -311,6 +314,7 @@ class _Carrying:
             carried.initial = self.merging.builder.converted(carried.initial, carried.inner.kind)
 
     def _follow(self, pattern: Any, out: Any, place: tuple[Any, ...], body: Block) -> None:
+        """Note for a name what the next iteration starts with."""
         if isinstance(pattern, Switch):
             pattern, out = INT, self.merging.builder.number_of(out)
         if isinstance(pattern, Kind):
@@ -336,6 +340,7 @@ class _Carrying:
             env[name] = self._result(pattern, (name,))
 
     def _result(self, pattern: Any, place: tuple[Any, ...]) -> Any:
+        """What a name stands for after the loop."""
         if isinstance(pattern, Kind):
             return self.carried[place].result
         if isinstance(pattern, Switch):

@@ -68,6 +68,7 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
 
 
 def _arange(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+    """np.arange of integers."""
     if keywords or not 1 <= len(arguments) <= 2 or not all(is_number(x) and x.kind == INT for x in arguments):
         calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give one or two integers, and count in a loop else")
     start, stop = [constant(0), *arguments][-2:]
@@ -110,6 +111,8 @@ def _range(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
 
 
 def _iteration(kind: str) -> Callable[..., Any]:
+    """enumerate or zip."""
+
     def iterate(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         start = constant(0)
         if kind == "enumerate":
@@ -123,6 +126,8 @@ def _iteration(kind: str) -> Callable[..., Any]:
 
 
 def _conversion(function: known_functions.Function) -> Callable[..., Any]:
+    """float, int or bool of a number."""
+
     def convert(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         (x,) = arguments if len(arguments) == 1 and not keywords else (None,)
         to_float = function is known_functions.TO_FLOAT

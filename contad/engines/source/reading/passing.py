@@ -210,6 +210,7 @@ def _added(
     kind: Any,
     refusal: UnsupportedError,
 ) -> Any:
+    """The entry of an expression that was handed on, after its operation has been added."""
     results: list[Value] = []
     aliases: set[int] = set()
 

@@ -20,6 +20,7 @@ class Progress:
     """What all readers of one function share; a function that is read for a call of its own knows the `outer` one."""
 
     def __init__(self, scope: Scope, flags: Flags, outer: "Progress | None" = None) -> None:
+        """Stand at the beginning of a function."""
         self.scope = scope  # the function that is being read
         self.flags = flags  # of it
         self.fastmath = [flags.fastmath]  # of all functions that have been read

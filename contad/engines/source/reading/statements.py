@@ -81,6 +81,7 @@ class StatementReader:
             self.progress.refuse(target, f"the assignment to {ast.unparse(target)!r}")
 
     def unpacked(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
+        """The n parts of a tuple, or the n elements or rows of an array."""
         if isinstance(entry, tuple):
             if len(entry) != n:
                 self.progress.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
@@ -95,6 +96,7 @@ class StatementReader:
         return self.progress.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
 
     def assign_elements(self, target: ast.Subscript, entry: Any, env: Environment) -> None:
+        """target = entry, for elements or parts of an array."""
         with self.expressions.undisturbed([entry], target):
             array, spec = self.place(target, env)
         if all(isinstance(part, Value) for part in spec):
@@ -120,6 +122,7 @@ class StatementReader:
         return array, self.expressions.subscripts.subscript(array, target.slice, env)
 
     def do_AugAssign(self, statement: ast.AugAssign, env: Environment) -> None:
+        """x op= y of a name, an element or a part of an array."""
         target, operator = statement.target, type(statement.op).__name__
         if isinstance(target, ast.Subscript):
             array, spec = self.place(target, env)
@@ -164,6 +167,7 @@ class StatementReader:
     def _update_element(
         self, array: Value, spec: list[Value], operator: str, statement: ast.AugAssign, env: Environment
     ) -> None:
+        """array[spec] op= value; a sum is an operation of its own, whose reverse is cheap."""
         if array.kind.narrow:
             self.progress.refuse(
                 statement, "a write into an array of small integers, which wraps", "make it an array of int64"
@@ -190,6 +194,7 @@ class StatementReader:
 
     # ---- branches and errors -----------------------------------------------------------------------------------------
     def do_If(self, statement: ast.If, env: Environment) -> None:
+        """A branch; only one side is read where the condition is constant."""
         condition = self.expressions.condition(statement.test, env)
         if condition.constant is not None:
             self.statements(statement.body if condition.constant else statement.orelse, env)
@@ -207,6 +212,7 @@ class StatementReader:
         self.builder.add(Check(failed, f"AssertionError({message!r})" if message else "AssertionError()"))
 
     def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
+        """An exception, which is raised where this is reached."""
         raised = statement.exc
         call = raised if isinstance(raised, ast.Call) else None
         name = call.func if call is not None else raised
@@ -221,6 +227,8 @@ class StatementReader:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:
+        """A loop of which nobody knows beforehand how often it runs."""
+
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
             with self.builder.inside(Block()) as test:
                 start(inner)
@@ -247,6 +255,7 @@ class StatementReader:
         return ends
 
     def do_For(self, statement: ast.For, env: Environment) -> None:
+        """A loop over a range, an array or a tuple."""
         iterated = self.expressions.expression(statement.iter, env)
         if isinstance(iterated, tuple):
             self._unrolled(statement, iterated, env)

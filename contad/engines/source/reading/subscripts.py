@@ -58,6 +58,7 @@ class SubscriptReader:
         return made
 
     def _part(self, parts: tuple[Any, ...], node: ast.Subscript, env: Environment) -> Any:
+        """A part of a tuple: by a constant index or slice, or the choice that a variable index makes among numbers."""
         if isinstance(node.slice, ast.Slice):
             limits = [
                 None if x is None else self.expressions.number(x, env).constant

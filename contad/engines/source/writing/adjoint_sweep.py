@@ -32,6 +32,7 @@ class AdjointWriter:
     """Writes the reverse of operations. An adjoint is first assigned, then added to."""
 
     def __init__(self, writer: Writer, plan: StorePlan, sums: dict[Value, Value]) -> None:
+        """Give values that share an adjoint one name, before anything is written."""
         program = writer.program
         self.writer, self.plan = writer, plan
         self.expressions = ExpressionWriter(writer)
@@ -118,6 +119,7 @@ class AdjointWriter:
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def reverse_Apply(self, o: Apply) -> None:
+        """Add to the adjoints of the operands of a function of numbers."""
         if not self.has_bar(o.result):
             return
         d = self.bar(o.result)
@@ -187,6 +189,7 @@ class AdjointWriter:
         return f"chain({d}, {bare(text)})" if may_be_infinite(o, k, self.wild, self.unselected) else f"{d} * {text}"
 
     def reverse_Call(self, o: Call) -> None:
+        """Run a callee backwards, and add what it returns."""
         called = self.plan.called(o)
         if not called.pushes and not any(map(self.has_bar, o.results)):
             return
@@ -228,6 +231,7 @@ class AdjointWriter:
                 self.writer.line(f"{self.kept[o, x]} = {x.name}.copy()")
 
     def reverse_Product(self, o: Product) -> None:
+        """Add to the adjoints of the factors of a matrix product."""
         a, b = o.inputs
         d = self.bar(o.result)
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))

@@ -64,6 +64,7 @@ class Called:
     name = ""
 
     def __init__(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...], functions: Functions) -> None:
+        """Plan the derivative of a callee with respect to the parameters at the places `active`."""
         program, parameters = callee.program, callee.parameters
         activity = Activity(program, [parameters[k] for k in active], callee.outputs)
         refuse_lost(program, activity)

@@ -35,6 +35,7 @@ class Copying:
                 self._copy(copy)
 
     def _copy(self, copy: Copy) -> None:
+        """The loops that make one copy."""
         array, depth = copy.array.name, self.writer.depth
         tests = [
             f"{self.writer.text(h.start)} < {self.writer.text(h.stop)}" for h in copy.others if not _surely_runs(h)

@@ -31,6 +31,7 @@ class DerivativeWriter:
         mode: str = "value_and_grad",
         fuse: bool = True,
     ) -> None:
+        """Plan the derivative of a program; with `fuse`, loops may be reversed at once."""
         self.wanted = [program.parameters[k] for k in argnums]
         self.mode = mode
         self.differentiated = program.returned[0] if has_aux else program.returned

@@ -60,6 +60,7 @@ class ForwardSweep:
 
     # ---- numbers and arrays ------------------------------------------------------------------------------------------
     def _assign(self, o: Operation) -> None:
+        """Write an operation with one result, unless it is written inside the expression that reads it."""
         name = o.result.name
         if o.result in self.adjoints.folded:
             text = self.expressions.expression(o)
@@ -136,6 +137,7 @@ class ForwardSweep:
 
     # ---- branches and loops ------------------------------------------------------------------------------------------
     def forward_If(self, o: If) -> None:
+        """Write a branch."""
         for head, block, values in (
             (f"if {self.writer.text(o.inputs[0])}:", o.blocks[0], [m.then for m in o.merges]),
             ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
@@ -155,6 +157,7 @@ class ForwardSweep:
             self._forward_for(o)
 
     def _forward_for(self, o: For) -> None:
+        """Write a counted loop, for which there is room."""
         self.enter(o)
         count = o.exit is not None and self.is_read(o.count)
         if count:
@@ -168,6 +171,7 @@ class ForwardSweep:
         self.leave(o)
 
     def forward_While(self, o: While) -> None:
+        """Write a loop that ends by its condition."""
         self.enter(o)
         if self.is_read(o.count):
             self.writer.line(f"{o.count.name} = 0")

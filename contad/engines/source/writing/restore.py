@@ -29,6 +29,7 @@ class Restoring:
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
 
     def restore_carried(self, o: Loop, c: Carried, k: str) -> None:
+        """Write what gives a carried value of the k-th iteration: it is read back, or computed."""
         if c.inner in self.storing.slots(o):
             self._read_back(o, c.inner)
         elif c.inner in self.plan.recomputed.get(o, ()):

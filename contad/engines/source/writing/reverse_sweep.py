@@ -45,6 +45,7 @@ class ReverseSweep:
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def reverse_If(self, o: If) -> None:
+        """Write the reverse of a branch."""
         if o in self.plan.choosing:
             self.adjoints.reverse_choice(o)
             return
@@ -63,6 +64,7 @@ class ReverseSweep:
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def reverse_For(self, o: For) -> None:
+        """Write the reverse of a counted loop."""
         self._begin_loop(o)
         slots = self.storing.slots(o)
         if slots and self.plan.as_block(o):
@@ -76,6 +78,7 @@ class ReverseSweep:
         self.copying.drop_copies(o)
 
     def _reverse_for(self, o: For) -> None:
+        """Write a loop over the iterations backwards, or in the order in which they ran where that does not matter."""
         start, stop, step = map(self.writer.text, o.inputs)
         if o in self.plan.choices:
             last = self.plan.choices[o].last.name

@@ -47,6 +47,7 @@ def _is_shifted_index(o: Apply) -> bool:
 
 
 def _in_block(block: Block, readers: dict[Value, list[Operation]], read_back: set[Value]) -> set[Value]:
+    """The values of a block that can be written inside the expression that reads them."""
     found: set[Value] = set()
     waiting: dict[Value, Operation] = {}  # made, with nothing but pure operations since; and who reads it
     for o in block.operations:
