@@ -20,23 +20,12 @@ from contad.native.overloads import overloaded
 from contad.native.rules import PLAIN
 from contad.rules.scalar_rule import rules
 
-_OPERATORS = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "neg": operator.neg,
-}  # fmt: skip
-_SYMBOLS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-_IN_PLACE = {
-    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
-    "%": operator.imod, "**": operator.ipow,
-}  # fmt: skip
-_UFUNCS = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
-    "**": np.power,
-}  # fmt: skip
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_OPERATORS = {name: getattr(operator, name) for name in (*_ARITHMETIC, "neg")}
+_SYMBOLS = {symbol: getattr(operator, name) for name, symbol in (_ARITHMETIC | _COMPARED).items()}
+_IN_PLACE = {symbol: getattr(operator, f"i{name}") for name, symbol in _ARITHMETIC.items()}
+_UFUNCS = {_ARITHMETIC[rule.operator]: rule.ufuncs[0] for rule in rules() if rule.operator in _ARITHMETIC}
 _COMPARISONS = (
     operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, np.less, np.less_equal, np.greater,
     np.greater_equal, np.equal, np.not_equal,
