@@ -220,8 +220,7 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
     refusal = _refusal_of_scipy([frame for frame, _ in reversed(frames)], "variable")
     if refusal is not None:
         return UnsupportedError(refusal)
-    packages = tuple(os.path.dirname(sys.modules[name].__file__ or name) for name in ("numpy", "contad"))
-    inside = [frame.f_code.co_filename.startswith(packages) for frame, _ in frames]
+    inside = [frame.f_code.co_filename.startswith((NUMPY_FILES, OWN_FILES)) for frame, _ in frames]
     last = max((k for k, within in enumerate(inside) if not within), default=-1)
     function = found[2] or found[3] or "a conversion to floats"
     if last + 1 < len(frames):  # NumPy's function that the user called

@@ -322,6 +322,25 @@ def test_a_vague_name_is_found(name):
     assert vague_names([Path(name), Path("contad/database.py")]) == [name]
 
 
+def repeated_classes(sources):
+    """The names of classes that several modules define at their top level, with the modules."""
+    found = {}
+    for module, source in sources.items():
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(module)
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def test_every_class_has_a_name_of_its_own():
+    assert repeated_classes(SOURCES) == {}
+
+
+def test_a_repeated_class_is_found():
+    planted = {"a": "class Plan: pass", "b": "class Plan: pass\nclass Step: pass"}
+    assert repeated_classes(planted) == {"Plan": ["a", "b"]}
+
+
 # ---- docstrings ------------------------------------------------------------------------------------------------------
 def undocumented(source):
     """The module, and public functions and classes at its top level, that lack a docstring.
@@ -341,6 +360,28 @@ def undocumented(source):
 def test_public_names_have_docstrings():
     found = {module: undocumented(source) for module, source in SOURCES.items()}
     assert {module: names for module, names in found.items() if names} == {}
+
+
+def undocumented_inside(source):
+    """Classes, and functions of more than ten lines, at any depth, that lack a docstring."""
+    return [
+        f"line {node.lineno}: {node.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef) or (isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 10)
+        if not ast.get_docstring(node)
+    ]
+
+
+def test_compiled_engines_are_documented_throughout():
+    rooms = ("contad.engines.source.", "contad.engines.tape.")
+    found = {module: undocumented_inside(source) for module, source in SOURCES.items() if module.startswith(rooms)}
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_a_missing_docstring_inside_is_found():
+    lines = "\n".join(f"        x{k} = {k}" for k in range(9))
+    source = f"class A:\n    def f(self):\n{lines}\n        pass\n    def g(self): pass"
+    assert undocumented_inside(source) == ["line 1: A", "line 2: f"]
 
 
 def test_a_missing_docstring_is_found():

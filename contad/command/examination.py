@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.command.report import Report
+from contad.command.report import CommandReport
 from contad.command.source import CommandError, Components, Problem, blamed, components, require_no_nan
 from contad.errors import ContadError
 from contad.testing.differences import derivative_by_differences
@@ -23,7 +23,9 @@ TIMING_SECONDS = 0.3  # for each of function and gradient
 DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared
 
 
-def examined(problem: Problem, engine: str | None, tolerance: float, names: Sequence[str] | None = None) -> Report:
+def examined(
+    problem: Problem, engine: str | None, tolerance: float, names: Sequence[str] | None = None
+) -> CommandReport:
     """Evaluate, differentiate, time, and compare with differences; `names` replace the names of the components.
 
     Raises CommandError for whatever cannot be differentiated.
@@ -59,7 +61,7 @@ def examined(problem: Problem, engine: str | None, tolerance: float, names: Sequ
         disagreements = _disagreements(problem, derivatives, tolerance, primal_time)
     # differences cannot see a function that does something else on variables than on floats
     disagreements["value"] = abs(value_there - value) / abs(value or 1.0)
-    return Report(
+    return CommandReport(
         problem,
         engine_used(),
         value,

@@ -13,7 +13,7 @@ SHOWN = 24  # components that are printed; --json gives all
 
 
 @dataclass(frozen=True)
-class Report:
+class CommandReport:
     """The findings on one function at one point. Times are in seconds."""
 
     problem: Problem

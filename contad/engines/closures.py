@@ -121,7 +121,7 @@ s.push({make}(k, {operands}))"""
     return lines, {make: MAKERS[active](f"{rule.name}_chain", *of_rule)}
 
 
-class Captured(NamedTuple):
+class CapturedOperand(NamedTuple):
     """What a continuation has captured."""
 
     value: Any  # of the variable
@@ -205,17 +205,17 @@ class ClosureStack(ChainStack):
             yield _row(k + 1, chain)
 
     @staticmethod
-    def captured(chain: Chain) -> Captured:
+    def captured(chain: Chain) -> CapturedOperand:
         """What a continuation has captured; nothing of operands where it belongs to no rule."""
         found = dict(zip(chain.__code__.co_freevars, (c.cell_contents for c in chain.__closure__ or ()), strict=True))
         if "z" not in found:
-            return Captured(found.get("value", 0.0), (), {})
+            return CapturedOperand(found.get("value", 0.0), (), {})
         if "active" in found:
             partials = {k: (cell, partial) for k, cell, _, partial in found["active"]}
-            return Captured(found["z"], found["values"], partials)
+            return CapturedOperand(found["z"], found["values"], partials)
         values = [found[name] for name in "xy" if name in found]
         cells = {k: (found[i], found[p]) for k, (i, p) in enumerate((("i", "p"), ("j", "q"))) if i in found}
-        return Captured(found["z"], values, cells)
+        return CapturedOperand(found["z"], values, cells)
 
     def release(self) -> None:
         self.chain.clear()

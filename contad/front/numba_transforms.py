@@ -5,21 +5,21 @@ What knows Numba is imported with the first Numba function that is differentiate
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
 
-from contad.engines import COMPILED
 from contad.errors import UnsupportedError
-from contad.functions import user_call
-from contad.functions.callees import set_check_of
 from contad.functions.memo import memo_of
 from contad.functions.pickling import SEND, OfThisProcess
-from contad.functions.user_call import numba_function, runnable
+from contad.functions.user_call import name_of, positions
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
 from contad.variables.stack import attempt
 from contad.variables.trees import flatten, output_leaves, with_cotangents
+
+if TYPE_CHECKING:
+    from contad.front.user_function import UserFunction
 
 FLOAT = np.dtype(np.float64)
 P = ParamSpec("P")
@@ -58,42 +58,39 @@ class Transform(Generic[P, R]):
         return type_of(self)
 
 
-def takes_compiled(f: Any, engine: str | None) -> bool:
-    """Whether f is a Numba function that compiled engines are asked about."""
-    return engine in (None, *COMPILED) and numba_function(f) is not None
-
-
-def gradient_of(f: Any, transform: Any, options: dict[str, Any], eager: Callable[[], Any]) -> Any:
+def gradient_of(f: "UserFunction", transform: Any, options: dict[str, Any], eager: Callable[[], Any]) -> Any:
     """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
     from contad.front.derivative import Derivative
     from contad.front.form import Form
 
     kind = transform.function.__name__
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
-    form = Form(kind, user_call.positions(kind, argnums), isinstance(argnums, int), has_aux)
-    return Derivative(f, form, engine, eager, memo_of(f), (transform, options))
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
+    return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
 def pair_of(
     f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
 ) -> Any:
-    """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function.
+    """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function, or value_and_grad(*args).
 
     Without argnums all arguments are differentiated. `eager(twin, primals, along)` answers calls that no compiled
     engine takes, with the Python copy of f.
     """
-    f = numba_function(f)
     memo = memo_of(f)
     key = kind, engine, argnums
     if key not in memo:
+        from contad.front.checked_twin import checked_twin
         from contad.front.derivative import Derivative
         from contad.front.form import Form
 
-        memo[key] = Derivative(f, Form(kind, argnums), engine, lambda: functools.partial(eager, runnable(f)), memo)
+        memo[key] = Derivative(f, Form(kind, argnums), engine, lambda: functools.partial(eager, checked_twin(f)), memo)
     return memo[key]
 
 
-def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tuple[Any, Any] | None:
+def compiled_vjp(
+    f: "UserFunction", primals: tuple[Any, ...], what: str, pair: Any
+) -> tuple[Any, Any] | None:
     """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
     try:
         with attempt():
@@ -104,7 +101,7 @@ def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tupl
 
     pair.frozen.check()
     try:
-        result = flatten(numba_function(f)(*map(_owned, own)))
+        result = flatten(f.dispatcher(*map(_owned, own)))
     except TypingError as error:
         require_no_counts(primals, what, "contad.vjp(lambda x: f(x, n), x)", error)
         raise
@@ -114,7 +111,7 @@ def compiled_vjp(f: Any, primals: tuple[Any, ...], what: str, pair: Any) -> tupl
         z_bar = result.unflatten([x for _, x in with_cotangents(what, result, leaves, cotangent)])
         return pair(own, z_bar)
 
-    made = OfThisProcess(pullback, f"pullback of {what.removeprefix('vjp: ')}", SEND)
+    made = OfThisProcess(pullback, f"pullback of {f.name}", SEND)
     return result.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]), made
 
 
@@ -146,14 +143,5 @@ def along(jvp: Callable[..., Any], argnum: int, f: Any, args: Any, tangents: Any
     def of_one(x: Any) -> Any:
         return f(*args[:argnum], x, *args[argnum + 1 :])
 
-    of_one.__name__ = user_call.name_of(f)
+    of_one.__name__ = name_of(f)
     return jvp(of_one, (args[argnum],), tangents)
-
-
-def _check_of(f: Any) -> Callable[[], None]:
-    from contad.native.frozen import Frozen
-
-    return Frozen(f, user_call.name_of(f), memo_of(f)).check
-
-
-set_check_of(_check_of)

@@ -8,10 +8,8 @@ and the Numba function's Python twin otherwise. So does one that asks whether it
 
 import functools
 import inspect
-import linecache
 import operator
 import sysconfig
-import traceback
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -19,154 +17,45 @@ from weakref import WeakSet
 
 import numpy as np
 
-from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.functions.memo import memo_of
 from contad.functions.object_arrays import answering
-from contad.functions.python_copy import assignable, is_dispatcher, python_twin
+from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     answered,
     asks,
     builtins_of,
     class_of_primal,
+    is_contads,
     names_of_objects,
     passes_by_globals,
     questions_of,
     warn_of_unanswered,
 )
-from contad.variables.array import Array
-from contad.variables.number import Carrier, Number, map_numbers, peek
-from contad.variables.trees import flatten
+from contad.variables.number import Carrier
 
-compiled_call: Callable[..., Any]  # (f, args, kwargs): a Numba function at variables, or NotImplemented
-check_of: Callable[[Any], Callable[[], None]]  # of a Numba function: raises where a value that it froze has changed
-
-
-def set_compiled_call(call: Callable[..., Any]) -> None:
-    """How plain code calls a Numba function with variables, where compiled engines take it."""
-    global compiled_call
-    compiled_call = call
-
-
-def set_check_of(make: Callable[[Any], Callable[[], None]]) -> None:
-    """How Python copies of Numba functions notice values that change after them."""
-    global check_of
-    check_of = make
-
-
-def compared(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
-    """The twin of a dispatcher, whose result is held against the compiled one at every call.
-
-    Integers are Python's in the twin. Where compiled code wraps around, or widens them otherwise, the two part, and a
-    gradient of the twin would be silently wrong. With keeps_arrays the caller sees what is written into its arrays, so
-    a variable written into an array of floats is refused.
-    """
-
-    twin = python_twin(f)
-    check = check_of(f)
-
-    @functools.wraps(twin)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        check()
-        given, n = [*args, *kwargs.values()], len(args)
-        for_twin = [assignable(x) for x in given]
-        # both may write into their arrays, so they share none
-        plain = [x if own is not x else _for_compiled(x) for x, own in zip(given, for_twin, strict=True)]
-        try:
-            y = twin(*for_twin[:n], **dict(zip(kwargs, for_twin[n:], strict=True)))
-        except ContadError:
-            raise
-        except Exception as error:
-            if _raises(f, plain[:n], dict(zip(kwargs, plain[n:], strict=True))):
-                raise  # the user's own
-            raise _not_reproduced(f, error) from error
-        for k, x, written in zip([*range(n), *kwargs], given, for_twin, strict=True):
-            if keeps_arrays and written is not x and any(isinstance(v, Number) for v in written.flat):
-                raise LostDerivativeError(
-                    f"{f.__name__}: writes a variable into argument {k}, an array of floats; create it with "
-                    "dtype=object"
-                )
-        # small floats round in compiled code, and are Python's in the twin
-        small = any(isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.dtype != float for x in given)
-        expected = f(*plain[:n], **dict(zip(kwargs, plain[n:], strict=True)))
-        for got, value in zip(flatten(map_numbers(peek, y)).leaves, flatten(expected).leaves, strict=True):
-            if not np.allclose(got, value, rtol=1e-12 if small else 1e-6, atol=0.0 if small else 1e-9, equal_nan=True):
-                raise UnsupportedError(
-                    f"{f.__name__}: its Python copy gives {got} where the compiled function gives {value}; integers "
-                    "that wrap around or are widened by Numba, float32 and random numbers are not reproduced: use "
-                    "floats of 64 bits, or pass them as arguments"
-                )
-        copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
-        return _callers_arrays(y, expected, copies)
-
-    run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
-    return run
-
-
-def _raises(f: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
-    try:
-        f(*args, **kwargs)
-    except Exception:
-        return True
-    return False
-
-
-def _not_reproduced(f: Any, error: Exception) -> UnsupportedError:
-    """The error to raise where the Python copy fails and the compiled function does not: it names the user's line."""
-    place, called = f.__name__, ""
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        code = frame.f_code
-        if "__contad_store" in frame.f_globals:  # a copy's own
-            text = linecache.getline(code.co_filename, line).strip()
-            place, called = f"{code.co_filename}:{line}: {code.co_name}", f"`{text}` "
-    kind = type(error).__name__
-    told = "" if any(name in str(error) for name in _INTERNAL) else f" ({kind}: {error})"
-    return UnsupportedError(
-        f"{place}: {called}does not run in Python on the numbers that carry derivatives{told}; write it with operators "
-        f"and functions of NumPy, or with loops over numbers"
-    )
-
-
-# in messages of Python and NumPy that say nothing to a user: contad's classes, and arrays of them
-_INTERNAL = ("Var", "Dual", "dtype('O')", "_Float")
-
-
-def _callers_arrays(y: Any, expected: Any, copies: list[Any]) -> Any:
-    """The twin's result; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
-    if isinstance(y, tuple) and not hasattr(y, "_fields"):
-        return tuple(_callers_arrays(a, b, copies) for a, b in zip(y, expected, strict=True))
-    return expected if isinstance(y, np.ndarray) and any(np.may_share_memory(y, own) for own in copies) else y
-
-
-def _for_compiled(x: Any) -> Any:
-    """An argument as compiled code takes it: plain numbers, arrays of its own, dispatchers as they are."""
-    if isinstance(x, OnNumbers):
-        return x.dispatcher
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(_for_compiled, x))
-    if isinstance(x, (tuple, list)):
-        return type(x)(map(_for_compiled, x))
-    plain = map_numbers(peek, x)
-    return plain.copy() if isinstance(x, Array) or (plain is x and isinstance(x, np.ndarray)) else plain
-
+AtVariables = Callable[["OnNumbers", tuple[Any, ...], dict[str, Any]], Any]
 
 _COPIES: WeakSet[FunctionType] = WeakSet()
 
 
-def with_numba_callees(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f, or a copy of it whose Numba functions take variables, where it or a plain function it calls names any."""
+def with_numba_callees(f: Callable[..., Any], at_variables: AtVariables) -> Callable[..., Any]:
+    """f, or a copy of it whose Numba functions take variables, where it or a plain function it calls names any.
+
+    `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
+    """
     if isinstance(f, FunctionType):
-        return _for_variables(f)
+        return _for_variables(f, at_variables)
     if isinstance(f, MethodType):
         function, own = f.__func__, f.__self__
     else:  # an object that is called
         function, own = inspect.getattr_static(type(f), "__call__", None), f
-    if not isinstance(function, FunctionType) or _is_contads(function):
+    if not isinstance(function, FunctionType) or is_contads(function):
         return f
-    copy = _for_variables(function)
+    copy = _for_variables(function, at_variables)
     return f if copy is function else MethodType(copy, own)
 
 
-def _for_variables(f: FunctionType) -> FunctionType:
+def _for_variables(f: FunctionType, at_variables: AtVariables) -> FunctionType:
     """f or its copy, made once for what the functions that it reaches name now."""
     if f in _COPIES:
         return f
@@ -175,13 +64,9 @@ def _for_variables(f: FunctionType) -> FunctionType:
     if known is not None and all(x.is_as_it_was() for x in known[1]):
         return known[0]
     seen: dict[int, _Reached] = {}
-    copy = _StandIns().of(f) if _dispatches_on_type(f) or _reaches_numba(f, seen) else f
+    copy = _StandIns(at_variables).of(f) if _dispatches_on_type(f) or _reaches_numba(f, seen) else f
     memo["for variables"] = copy, list(seen.values())
     return copy
-
-
-def _is_contads(f: FunctionType) -> bool:
-    return f.__module__.partition(".")[0] == "contad" if f.__module__ else False
 
 
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
@@ -272,7 +157,8 @@ def _dispatches_on_type(x: Any) -> bool:
 class _StandIns:
     """What stands for Numba functions and for plain functions that call them, made once for each."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_variables: AtVariables) -> None:
+        self.at_variables = at_variables
         self.made: dict[int, tuple[Any, Any]] = {}
 
     def needed(self, value: Any) -> bool:
@@ -286,7 +172,8 @@ class _StandIns:
         known = self.made.get(id(value))
         if known is None:
             # the value too, so that its id stays its own
-            known = self.made[id(value)] = (value, OnNumbers(value) if is_dispatcher(value) else value)
+            stand_in = OnNumbers(value, self.at_variables) if is_dispatcher(value) else value
+            known = self.made[id(value)] = value, stand_in
             if isinstance(value, FunctionType) and _dispatches_on_type(value):
                 self.made[id(value)] = known = value, self._dispatching(value)
             elif not is_dispatcher(value) and self.needed(value):
@@ -361,30 +248,24 @@ class _Globals(dict[str, Any]):
 
 
 class OnNumbers:
-    """A dispatcher that runs as it is on plain arguments; with variables it is one operation, or runs as its twin."""
+    """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
 
-    def __init__(self, dispatcher: Any) -> None:
+    def __init__(self, dispatcher: Any, at_variables: AtVariables) -> None:
         self.dispatcher = dispatcher
-        self._twin: Callable[..., Any] | None = None
+        self.at_variables = at_variables
+        self.twin: Callable[..., Any] | None = None  # made where no compiled derivative answers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.dispatcher, name)
 
     def __reduce__(self) -> Any:
-        return OnNumbers, (self.dispatcher,)
+        return OnNumbers, (self.dispatcher, self.at_variables)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not any(map(holds_number, (*args, *kwargs.values()))):
-            functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
-            return self.dispatcher(
-                *(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions
-            )
-        result = compiled_call(self.dispatcher, args, kwargs)
-        if result is not NotImplemented:
-            return result
-        if self._twin is None:
-            self._twin = compared(self.dispatcher, keeps_arrays=True)
-        return self._twin(*args, **kwargs)
+        if any(map(holds_number, (*args, *kwargs.values()))):
+            return self.at_variables(self, args, kwargs)
+        functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
+        return self.dispatcher(*(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions)
 
 
 def holds_number(x: Any) -> bool:

@@ -27,6 +27,12 @@ def _numbers(x: Any) -> Any:
     return x if all(isinstance(v, (Number, bool, np.bool_)) or is_real(v) for v in x.flat) else None
 
 
+def _given(x: Any) -> Any:
+    """x, as an array where it is an object array, or a list, of variables and numbers."""
+    numbers = _numbers(x)
+    return x if numbers is None else numbers
+
+
 def _holds_variable(x: Any) -> bool:
     return isinstance(x, Carrier) or (isinstance(x, (list, tuple)) and any(map(_holds_variable, x)))
 
@@ -79,7 +85,7 @@ class Logical(_Answering):
         return self.ufunc.outer(_truths(x), _truths(y), **options)
 
 
-class Elementwise(_Answering):
+class ElementwiseUfunc(_Answering):
     """A ufunc of two arguments that asks every variable itself."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
@@ -87,7 +93,7 @@ class Elementwise(_Answering):
         self.of_elements = np.frompyfunc(ufunc, 2, 1)
 
     def __call__(self, x: Any, y: Any, *out: Any, **options: Any) -> Any:
-        a, b = (x if numbers is None else numbers for x, numbers in ((x, _numbers(x)), (y, _numbers(y))))
+        a, b = _given(x), _given(y)
         if out or options or isinstance(a, Array) or isinstance(b, Array) or not _is_objects(a, b):
             return self.ufunc(a, b, *out, **options)
         with np.errstate(invalid="ignore"):  # a comparison with nan
@@ -129,7 +135,7 @@ def sinc(x: Any) -> Any:
 
 OF_OBJECTS: dict[str, Any] = {  # name in NumPy -> what answers for variables
     ufunc.__name__: Logical(ufunc) for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
-} | {"fmax": Elementwise(np.fmax), "fmin": Elementwise(np.fmin), "nan_to_num": nan_to_num, "sinc": sinc}
+} | {"fmax": ElementwiseUfunc(np.fmax), "fmin": ElementwiseUfunc(np.fmin), "nan_to_num": nan_to_num, "sinc": sinc}
 _OF = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
 
 

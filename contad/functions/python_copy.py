@@ -22,7 +22,7 @@ from contad.errors import UnsupportedError
 from contad.functions.declared_types import NameCasts, cast_of_values, declared_names, with_signature
 from contad.functions.object_arrays import OF_OBJECTS
 from contad.rules.definition import definition_of
-from contad.rules.scalar_rule import rule_of_ufunc
+from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observed, peek
@@ -473,15 +473,7 @@ def _test(name: str) -> Callable[..., Any]:
     return lambda x: of_element(x).astype(bool) if _holds_objects(x) else _truth(function(x))
 
 
-MATH = {  # function of `math` -> contad's
-    name: getattr(ops, name)
-    for name in (
-        "exp", "expm1", "exp2", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "sin", "cos", "tan", "sinh", "cosh",
-        "tanh", "hypot", "erf", "erfc", "gamma", "copysign", "degrees", "radians",
-    )
-}  # fmt: skip
-MATH.update({f"a{name}": getattr(ops, f"arc{name}") for name in ["sin", "cos", "tan", "sinh", "cosh", "tanh"]})
-MATH.update({"atan2": ops.arctan2, "pow": ops.power, "fabs": ops.absolute, "lgamma": ops.gammaln})
+MATH: dict[str, Any] = {r.math: r for r in rules() if r.math}  # function of `math` -> contad's
 MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil", "trunc")})
 MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
 _NUMPY: dict[str, Any] = {

@@ -67,7 +67,7 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
 
     `named` is what its global and captured names stand for.
     """
-    if (f.__globals__.get("__name__") or "").partition(".")[0] == "contad":
+    if is_contads(f):
         return False
     asked = questions_of(f.__code__)
     if asked.of_types:
@@ -82,6 +82,11 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
         or ("isinstance" in names and (asked.of_types or any(isinstance(x, (type, tuple)) for x in named)))
         or ("hasattr" in names and asked.iterates)
     )
+
+
+def is_contads(f: FunctionType) -> bool:
+    """Whether a function is of contad, which knows variables."""
+    return (f.__globals__.get("__name__") or "").partition(".")[0] == "contad"
 
 
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:

@@ -3,7 +3,6 @@
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -28,16 +27,6 @@ def numba_function(f: Any) -> Any:
     if isinstance(f, OnNumbers):
         f = f.dispatcher
     return f if is_dispatcher(f) else None
-
-
-def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
-    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
-    if hasattr(f, "is_twin"):
-        return f
-    from contad.functions.callees import compared, with_numba_callees
-
-    dispatcher = None if isinstance(f, FunctionType) else numba_function(f)
-    return with_numba_callees(f) if dispatcher is None else compared(dispatcher)
 
 
 def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
 
 
-class Body(NamedTuple):
+class LoopBody(NamedTuple):
     """One way to compute a function."""
 
     function: Any
@@ -27,7 +27,7 @@ class ArrayFunction(NamedTuple):
 
     numpy: Callable[..., Any]
     signature: inspect.Signature
-    bodies: list[Body]
+    bodies: list[LoopBody]
 
     def body(self, ndims: tuple[int | None, ...]) -> Any:
         """What computes it for arguments with these numbers of axes; None where nothing does."""
@@ -43,7 +43,7 @@ def _body(numpy: Any, names: str, *ndims: int | None) -> Callable[[Any], Any]:
     def add(function: Any) -> Any:
         text = f"lambda {names}: None"
         known = ARRAY_FUNCTIONS.setdefault(numpy, ArrayFunction(numpy, inspect.signature(eval(text)), []))
-        known.bodies.append(Body(function, ndims))
+        known.bodies.append(LoopBody(function, ndims))
         return function
 
     return add

@@ -308,7 +308,6 @@ class _Reader:
         self.stable = False
         return f"{type(x).__qualname__} at {id(x):#x}"
 
-
     def compiled_class(self, x: Any) -> str:
         """A class of numba.experimental.jitclass: its fields and what its methods are, which its code has inlined."""
         text = f"jitclass {x.class_name} of {', '.join(f'{name} {self.text(t)}' for name, t in x.struct.items())}"

@@ -46,6 +46,7 @@ _dict_get = _python("PyDict_GetItemWithError", 2)  # keys are texts, so there ar
 _release = _python("Py_DecRef", 1)
 _call = _python("PyObject_CallObject", 2)
 
+
 @intrinsic
 def _call_address(typingctx, address, a, b, c):  # type: ignore[no-untyped-def]
     """Call the C function at an address with three words."""
@@ -89,9 +90,8 @@ def _same_array(entry):  # type: ignore[no-untyped-def]
         return False
     extents = word(entry, _EXTENTS)
     for i in range(dimensions):
-        if (
-            word(word(array, _DIMENSIONS + 1), i) != word(extents, i)
-            or word(word(array, _DIMENSIONS + 2), i) != word(extents, dimensions + i)
+        if word(word(array, _DIMENSIONS + 1), i) != word(extents, i) or word(word(array, _DIMENSIONS + 2), i) != word(
+            extents, dimensions + i
         ):
             return False
     copy, size = word(entry, _COPY), word(entry, _BYTES)

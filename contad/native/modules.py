@@ -154,7 +154,7 @@ def _require_current(stem: str) -> None:
         )
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _GeneratedFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds generated modules. They come empty: compiled code needs their names only, and what it reads by name."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
@@ -174,5 +174,5 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def install_finder() -> None:
     """Let Python's import find generated modules."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.append(_Finder())
+    if not any(isinstance(finder, _GeneratedFinder) for finder in sys.meta_path):
+        sys.meta_path.append(_GeneratedFinder())

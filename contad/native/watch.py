@@ -20,8 +20,8 @@ def watch_compilations() -> None:
     module = sys.modules.get(_EVENTS)
     if module is not None:
         _listen(module)
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    elif not any(isinstance(finder, _CompilationFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _CompilationFinder())
 
 
 def _listen(events: Any) -> None:
@@ -42,7 +42,7 @@ def _listen(events: Any) -> None:
     events.register("numba:compile", Note())
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _CompilationFinder(importlib.abc.MetaPathFinder):
     """Waits for Numba."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:

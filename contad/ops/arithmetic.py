@@ -118,7 +118,13 @@ def remainder_partials(z, x, y):
     return 1.0, -(x // y)
 
 
-@scalar_rule(ufunc=(np.power, np.float_power), operator="pow", core=True, points=[(1.3, -0.7), (2.4, 3.1), (0.6, 0.3)])
+@scalar_rule(
+    ufunc=(np.power, np.float_power),
+    math="pow",
+    operator="pow",
+    core=True,
+    points=[(1.3, -0.7), (2.4, 3.1), (0.6, 0.3)],
+)
 def power(x, y):
     """Power.
 
@@ -159,7 +165,7 @@ def negative_partials(z, x):
     return -1.0
 
 
-@scalar_rule(ufunc=(np.absolute, np.fabs), operator="abs", core=True, points=[(1.3,), (-0.7,)])
+@scalar_rule(ufunc=(np.absolute, np.fabs), math="fabs", operator="abs", core=True, points=[(1.3,), (-0.7,)])
 def absolute(x):
     """Absolute value.
 

@@ -47,7 +47,7 @@ def reciprocal_partials(z, x):
     return -z * z
 
 
-@scalar_rule(ufunc=np.sqrt, core=True, points=[(2.3,), (0.4,)])
+@scalar_rule(ufunc=np.sqrt, math="sqrt", core=True, points=[(2.3,), (0.4,)])
 def sqrt(x):
     """Square root.
 
@@ -66,7 +66,7 @@ def sqrt_partials(z, x):
     return 0.5 / z
 
 
-@scalar_rule(ufunc=(np.cbrt, "scipy.special.cbrt"), core=True, points=[(2.3,), (-0.4,)])
+@scalar_rule(ufunc=(np.cbrt, "scipy.special.cbrt"), math="cbrt", core=True, points=[(2.3,), (-0.4,)])
 def cbrt(x):
     """Real cube root.
 
@@ -85,7 +85,7 @@ def cbrt_partials(z, x):
     return 1.0 / (3.0 * z * z)
 
 
-@scalar_rule(ufunc=np.hypot, core=True, points=[(3.1, -1.7), (0.4, 1.9)])
+@scalar_rule(ufunc=np.hypot, math="hypot", core=True, points=[(3.1, -1.7), (0.4, 1.9)])
 def hypot(x, y):
     """Length of the vector (x, y), without overflow or underflow.
 

@@ -18,7 +18,7 @@ SQRT_TWO_OVER_PI = 0.7978845608028654
 ONE_OVER_SQRT_TWO_PI = 0.3989422804014327
 
 
-@scalar_rule(ufunc="scipy.special.erf", points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc="scipy.special.erf", math="erf", points=[(0.7,), (-1.6,)])
 def erf(x):
     """Error function.
 
@@ -59,7 +59,7 @@ def _log_ndtr(x):
     return np.where(x > 0.0, np.log1p(-_tail(x)), special().log_ndtr(np.minimum(x, 0.0)))
 
 
-@scalar_rule(ufunc="scipy.special.erfc", array=_erfc, points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc="scipy.special.erfc", math="erfc", array=_erfc, points=[(0.7,), (-1.6,)])
 def erfc(x):
     """Complementary error function.
 

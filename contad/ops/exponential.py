@@ -12,7 +12,7 @@ LOG2_E = 1.4426950408889634  # 1 / log 2
 LOG10_E = 0.4342944819032518  # 1 / log 10
 
 
-@scalar_rule(ufunc=np.exp, core=True, points=[(0.7,), (-1.3,)])
+@scalar_rule(ufunc=np.exp, math="exp", core=True, points=[(0.7,), (-1.3,)])
 def exp(x):
     """Exponential.
 
@@ -31,7 +31,7 @@ def exp_partials(z, x):
     return z
 
 
-@scalar_rule(ufunc=(np.expm1, "scipy.special.expm1"), core=True, points=[(0.7,), (-1.3,)])
+@scalar_rule(ufunc=(np.expm1, "scipy.special.expm1"), math="expm1", core=True, points=[(0.7,), (-1.3,)])
 def expm1(x):
     """e^x - 1, accurate for small x.
 
@@ -50,7 +50,7 @@ def expm1_partials(z, x):
     return exp(x)
 
 
-@scalar_rule(ufunc=(np.exp2, "scipy.special.exp2"), core=True, points=[(0.7,), (-1.3,)])
+@scalar_rule(ufunc=(np.exp2, "scipy.special.exp2"), math="exp2", core=True, points=[(0.7,), (-1.3,)])
 def exp2(x):
     """Power of two.
 
@@ -67,7 +67,7 @@ def exp2_partials(z, x):
     return z * LN_2
 
 
-@scalar_rule(ufunc=np.log, core=True, points=[(2.3,), (0.4,)])
+@scalar_rule(ufunc=np.log, math="log", core=True, points=[(2.3,), (0.4,)])
 def log(x):
     """Natural logarithm.
 
@@ -87,7 +87,7 @@ def log_partials(z, x):
     return 1.0 / x
 
 
-@scalar_rule(ufunc=(np.log1p, "scipy.special.log1p"), core=True, points=[(1.3,), (-0.6,)])
+@scalar_rule(ufunc=(np.log1p, "scipy.special.log1p"), math="log1p", core=True, points=[(1.3,), (-0.6,)])
 def log1p(x):
     """log(1 + x), accurate for small x.
 
@@ -106,7 +106,7 @@ def log1p_partials(z, x):
     return 1.0 / (1.0 + x)
 
 
-@scalar_rule(ufunc=np.log2, core=True, points=[(2.3,), (0.4,)])
+@scalar_rule(ufunc=np.log2, math="log2", core=True, points=[(2.3,), (0.4,)])
 def log2(x):
     """Logarithm to base 2.
 
@@ -125,7 +125,7 @@ def log2_partials(z, x):
     return LOG2_E / x
 
 
-@scalar_rule(ufunc=np.log10, core=True, points=[(2.3,), (0.4,)])
+@scalar_rule(ufunc=np.log10, math="log10", core=True, points=[(2.3,), (0.4,)])
 def log10(x):
     """Logarithm to base 10.
 

@@ -42,7 +42,7 @@ def _polygamma(n, x):
     return mended(z, ~(inside & (zeta > 1e-250) & (zeta < 1e250)), polygamma.function, n, x)
 
 
-@scalar_rule(ufunc="scipy.special.gamma", array=_gamma, points=[(3.3,), (-1.4,)])
+@scalar_rule(ufunc="scipy.special.gamma", math="gamma", array=_gamma, points=[(3.3,), (-1.4,)])
 def gamma(x):
     """Gamma function; `tgamma` in Stan.
 
@@ -68,7 +68,7 @@ def gamma_partials(z, x):
     return z * digamma(x)
 
 
-@scalar_rule(ufunc="scipy.special.gammaln", array=_gammaln, points=[(3.3,), (-1.4,)])
+@scalar_rule(ufunc="scipy.special.gammaln", math="lgamma", array=_gammaln, points=[(3.3,), (-1.4,)])
 def gammaln(x):
     """log |Gamma(x)|; `lgamma` in Stan.
 

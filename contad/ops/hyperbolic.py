@@ -10,7 +10,7 @@ from contad.ops.logic import select
 from contad.rules.scalar_rule import scalar_rule
 
 
-@scalar_rule(ufunc=np.sinh, core=True, points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc=np.sinh, math="sinh", core=True, points=[(0.7,), (-1.6,)])
 def sinh(x):
     """Hyperbolic sine.
 
@@ -29,7 +29,7 @@ def sinh_partials(z, x):
     return cosh(x)
 
 
-@scalar_rule(ufunc=np.cosh, core=True, points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc=np.cosh, math="cosh", core=True, points=[(0.7,), (-1.6,)])
 def cosh(x):
     """Hyperbolic cosine.
 
@@ -48,7 +48,7 @@ def cosh_partials(z, x):
     return sinh(x)
 
 
-@scalar_rule(ufunc=np.tanh, core=True, points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc=np.tanh, math="tanh", core=True, points=[(0.7,), (-1.6,)])
 def tanh(x):
     """Hyperbolic tangent.
 
@@ -70,7 +70,7 @@ def tanh_partials(z, x):
     return select(z * z < 0.25, 1.0 - z * z, 4.0 * t * r * r)
 
 
-@scalar_rule(ufunc=np.arcsinh, core=True, points=[(0.7,), (-1.6,)])
+@scalar_rule(ufunc=np.arcsinh, math="asinh", core=True, points=[(0.7,), (-1.6,)])
 def arcsinh(x):
     """Inverse hyperbolic sine.
 
@@ -89,7 +89,7 @@ def arcsinh_partials(z, x):
     return 1.0 / hypot(1.0, x)
 
 
-@scalar_rule(ufunc=np.arccosh, core=True, points=[(1.4,), (3.2,)])
+@scalar_rule(ufunc=np.arccosh, math="acosh", core=True, points=[(1.4,), (3.2,)])
 def arccosh(x):
     """Inverse hyperbolic cosine.
 
@@ -109,7 +109,7 @@ def arccosh_partials(z, x):
     return 1.0 / (sqrt(x - 1.0) * sqrt(x + 1.0))
 
 
-@scalar_rule(ufunc=np.arctanh, core=True, points=[(0.4,), (-0.7,)])
+@scalar_rule(ufunc=np.arctanh, math="atanh", core=True, points=[(0.4,), (-0.7,)])
 def arctanh(x):
     """Inverse hyperbolic tangent.
 

@@ -102,7 +102,7 @@ def rint_partials(z, x):
     return 0.0
 
 
-@scalar_rule(ufunc=np.copysign, core=True, points=[(1.3, -0.7), (-1.3, -0.4)])
+@scalar_rule(ufunc=np.copysign, math="copysign", core=True, points=[(1.3, -0.7), (-1.3, -0.4)])
 def copysign(x, y):
     """Magnitude of x with the sign of y.
 

@@ -16,7 +16,7 @@ RADIANS_PER_DEGREE = 0.017453292519943295
 DEGREES_PER_RADIAN = 57.29577951308232
 
 
-@scalar_rule(ufunc=np.sin, core=True, points=[(0.7,), (-2.1,)])
+@scalar_rule(ufunc=np.sin, math="sin", core=True, points=[(0.7,), (-2.1,)])
 def sin(x):
     """Sine.
 
@@ -35,7 +35,7 @@ def sin_partials(z, x):
     return cos(x)
 
 
-@scalar_rule(ufunc=np.cos, core=True, points=[(0.7,), (-2.1,)])
+@scalar_rule(ufunc=np.cos, math="cos", core=True, points=[(0.7,), (-2.1,)])
 def cos(x):
     """Cosine.
 
@@ -54,7 +54,7 @@ def cos_partials(z, x):
     return -sin(x)
 
 
-@scalar_rule(ufunc=np.tan, core=True, points=[(0.7,), (-2.1,)])
+@scalar_rule(ufunc=np.tan, math="tan", core=True, points=[(0.7,), (-2.1,)])
 def tan(x):
     """Tangent.
 
@@ -73,7 +73,7 @@ def tan_partials(z, x):
     return 1.0 + z * z
 
 
-@scalar_rule(ufunc=np.arcsin, core=True, points=[(0.4,), (-0.7,)])
+@scalar_rule(ufunc=np.arcsin, math="asin", core=True, points=[(0.4,), (-0.7,)])
 def arcsin(x):
     """Inverse sine, in [-pi/2, pi/2].
 
@@ -94,7 +94,7 @@ def arcsin_partials(z, x):
     return 1.0 / sqrt(select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x)))
 
 
-@scalar_rule(ufunc=np.arccos, core=True, points=[(0.4,), (-0.7,)])
+@scalar_rule(ufunc=np.arccos, math="acos", core=True, points=[(0.4,), (-0.7,)])
 def arccos(x):
     """Inverse cosine, in [0, pi].
 
@@ -115,7 +115,7 @@ def arccos_partials(z, x):
     return -1.0 / sqrt(select(x * x < 0.5, 1.0 - x * x, (1.0 - x) * (1.0 + x)))
 
 
-@scalar_rule(ufunc=np.arctan, core=True, points=[(0.4,), (-1.7,)])
+@scalar_rule(ufunc=np.arctan, math="atan", core=True, points=[(0.4,), (-1.7,)])
 def arctan(x):
     """Inverse tangent, in [-pi/2, pi/2].
 
@@ -134,7 +134,7 @@ def arctan_partials(z, x):
     return 1.0 / (1.0 + x * x)
 
 
-@scalar_rule(ufunc=np.arctan2, core=True, points=[(0.7, 1.3), (-0.4, -1.9), (2.2, -0.3)])
+@scalar_rule(ufunc=np.arctan2, math="atan2", core=True, points=[(0.7, 1.3), (-0.4, -1.9), (2.2, -0.3)])
 def arctan2(y, x):
     """Angle of the point (x, y), in [-pi, pi]; the argument y comes first, as in NumPy.
 
@@ -159,7 +159,7 @@ def arctan2_partials(z, y, x):
     return select(wide, 1.0, t) / (1.0 + t * t) / larger, -select(wide, t, 1.0) / (1.0 + t * t) / larger
 
 
-@scalar_rule(ufunc=(np.deg2rad, np.radians), core=True, points=[(37.0,)])
+@scalar_rule(ufunc=(np.deg2rad, np.radians), math="radians", core=True, points=[(37.0,)])
 def deg2rad(x):
     """Degrees to radians.
 
@@ -176,7 +176,7 @@ def deg2rad_partials(z, x):
     return RADIANS_PER_DEGREE
 
 
-@scalar_rule(ufunc=(np.rad2deg, np.degrees), core=True, points=[(0.7,)])
+@scalar_rule(ufunc=(np.rad2deg, np.degrees), math="degrees", core=True, points=[(0.7,)])
 def rad2deg(x):
     """Radians to degrees.
 

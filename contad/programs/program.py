@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.errors import GuardError, NestingError, UnsupportedError
-from contad.functions.user_call import name_of, positional, positions, runnable
+from contad.front.user_function import runnable
+from contad.functions.user_call import name_of, positional, positions
 from contad.programs.codes import numbering
 from contad.programs.header import (
     CELLS,

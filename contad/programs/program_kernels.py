@@ -13,13 +13,14 @@ import numpy as np
 import contad.engines.stream.kernels
 from contad.engines.matrix.matrix_products import ROW_LOOPS
 from contad.engines.stream.kernels import (
-    _CASES,
-    _EXPONENTIAL,
-    _PARTS,
     KERNELS,
-    _indented,
-    _source,
+    by_strides,
     compile_kernel,
+    element_text,
+    indented,
+    kernel_module,
+    slices_text,
+    source_of,
     sums,
 )
 from contad.engines.stream.sweep import CODES, LINEAR, OPERATIONS, accumulated, dependencies, partial_of
@@ -34,33 +35,6 @@ VALUES, ADJOINTS, TANGENTS = range(3)
 ADDRESSES = np.zeros((3, CODES), np.uintp)  # of kernels, by purpose and operation code; 0 where not compiled yet
 _lock = threading.Lock()
 _modules: list[Any] = []  # a C function lives as long as its module
-
-_SOURCE = '''\
-"""{what} of {name} on arrays; generated from its rule, do not edit."""
-
-import math
-
-import numpy as np
-from numba import carray
-from contad.native.machine_code import cfunc
-{exponential}
-ENDLESS = 1 << 60
-
-
-@cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
-       error_model="numpy", boundscheck=False)
-def kernel(shape_at, values_at, constants_at, target_at):
-    z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = carray(shape_at, (11,))
-    values = carray(values_at, (ENDLESS,))
-    constants = carray(constants_at, (ENDLESS,))
-    target = carray(target_at, (ENDLESS,))
-{start}
-    for o in range(outer):
-        z_row = z0 + o * z_outer
-        x_row = x0 + o * x_outer
-        y_row = y0 + o * y_outer
-{cases}
-'''
 
 # A sum starts from -0.0, to which 0.0 and -0.0 can be added without loss of the sign.
 _START = """\
@@ -89,53 +63,28 @@ def kernel_source(purpose: int, code: int) -> str:
     elif rule is not None and re.search("(math|np)", value_of_rule(rule).replace("math.exp(", "")):
         lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
     else:
-        lines = []
-        for strides in (*_CASES[active], *sums(rule)):
-            test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
-            lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_values(rule, active, strides))]
-        lines += ["else:", *_indented(_values(rule, active, ""))]
-    cases = "\n".join(_indented(lines, 2)).replace("math.exp(", "exponential(")
-    return _SOURCE.format(
-        what=("Values", "", "Tangents")[purpose],
-        name=f"{rule.name} ({active})" if rule else "a linear operation",
-        exponential=_EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else "",
-        start="\n".join(_indented(_START.splitlines())) if sums(rule) and purpose == VALUES else "",
-        cases=cases,
-    )
-
-
-def _element(array: str, name: str, strides: str) -> str:
-    """An element of an operand; contiguous ones are slices, whose index runs from 0."""
-    if strides and strides["zxy".index(name)] == "0":
-        return f"{array}[{name}_row]"
-    return f"{array}_{name}[i]" if strides else f"{array}[{name}_row + i * {name}_inner]"
-
-
-def _slices(strides: str, used: set[tuple[str, str]]) -> list[str]:
-    return [
-        f"{array}_{name} = {array}[{name}_row : {name}_row + inner]"
-        for array, name in sorted(used)
-        if strides and strides["zxy".index(name)] != "0"
-    ]
+        lines = by_strides(rule, active, _values)
+    start = "\n".join([*indented(_START.splitlines()), ""]) if sums(rule) and purpose == VALUES else ""
+    return kernel_module(("Values", "", "Tangents")[purpose], rule, active, lines, "target", start)
 
 
 def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     names = "xy"[: len(active)]
-    used = {(_source(name, active), name) for name in names}
-    elements = {name: _element(_source(name, active), name, strides) for name in names}
+    used = {(source_of(name, active), name) for name in names}
+    elements = {name: element_text(source_of(name, active), name, strides) for name in names}
     if rule in (None, multiply):
         product = f"{elements['x']} * {elements['y']}"
         if strides in sums(rule):
             lanes = [f"{lane} += {product.replace('[i]', f'[i + {k}]')}" for k, lane in enumerate("abcdefgh")]
             return [
-                *_slices(strides, used),
-                *_SUM.format(lanes="\n".join(_indented(lanes)), element=product).split("\n"),
+                *slices_text(strides, used),
+                *_SUM.format(lanes="\n".join(indented(lanes)), element=product).split("\n"),
             ]
-        lines = [f"{_element('target', 'z', strides)} += {product}"]
+        lines = [f"{element_text('target', 'z', strides)} += {product}"]
     else:
         lines = [f"{name} = {element}" for name, element in elements.items()]
-        lines.append(f"{_element('target', 'z', strides)} = {value_of_rule(rule)}")
-    return [*_slices(strides, {*used, ("target", "z")}), "for i in range(inner):", *_indented(lines)]
+        lines.append(f"{element_text('target', 'z', strides)} = {value_of_rule(rule)}")
+    return [*slices_text(strides, {*used, ("target", "z")}), "for i in range(inner):", *indented(lines)]
 
 
 def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
@@ -144,12 +93,12 @@ def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
         found = (([], "y") if rule is None else partial_of(rule, k, f"local_{k}_")) if kind == "v" else None
         if found is not None:
             body, expression = found
-            add = accumulated(rule, k, _element("target", "z", ""), expression)
-            lines += [f"d = {_element('target', 'xy'[k], '')}", "if d != 0.0:", *_indented([*body, *add])]
+            add = accumulated(rule, k, element_text("target", "z", ""), expression)
+            lines += [f"d = {element_text('target', 'xy'[k], '')}", "if d != 0.0:", *indented([*body, *add])]
     if not lines:
         return ["pass"]
-    reads = [f"{name} = {_element(_source(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
-    return ["for i in range(inner):", *_indented([*reads, *lines])]
+    reads = [f"{name} = {element_text(source_of(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
+    return ["for i in range(inner):", *indented([*reads, *lines])]
 
 
 def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:

@@ -28,7 +28,7 @@ _EXPRESSIONS = (
 ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
 
 
-class Body:
+class RuleBody:
     """The body of `partials`: `body(z, x, ...)` returning one partial per argument."""
 
     def __init__(self, function: Callable[..., Any], arity: int) -> None:
@@ -272,7 +272,7 @@ def _float(p: Any) -> Any:
 
 
 def inline(
-    body: Body, k: int, names: dict[str, str], prefix: str, value: Callable[..., ast.expr] | None = None
+    body: RuleBody, k: int, names: dict[str, str], prefix: str, value: Callable[..., ast.expr] | None = None
 ) -> tuple[list[str], str]:
     """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
 
@@ -288,7 +288,7 @@ def inline(
 
 
 class _Inliner(ast.NodeTransformer):
-    def __init__(self, body: Body, names: dict[str, str], value: Callable[..., ast.expr]) -> None:
+    def __init__(self, body: RuleBody, names: dict[str, str], value: Callable[..., ast.expr]) -> None:
         self.body = body
         self.names = names
         self.value = value

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
-from contad.rules.body import ARITHMETIC_ERRORS, Body
+from contad.rules.body import ARITHMETIC_ERRORS, RuleBody
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
@@ -44,8 +44,10 @@ class ScalarRule:
         core: bool,
         points: Iterable[tuple[float, ...]],
         array: ArrayFunction | None = None,
+        math: str = "",
     ) -> None:
         self.function = function
+        self.math = math
         self.name = function.__name__
         self.__name__ = self.name
         self.__qualname__ = function.__qualname__
@@ -59,7 +61,7 @@ class ScalarRule:
         self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
         self.array = array
         self._array_form: ArrayFunction | None = None
-        self.body: Body | None = None
+        self.body: RuleBody | None = None
         # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
         self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
         self.reflected: dict[type, Callable[..., Any]] = {}
@@ -73,7 +75,7 @@ class ScalarRule:
     # ---- declaration -------------------------------------------------------------------------------------------------
     def partials(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
-        self.body = Body(body, self.arity)
+        self.body = RuleBody(body, self.arity)
         self.methods, self.reflected = {float: self.evaluate}, {}  # engines have compiled an earlier body into theirs
         return body
 
@@ -236,6 +238,7 @@ def scalar_rule(function: Callable[..., Any], /) -> ScalarRule: ...
 def scalar_rule(
     *,
     ufunc: Any = None,
+    math: str = "",
     operator: str | None = None,
     core: bool = False,
     points: Iterable[tuple[float, ...]] = (),
@@ -246,6 +249,7 @@ def scalar_rule(
     /,
     *,
     ufunc: Any = None,
+    math: str = "",
     operator: str | None = None,
     core: bool = False,
     points: Iterable[tuple[float, ...]] = (),
@@ -254,6 +258,7 @@ def scalar_rule(
     """Register a scalar operation; declare its derivative with `.partials`.
 
     ufunc     the NumPy ufunc (or a tuple of them, or a name such as "scipy.special.expit") that dispatches here
+    math      the function of the module math that means the same in Numba functions
     operator  the operator method it implements: "add" for `__add__` and `__radd__`
     core      for contad.ops: its body uses operators and core rules only, so it is compiled into the reverse sweep
     points    interior points, neither zero nor symmetric, at which generic tests exercise the rule
@@ -277,7 +282,7 @@ def scalar_rule(
             raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
         # the sweep is compiled from contad's own rules; the value of any other may be anything that Python makes
         own = function.__module__.startswith("contad.ops.")
-        rule = ScalarRule(function, ufunc, operator, core and own, points, array)
+        rule = ScalarRule(function, ufunc, operator, core and own, points, array, math)
         if rule.arity == 0 or function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
             raise RuleError(f"scalar_rule: {rule.name} must take a fixed number of arguments, one or more")
         if function.__defaults__ or function.__code__.co_kwonlyargcount:

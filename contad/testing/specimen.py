@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from contad.errors import OutputError
-from contad.functions.user_call import name_of, runnable
+from contad.front.user_function import runnable
+from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad, jvp
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number, is_real

@@ -4,11 +4,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from contad.front.user_function import UserFunction, primitive_of, runnable
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import Decorated
-from contad.functions.user_call import name_of, numba_function
-from contad.transforms.operation import Operation, pulled_back, pushed_forward
-from contad.variables import check
+from contad.transforms.operation import CustomOperation, pulled_back, pushed_forward
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,15 +27,13 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     >>> contad.grad(lambda x: checkpoint(lambda y: contad.exp(y) * y)(x))(0.0)
     1.0
     """
-    check.callable_("checkpoint", "f", f)
-    name = f"checkpoint: {name_of(f)}"
+    function = UserFunction("checkpoint", f)
+    name = f"checkpoint: {function.name}"
 
     @functools.cache
     def ran() -> Callable[..., Any]:
         """f as variables call it; found when it is called, because what f names may be defined later."""
-        from contad.functions.callees import OnNumbers, with_numba_callees
-
-        return with_numba_callees(f) if numba_function(f) is None else OnNumbers(f)
+        return runnable(f) if function.dispatcher is None else primitive_of(function.dispatcher)
 
     @functools.wraps(f, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
@@ -58,7 +55,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
             return pushed_forward(run, args, tangents, operation.places)
 
-        operation = Operation(name, args, value, pull, push, options, [f])
+        operation = CustomOperation(name, args, value, pull, push, options, [f])
         return operation.perform()
 
     return Decorated(checkpointed, checkpoint, f)

@@ -7,9 +7,9 @@ from typing import Any
 
 from contad.engines import ASKED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
-from contad.front.numba_transforms import takes_compiled
+from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of
-from contad.functions.user_call import name_of, numba_function
+from contad.functions.user_call import numba_function
 from contad.native import compiling
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
 from contad.variables import check
@@ -29,8 +29,8 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     """
     check.callable_("explain", "f", f)
     gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
-    if f is jvp and jvp.made_for and args and takes_compiled(args[0], None):
-        gradient, args = jvp.made_for(args[0]), args[1:]
+    if f is jvp and jvp.made_for and args and (dispatcher := numba_function(args[0])) is not None:
+        gradient, args = jvp.made_for(dispatcher), args[1:]
     if hasattr(gradient, "form"):
         from contad.front.explanation import explained
 
@@ -39,7 +39,7 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         except OutputError:
             if gradient is f or kwargs:
                 raise
-            return explained(pullback_of(f), (args, f(*args)), {})  # of several outputs
+            return explained(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
     return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
 
 
@@ -99,7 +99,9 @@ def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence
 
     Of a Numba function, or of its gradient, the one that takes these arguments; without any, the first that is asked.
     """
-    derivative: Any = grad(f, engine=engine) if takes_compiled(f, engine) else f
+    derivative: Any = f
+    if UserFunction("engine_name", f).takes_compiled(engine):
+        derivative = grad(f, engine=engine)
     if not hasattr(derivative, "form"):
         return engine_class(engine).engine if engine else DEFAULT
     if not args:
@@ -146,9 +148,7 @@ def primitive(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:  UnsupportedError where kernel is no Numba function.
     """
-    from contad.functions.callees import OnNumbers
-
-    return OnNumbers(_required("primitive", kernel))
+    return primitive_of(_required("primitive", kernel))
 
 
 def clear_cache() -> None:
@@ -161,10 +161,8 @@ def clear_cache() -> None:
 
 
 def _required(function: str, f: Any) -> Any:
-    check.callable_(function, "f", f)
-    found = numba_function(f)
-    if found is None:
-        raise UnsupportedError(
-            f"{function}: {name_of(f)} must be a function made by numba.njit, got {type(f).__name__}"
-        )
-    return found
+    found = UserFunction(function, f)
+    if found.dispatcher is None:
+        kind = type(f).__name__
+        raise UnsupportedError(f"{function}: {found.name} must be a function made by numba.njit, got {kind}")
+    return found.dispatcher

@@ -6,6 +6,7 @@ variables of outer levels is recorded there, so that they serve every order.
 
 import functools
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import own_name
 from contad.functions.user_call import name_of
-from contad.transforms.operation import Operation, pulled_back, zeros_like
+from contad.transforms.operation import CustomOperation, pulled_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
 from contad.variables.number import map_numbers
@@ -55,8 +56,9 @@ class _Custom:
 
         return self._operation(differentiable, options, merged).perform()
 
-    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> Operation:
-        raise NotImplementedError
+    @abstractmethod
+    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
+        """The operation of one call."""
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """By its name where it stands in place of the function; else the function and its rules."""
@@ -99,7 +101,7 @@ class custom_vjp(_Custom):
         )
         self.forward, self.backward = forward, backward
 
-    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> Operation:
+    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
         def value(*args: Any) -> tuple[Any, Any]:
             if operation.owner is None:
                 return self.f(*merged(args)), None
@@ -119,7 +121,7 @@ class custom_vjp(_Custom):
                 "function_gradients with fwd="
             )
 
-        operation = Operation(self.name, args, value, pull, push, options, [self.backward])
+        operation = CustomOperation(self.name, args, value, pull, push, options, [self.backward])
         return operation
 
 
@@ -169,7 +171,7 @@ class custom_jvp(_Custom):
 
         self.rule = functools.partial(_total, self, rules)
 
-    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> Operation:
+    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
         def value(*args: Any) -> tuple[Any, Any]:
             # on the levels below the rule holds as well
             return (self.f if operation.owner is None else self)(*merged(args)), None
@@ -190,7 +192,7 @@ class custom_jvp(_Custom):
         def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
             return tangent(args, tangents, z)
 
-        operation = Operation(self.name, args, value, pull, push, options, [self.f, self.rule])
+        operation = CustomOperation(self.name, args, value, pull, push, options, [self.f, self.rule])
         return operation
 
 
@@ -265,7 +267,7 @@ def function_gradients(
         return _sum(terms, z)
 
     later = [g for functions in modes.values() for g in functions or ()]
-    operation = Operation(name, args, of_values, pull, push, [], later)
+    operation = CustomOperation(name, args, of_values, pull, push, [], later)
     active = {n for n, _ in operation.places}
     return operation.perform()
 

@@ -6,6 +6,7 @@ Nothing of it costs anything outside of `debug_nans`: inside, levels are made of
 import functools
 import linecache
 import sys
+from abc import abstractmethod
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
@@ -125,9 +126,9 @@ class _Watched:
         """What is pushed for a record."""
         return record
 
+    @abstractmethod
     def _look(self, record: Any) -> None:
-        """At the values of what has been pushed."""
-        raise NotImplementedError
+        """Look at the values of what has been pushed."""
 
     def _pushed(self, operation: str, value: Any) -> None:
         name, where = caller()

@@ -6,7 +6,6 @@ arrays, and nested lists, tuples and dicts of them; every transform nests in eve
 
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,23 +21,14 @@ from contad.front.numba_transforms import (
     gradient_of,
     pair_of,
     require_no_counts,
-    takes_compiled,
 )
-from contad.functions.memo import memo_of
-from contad.functions.pickling import SEND, OfThisProcess, Transformed, reference, remade
-from contad.functions.user_call import (
-    name_of,
-    numba_function,
-    positional,
-    positions,
-    require_number,
-    runnable,
-    split_aux,
-)
-from contad.variables import check
+from contad.front.recorded import Recorded
+from contad.front.user_function import UserFunction
+from contad.functions.pickling import Transformed, reference, remade
+from contad.functions.user_call import positional, positions, require_number, split_aux
 from contad.variables.activation import activate, pull, seeds
-from contad.variables.stack import ChainStack, opened
-from contad.variables.trees import Tree, flatten, lowered, output_leaves, plain_leaf, scalar_output, with_cotangents
+from contad.variables.stack import opened
+from contad.variables.trees import Tree, flatten, lowered, output_leaves, plain_leaf, scalar_output
 
 Function = Callable[..., Any]
 
@@ -47,16 +37,14 @@ class _Gradient:
     """What `grad` and `value_and_grad` return: a function with the arguments of f."""
 
     def __init__(
-        self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, value: bool
+        self, f: UserFunction, argnums: tuple[int, ...], single: bool, has_aux: bool, engine: str | None, value: bool
     ) -> None:
-        transform = "value_and_grad" if value else "grad"
-        check.callable_(transform, "f", f)
-        functools.update_wrapper(self, f, updated=())
-        self.f = f
-        self.run = runnable(f)
-        self.what = f"{transform}: {name_of(f)}"
-        self.argnums = positions(transform, argnums)
-        self.single = isinstance(argnums, int)
+        functools.update_wrapper(self, f.f, updated=())
+        self.f = f.f
+        self.run = f.runnable()
+        self.what = f"{'value_and_grad' if value else 'grad'}: {f.name}"
+        self.argnums = argnums
+        self.single = single
         self.has_aux = has_aux
         self.engine = engine
         self.stack_class = engine_class(engine)
@@ -128,13 +116,12 @@ def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None)
     >>> elementwise_grad(np.sin)(np.array([0.0, np.pi]))
     array([ 1., -1.])
     """
-    check.callable_("elementwise_grad", "f", f)
     return grad(_total_of(f), argnum, engine=engine)
 
 
 def _total_of(f: Function) -> Function:
     """The sum of the elements of a function."""
-    run = runnable(f)
+    run = UserFunction("elementwise_grad", f).runnable()
 
     @functools.wraps(f, updated=())
     def total(*args: Any, **kwargs: Any) -> Any:
@@ -153,49 +140,16 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     >>> value, pullback((1.0, 10.0))
     ((6.0, 5.0), (13.0, 12.0))
     """
-    check.callable_("vjp", "f", f)
-    what = f"vjp: {name_of(f)}"
-    if takes_compiled(f, engine) and not has_aux:
-        found = compiled_vjp(f, primals, what, pullback_of(f, engine))
+    function = UserFunction("vjp", f)
+    what = f"vjp: {function.name}"
+    if function.takes_compiled(engine) and not has_aux:
+        found = compiled_vjp(function, primals, what, pullback_of(function.dispatcher, engine))
         if found is not None:
             return found
-    recorded = Recorded(f, primals, what, engine_class(engine), has_aux)
+    recorded = Recorded(function.runnable(), primals, what, engine_class(engine), has_aux)
     if has_aux:
         return recorded.value, recorded.pullback(), recorded.aux
     return recorded.value, recorded.pullback()
-
-
-class Recorded:
-    """f recorded at primals by stacks of a class: its value, and what sweeps and tangents need."""
-
-    def __init__(
-        self, f: Function, primals: Sequence[Any], what: str, stack_class: type[ChainStack], has_aux: bool = False
-    ) -> None:
-        f = runnable(f)
-        self.name, self.what = name_of(f), what
-        with opened(stack_class) as s:
-            active, self.trees = activate(s, what, range(len(primals)), primals)
-            y, aux = split_aux(f(*active), has_aux, what)
-            self.result = flatten(y)
-            self.leaves = output_leaves(self.result, what, s)
-            self.value = self.result.unflatten([lowered(leaf, s) for leaf in self.leaves])
-            self.aux = lowered(aux, s)
-            s.end("its vjp call has ended")  # the recording stays with the pullback
-        self.stack = s
-
-    def pullback(self) -> Callable[[Any], tuple[Any, ...]]:
-        """The map from a cotangent of the result to those of the primals; the recording lives as long as it does."""
-        s, what, result, leaves, trees = self.stack, self.what, self.result, self.leaves, self.trees
-
-        def pullback(cotangent: Any) -> tuple[Any, ...]:
-            found = []
-            for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
-                found += seeds(s, leaf, z_bar)
-            return tuple(pull(s, trees, found))
-
-        made = OfThisProcess(pullback, f"pullback of {self.name}", SEND)
-        weakref.finalize(made, s.release)  # the buffers serve again
-        return made
 
 
 def pullback_of(f: Function, engine: str | None = None) -> Any:
@@ -226,21 +180,21 @@ def jvp(
     array([[2., 0.],
            [0., 4.]])
     """
-    check.callable_("jvp", "f", f)
-    what = f"jvp: {name_of(f)}"
+    function = UserFunction("jvp", f)
+    what = f"jvp: {function.name}"
     if (
         not isinstance(primals, (tuple, list))
         or not isinstance(tangents, (tuple, list))
         or len(primals) != len(tangents)
     ):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
-    if takes_compiled(f, None) and not (has_aux or several):
+    if function.dispatcher is not None and not (has_aux or several):
         try:
-            return _jvp_of(f)(tuple(primals), tuple(tangents))
+            return _jvp_of(function.dispatcher)(tuple(primals), tuple(tangents))
         except (TypeError, UnsupportedError) as error:
             require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
             raise
-    f = runnable(f)
+    run = function.runnable()
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()
     if several:
@@ -258,7 +212,7 @@ def jvp(
                     raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
                 leaves.append(level.activated(leaf, plain_leaf(what, "a tangent", leaf_dot), what))
             active.append(tree.unflatten(leaves))
-        y, aux = split_aux(f(*active), has_aux, what)
+        y, aux = split_aux(run(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, level)
         value = result.unflatten([lowered(leaf, level) for leaf in leaves])
@@ -283,21 +237,21 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     12.0
     """
 
-    check.callable_("derivative", "f", f)
+    function = UserFunction("derivative", f)
     if not isinstance(argnum, int):
         raise TypeError(f"derivative: argnum must be one argument's position, got {argnum!r}; for more use jvp")
     positions("derivative", argnum)
-    what = f"derivative: {name_of(f)}"
-    compiled = takes_compiled(f, None)
-    run = f if compiled else runnable(f)
+    what = f"derivative: {function.name}"
+    dispatcher = function.dispatcher
+    run = function.runnable() if dispatcher is None else f
     forward = functools.partial(along, jvp, argnum)
 
     def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = positional(run, what, (argnum,), args, kwargs)
         require_number(args[argnum], f"{what}, argument {argnum}")
-        if compiled:
+        if dispatcher is not None:
             args = inspect.signature(run).bind(*args, **kwargs).args
-            return pair_of(f, "jvp", forward, argnums=(argnum,))(args, (1.0,))[1]
+            return pair_of(dispatcher, "jvp", forward, argnums=(argnum,))(args, (1.0,))[1]
         return forward(functools.partial(run, **kwargs) if kwargs else run, args, (1.0,))[1]
 
     return Transformed(derivative_of_f, derivative, f, argnum)
@@ -311,18 +265,17 @@ def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux:
         found = made[1].get((value, True, (argnums,), has_aux, engine))
         if found is not None:
             return found
-    numbers = positions("value_and_grad" if value else "grad", argnums)
-    f = numba_function(f) or f
-    key = (value, isinstance(argnums, int), numbers, has_aux, engine)
-    memo = memo_of(f)
+    transform: Any = value_and_grad if value else grad
+    name = transform.function.__name__
+    function = UserFunction(name, f)
+    numbers, single = positions(name, argnums), isinstance(argnums, int)
+    key = (value, single, numbers, has_aux, engine)
+    memo = function.memo
     if key not in memo:
-        if takes_compiled(f, engine):
-            transform: Any = value_and_grad if value else grad
+        eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
+        if function.takes_compiled(engine):
             options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
-            # the eager engine is given a plain function, the Python copy
-            memo[key] = gradient_of(
-                f, transform, options, lambda: _Gradient(runnable(f), argnums, has_aux, None, value)
-            )
+            memo[key] = gradient_of(function, transform, options, functools.partial(eager, None))
         else:
-            memo[key] = _Gradient(f, argnums, has_aux, engine, value)
+            memo[key] = eager(engine)
     return memo[key]

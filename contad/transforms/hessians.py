@@ -14,9 +14,9 @@ from contad.engines.forward import forward_level
 from contad.engines.matrix.matrix_stack import WholeRules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
-from contad.front.numba_transforms import takes_compiled
+from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
-from contad.functions.user_call import name_of, positional, positions
+from contad.functions.user_call import positional, positions
 from contad.transforms.gradients import Function, grad, jvp
 from contad.transforms.jacobians import BLOCK, activated, is_array, real_trees, size_of, split_last
 from contad.variables import check
@@ -36,11 +36,12 @@ class _Curvature:
     """
 
     def __init__(
-        self, transform: str, f: Function, argnums: int | tuple[int, ...], engine: str | None, args: Any, kwargs: Any
-    ) -> None:
-        gradient: Any = grad(f, argnums, engine=engine)
-        self.gradient = gradient.eager() if takes_compiled(f, engine) else gradient  # only first order is compiled
-        self.what = f"{transform}: {name_of(f)}"
+        self, transform: str, f: UserFunction, argnums: int | tuple[int, ...], engine: str | None, args: Any,
+        kwargs: Any,
+    ) -> None:  # fmt: skip
+        gradient: Any = grad(f.f, argnums, engine=engine)
+        self.gradient = gradient.eager() if f.takes_compiled(engine) else gradient  # only first order is compiled
+        self.what = f"{transform}: {f.name}"
         self.argnums = positions(transform, argnums)
         if max(self.argnums) >= len(args):  # the gradient copies constants itself, in case f writes to them
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, args, kwargs)
@@ -113,11 +114,11 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     array([[10.,  6.],
            [ 6.,  0.]])
     """
-    check.callable_("hessian", "f", f)
+    function = UserFunction("hessian", f)
     positions("hessian", argnums)
 
     def hessian_of_f(*args: Any, **kwargs: Any) -> Any:
-        with _Curvature("hessian", f, argnums, engine, args, kwargs) as curvature:
+        with _Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
             rows = [block for _, block in curvature.blocks()]
         matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
         by_gradient = split_last(matrix, curvature.trees, True)  # the columns; the rows are directions
@@ -145,15 +146,15 @@ def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None =
     >>> hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
     array([10.,  6.])
     """
-    check.callable_("hvp", "f", f)
+    function = UserFunction("hvp", f)
     positions("hvp", argnums)
 
     def product(*args: Any, **kwargs: Any) -> Any:
         if len(args) < 2:
-            raise TypeError(f"hvp: {name_of(f)}: expected the arguments of the function, then the vector")
+            raise TypeError(f"hvp: {function.name}: expected the arguments of the function, then the vector")
         *primals, v = args
         vectors = (v,) if isinstance(argnums, int) else v
-        with _Curvature("hvp", f, argnums, engine, tuple(primals), kwargs) as curvature:
+        with _Curvature("hvp", function, argnums, engine, tuple(primals), kwargs) as curvature:
             row = direction(curvature.what, "the vector", curvature.trees, vectors)
             rows = curvature(np.reshape(row, (1, -1)))
         found = split_last(np.reshape(rows, (-1,)), curvature.trees, False)
@@ -179,14 +180,14 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
            [[0., 8.],
             [8., 6.]]])
     """
-    check.callable_("hessian_block_diag", "f", f)
+    function = UserFunction("hessian_block_diag", f)
     check.positive_size("hessian_block_diag", "size", size)
 
     def blocks(x: Any) -> Any:
         _require_vector("hessian_block_diag", x)
         if np.size(x) % size:
             fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
-        with _Curvature("hessian_block_diag", f, 0, engine, (x,), {}) as curvature:
+        with _Curvature("hessian_block_diag", function, 0, engine, (x,), {}) as curvature:
             rows = curvature(np.tile(np.eye(size), np.size(x) // size))
         return np.transpose(np.reshape(rows, (size, -1, size)), (1, 2, 0))
 
@@ -201,12 +202,12 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
     >>> laplacian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
     10.0
     """
-    check.callable_("laplacian", "f", f)
+    function = UserFunction("laplacian", f)
     positions("laplacian", argnums)
 
     def laplacian_of_f(*args: Any, **kwargs: Any) -> Any:
         total: Any = 0.0
-        with _Curvature("laplacian", f, argnums, engine, args, kwargs) as curvature:
+        with _Curvature("laplacian", function, argnums, engine, args, kwargs) as curvature:
             for start, rows in curvature.blocks():
                 places = np.arange(len(rows))
                 total = total + np.sum(rows[places, start + places])

@@ -8,10 +8,10 @@ import numpy as np
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
+from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
-from contad.functions.user_call import name_of, positional, positions, runnable
+from contad.functions.user_call import positional, positions
 from contad.transforms.gradients import Function
-from contad.variables import check
 from contad.variables.activation import activate, block
 from contad.variables.array import Array
 from contad.variables.dual import plain_float
@@ -75,16 +75,16 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
 
 def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Callable[..., Any]) -> Function:
     """The function of f's arguments that calls compute(f, what, positions, args, kwargs, single)."""
-    check.callable_(name, "f", f)
+    function = UserFunction(name, f)
     numbers = positions(name, argnums)
-    what = f"{name}: {name_of(f)}"
-    run = runnable(f)
+    what = f"{name}: {function.name}"
+    run = function.runnable()
 
     def of_arguments(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = positional(run, what, numbers, args, kwargs)
         return compute(run, what, numbers, args, kwargs, isinstance(argnums, int))
 
-    of_arguments.__name__ = of_arguments.__qualname__ = f"{name}_of_{name_of(f)}"
+    of_arguments.__name__ = of_arguments.__qualname__ = f"{name}_of_{function.name}"
     return of_arguments
 
 

@@ -11,10 +11,11 @@ from contad.engines import DEFAULT
 from contad.engines.matrix.matrix_stack import WholeRules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
-from contad.front.numba_transforms import takes_compiled
+from contad.front.recorded import Recorded
+from contad.front.user_function import UserFunction
 from contad.functions.pickling import SEND, OfThisProcess, Transformed
 from contad.functions.user_call import name_of, positional, positions
-from contad.transforms.gradients import Function, Recorded, jvp, vjp
+from contad.transforms.gradients import Function, jvp, vjp
 from contad.transforms.hessians import direction
 from contad.transforms.jacobians import is_array, real_trees
 from contad.variables import check
@@ -38,13 +39,13 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
     >>> value, tangent_map(1.0, 0.0), tangent_map(0.0, 1.0)
     ((6.0, 5.0), (3.0, 1.0), (2.0, 1.0))
     """
-    what = f"linearize: {name_of(f)}"
-    check.callable_("linearize", "f", f)
+    function = UserFunction("linearize", f)
+    what = f"linearize: {function.name}"
     trees = real_trees(what, range(len(primals)), primals)
     by_records: Callable[[Any], Any] | None = None
     plain = all(is_plain(x) for tree in trees for x in tree.leaves)
-    if plain and engine in (None, DEFAULT) and THREAD.watch is None and not takes_compiled(f, engine):
-        recorded = Recorded(f, primals, f"vjp: {name_of(f)}", WholeRules)
+    if plain and engine in (None, DEFAULT) and THREAD.watch is None and not function.takes_compiled(engine):
+        recorded = Recorded(function.runnable(), primals, f"vjp: {function.name}", WholeRules)
         value, pullback = recorded.value, recorded.pullback()
         with contextlib.suppress(Unsuited):
             by_records = _on_records(recorded)
@@ -64,7 +65,7 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
                 return by_records(row)
         return by_pullback()(tangents)[0]
 
-    tangent_map.__qualname__ = f"derivative of {name_of(f)}"
+    tangent_map.__qualname__ = f"derivative of {function.name}"
     point = [_copied(x) for x in primals]  # the caller may write into his
     return value, Transformed(tangent_map, _tangent_map, f, *point, engine=engine)
 

@@ -23,7 +23,7 @@ from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
 Places = list[tuple[int, int]]  # (argument, leaf)
 
 
-class Operation:
+class CustomOperation:
     """One call: `value` gives (result, saved), `pull` all cotangents, `push` the tangent, each on pytrees.
 
     value(*args); pull(args, saved, z, z_bar) with one entry for each argument, None for zeros; push(args, saved, z,

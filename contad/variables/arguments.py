@@ -1,6 +1,5 @@
 """From an argument to a report: one operand, the primals as an array, the first offending element, the message."""
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -61,14 +60,14 @@ def constant(function: str, name: str, x: Any) -> Any:
     return x.astype(np.float64)
 
 
-def at(index: tuple[Any, ...], place: str = "index") -> str:
+def at(index: tuple[Any, ...]) -> str:
     """Where in the value: the end of a message.
 
     >>> at((3,)), at((1, 0)), at(())
     (' at index 3', ' at index (1, 0)', '')
     """
     numbers = ", ".join(str(i) for i in index)
-    return f" at {place} {numbers if len(index) == 1 else f'({numbers})'}" if index else ""
+    return f" at index {numbers if len(index) == 1 else f'({numbers})'}" if index else ""
 
 
 def array(function: str, name: str, value: Any, expected: str = "be real", kinds: str = "biuf") -> Any:
@@ -86,109 +85,3 @@ def array(function: str, name: str, value: Any, expected: str = "be real", kinds
             got = element.kind if isinstance(element, Number) else type(element).__name__
             fail(function, name, expected, got + at(index), TypeError)
     return a.astype(np.float64)
-
-
-def floats(function: str, name: str, value: Any, *checks: Callable[[str, str, Any], None]) -> Any:
-    """The primals as an array of float64 that passes the checks."""
-    a = array(function, name, value).astype(np.float64, copy=False)
-    for check in checks:
-        check(function, name, a)
-    return a
-
-
-def shape(function: str, name: str, value: Any) -> tuple[int, ...]:
-    """The shape of a number, an array or nested lists."""
-    return tuple(value.shape if hasattr(value, "shape") else array(function, name, value).shape)
-
-
-def require_shape(
-    function: str, name: str, value: Any, holds: Callable[[tuple[int, ...]], bool], expected: str
-) -> None:
-    """Require holds(shape)."""
-    got = shape(function, name, value)
-    if not holds(got):
-        fail(function, name, expected, f"shape {got}")
-
-
-def require(
-    good: Any,
-    function: str,
-    name: str,
-    expected: str,
-    values: Any,
-    *bounds: Any,
-    got: str = "{}",
-    place: str = "index",
-    error: type[Exception] = ValueError,
-) -> None:
-    """Report the first of `values` at which `good` is False; `expected` may quote the bounds there.
-
-    >>> require(np.array([True, False]), "f", "x", "be less than {}", np.array([1, 9]), np.array([2, 5]))
-    Traceback (most recent call last):
-    ValueError: f: x must be less than 5, got 9 at index 1
-    """
-    if not np.all(good):
-        first = np.unravel_index(np.argmin(good), np.shape(good))
-        expected = expected.format(*(bound[first] for bound in bounds))
-        fail(function, name, expected, got.format(values[first]) + at(first, place), error)
-
-
-def require_each(
-    function: str,
-    name: str,
-    value: Any,
-    holds: Callable[..., Any],
-    expected: str,
-    *bounds: Any,
-    error: type[Exception] = ValueError,
-) -> None:
-    """Require holds(element, *bounds) of every element; bounds are numbers, or arrays that broadcast with the value."""
-    if isinstance(value, SCALAR):
-        for bound in bounds:
-            if not isinstance(bound, SCALAR):
-                break
-        else:
-            if holds(value, *bounds):
-                return
-    arrays = [array(function, name, value)]
-    arrays += [b if isinstance(b, (float, int)) else array(function, f"bound of {name}", b) for b in bounds]
-    try:
-        good = holds(*arrays)
-    except ValueError:
-        fail(function, name, "broadcast with its bounds", "shapes " + ", ".join(str(np.shape(a)) for a in arrays))
-    if not good.all():
-        require(good, function, name, expected, *np.broadcast_arrays(*arrays), error=error)
-
-
-def require_sum(
-    function: str,
-    name: str,
-    a: Any,
-    target: float,
-    tolerance: float,
-    expected: str,
-    axis: int | None = None,
-    power: int = 1,
-    place: str = "index",
-) -> None:
-    """Require the sums of a**power along an axis to be near the target."""
-    with np.errstate(all="ignore"):
-        sums = np.sum(a**power, axis)
-    good = np.abs(sums - target) <= tolerance
-    require(good, function, name, expected, sums, got="sum {}" if power == 1 else "squared length {}", place=place)
-
-
-def require_increasing(function: str, name: str, a: Any, holds: Callable[[Any, Any], Any], expected: str) -> None:
-    """Require holds(element, the one before it) along a vector."""
-    good = np.append(True, holds(a[1:], a[:-1]))[: a.size]
-    require(good, function, name, expected, a, np.roll(a, 1))
-
-
-def between(x: Any, low: Any, high: Any) -> Any:
-    """Whether low < x < high, on numbers and arrays alike."""
-    return (low < x) & (x < high)
-
-
-def within(x: Any, low: Any, high: Any) -> Any:
-    """Whether low <= x <= high, on numbers and arrays alike."""
-    return (low <= x) & (x <= high)

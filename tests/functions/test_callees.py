@@ -9,6 +9,7 @@ import pytest
 import contad
 from contad.engines import engine_names
 from contad.errors import LostDerivativeError
+from contad.front import numba_calls
 from contad.functions import callees
 
 Y = np.array([0.4, 1.3, -0.2])
@@ -83,8 +84,13 @@ def test_globals_are_read_live(monkeypatch):
 def twins_asked(monkeypatch):
     """The list of the functions whose Python twins are asked for."""
     asked = []
-    compared = callees.compared
-    monkeypatch.setattr(callees, "compared", lambda f, **options: asked.append(f.__name__) or compared(f, **options))
+    make = numba_calls.checked_twin
+
+    def ask(f, **options):
+        asked.append(f.__name__)
+        return make(f, **options)
+
+    monkeypatch.setattr(numba_calls, "checked_twin", ask)
     return asked
 
 

@@ -12,8 +12,8 @@ import pytest
 from numpy import logical_or as either, nan_to_num
 
 import contad
+from contad.front.user_function import runnable
 from contad.functions.questions import answered
-from contad.functions.user_call import runnable
 from tests.protocols.test_number_methods import POINT, WAYS, agree, differentiate
 
 HOLES = np.array([1.0, np.nan, np.inf])

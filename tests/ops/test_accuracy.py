@@ -16,7 +16,7 @@ from mpmath import mp, mpf
 
 import contad.ops  # noqa: F401
 from contad.ops import cos, exp, log, power, sqrt
-from contad.rules.body import Body
+from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 from tests.judges.accuracy import Report, UnresolvedError, condition, error_in_ulps, measure, points, slope
 
@@ -90,7 +90,7 @@ def test_accuracy(name):
 def planted(function, body):
     """A rule outside the registry, with the name of the one that it gets wrong."""
     wrong = ScalarRule(function, None, None, True, ())
-    wrong.body = Body(body, wrong.arity)
+    wrong.body = RuleBody(body, wrong.arity)
     return wrong
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import contad
 from contad.ops import absolute, exp, log, power, select
-from contad.rules.body import Body
+from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.rules.vectorised import Vectoriser, mended
 from contad.variables.number import scale
@@ -161,7 +161,7 @@ def conditions_partials(z, x):
 @pytest.fixture
 def conditional():
     found = ScalarRule(conditions, None, None, False, ((0.7,), (-2.0,), (3.5,), (3.0,)))
-    found.body = Body(conditions_partials, 1)
+    found.body = RuleBody(conditions_partials, 1)
     return found
 
 
@@ -238,7 +238,7 @@ def test_a_rule_without_ufunc():
 def test_a_body_without_source():
     scope = {"power": power, "log": log}
     exec("def typed_partials(z, x, y):\n    return y * power(x, y - 1.0), z * log(x)", scope)
-    body = Body(scope["typed_partials"], 2)
+    body = RuleBody(scope["typed_partials"], 2)
     x, y = np.array([1.3, 0.0]), np.array([[2.5], [-0.4]])
     for k in range(2):
         found = body.array_partial(k)(x**2.0, x, y)

@@ -11,7 +11,7 @@ import scipy.special
 from mpmath import mp, mpf
 
 from contad import derivative, grad, ops
-from contad.rules.body import Body
+from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 from tests.judges.accuracy import measure, points
 from tests.ops.reference_special import REFERENCE
@@ -300,6 +300,6 @@ def betaln_by_difference(z, a, b):
 def test_a_body_that_loses_digits_is_noticed(name, body):
     at = rule(name)
     wrong = ScalarRule(at.function, None, None, False, ())
-    wrong.body = Body(body, wrong.arity)
+    wrong.body = RuleBody(body, wrong.arity)
     report = measure(wrong, REFERENCE[name], points(wrong.arity, 15), value_ulps=100.0)
     assert max(w.ratio for w in report.partials) > 1.0

@@ -37,7 +37,7 @@ from contad.engines.source.planning import store_plan
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.writing.derivative_text import Derivative
+from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.native.request import Request
@@ -155,7 +155,7 @@ def derivative(function, aux=False, store=store_plan.STORE, fuse=True, calls=Fal
             patch.setattr(shared_callees, "SMALL", -1)
         if parts:
             patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
-        made = Derivative(read(function, KINDS), ARGNUMS, aux, fuse=fuse)
+        made = DerivativeWriter(read(function, KINDS), ARGNUMS, aux, fuse=fuse)
         text = made.source()
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
@@ -511,7 +511,8 @@ def main():
     if options.show:
         maker = Maker(options.seed)
         text = maker.source()
-        print(text, Derivative(read(namespace(text, options.seed)["f"], KINDS), ARGNUMS, maker.aux).source(), sep="\n")
+        program = read(namespace(text, options.seed)["f"], KINDS)
+        print(text, DerivativeWriter(program, ARGNUMS, maker.aux).source(), sep="\n")
         return 0
     counts, occurring, failures = collections.Counter(), collections.Counter(), {}
     for seed in range(options.seed, options.seed + options.count):

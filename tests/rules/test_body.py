@@ -7,7 +7,7 @@ import pytest
 
 import contad.ops  # noqa: F401
 from contad.errors import RuleError
-from contad.rules.body import Body
+from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import rules
 from contad.rules.vectorised import Vectoriser
 
@@ -21,7 +21,7 @@ def planted(folder, body, imports="import contad, math\nfrom contad.ops.arithmet
     spec = importlib.util.spec_from_file_location("planted_rule", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return path, Body(module.planted_partials, 2)
+    return path, RuleBody(module.planted_partials, 2)
 
 
 @pytest.mark.parametrize("rule", list(rules()), ids=lambda rule: rule.name)
@@ -88,7 +88,7 @@ def test_a_body_with_wrong_parameters_is_refused_where_it_is_declared():
         return y, x
 
     with pytest.raises(RuleError, match=r"test_body\.py:\d+: planted_partials must take \(z, and 2 argument"):
-        Body(planted_partials, 2)
+        RuleBody(planted_partials, 2)
 
 
 # ---- on arrays -------------------------------------------------------------------------------------------------------

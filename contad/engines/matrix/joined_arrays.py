@@ -17,7 +17,7 @@ from contad.engines.stream.sweep import LINEAR, STRIDED
 from contad.rules.numpy_functions import entry_of, register
 
 
-class Block(NamedTuple):
+class JoinedBlock(NamedTuple):
     """`outer` runs of `inner` elements, each run contiguous; `at` in the result, from cell `cell` of the source."""
 
     at: int
@@ -33,7 +33,7 @@ class Blocks:
 
     __slots__ = ("blocks",)
 
-    def __init__(self, blocks: list[Block]) -> None:
+    def __init__(self, blocks: list[JoinedBlock]) -> None:
         self.blocks = blocks
 
     def cells(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -64,7 +64,7 @@ class Blocks:
         x._index = first
 
 
-def _made(s: Any, value: np.ndarray, blocks: list[Block]) -> ArrayVar:
+def _made(s: Any, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
     return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
 
 
@@ -112,7 +112,7 @@ def _joined(arrays: Any, axis: Any) -> ArrayVar | None:
     for x, v in zip(arrays, values, strict=True):
         inner = v.shape[axis] * rest
         if x.__class__ is ArrayVar:
-            blocks.append(Block(at, step, x._index, inner, outer, inner))
+            blocks.append(JoinedBlock(at, step, x._index, inner, outer, inner))
         at += inner
     return _made(s, value, blocks)
 
@@ -135,8 +135,8 @@ def _roll(general: Callable[..., Any]) -> Callable[..., Any]:
             outer = math.prod(value.shape[:axis])
         k, step = shift % n * rest, n * rest
         blocks = [
-            Block(k, step, a._index, step, outer, step - k),
-            Block(0, step, a._index + step - k, step, outer, k),
+            JoinedBlock(k, step, a._index, step, outer, step - k),
+            JoinedBlock(0, step, a._index + step - k, step, outer, k),
         ]
         return _made(s, value, blocks)
 

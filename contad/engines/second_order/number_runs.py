@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.second_order.steps import Pass, Step, partials_of
+from contad.engines.second_order.steps import Pass, SweepStep, partials_of
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.compiling import NJIT_OPTIONS, cached_module
 
@@ -52,7 +52,7 @@ def compiled() -> Any:
     return cached_module("second_order_numbers", lambda: source, (source,))
 
 
-class Numbers(Step):
+class Numbers(SweepStep):
     """A run of core operations on numbers: rows of cells, of first partials and of second ones, 0 where there is none.
 
     An operand that is a constant, or has a zero partial, stands as cell 0, whose tangent is 0.

@@ -18,11 +18,11 @@ from contad.engines.second_order.number_runs import Numbers
 from contad.engines.second_order.steps import (
     Gather,
     Linear,
-    Operation,
+    OperationStep,
     Pass,
-    Step,
+    SweepStep,
     Unsuited,
-    Variable,
+    VariableStep,
     step_of,
 )
 from contad.engines.stream.operand_cells import Cells
@@ -85,7 +85,7 @@ class SecondOrder:
             raise Unsuited
         return rows
 
-    def tangents(self, direction: np.ndarray, outputs: np.ndarray, upward: Sequence[Step]) -> np.ndarray:
+    def tangents(self, direction: np.ndarray, outputs: np.ndarray, upward: Sequence[SweepStep]) -> np.ndarray:
         """The tangents of cells along a direction in the inputs; `upward` are the steps that they need."""
         p = self.first
         if p is None:
@@ -99,11 +99,11 @@ class SecondOrder:
             raise Unsuited
         return found
 
-    def upward_to(self, outputs: np.ndarray) -> list[Step]:
+    def upward_to(self, outputs: np.ndarray) -> list[SweepStep]:
         """The steps that the tangents of these cells need."""
         return self._needed([outputs])
 
-    def _needed(self, cells_read: Sequence[Any]) -> list[Step]:
+    def _needed(self, cells_read: Sequence[Any]) -> list[SweepStep]:
         """The steps whose tangents somebody reads: often those of the last operations nobody does."""
         read = np.zeros(self.top, np.bool_)
         for cells in cells_read:
@@ -117,7 +117,7 @@ class SecondOrder:
         return needed[::-1]
 
     # ---- records -----------------------------------------------------------------------------------------------------
-    def _steps(self) -> list[Step]:
+    def _steps(self) -> list[SweepStep]:
         stack = self.stack
         if stack.is_mixed():
             raise Unsuited
@@ -128,7 +128,7 @@ class SecondOrder:
         starts = 1 + np.cumsum(own) - own
         numbers = heads >= len(VARIANTS)  # operations on numbers
         changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-        steps: list[Step] = []
+        steps: list[SweepStep] = []
         for begin, end in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
             if numbers[begin]:
                 steps.append(Numbers(records[begin:end], int(starts[begin]), b.values))
@@ -138,7 +138,7 @@ class SecondOrder:
                     steps.append(self._of_array(record, int(k), int(n)))
         return steps
 
-    def _of_array(self, record: Sequence[float], k: int, n: int) -> Step:
+    def _of_array(self, record: Sequence[float], k: int, n: int) -> SweepStep:
         """The step of one record of an array, whose n cells begin with k."""
         head, x, y = record
         code, form, _ = decoded(head) if head < 0 else (int(head), 0, 1)
@@ -148,7 +148,7 @@ class SecondOrder:
         if code == GATHER:
             return Gather(buffers.shapes[int(x) : int(x) + n].copy(), slice(k, k + n))
         if code == INPUT:
-            return Variable(slice(k, k + n))
+            return VariableStep(slice(k, k + n))
         if code == CALLBACK:  # somebody's own
             raise Unsuited
         z0, outer, inner, *rest = strides_of(buffers, form, k, n, x, y)
@@ -162,4 +162,4 @@ class SecondOrder:
             numbers[a] if a in numbers else places[a].of(buffers.values if kind == "v" else buffers.constants)[0]
             for a, kind in enumerate(active)
         ]
-        return Operation(rule, active, places, (z.of(buffers.values)[0], *values), z)
+        return OperationStep(rule, active, places, (z.of(buffers.values)[0], *values), z)

@@ -4,6 +4,7 @@ Cells stand in arrays with a leading axis for directions, so that one operation 
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +40,7 @@ class Pass:
         self.dots[:, :free] = 0.0
 
 
-class Step:
+class SweepStep(ABC):
     """One record. `z` are the cells of its result, `operands` those that `up` reads, `bending` those that `down` reads.
 
     A linear operation bends nothing: its adjoints have no use for the tangents of its operands.
@@ -49,16 +50,16 @@ class Step:
     operands: Sequence[slice | np.ndarray] = ()
     bending: Sequence[slice | np.ndarray] = ()
 
+    @abstractmethod
     def up(self, p: Pass) -> None:
         """The tangents of the result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def down(self, p: Pass) -> None:
         """Add to the adjoints of the operands, and to the tangents of these."""
-        raise NotImplementedError
 
 
-class Variable(Step):
+class VariableStep(SweepStep):
     """A variable that f has made: its tangent is zero."""
 
     def __init__(self, z: slice) -> None:
@@ -71,7 +72,7 @@ class Variable(Step):
         pass
 
 
-class Gather(Step):
+class Gather(SweepStep):
     """Elements in fresh cells."""
 
     def __init__(self, source: np.ndarray, z: slice) -> None:
@@ -88,7 +89,7 @@ class Gather(Step):
 
 
 # ---- operations element by element -----------------------------------------------------------------------------------
-class Linear(Step):
+class Linear(SweepStep):
     """A sum or a mean: a coefficient times the operand, added up where the result repeats."""
 
     def __init__(self, x: Cells, z: Cells, coefficient: float) -> None:
@@ -107,7 +108,7 @@ class Linear(Step):
         return d if self.coefficient == 1.0 else d * self.coefficient
 
 
-class Operation(Step):
+class OperationStep(SweepStep):
     """A core rule. Its partials and their derivatives are evaluated once, for all directions."""
 
     def __init__(self, rule: Any, active: str, places: Sequence[Cells], values: Sequence[Any], z: Cells) -> None:
@@ -162,7 +163,7 @@ def partials_of(
 
 
 # ---- pullbacks -------------------------------------------------------------------------------------------------------
-class Product(Step):
+class ProductStep(SweepStep):
     """A product of matrices, or of a matrix and a vector, with all directions in one product."""
 
     def __init__(self, c: Any) -> None:
@@ -200,7 +201,7 @@ class Product(Step):
             p.bar_dots[:, y_cells] += np.matmul(x_dot.transpose(0, 2, 1), d).reshape(p.count, -1)
 
 
-class ByDuals(Step):
+class ByDuals(SweepStep):
     """An array rule, or a scalar rule on arrays for which there is no kernel: its jvp, then its vjp on duals."""
 
     def __init__(self, c: Any) -> None:
@@ -254,10 +255,10 @@ class ByDuals(Step):
         return rule.array_partial(k) if self.c.results[0].shape else rule.partial(k)
 
 
-def step_of(c: Any) -> Step:
+def step_of(c: Any) -> SweepStep:
     """The step of a pullback."""
     if hasattr(c, "x_cell"):
-        return Product(c)
+        return ProductStep(c)
     if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):
         return ByDuals(c)
     raise Unsuited  # somebody's own continuation

@@ -11,7 +11,7 @@ from contad.engines.source.ir.options import options_of, written
 from contad.engines.source.ir.single_assignment import BOOL, Kind, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.writing.derivative_text import Derivative
+from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.compiling import cached_module
@@ -48,7 +48,7 @@ def kind_of(t: Any, what: str) -> Any:
     )
 
 
-def derivative_of(request: Any) -> Derivative:
+def derivative_of(request: Any) -> DerivativeWriter:
     """The derivative that a request asks for, as source that has not been written yet."""
     name = request.function.__name__
     code = request.function.__code__
@@ -66,7 +66,7 @@ def derivative_of(request: Any) -> Derivative:
     for k in request.argnums:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
-    return Derivative(program, request.argnums, request.has_aux, request.mode)
+    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode)
 
 
 def build(request: Any) -> Any:
@@ -79,7 +79,9 @@ def build(request: Any) -> Any:
     text = derivative.source(written(options | {"cache": True}))  # which is without effect where it is in no file
     depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
     stable = len(depends) == len(derivative.program.callables)
-    depends |= {f"rule {name}": rule for name, rule in derivative.rules.items()}  # known once the source is written
+    depends |= {
+        f"rule {name}": rule for name, rule in derivative.writer.rules.items()
+    }  # known once the source is written
     called = {name: fingerprint(x) for name, x in depends.items()}
     stable &= all(found.stable for found in called.values())
     constants = derivative.constants()

@@ -7,7 +7,7 @@ from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop,
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
 from contad.engines.source.writing.called_reverse import used
-from contad.engines.source.writing.derivative_text import Derivative
+from contad.engines.source.writing.derivative_text import DerivativeWriter
 
 BYTES = 8  # of a number in the workspace
 
@@ -20,9 +20,9 @@ def explain(request: Any) -> str:
     derivative = derivative_of(request)
     derivative.source()
     lines = ["the reverse pass is source made from that of the function; contad.source shows it"]
-    loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.active.changes(o)]
+    loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.adjoints.active.changes(o)]
     lines += [_told(derivative, loop) for loop in loops]
-    grows = any(derivative.slots(loop) for loop in loops)
+    grows = any(derivative.reverse_sweep.storing.slots(loop) for loop in loops)
     parts = f"{derivative.program.name}{PART}"
     divided = sum(called.program.name == parts for called in used(derivative))
     if divided:
@@ -32,19 +32,22 @@ def explain(request: Any) -> str:
         if called.program.name != parts:
             lines.append(f"{called.program.name} is called, {how}, not written in place")
         grows |= any(
-            called.slots(o) for o in walk(called.program.block) if isinstance(o, Loop) and o is not called.body
+            called.reverse_sweep.storing.slots(o)
+            for o in walk(called.program.block)
+            if isinstance(o, Loop) and o is not called.body
         )
     if not grows:
         lines.append("memory does not grow with the number of iterations")
     return "\n".join(lines)
 
 
-def _told(derivative: Derivative, loop: Loop) -> str:
+def _told(derivative: DerivativeWriter, loop: Loop) -> str:
+    """The line on one loop."""
     depth = sum(isinstance(o, Loop) for o in around(loop.block))
     head = f"{'  ' * depth}line {loop.line}: the loop "
     if loop in derivative.plan.fused:
         return head + "is reversed iteration by iteration, as it runs; it stores nothing"
-    slots = derivative.slots(loop)
+    slots = derivative.reverse_sweep.storing.slots(loop)
     told = "stores nothing"
     if slots:
         numbers = "1 number" if len(slots) == 1 else f"{len(slots)} numbers"

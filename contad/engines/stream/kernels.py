@@ -8,7 +8,7 @@ import functools
 import math
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,11 @@ def exponential(x):
 '''
 
 _SOURCE = '''\
-"""The adjoint of {name} on arrays; generated from its rule, do not edit."""
+"""{what} of {name} on arrays; generated from its rule, do not edit."""
 
 import math
 
+import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc
 {exponential}
@@ -78,12 +79,12 @@ ENDLESS = 1 << 60
 
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
        error_model="numpy", boundscheck=False)
-def kernel(shape_at, values_at, constants_at, adjoints_at):
+def kernel(shape_at, values_at, constants_at, {target}_at):
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = carray(shape_at, (11,))
     values = carray(values_at, (ENDLESS,))
     constants = carray(constants_at, (ENDLESS,))
-    adjoints = carray(adjoints_at, (ENDLESS,))
-    for o in range(outer):
+    {target} = carray({target}_at, (ENDLESS,))
+{start}    for o in range(outer):
         z_row = z0 + o * z_outer
         x_row = x0 + o * x_outer
         y_row = y0 + o * y_outer
@@ -105,15 +106,42 @@ def kernel_source(code: int) -> str:
     if code in WRITTEN:
         return WRITTEN[code]
     rule, active = OPERATIONS.get(code, (None, "vc"))
+    return kernel_module("The adjoint", rule, active, by_strides(rule, active, _loops), "adjoints")
+
+
+def by_strides(rule: ScalarRule | None, active: str, loops: Callable[..., list[str]]) -> list[str]:
+    """A branch for each of the inner strides that have loops of their own, and one for all others."""
     lines: list[str] = []
     for strides in (*_CASES[active], *sums(rule)):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
-        lines += [f"{'elif' if lines else 'if'} {test}:", *_indented(_loops(rule, active, strides))]
-    lines += ["else:", *_indented(_loops(rule, active, ""))]
+        lines += [f"{'elif' if lines else 'if'} {test}:", *indented(loops(rule, active, strides))]
+    return [*lines, "else:", *indented(loops(rule, active, ""))]
+
+
+def kernel_module(
+    what: str, rule: ScalarRule | None, active: str, lines: list[str], target: str, start: str = ""
+) -> str:
+    """The module with a kernel that writes to `target`: `lines` for each run of the outer axis, after `start`."""
     name = f"{rule.name} ({active})" if rule else "a linear operation"
-    cases = "\n".join(_indented(lines, 2)).replace("math.exp(", "exponential(")
+    cases = "\n".join(indented(lines, 2)).replace("math.exp(", "exponential(")
     exponential = _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
-    return _SOURCE.format(name=name, cases=cases, exponential=exponential)
+    return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
+
+
+def element_text(array: str, name: str, strides: str) -> str:
+    """An element of an operand; contiguous ones are slices, whose index runs from 0."""
+    if strides and strides["zxy".index(name)] == "0":
+        return f"{array}[{name}_row]"
+    return f"{array}_{name}[i]" if strides else f"{array}[{name}_row + i * {name}_inner]"
+
+
+def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
+    """The slices of contiguous operands: of each the array, and its name."""
+    return [
+        f"{array}_{name} = {array}[{name}_row : {name}_row + inner]"
+        for array, name in sorted(used)
+        if strides and strides["zxy".index(name)] != "0"
+    ]
 
 
 def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
@@ -125,9 +153,7 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     names = "zxy"[: len(active) + 1]
 
     def element(array: str, name: str) -> str:
-        if name in fixed:
-            return f"{array}[{name}_row]"
-        return f"{array}_{name}[i]" if strides else f"{array}[{name}_row + i * {name}_inner]"
+        return element_text(array, name, strides)
 
     lines: list[str] = []
     sliced: set[tuple[str, str]] = set()
@@ -138,35 +164,32 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
         body, expression = found
         source = " ".join([*body, expression])
         operands = [name for name in names if name in set(re.findall(r"\b[xyz]\b", source))]
-        sliced |= {(_source(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
+        sliced |= {(source_of(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
         target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
-        reads = [f"{name} = {element(_source(name, active), name)}" for name in operands if name not in fixed]
-        once = [f"{name} = {element(_source(name, active), name)}" for name in operands if name in fixed]
+        reads = [f"{name} = {element(source_of(name, active), name)}" for name in operands if name not in fixed]
+        once = [f"{name} = {element(source_of(name, active), name)}" for name in operands if name in fixed]
         if not operands:  # a number: nothing that a zero d would have to mask
             inner = [f"{target} += d * ({expression})"]
         elif "math." in source.replace("math.exp(", ""):  # a call, which a zero d saves
-            inner = ["if d != 0.0:", *_indented([*reads, *body, *accumulated(rule, k, target, expression)])]
+            inner = ["if d != 0.0:", *indented([*reads, *body, *accumulated(rule, k, target, expression)])]
         else:
             inner = [*reads, *body, *accumulated(rule, k, target, expression, " if d != 0.0 else 0.0")]
         d = [f"d = {element('adjoints', 'z')}"]
-        loop = ["for i in range(inner):", *_indented(inner if "z" in fixed else d + inner)]
+        loop = ["for i in range(inner):", *indented(inner if "z" in fixed else d + inner)]
         lines += once + d + loop if "z" in fixed else once + loop
         if target == "total":
             lines[-len(loop) : -len(loop)] = ["total = 0.0"]
             lines.append(f"{element('adjoints', 'xy'[k])} += total")
-    slices = [
-        f"{array}_{name} = {array}[{name}_row : {name}_row + inner]"
-        for array, name in sorted(sliced)
-        if strides and name not in fixed
-    ]
-    return [*slices, *lines] or ["pass"]
+    return [*slices_text(strides, sliced), *lines] or ["pass"]
 
 
-def _indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+def indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+    """Lines of a nested block."""
     return ["    " * levels + line for line in lines]
 
 
-def _source(name: str, active: str) -> str:
+def source_of(name: str, active: str) -> str:
+    """The array that holds an operand: the values, or the constants."""
     return "values" if name == "z" or active["xy".index(name)] == "v" else "constants"
 
 

@@ -10,6 +10,7 @@ chained by `join`, which passes its adjoint on to the record before it.
 """
 
 import struct
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -235,9 +236,9 @@ class Recording(ChainStack):
                 if operand is not None:
                     adjoints[operand] = adjoints[operand] + rule.product(n)(d, rule.partial(n)(z, *values))
 
+    @abstractmethod
     def _sweep_array_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
         """The same for the record of an array; returns the number of its own cells."""
-        raise NotImplementedError
 
     def zero_numbers(self) -> Any:
         """Zero adjoints that can be numbers of outer levels."""
@@ -293,8 +294,9 @@ class Recording(ChainStack):
                 yield Row(k, rule.name, parents, tuple(p for _, p in self._partials(row, k)), self._value(k))
             k += 1
 
+    @abstractmethod
     def _array_row(self, row: int, k: int) -> Row:
-        raise NotImplementedError
+        """The record of an array, for inspection."""
 
     def release(self) -> None:
         self.buffers.clear(self.top)

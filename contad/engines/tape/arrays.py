@@ -60,6 +60,7 @@ def _zeros_of(active: Active) -> Callable[..., Any]:
 
     @intrinsic
     def zeros(typingctx, shape):  # type: ignore[no-untyped-def]
+        """The array, of any number of axes."""
         if isinstance(shape, types.Integer):
             ndim = 1
         elif isinstance(shape, types.UniTuple) and isinstance(shape.dtype, types.Integer):

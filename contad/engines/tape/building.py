@@ -60,13 +60,14 @@ def build(request: Request) -> Any:
     Raises UnsupportedError where Numba cannot type the function on variables, OutputError where its result is not what
     the mode needs.
     """
-    return Plan(request).run()
+    return TapePlan(request).run()
 
 
-class Plan:
+class TapePlan:
     """One derivative: the rebuilt function, and how its arguments are lifted and its results lowered."""
 
     def __init__(self, request: Request) -> None:
+        """Rebuild the function, and those among its arguments, for variables."""
         self.request = request
         self.active: Active = DUAL if request.mode == "jvp" else VARIABLE
         self.rebuilt = Rebuilt(request.dispatcher, replacements(self.active))

@@ -127,6 +127,8 @@ def _float_class(context: Any, builder: Any, kind: Any, x: Any) -> Any:
 
 @infer_getattr
 class _FloatClassAttribute(AttributeTemplate):
+    """What is asked of the class of a variable: to be called."""
+
     key = FloatClass
 
     def resolve___call__(self, kind: Any) -> Any:
@@ -154,6 +156,8 @@ def _as_float(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @infer_getattr
 class _ActiveAttribute(AttributeTemplate):
+    """What is asked of a variable: its class."""
+
     key = Active
 
     def resolve___class__(self, kind: Any) -> Any:

@@ -20,23 +20,12 @@ from contad.native.overloads import overloaded
 from contad.native.rules import PLAIN
 from contad.rules.scalar_rule import rules
 
-_OPERATORS = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv,
-    "floordiv": operator.floordiv, "mod": operator.mod, "pow": operator.pow, "neg": operator.neg,
-}  # fmt: skip
-_SYMBOLS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
-_IN_PLACE = {
-    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
-    "%": operator.imod, "**": operator.ipow,
-}  # fmt: skip
-_UFUNCS = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
-    "**": np.power,
-}  # fmt: skip
+_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_OPERATORS = {name: getattr(operator, name) for name in (*_ARITHMETIC, "neg")}
+_SYMBOLS = {symbol: getattr(operator, name) for name, symbol in (_ARITHMETIC | _COMPARED).items()}
+_IN_PLACE = {symbol: getattr(operator, f"i{name}") for name, symbol in _ARITHMETIC.items()}
+_UFUNCS = {_ARITHMETIC[rule.operator]: rule.ufuncs[0] for rule in rules() if rule.operator in _ARITHMETIC}
 _COMPARISONS = (
     operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, np.less, np.less_equal, np.greater,
     np.greater_equal, np.equal, np.not_equal,
@@ -47,11 +36,14 @@ _TESTS = (np.isnan, np.isinf, np.isfinite, np.signbit)
 def _declare(function: Any, arity: int, plain: Any) -> None:
     """Give a function of scalars its type on arrays; `plain` is the type of its elements where they are not active."""
 
-    class Elementwise(AbstractTemplate):
+    class ElementwiseTyping(AbstractTemplate):
+        """The type of the function on arrays."""
+
         key = function
         metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
 
         def generic(self, args: Any, kws: Any) -> Any:
+            """The type of the result; None where no array of active elements is among the arguments."""
             if kws or len(args) != arity or not any(isinstance(x, types.Array) for x in args):
                 return None
             if any(isinstance(x, Active) for x in args):
@@ -64,7 +56,7 @@ def _declare(function: Any, arity: int, plain: Any) -> None:
             made = ActiveArray(active, ndim, "C") if plain is None else types.Array(plain, ndim, "C")
             return signature(made, *args)
 
-    infer_global(function, types.Function(Elementwise))  # NumPy's functions name no module to look it up in
+    infer_global(function, types.Function(ElementwiseTyping))  # NumPy's functions name no module to look it up in
 
 
 def _is_constant(rule: Any) -> bool:
@@ -153,6 +145,7 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
     """
 
     def typing(x: Any, y: Any) -> Any:
+        """Numba's question: how is x op= y computed for arguments of these types?"""
         if isinstance(x, types.Array) and not is_active_array(x) and (isinstance(y, Active) or is_active_array(y)):
             # Numba's own typing would stumble; the array is promoted, or this is what the user is told
             raise UnsupportedError(f"a variable is written into an array of {x.dtype}, where only plain numbers fit")

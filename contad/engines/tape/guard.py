@@ -25,6 +25,7 @@ def guarded(typingctx, function, header, mark, product, given, block, size):  # 
     released = release_type.get_call_type(typingctx, (block, size), {})
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Emit the call, and what is done where it raises."""
         compiled = function.dispatcher.overloads[tuple(found.args)]
         context.add_linking_libs([compiled.library])
         called = context.declare_function(builder.module, compiled.fndesc)

@@ -81,6 +81,7 @@ def _in_loops(function: ArrayFunction, zeros: Any) -> Callable[..., Any]:
     bodies: dict[Any, Any] = {}
 
     def choose(*args: Any) -> Any:
+        """The body for arguments of these types."""
         active = any(isinstance(x, Active) or is_active_array(x) for x in args)
         ndims = tuple(x.ndim if isinstance(x, types.Array) else 0 for x in args)
         body = function.body(ndims) if active else function.numpy
@@ -108,9 +109,11 @@ def _compiled(body: Any, zeros: Any) -> Any:
 
 
 def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
+    """What takes the place of np.zeros or np.ones."""
     stub = _stub(name)
 
     def typing(shape: Any, dtype: Any = None) -> Any:
+        """Numba's question: what makes the array for arguments of these types?"""
         if not _is_float(dtype):
             return lambda shape, dtype=None: plain(shape, dtype)
         if number == 0.0:
@@ -128,9 +131,11 @@ def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., A
 
 
 def _filled_like(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
+    """What takes the place of np.zeros_like or np.ones_like."""
     stub = _stub(name)
 
     def typing(x: Any, dtype: Any = None) -> Any:
+        """Numba's question: what makes the array for arguments of these types?"""
         floats = _holds_floats(x)
         if _is_given(dtype) and not _is_float(dtype):
             return lambda x, dtype=None: plain(x, dtype)
@@ -151,9 +156,11 @@ def _filled_like(name: str, plain: Any, zeros: Any, number: float) -> Callable[.
 
 
 def _full(zeros: Any) -> Callable[..., Any]:
+    """What takes the place of np.full."""
     stub = _stub("full")
 
     def typing(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+        """Numba's question: what makes the array for arguments of these types?"""
         if _is_given(dtype):
             if not _is_float(dtype):
                 return (
@@ -176,9 +183,11 @@ def _full(zeros: Any) -> Callable[..., Any]:
 
 
 def _full_like(zeros: Any) -> Callable[..., Any]:
+    """What takes the place of np.full_like."""
     stub = _stub("full_like")
 
     def typing(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+        """Numba's question: what makes the array for arguments of these types?"""
         floats = _holds_floats(x)
         if _is_given(dtype) or not floats:
             return (
@@ -199,6 +208,7 @@ def _full_like(zeros: Any) -> Callable[..., Any]:
 
 
 def _copy(zeros: Any) -> Callable[..., Any]:
+    """What takes the place of np.copy."""
     stub = _stub("copy")
 
     def typing(a: Any) -> Any:
@@ -234,9 +244,11 @@ def _converted(name: str, plain: Any, zeros: Any) -> Callable[..., Any]:
 
 
 def _array(zeros: Any) -> Callable[..., Any]:
+    """What takes the place of np.array."""
     stub = _stub("array")
 
     def typing(object: Any, dtype: Any = None) -> Any:
+        """Numba's question: what makes the array for arguments of these types?"""
         element, depth = object, 0
         while isinstance(element, (types.List, types.BaseTuple)):
             items = [element.dtype] if isinstance(element, types.List) else list(element)

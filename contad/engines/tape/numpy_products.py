@@ -25,6 +25,7 @@ def accumulated(total: Any, x: Any, y: Any) -> Any:
 
 @overloaded(accumulated)
 def _accumulated(total: Any, x: Any, y: Any) -> Any:
+    """The sum, for operands of these types."""
     if isinstance(x, Active) and isinstance(y, Active):
         return lambda total, x, y: total + x * y
     if isinstance(x, Active):

@@ -57,6 +57,8 @@ def register_plain(function: Callable[..., Any], arity: int) -> None:
     """Let a function of numbers, whose result carries no derivative, take variables and duals inside njit."""
 
     class Plain(AbstractTemplate):
+        """The type of the function: that of its result on plain numbers."""
+
         key = function
         metadata: ClassVar = {"target": "cpu"}
 
@@ -96,7 +98,11 @@ def _mixes(arity: int) -> Iterator[list[Any]]:
 
 
 def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
-    class Operation(AbstractTemplate):
+    """Give a spelling of a rule its type on variables and duals."""
+
+    class OperationTyping(AbstractTemplate):
+        """The type of an operation with active operands."""
+
         key = spelling
         metadata: ClassVar = {"target": "cpu"}  # before Numba's own, which are for any target
         prefer_literal = rule.name == "power"
@@ -110,7 +116,7 @@ def _declare(rule: ScalarRule, spelling: Callable[..., Any]) -> None:
             carries = any(partial_function(rule, k) is not None for k in active)
             return signature(args[active[0]] if carries else types.float64, *args)
 
-    infer_global(spelling, types.Function(Operation))
+    infer_global(spelling, types.Function(OperationTyping))
 
 
 def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,6 +124,7 @@ def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..
     spelled = _IN_PLACE.get(spelling, spelling)
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        """Emit one operation."""
         rule_, function = operation, value_function(operation) if spelling is operation else spelled
         kinds, operands = list(sig.args), list(args)
         if rule_.name == "power" and isinstance(kinds[1], types.IntegerLiteral) and kinds[1].literal_value == 2:

@@ -52,6 +52,8 @@ DUAL = DualNumber()
 
 @register_model(Variable)
 class _VariableModel(models.StructModel):
+    """How a variable lies in memory."""
+
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         fields = [("value", types.float64), ("cell", types.int64), ("arena", types.int64)]
         super().__init__(dmm, fe_type, fields)
@@ -59,6 +61,8 @@ class _VariableModel(models.StructModel):
 
 @register_model(DualNumber)
 class _DualModel(models.StructModel):
+    """How a dual lies in memory."""
+
     def __init__(self, dmm: Any, fe_type: Any) -> None:
         super().__init__(dmm, fe_type, [("value", types.float64), ("tangent", types.float64)])
 
@@ -134,6 +138,7 @@ def _unselected(context: Any, builder: Any, kind: Active, p: Any, packed: Any) -
 
 
 def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    """The dual that an operation gives."""
     read = cgutils.create_struct_proxy(kind)
     zero = ir.Constant(ir.DoubleType(), 0.0)
     total = zero
@@ -148,6 +153,7 @@ def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tupl
 
 
 def _pushed(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+    """The variable that an operation gives, its record pushed unless all operands are constants."""
     read = cgutils.create_struct_proxy(kind)
     operands = [(p, read(context, builder, packed)) for p, packed in pairs]
     arena = operands[0][1].arena

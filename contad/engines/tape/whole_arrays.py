@@ -78,6 +78,7 @@ _reduction("amin", _min)
 
 
 def _sum_typing(a: Any, axis: Any = None) -> Any:
+    """np.sum of an array, or along an axis that is constant."""
     if not is_active_array(a):
         return None
     if axis is None or isinstance(axis, (types.NoneType, types.Omitted)):
@@ -200,6 +201,7 @@ def _as_type(a: Any, dtype: Any) -> Any:
 
 @overloaded(np.where)
 def _where(condition: Any, x: Any, y: Any) -> Any:
+    """np.where, of which both sides are made arrays of the shape of the result."""
     active = next((a for a in (x, y) if is_active_array(a)), None)
     active = active.dtype if active else next((a for a in (x, y) if isinstance(a, Active)), None)
     if active is None:
@@ -249,6 +251,7 @@ def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
 
 @overloaded(np.cumsum)
 def _cumsum(a: Any) -> Any:
+    """np.cumsum of a vector."""
     if not is_active_array(a) or a.ndim != 1:
         return None
 
@@ -268,6 +271,7 @@ def _diff(a: Any) -> Any:
 
 @overloaded(np.trace)
 def _trace(a: Any) -> Any:
+    """np.trace of a matrix."""
     if not is_active_array(a) or a.ndim != 2:
         return None
 

@@ -477,11 +477,11 @@ def test_random_aliases_are_right_or_refused(report):
 
 
 def writes_allowed(monkeypatch):
-    monkeypatch.setattr(fresh_arrays.Fresh, "wrongly_written", lambda self, block: None)
+    monkeypatch.setattr(fresh_arrays.FreshArrays, "wrongly_written", lambda self, block: None)
 
 
 def copies_one_after_the_other(monkeypatch):
-    monkeypatch.setattr(fresh_arrays.Fresh, "_is_free", lambda self, k, waiting: True)
+    monkeypatch.setattr(fresh_arrays.FreshArrays, "_is_free", lambda self, k, waiting: True)
 
 
 @pytest.mark.parametrize("plant", [writes_allowed, copies_one_after_the_other])

@@ -67,7 +67,7 @@ def test_the_grammar_is_covered(report):
 
 
 def misread_stores(monkeypatch):
-    monkeypatch.setattr(store_plan.Plan, "unchanged", lambda self, reader, array: True)
+    monkeypatch.setattr(store_plan.StorePlan, "unchanged", lambda self, reader, array: True)
 
 
 def forwards_always(monkeypatch):

@@ -9,7 +9,7 @@ import contad
 from benchmarks.comparison.measure import arguments
 from benchmarks.topics.tape import list_programs
 from contad.functions.python_copy import python_twin
-from contad.rules.body import Body
+from contad.rules.body import RuleBody
 from tests.engines.tape.requests import value_and_grad
 from tests.judges.agreement import NOISE_RUNS
 from tests.judges.array_agreement import NoisyStack
@@ -31,13 +31,13 @@ def test_random_programs_agree(report):
 
 def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
-    literal = Body.literal
+    literal = RuleBody.literal
 
     def wrong(body, k):
         found = literal(body, k)
         return 1.0000001 if found == 1.0 and body.function.__name__ == "add_partials" and k == 1 else found
 
-    monkeypatch.setattr(Body, "literal", wrong)
+    monkeypatch.setattr(RuleBody, "literal", wrong)
     wrong_programs = compare(Group(3, [0, 1, 2], tmp_path), Counter())
     assert len(wrong_programs) >= 2
     assert "def f_" in wrong_programs[0]

@@ -14,7 +14,7 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
 )
@@ -24,7 +24,7 @@ from contad.engines.source.ir.walks import walk
 class Activity:
     """Asks whether a value has an adjoint: `value in activity`. An array has one if any of its roots does."""
 
-    def __init__(self, program: Program, inputs: list[Value], outputs: list[Value]) -> None:
+    def __init__(self, program: SourceProgram, inputs: list[Value], outputs: list[Value]) -> None:
         edges = [edge for operation in walk(program.block) for edge in _flow(operation)]
         joined = [o.result.roots for o in walk(program.block) if isinstance(o, Choose) and _is_float(o.result)]
         varied = self.varied = _closure(_keys(inputs), edges, joined)  # what depends on the inputs
@@ -100,7 +100,7 @@ def _closure(start: list[Value], edges: list[tuple[Value, Value]], joined: list[
     return reached
 
 
-def refuse_lost(program: Program, activity: Activity) -> None:
+def refuse_lost(program: SourceProgram, activity: Activity) -> None:
     """Raise the refusal of a call that Numba computes as it stands, where a derivative would have to pass."""
     for o in walk(program.block):
         if isinstance(o, Handed) and not o.is_step:

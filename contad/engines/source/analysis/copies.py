@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contad.engines.source.ir.single_assignment import FLOAT, For, If, Load, Operation, Program, Value
+from contad.engines.source.ir.single_assignment import FLOAT, For, If, Load, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import around, is_inside, is_natural, walk, written_roots
 
 if TYPE_CHECKING:
-    from contad.engines.source.planning.store_plan import Plan
+    from contad.engines.source.planning.store_plan import StorePlan
 
 
 class Copy:
@@ -41,7 +41,7 @@ class Copy:
         return (self.array, self.loop, *parts)
 
 
-def copies(program: Program, plan: Plan) -> dict[Load, Copy]:
+def copies(program: SourceProgram, plan: StorePlan) -> dict[Load, Copy]:
     """For loads in loops, the copy from which the reverse pass may read the element again."""
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}
@@ -59,7 +59,7 @@ def copies(program: Program, plan: Plan) -> dict[Load, Copy]:
     return found
 
 
-def _nest(o: Load, plan: Plan) -> list[For]:
+def _nest(o: Load, plan: StorePlan) -> list[For]:
     """The loops around a load that run to their end and do not write the array, from the innermost out."""
     found: list[For] = []
     roots = set(o.array.roots)
@@ -72,7 +72,8 @@ def _nest(o: Load, plan: Plan) -> list[For]:
     return found
 
 
-def _copy(o: Load, nest: list[For], plan: Plan) -> Copy | None:
+def _copy(o: Load, nest: list[For], plan: StorePlan) -> Copy | None:
+    """The copy that a load can be read back from, in the innermost of its loops; None where there is none."""
     outer = _regular(nest[-1], plan)
     if outer is None:
         return None
@@ -91,7 +92,7 @@ def _copy(o: Load, nest: list[For], plan: Plan) -> Copy | None:
     return Copy(o.array, indices, nest[-1], outer, others)
 
 
-def _regular(loop: For, plan: Plan) -> list[For] | None:
+def _regular(loop: For, plan: StorePlan) -> list[For] | None:
     """The loops around a loop, from the outermost in, if they surely run it a number of times known before them."""
     found: list[For] = []
     branch = False

@@ -23,7 +23,7 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
 )
@@ -42,7 +42,7 @@ TAME = frozenset(
 )
 
 
-def wild_values(program: Program, given: Iterable[Value] = ()) -> set[Value]:
+def wild_values(program: SourceProgram, given: Iterable[Value] = ()) -> set[Value]:
     """The numbers, and the arrays by their roots, that may be infinite or nan; among the parameters those given."""
     operations = list(walk(program.block))
     wild = set(given)
@@ -92,7 +92,7 @@ def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
     return []
 
 
-def unselected_values(program: Program, readers: dict[Value, list[Operation]]) -> set[Value]:
+def unselected_values(program: SourceProgram, readers: dict[Value, list[Operation]]) -> set[Value]:
     """The numbers whose adjoints are zero where a selection or a branch takes another number."""
     found: set[Value] = set()
     values = [o.result for o in walk(program.block) if isinstance(o, (Apply, Load))]

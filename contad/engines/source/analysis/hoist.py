@@ -7,18 +7,29 @@ iterations add; and it is stored once. A loop may run zero times, so a read move
 from contad.engines.source.analysis.shared_callees import raises
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import constant
-from contad.engines.source.ir.single_assignment import BOOL, Apply, Block, For, Length, Load, Operation, Program, Value
+from contad.engines.source.ir.single_assignment import (
+    BOOL,
+    Apply,
+    Block,
+    For,
+    Length,
+    Load,
+    Operation,
+    SourceProgram,
+    Value,
+)
 from contad.engines.source.ir.walks import is_inside, walk, written_roots
 
 _CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
 
 
-def hoist(program: Program) -> None:
+def hoist(program: SourceProgram) -> None:
     """Move what does not change out of the loops of a program, from the innermost out."""
     _block(program.block)
 
 
 def _block(block: Block) -> None:
+    """Move what does not change out of the loops of a block."""
     done: list[Operation] = []
     for operation in block.operations:
         for inner in operation.blocks:

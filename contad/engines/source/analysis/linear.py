@@ -6,11 +6,11 @@ So it is one variable, the same in every iteration, and an iteration can be reve
 from collections import Counter
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, Program, Value
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, Carried, If, Loop, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import is_inside, walk
 
 
-def partial_sums(program: Program) -> dict[Value, Value]:
+def partial_sums(program: SourceProgram) -> dict[Value, Value]:
     """For each partial sum, inside any nest of loops and branches, the total: the result of the outermost loop."""
     readers: dict[Value, list[Operation]] = {}
     for operation in walk(program.block):
@@ -81,6 +81,7 @@ class _Sum:
         return known
 
     def _look(self, value: Value, c: Carried, loop: Loop) -> bool:
+        """Whether a value is made of what a loop carries, by sums and branches only; not looked up."""
         o = value.operation
         if value is c.inner:
             return True

@@ -70,6 +70,8 @@ def _without_branches(text: str) -> str:
 
 
 class _Branchless(ast.NodeTransformer):
+    """Replaces conditions in a partial by calls that need no branch."""
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         calls = [n for x in (node.body, node.orelse) for n in ast.walk(x) if isinstance(n, ast.Call)]

@@ -20,7 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     Load,
     Loop,
     Operation,
-    Program,
+    SourceProgram,
     Store,
     Value,
     While,
@@ -28,7 +28,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import is_natural, is_within, leaves, written_roots
 
 
-def simplify(program: Program) -> None:
+def simplify(program: SourceProgram) -> None:
     """Rewrite a program into a shorter one that computes the same."""
     found = _Equal()
     found.block(program.block, {})
@@ -55,6 +55,7 @@ class _Equal:
         return self.replaced.get(value, value)
 
     def block(self, block: Block, known: dict[Any, Value]) -> None:
+        """Simplify a block, where `known` has been computed before it."""
         kept = []
         for operation in block.operations:
             operation.rewrite(self.new)
@@ -82,6 +83,7 @@ class _Equal:
         block.operations = kept
 
     def inner(self, operation: Operation, known: dict[Any, Value]) -> None:
+        """Simplify the blocks inside an operation."""
         written = written_roots(operation) if operation.blocks else set()
         if isinstance(operation, Loop):
             self.writes.update(written)  # an iteration may meet what an earlier one wrote
@@ -169,7 +171,7 @@ def _checks(o: Operation) -> list[Operation]:
 class _Live:
     """Finds what the result depends on, and drops the rest."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SourceProgram) -> None:
         self.values: set[Value] = set()
         self.operations: set[Operation] = set()
         self.refusing: set[Operation] = set()  # whose result nobody reads, but which may raise
@@ -194,6 +196,7 @@ class _Live:
         return live
 
     def mark(self, o: Operation) -> bool:
+        """Mark an operation and what it reads, if it is live; whether it is."""
         live = raises(o) or any(value in self.values for value in o.results)
         if isinstance(o, (Store, Accumulate)):
             live = any(root in self.values for root in o.array.roots)
@@ -230,6 +233,7 @@ class _Live:
         return o in self.refusing
 
     def clean(self, block: Block) -> None:
+        """Drop the operations that are not live; of some, what they may raise for stays."""
         kept: list[Operation] = []
         for o in block.operations:
             if o in self.operations:

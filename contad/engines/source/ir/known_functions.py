@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
 from contad.ops.powers import literal_power
-from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc
+from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc, rules
 
 
 class Function(NamedTuple):
@@ -91,16 +91,7 @@ BITWISE = {  # of integers, or of booleans as NumPy combines masks
     for name, symbol in (("BitAnd", "&"), ("BitOr", "|"), ("BitXor", "^"), ("LShift", "<<"), ("RShift", ">>"))
 }
 
-# names in `math` -> rules, where the names differ
-_IN_MATH = {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh",
-    "atan2": "arctan2", "pow": "power", "fabs": "absolute", "lgamma": "gammaln", "degrees": "rad2deg",
-    "radians": "deg2rad",
-}  # fmt: skip
-_SAME_IN_MATH = (
-    "exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot",
-    "erf", "erfc", "gamma", "copysign",
-)  # fmt: skip
+_NOT_IN_NUMBA = ("exp2", "cbrt")  # functions of `math`
 _COST = {"sqrt": 8.0, "hypot": 10.0, "copysign": 1.0, "maximum": 1.0, "minimum": 1.0, "sign": 1.0, "reciprocal": 5.0}
 # operators, as functions of NumPy and of the module `operator`
 _OPERATOR_UFUNCS = {
@@ -110,12 +101,14 @@ _OPERATOR_UFUNCS = {
 
 
 def _table() -> dict[Any, Function]:
+    """The functions by what the user calls: from the rules, and those without one."""
     found: dict[Any, Function] = {abs: ABSOLUTE, operator.neg: NEGATIVE, math.floor: FLOOR, math.ceil: CEIL}
     found[math.trunc] = TO_INT
-    for name in (*_SAME_IN_MATH, *_IN_MATH):
-        r = rule(_IN_MATH.get(name, name))
+    in_math = [r for r in rules() if r.math and r.math not in _NOT_IN_NUMBA]
+    for r in in_math:
         arguments = ", ".join(f"{{{k}}}" for k in range(r.arity))
-        found[getattr(math, name)] = Function(r.name, f"math.{name}({arguments})", r, "float", _COST.get(r.name, 30.0))
+        template = f"math.{r.math}({arguments})"
+        found[getattr(math, r.math)] = Function(r.name, template, r, "float", _COST.get(r.name, 30.0))
     for name in ("isnan", "isinf", "isfinite"):
         for module in (math, np):
             found[getattr(module, name)] = Function(name, f"math.{name}({{0}})", None, "bool")
@@ -124,10 +117,10 @@ def _table() -> dict[Any, Function]:
             arguments = ", ".join(f"{{{k}}}" for k in range(known.arity))
             template = f"np.{value.__name__}({arguments})"
             found[value] = Function(known.name, template, known, "float", _COST.get(known.name, 30.0))
-    for name in _SAME_IN_MATH:  # the same number as NumPy's, and compiled faster
-        ufunc = vars(np).get(name)  # np.str would warn
+    for r in in_math:  # the same number as NumPy's where the names agree, and compiled faster
+        ufunc = vars(np).get(r.name) if r.math == r.name else None  # np.str would warn
         if ufunc in found:
-            found[ufunc] = found[getattr(math, name)]
+            found[ufunc] = found[getattr(math, r.math)]
     return found | _OPERATOR_UFUNCS
 
 

@@ -147,6 +147,7 @@ def _key(length: Value) -> Any:
 
 
 def _key_of(array: Value, axis: int) -> Any:
+    """The length of an array along an axis, as a key that equal lengths share."""
     o = array.operation
     if isinstance(o, Create):
         return _key(o.inputs[axis])

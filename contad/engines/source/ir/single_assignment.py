@@ -211,6 +211,7 @@ class Handed(Operation):
         aliases: set[int],
         refusal: Exception,
     ) -> None:
+        """Note which results may lie in the memory of an input: they share its roots."""
         super().__init__(inputs, results)
         self.template, self.shape, self.refusal = template, shape, refusal
         self.is_step = False  # whether the derivative is zero, so that none is lost
@@ -352,7 +353,7 @@ class Body(Loop):
         super().__init__([], [body], None)
 
 
-class Program:
+class SourceProgram:
     """A function: its parameters, its block, and what it returns (a number, an array, or nested tuples of them)."""
 
     def __init__(self, name: str, parameters: list[Any], block: Block) -> None:

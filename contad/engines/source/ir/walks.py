@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.single_assignment import Accumulate, Apply, Block, For, Operation, Program, Store, Value
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Apply,
+    Block,
+    For,
+    Operation,
+    SourceProgram,
+    Store,
+    Value,
+)
 
 
 def leaves(tree: Any) -> list[Value]:
@@ -20,7 +29,7 @@ def walk(block: Block) -> Iterator[Operation]:
             yield from walk(inner)
 
 
-def readers_of(program: Program) -> dict[Value, list[Operation]]:
+def readers_of(program: SourceProgram) -> dict[Value, list[Operation]]:
     """For each value the operations that read it, as often as they do."""
     readers: dict[Value, list[Operation]] = {}
     for operation in walk(program.block):

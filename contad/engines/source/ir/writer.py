@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.single_assignment import Apply, For, Loop, Program, Value
+from contad.engines.source.ir.single_assignment import Apply, For, Loop, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -35,7 +35,8 @@ _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", 
 class Writer:
     """Lines of Python, and a name for every value: the user's, with a number where it has several values."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SourceProgram) -> None:
+        """Give every value of a program its name."""
         self.program = program
         self.lines: list[str] = []
         self.rules: dict[str, ScalarRule] = {}  # whose compiled values the source calls

@@ -22,35 +22,38 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
 )
 from contad.engines.source.ir.walks import is_inside, is_within, walk, written_roots
-from contad.engines.source.planning.running_choice import Choice
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.running_choice import RunningChoice
+from contad.engines.source.planning.store_plan import StorePlan
 
 
 def fuse(
-    program: Program,
+    program: SourceProgram,
     activity: Activity,
     sums: dict[Value, Value],
-    choices: dict[Loop, Choice],
+    choices: dict[Loop, RunningChoice],
     functions: Any = None,
 ) -> frozenset[Loop]:
     """The loops to be reversed at once, at most one in a block; moves what does not depend on it before it."""
-    fuser = _Fuser(program, activity, sums, Plan(program, activity, choices=choices, functions=functions))
+    fuser = _Fuser(program, activity, sums, StorePlan(program, activity, choices=choices, functions=functions))
     fuser.block(program.block)
     return frozenset(fuser.fused)
 
 
 class _Fuser:
-    def __init__(self, program: Program, activity: Activity, sums: dict[Value, Value], plan: Plan) -> None:
+    """Looks for loops whose iterations can be reversed one by one, right after they ran."""
+
+    def __init__(self, program: SourceProgram, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> None:
         self.program, self.activity, self.sums = program, activity, sums
         self.plan = plan  # for what the reverse of an operation reads
         self.fused: set[Loop] = set()
 
     def block(self, block: Block) -> None:
+        """Find the loop of a block that is reversed at once, and those in it."""
         candidates = [o for o in block.operations if isinstance(o, For) and o.exit is None and self.activity.changes(o)]
         for loop in sorted(candidates, key=lambda o: (-_depth(o), -candidates.index(o))):
             before = block.operations
@@ -64,6 +67,7 @@ class _Fuser:
             block.operations = before
 
     def is_fusible(self, loop: For, after: list[Operation]) -> bool:
+        """Whether the reverse of a loop needs nothing that comes `after` it, and no adjoint outlives an iteration."""
         late = {*loop.results, *(value for o in after for value in o.results)}
         for o in after:
             if not isinstance(o, (Apply, Load, Length, Check)) or late & set(self.plan.reverse_reads(o)):
@@ -107,7 +111,7 @@ def _read_roots(operation: Operation) -> set[Value]:
     return {root for o in readers for x in o.inputs if x.is_array for root in x.roots}
 
 
-def private_length(program: Program, array: Value, loop: Loop) -> Value | None:
+def private_length(program: SourceProgram, array: Value, loop: Loop) -> Value | None:
     """The number of elements of a private array of a loop; None for any other array."""
     if array.kind.ndim != 1 or not isinstance(array.operation, Create):
         return None

@@ -17,13 +17,13 @@ from contad.engines.source.ir.single_assignment import (
     If,
     Loop,
     Operation,
-    Program,
+    SourceProgram,
     Value,
 )
 from contad.engines.source.ir.walks import is_inside, is_natural, readers_of, walk, written_roots
 
 
-class Choice(NamedTuple):
+class RunningChoice(NamedTuple):
     """A loop that hands on what one of its iterations has chosen."""
 
     operation: Apply | If  # chooses between the value of this iteration and that of those before
@@ -32,10 +32,10 @@ class Choice(NamedTuple):
     last: Value  # the index of the iteration that was chosen last; -1 for none
 
 
-def choices(program: Program, activity: Activity) -> dict[Loop, Choice]:
+def choices(program: SourceProgram, activity: Activity) -> dict[Loop, RunningChoice]:
     """The loops that are running choices; from now on they carry the index of the iteration chosen last."""
     readers = readers_of(program)
-    found: dict[Loop, Choice] = {}
+    found: dict[Loop, RunningChoice] = {}
     for loop in list(walk(program.block)):
         if isinstance(loop, For) and loop.exit is None and is_natural(loop.index):
             active = [c for c in loop.carried if c.inner in activity or c.result in activity]
@@ -46,7 +46,8 @@ def choices(program: Program, activity: Activity) -> dict[Loop, Choice]:
     return found
 
 
-def _choice(loop: For, c: Carried, activity: Activity, readers: dict[Value, list[Operation]]) -> Choice | None:
+def _choice(loop: For, c: Carried, activity: Activity, readers: dict[Value, list[Operation]]) -> RunningChoice | None:
+    """The running choice that a loop makes with what it carries; None where it makes none."""
     o = c.following.operation
     if c.following.block is not loop.body:
         return None
@@ -67,7 +68,7 @@ def _choice(loop: For, c: Carried, activity: Activity, readers: dict[Value, list
             return None
     if chosen not in activity or not is_inside(chosen.block, loop) or is_inside(chosen.block, o):
         return None
-    return Choice(o, c.following, chosen, _remember(loop, o, before))
+    return RunningChoice(o, c.following, chosen, _remember(loop, o, before))
 
 
 def _passes_on(reader: Operation) -> bool:

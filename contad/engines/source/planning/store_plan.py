@@ -32,14 +32,14 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
     View,
 )
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.planning.minimum_cut import INFINITE, Cut
-from contad.engines.source.planning.running_choice import Choice
+from contad.engines.source.planning.running_choice import RunningChoice
 
 STORE = 5.0  # what storing and reading back one number costs, in units of an addition
 # what LLVM takes out of a loop where it is the same in each iteration
@@ -49,19 +49,20 @@ MOVED = frozenset(
 _SCALE = 1000
 
 
-class Plan:
+class StorePlan:
     """For each loop, the values that are stored and those that are computed again."""
 
     def __init__(
         self,
-        program: Program,
+        program: SourceProgram,
         activity: Activity,
         fused: frozenset[Loop] = frozenset(),
-        choices: dict[Loop, Choice] | None = None,
+        choices: dict[Loop, RunningChoice] | None = None,
         functions: Any = None,
         gone: frozenset[Value] = frozenset(),
         wild: Iterable[Value] = (),
     ) -> None:
+        """Find what the reverse pass reads, and decide for each loop how it gets it."""
         self.activity = activity
         self.choices = choices or {}  # of running choices the reverse pass visits one iteration
         self.choosing = {choice.operation: choice for choice in self.choices.values()}
@@ -170,6 +171,7 @@ class Plan:
                 self._cut(operation)
 
     def _cut(self, loop: Loop) -> None:
+        """Decide by a minimum cut which values a loop stores, and which its reverse computes again."""
         cut = Cut()
         sources: dict[Value, list[Value]] = {}
         waiting = list(self.needed[loop])

@@ -3,10 +3,10 @@
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.ir.single_assignment import Accumulate, Create, For, Operation, Store, Value
 from contad.engines.source.ir.walks import is_inside, is_natural, walk
-from contad.engines.source.planning.store_plan import Plan, counted
+from contad.engines.source.planning.store_plan import StorePlan, counted
 
 
-def any_order(loop: For, activity: Activity, sums: dict[Value, Value], plan: Plan) -> bool:
+def any_order(loop: For, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> bool:
     """Whether no iteration of the reverse reads what another one has written, or pops what another one has pushed."""
     inside = list(walk(loop.body))
     if loop.exit is not None or any(map(plan.pushes, inside)):

@@ -1,11 +1,10 @@
 """Writing operations: the part of the front end that knows the program and not the syntax."""
 
 import contextlib
-import math
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 from contad.engines.source.analysis.finite_partials import least
 from contad.engines.source.ir import known_functions
@@ -33,7 +32,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.functions.python_copy import Flags
+from contad.engines.source.reading.progress import Progress
 
 _RECIPROCALS = {
     known_functions.DIVIDE: known_functions.RECIPROCAL,
@@ -59,35 +58,22 @@ _LOGIC = ("<", "<=", ">", ">=", "==", "!=")
 class Builder:
     """Appends operations to the current block."""
 
-    pinned = False
-
-    def __init__(self, flags: Flags) -> None:
+    def __init__(self, progress: Progress, most: int) -> None:
+        self.progress = progress
         self.block = Block()
-        self._line = 0
-        self.flags = flags  # of the function that is being read
         self.argument_lengths: dict[tuple[Value, int], Value] = {}  # of arguments
         self.start: list[Operation] = []  # what computes them, before all else
         self.added = 0  # operations, without those of bodies that are written again
         self.tried = 0  # with them
-        self.most: float = math.inf  # how many operations may be added
+        self.most = most  # how many operations may be added
         self.numbered: list[Value] = []  # arrays that a name may switch between; the position is the number
-
-    @property
-    def line(self) -> int:
-        """The line of the user's file that is read; that of the call while a function of NumPy's is written out."""
-        return self._line
-
-    @line.setter
-    def line(self, line: int) -> None:
-        if not self.pinned:
-            self._line = line
 
     def add(self, operation: Operation) -> Operation:
         self.added += 1
         self.tried += 1
         if self.added > self.most or self.tried > TRIES * self.most:
-            self.give_up()
-        operation.line = self.line
+            self.progress.give_up(self.most)
+        operation.line = self.progress.line
         self.block.append(operation)
         return operation
 
@@ -100,22 +86,16 @@ class Builder:
         finally:
             self.block = outer
 
-    def stop(self, construct: str, remedy: str) -> NoReturn:
-        """Refuse what stands in the present line."""
-        raise NotImplementedError
-
-    def give_up(self) -> NoReturn:
-        """More operations have been added than may be."""
-        raise NotImplementedError
-
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def apply(self, function: Function, *operands: Any) -> Any:
         """A function of numbers; an array expression where an operand is one."""
         if any(isinstance(x, Elementwise) or x.is_array for x in operands):
             if any(x.kind.narrow for x in operands):
-                self.stop("arithmetic of a whole array of small integers, which wrap", "convert it to int64 first")
+                self.progress.stop(
+                    "arithmetic of a whole array of small integers, which wrap", "convert it to int64 first"
+                )
             if function.result == "wide" and all(x.kind.base == "bool" for x in operands):
-                self.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
+                self.progress.stop("arithmetic of boolean arrays, which is logic", "use &, | and ^, or multiply by 1.0")
             return Elementwise(function, list(operands))
         constants = [x.constant for x in operands]
         if function is known_functions.TO_FLOAT and operands[0].kind == FLOAT:
@@ -129,7 +109,7 @@ class Builder:
             if function.name in _FOLDED and (whole or function.name in _LOGIC):
                 folded = _FOLDED[function.name](*constants)
                 if isinstance(folded, int) and not fits(folded):
-                    self.stop("integers whose result does not have 64 bits", "compute it with floats")
+                    self.progress.stop("integers whose result does not have 64 bits", "compute it with floats")
                 return constant(folded)
         if function.name in ("add", "subtract") and operands[1].kind == INT and constants[1] == 0:
             if operands[0].kind != BOOL:
@@ -153,7 +133,7 @@ class Builder:
     def divide(self, function: Function, x: Any, y: Any) -> Any:
         """x / y, x // y or x % y of numbers, raising where the user's function raises."""
         arrays = any(isinstance(v, Elementwise) or v.is_array for v in (x, y))
-        if self.flags.error_model == "python" and not arrays and not (least(y) > 0.0 or y.constant):
+        if self.progress.flags.error_model == "python" and not arrays and not (least(y) > 0.0 or y.constant):
             zero = self.apply(known_functions.COMPARISONS["Eq"], y, constant(0 if y.kind == INT else 0.0))
             self.add(Check(zero, DIVISION_BY_ZERO))
             function = known_functions.CHECKED_DIVIDE if function is known_functions.DIVIDE else function

@@ -1,7 +1,7 @@
 """Calls: functions of numbers, creation of arrays, reductions, and the user's own functions, written in place."""
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -11,13 +11,13 @@ from numba.np.ufunc.dufunc import DUFunc
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
-from contad.engines.source.ir.single_assignment import INT, Apply, Call, Length, Load, Program, Value, View
+from contad.engines.source.ir.single_assignment import INT, Apply, Call, Length, Load, SourceProgram, Value, View
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
-from contad.engines.source.reading.fresh_arrays import Environment
+from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import Scope
-from contad.engines.source.reading.subscripts import Subscripts
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, owns
@@ -51,46 +51,55 @@ class Iteration:
         self.kind, self.arguments, self.start = kind, arguments, start
 
 
-class Calls(Subscripts):
-    """Reads calls."""
+ReadCallee = Callable[
+    [Scope, Flags, tuple[Any, ...]], SourceProgram
+]  # of a function that keeps a derivative of its own
 
-    scopes: dict[Any, Scope]
-    special: dict[Any, Callable[..., Any]]  # functions with a meaning of their own
-    reductions: dict[str, Callable[..., Any]]
-    constants: set[Value]  # the arguments that are not differentiated, and global arrays
-    fastmath: list[Any]  # of the functions that have been read
-    calling = False  # whether functions are called that need not be written in place
-    callees: dict[Any, Callee | None]
-    inlining: tuple[Any, ...] = ()  # the functions that are being written in place, outermost first
 
-    def statements(self, body: list[ast.stmt], env: Environment) -> None:
-        raise NotImplementedError
+class CallReader:
+    """Reads calls.
 
-    def read_Call(self, node: ast.Call, env: Environment) -> Any:
-        called = self.expression(node.func, env)
+    `special` are functions with a meaning of their own, `reductions` methods of arrays, as (calls, arguments, keywords,
+    node) -> entry.
+    """
+
+    def __init__(
+        self,
+        expressions: ExpressionReader,
+        special: Mapping[Any, Callable[..., Any]],
+        reductions: Mapping[str, Callable[..., Any]],
+        read_callee: ReadCallee,
+    ) -> None:
+        self.expressions, self.arrays = expressions, expressions.arrays
+        self.builder, self.progress = expressions.builder, expressions.progress
+        self.special, self.reductions, self.read_callee = special, reductions, read_callee
+
+    def read(self, node: ast.Call, env: Environment) -> Any:
+        """What a call gives: of a method, a local function, a Numba function, or one of NumPy's and Python's."""
+        called = self.expressions.expression(node.func, env)
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            self.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
+            self.progress.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
         arguments: list[Any] = []
         listed = isinstance(called, Object) and called.value is np.array
         for argument in [*node.args, *(k.value for k in node.keywords)]:
-            with self.undisturbed(list(arguments), node):
-                arguments.append(self.expression(_as_tuple(argument) if listed else argument, env))
+            with self.expressions.undisturbed(list(arguments), node):
+                arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
         keywords = {k.arg: arguments[len(node.args) + n] for n, k in enumerate(node.keywords) if k.arg}
         del arguments[len(node.args) :]
-        self.line = node.lineno
+        self.progress.line = node.lineno
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
         if isinstance(called, Local):
             return self.inline_local(called, arguments, keywords, node, env)
         if not isinstance(called, Object):
-            self.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
+            self.progress.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
         function = called.value
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
         if owns(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
         if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
-            self.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
+            self.progress.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         try:
             special, whole = self.special.get(function), ARRAY_FUNCTIONS.get(function)
         except TypeError:  # functions of ctypes are not hashable
@@ -103,11 +112,13 @@ class Calls(Subscripts):
         if found is None:
             name = getattr(function, "__name__", function)
             if isinstance(function, DUFunc):
-                self.refuse(node, f"{name}, made by numba.vectorize", "make it by numba.njit, and call it in a loop")
-            self.refuse(node, f"the call of {name!r}")
+                self.progress.refuse(
+                    node, f"{name}, made by numba.vectorize", "make it by numba.njit, and call it in a loop"
+                )
+            self.progress.refuse(node, f"the call of {name!r}")
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
         if keywords or len(arguments) != arity:
-            self.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
+            self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
         return self.computed_by(found, arguments, node)
 
     def in_loops(
@@ -118,45 +129,45 @@ class Calls(Subscripts):
         try:
             given = list(function.signature.bind(*arguments, **keywords).arguments.values())
         except TypeError:
-            self.refuse(node, f"the arguments of {ast.unparse(node)!r}")
+            self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
         known = all(is_number(x) or is_array(x) for x in given)
         body = function.body(tuple(x.kind.ndim for x in given)) if known else None
         # a result of integers is one; and data are left to the function itself
         if body is None or all(x.kind.base != "float" or self.is_constant(x) for x in given):
-            self.refuse(node, f"the call of {name!r}")
-        before = self.state()
-        self.pinned = True
+            self.progress.refuse(node, f"the call of {name!r}")
+        before = self.expressions.state()
+        self.progress.pinned = True
         try:
             return self.inline(body, given, {}, node, env)
         except UnsupportedError:
-            self.return_to(before)
-            self.refuse(node, f"the call of {name!r}")
+            self.expressions.return_to(before)
+            self.progress.refuse(node, f"the call of {name!r}")
         finally:
-            self.pinned = before[-1][-1]
+            self.progress.pinned = before[-1][-1]
 
     def is_constant(self, x: Any) -> bool:
         """Whether a number or an array is surely made of what is not differentiated."""
         if isinstance(x, Elementwise):
             return all(map(self.is_constant, x.operands))
         if x.operation is None:
-            return x.constant is not None or x in self.constants
+            return x.constant is not None or x in self.progress.constants
         seen = isinstance(x.operation, (Apply, Load, Length, View))
         return seen and all(map(self.is_constant, x.operation.inputs))
 
     def computed_by(self, function: known_functions.Function, operands: list[Any], node: ast.AST) -> Any:
         """A function of numbers or, element by element, of arrays."""
         if not all(is_number(x) or is_array(x) for x in operands):
-            self.refuse(node, f"{function.name} of something that is no number or array")
+            self.progress.refuse(node, f"{function.name} of something that is no number or array")
         if function.name == "power":
             x, y = operands
-            return self.power(x, y, function.template.startswith("np."))
+            return self.arrays.power(x, y, function.template.startswith("np."))
         if function.result == "float":
             operands = [self.as_float(x) for x in operands]
-        return self.apply(function, *operands)
+        return self.builder.apply(function, *operands)
 
     def as_float(self, x: Any) -> Any:
         """An integer as a float."""
-        return x if x.kind.base == "float" else self.apply(known_functions.TO_FLOAT, x)
+        return x if x.kind.base == "float" else self.builder.apply(known_functions.TO_FLOAT, x)
 
     # ---- the user's functions ----------------------------------------------------------------------------------------
     def inline(
@@ -164,21 +175,21 @@ class Calls(Subscripts):
     ) -> Any:
         """The body of a function under its own flags, in place of its call; or of one of contad's, which has none."""
         function = getattr(dispatcher, "py_func", dispatcher)
-        if dispatcher not in self.scopes:
-            self.scopes[dispatcher] = Scope(function, dispatcher if is_dispatcher(dispatcher) else None)
-        scope = self.scopes[dispatcher]
-        if function in self.inlining:
-            self.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
+        if dispatcher not in self.progress.scopes:
+            self.progress.scopes[dispatcher] = Scope(function, dispatcher if is_dispatcher(dispatcher) else None)
+        scope = self.progress.scopes[dispatcher]
+        if function in self.progress.inlining:
+            self.progress.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
         given = self.given(scope, arguments, keywords, node)
-        outer, flags = self.flags, flags_of(dispatcher, self.flags)
-        if self.calling or flags.fastmath != outer.fastmath:
+        outer, flags = self.progress.flags, flags_of(dispatcher, self.progress.flags)
+        if self.progress.calling or flags.fastmath != outer.fastmath:
             called = self.called(scope, flags, given, node)
             if called is not None:
                 return called
-        self.flags = flags
-        self.fastmath.append(flags.fastmath)
+        self.progress.flags = flags
+        self.progress.fastmath.append(flags.fastmath)
         result = self.written(scope, given, node, caller)
-        self.flags = outer
+        self.progress.flags = outer
         return result
 
     def called(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
@@ -186,42 +197,39 @@ class Calls(Subscripts):
         arguments = tuple(given[name] for name in scope.names)
         kinds = kinds_of(arguments)
         callee = None if kinds is None else self.callee(scope, flags, kinds)
-        if callee is None or (callee.is_small and flags.fastmath == self.flags.fastmath):
+        if callee is None or (callee.is_small and flags.fastmath == self.progress.flags.fastmath):
             return None
         inputs = [x for x in leaves(arguments) if isinstance(x, Value)]
-        inputs += [self.captured_array(array, node, name) for name, array in callee.captured.items()]
+        inputs += [self.expressions.captured_array(array, node, name) for name, array in callee.captured.items()]
         results = [Value(output.kind) for output in callee.outputs]
-        self.add(Call(callee, inputs, results))
+        self.builder.add(Call(callee, inputs, results))
         following = iter(results)
         return _filled(callee.program.returned, following)
 
     def callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Callee | None:
         """A function for arguments of these kinds, read once; None for one that has to be written in place."""
         key = scope.dispatcher or scope.function, flags, key_of(kinds)
-        if key not in self.callees:
+        if key not in self.progress.callees:
             try:
                 found = callee_of(self.read_callee(scope, flags, kinds))
             except UnsupportedError:  # it may be read with the values of its arguments, or tell its reason then
                 found = None
-            self.callees[key] = found
-        return self.callees[key]
-
-    def read_callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Program:
-        raise NotImplementedError
+            self.progress.callees[key] = found
+        return self.progress.callees[key]
 
     def inline_local(
         self, called: Local, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, caller: Environment
     ) -> Any:
         """The body of a function inside the function, in place of its call."""
-        if self.scope is not called.scope.outside:
-            self.refuse(
+        if self.progress.scope is not called.scope.outside:
+            self.progress.refuse(
                 node, f"the function {called.scope.place.function}, handed to another", "call it where it is made"
             )
         names = {name: caller[name] for name in called.scope.free if name in caller}
         if any(not same(x, called.names.get(name)) for name, x in names.items()):
-            self.refuse(node, "a function whose captured names have changed since", "pass them as arguments")
-        if called.scope.function in self.inlining:
-            self.refuse(node, f"the recursive function {called.scope.place.function}", "write it as a loop")
+            self.progress.refuse(node, "a function whose captured names have changed since", "pass them as arguments")
+        if called.scope.function in self.progress.inlining:
+            self.progress.refuse(node, f"the recursive function {called.scope.place.function}", "write it as a loop")
         given = self.given(called.scope, arguments, keywords, node)
         return self.written(called.scope, names | given, node, caller)
 
@@ -231,54 +239,64 @@ class Calls(Subscripts):
         given = dict(zip(scope.names, arguments, strict=False)) | keywords
         for parameter, value in scope.defaults().items():
             if parameter not in given:
-                given[parameter] = self.imported(value, node, parameter)
+                given[parameter] = self.expressions.imported(value, node, parameter)
         if len(arguments) > len(scope.names) or set(given) != set(scope.names):
-            self.refuse(node, f"the arguments of {name}", "give every argument once")
-        given = {key: self.computed(x) if isinstance(x, Elementwise) else x for key, x in given.items()}
-        return cast_arguments(self, scope.dispatcher, scope.names, given)[0]
+            self.progress.refuse(node, f"the arguments of {name}", "give every argument once")
+        given = {key: self.arrays.computed(x) if isinstance(x, Elementwise) else x for key, x in given.items()}
+        return cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]
 
     def written(self, scope: Scope, env: Environment, node: ast.AST, caller: Environment) -> Any:
         """The statements of a function, in an environment of its own."""
-        _, returned = cast_arguments(self, scope.dispatcher, scope.names, env)
-        env |= {key: cast(self, scope.dispatcher, key, env[key], t) for key, t in scope.declared.items() if key in env}
-        outer, inlining, line = self.scope, self.inlining, self.line
-        self.scope, self.inlining = scope, (*inlining, scope.function)
-        self.frames.append(caller)
-        self.statements(scope.body, env)
-        self.frames.pop()
-        result = cast(self, scope.dispatcher, "the result", env.get(RESULT, Object(None)), returned)
-        self.scope, self.inlining, self.line = outer, inlining, line
+        _, returned = cast_arguments(self.builder, scope.dispatcher, scope.names, env)
+        env |= {
+            key: cast(self.builder, scope.dispatcher, key, env[key], t)
+            for key, t in scope.declared.items()
+            if key in env
+        }
+        outer, inlining, line = self.progress.scope, self.progress.inlining, self.progress.line
+        self.progress.scope, self.progress.inlining = scope, (*inlining, scope.function)
+        self.progress.frames.append(caller)
+        self.expressions.statements.statements(scope.body, env)
+        self.progress.frames.pop()
+        result = cast(self.builder, scope.dispatcher, "the result", env.get(RESULT, Object(None)), returned)
+        self.progress.scope, self.progress.inlining, self.progress.line = outer, inlining, line
         return result
 
     # ---- methods of arrays -------------------------------------------------------------------------------------------
     def method(self, method: Method, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """What a call of a method of an array gives."""
         array = method.array
         if method.name in self.reductions:
             return self.reductions[method.name](self, [array, *arguments], keywords, node)
         if keywords:
-            self.refuse(node, f"keyword arguments of .{method.name}", "call the function of NumPy, or write a loop")
+            self.progress.refuse(
+                node, f"keyword arguments of .{method.name}", "call the function of NumPy, or write a loop"
+            )
         if method.name == "copy" and not arguments:
-            return self.copied(array)
+            return self.arrays.copied(array)
         if method.name == "astype" and len(arguments) == 1:
             return self.as_type(array, self.dtype(arguments[0], node))
         if method.name == "dot" and len(arguments) == 1:
-            return self.product(array, arguments[0], node)
+            return self.arrays.product(array, arguments[0], node)
         if method.name == "fill" and len(arguments) == 1 and is_number(arguments[0]):
-            self.fill(self.computed(array), arguments[0], node)
+            self.arrays.fill(self.arrays.computed(array), arguments[0], node)
             return Object(None)
         function = ARRAY_FUNCTIONS.get(getattr(np, method.name, None)) if method.name != "sort" else None
         if function is not None:
             return self.in_loops(function, [array, *arguments], {}, node, {})
-        return self.refuse(node, f"the array method .{method.name}", "write it as a loop")
+        return self.progress.refuse(node, f"the array method .{method.name}", "write it as a loop")
 
     def as_type(self, array: Any, base: str) -> Any:
         """A new array with the elements of another one as numbers of another kind."""
         to = {"float": known_functions.TO_FLOAT, "int": known_functions.TO_INT, "bool": known_functions.TO_BOOL}[base]
         if base == array.kind.base and not array.kind.narrow:
-            return self.copied(array)
-        array = self.computed(array)
-        made = self.create("empty", self.shape(array), base)
-        self.over(self.shape(array), lambda at: self.put(made, at, self.apply(to, self.load(array, at))))
+            return self.arrays.copied(array)
+        array = self.arrays.computed(array)
+        made = self.builder.create("empty", self.arrays.shape(array), base)
+        self.arrays.over(
+            self.arrays.shape(array),
+            lambda at: self.arrays.put(made, at, self.builder.apply(to, self.builder.load(array, at))),
+        )
         return made
 
     # ---- functions with a meaning of their own -----------------------------------------------------------------------
@@ -286,7 +304,7 @@ class Calls(Subscripts):
         """Arguments by position or keyword, in the order of the names; None for those not given."""
         found: dict[str, Any] = dict.fromkeys(names.split())
         if len(arguments) > len(found) or not set(keywords) <= set(found):
-            self.refuse(node, f"the arguments of {ast.unparse(node)!r}", f"give only {names}")
+            self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", f"give only {names}")
         found.update(zip(found, arguments, strict=False))
         found.update(keywords)
         return list(found.values())
@@ -297,11 +315,11 @@ class Calls(Subscripts):
         x = given.value if isinstance(given, Object) else None
         x = x.type if isinstance(x, np.dtype) else x
         if x is None or x not in _DTYPES:
-            self.refuse(node, f"the dtype in {ast.unparse(node)!r}", "use float64, int64 or bool")
+            self.progress.refuse(node, f"the dtype in {ast.unparse(node)!r}", "use float64, int64 or bool")
         return _DTYPES[x]
 
     def lengths(self, given: Any, node: ast.Call) -> list[Value]:
         shape = list(given) if isinstance(given, tuple) else [given]
         if not 1 <= len(shape) <= 3 or not all(is_number(x) and x.kind == INT for x in shape):
-            self.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to three integers")
+            self.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to three integers")
         return shape

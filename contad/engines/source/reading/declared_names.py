@@ -7,6 +7,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.single_assignment import Kind
+from contad.engines.source.reading.builder import Builder
 from contad.functions.declared_types import chosen_signature, is_number as is_number_type, refused_cast, signatures
 
 _TYPES = {"float": types.float64, "int": types.int64, "bool": types.boolean}
@@ -28,7 +29,7 @@ def type_of(entry: Any) -> Any:
         return None
 
 
-def cast_arguments(reader: Any, f: Any, names: list[str], given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The arguments of the dispatcher f as its declared signature takes them, and the type that its result is cast to.
 
     Raises UnsupportedError where no signature takes them, or a cast to float32 or to small integers would have to be
@@ -38,17 +39,17 @@ def cast_arguments(reader: Any, f: Any, names: list[str], given: dict[str, Any])
         return given, None
     s = chosen_signature(f, [type_of(given[name]) for name in names])
     return (
-        {name: cast(reader, f, name, given[name], t) for name, t in zip(names, s.args, strict=True)},
+        {name: cast(builder, f, name, given[name], t) for name, t in zip(names, s.args, strict=True)},
         s.return_type,
     )
 
 
-def cast(reader: Any, f: Any, what: str, entry: Any, want: Any) -> Any:
+def cast(builder: Builder, f: Any, what: str, entry: Any, want: Any) -> Any:
     """An entry as a value of a declared type; None where nothing is declared."""
     if isinstance(entry, tuple) and isinstance(want, types.BaseTuple) and len(entry) == len(want):
-        return tuple(cast(reader, f, what, *pair) for pair in zip(entry, want, strict=True))
+        return tuple(cast(builder, f, what, *pair) for pair in zip(entry, want, strict=True))
     if want is None or not is_number_type(want) or not is_number(entry):
         return entry
     if str(want) not in _KINDS:
         raise refused_cast(f, what, want)
-    return reader.converted(entry, _KINDS[str(want)])
+    return builder.converted(entry, _KINDS[str(want)])

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant, is_array
@@ -18,7 +18,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.reading.merging import Merging
+from contad.engines.source.reading.builder import Builder
 
 _LENGTHS = (
     "ValueError('array operands differ in length along an axis; an axis of length 1 is repeated where the source shows "
@@ -26,18 +26,16 @@ _LENGTHS = (
 )
 
 
-class Elements(Merging):
+class WholeArrays:
     """Shapes and elements of arrays and of array expressions."""
 
-    loop_depth = 0
-
-    def refuse(self, node: ast.AST, construct: str, remedy: str = "") -> NoReturn:
-        raise NotImplementedError
+    def __init__(self, builder: Builder) -> None:
+        self.builder, self.progress = builder, builder.progress
 
     def shape(self, entry: Any) -> list[Value]:
         """The lengths of an array or an array expression; operands of different lengths are an error at run time."""
         if isinstance(entry, Value):
-            return [self.length(entry, axis) for axis in range(entry.kind.ndim)]
+            return [self.builder.length(entry, axis) for axis in range(entry.kind.ndim)]
         shape: list[Value] = []
         for axis in range(-entry.kind.ndim, 0):
             operands = [x for x in entry.operands if is_array(x) and x.kind.ndim >= -axis]
@@ -53,7 +51,7 @@ class Elements(Merging):
     def require_equal(self, a: Value, b: Value) -> None:
         """Raise ValueError at run time where two lengths differ."""
         if a is not b and not (a.constant is not None and a.constant == b.constant):
-            self.add(Check(self.apply(known_functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
+            self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), _LENGTHS))
 
     def element(self, entry: Any, indices: list[Value]) -> Value:
         """One element; an operand of fewer dimensions, or of length 1, is repeated."""
@@ -62,12 +60,12 @@ class Elements(Merging):
             if entry.function.name == "power":
                 x, y = operands
                 return self.power(x, y, entry.function == known_functions.POWER_BY_UFUNC)
-            found: Value = self.apply(entry.function, *operands)
+            found: Value = self.builder.apply(entry.function, *operands)
             return found
         if not entry.is_array:
             return entry
         axes = range(-entry.kind.ndim, 0)
-        return self.load(entry, [constant(0) if is_unit(entry, axis) else indices[axis] for axis in axes])
+        return self.builder.load(entry, [constant(0) if is_unit(entry, axis) else indices[axis] for axis in axes])
 
     def over(self, shape: list[Value], body: Callable[[list[Value]], None]) -> None:
         """Nested loops over the indices of a shape."""
@@ -76,7 +74,7 @@ class Elements(Merging):
             if len(indices) == len(shape):
                 body(indices)
             else:
-                self.repeat(shape[len(indices)], lambda k: nest([*indices, k]))
+                self.builder.repeat(shape[len(indices)], lambda k: nest([*indices, k]))
 
         nest([])
 
@@ -85,7 +83,7 @@ class Elements(Merging):
         if isinstance(entry, Value):
             return entry
         shape = self.shape(entry)
-        array = self.create("empty", shape, entry.kind.base, hint)
+        array = self.builder.create("empty", shape, entry.kind.base, hint)
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
         return array
 
@@ -94,28 +92,28 @@ class Elements(Merging):
         if isinstance(entry, Elementwise):
             return self.computed(entry, hint)
         if entry.kind.narrow:
-            self.stop("a copy of an array of small integers", "make it an array of int64")
+            self.progress.stop("a copy of an array of small integers", "make it an array of int64")
         shape = self.shape(entry)
         for axis in range(-len(shape), 0):
             if is_unit(entry, axis):
                 self.require_equal(constant(1), shape[axis])
                 shape[axis] = constant(1)
-        array = self.create("empty", shape, entry.kind.base, hint)
-        self.over(shape, lambda indices: self.put(array, indices, self.load(entry, indices)))
+        array = self.builder.create("empty", shape, entry.kind.base, hint)
+        self.over(shape, lambda indices: self.put(array, indices, self.builder.load(entry, indices)))
         return array
 
     def put(self, array: Value, indices: list[Value], number: Value) -> None:
         """array[indices] = number."""
         if array.kind.narrow:
-            self.stop("a write into an array of small integers, which wraps", "make it an array of int64")
-        self.add(Store(array, indices, self.converted(number, Kind(array.kind.base))))
+            self.progress.stop("a write into an array of small integers, which wraps", "make it an array of int64")
+        self.builder.add(Store(array, indices, self.builder.converted(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
         """array[...] = entry, as NumPy does it: the right side is computed before anything is written."""
         shape = self.shape(array)
         if is_array(entry):
             if entry.kind.ndim > array.kind.ndim:
-                self.refuse(node, "an assignment from an array with more dimensions")
+                self.progress.refuse(node, "an assignment from an array with more dimensions")
             if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
                 entry = self.copied(entry)
             lengths = self.shape(entry)
@@ -131,27 +129,27 @@ class Elements(Merging):
         def nest(indices: list[Value], total: Value) -> list[Value]:
             if len(indices) == len(shape):
                 return [step(total, self.element(entry, indices))]
-            return self.repeat(shape[len(indices)], lambda k, inner: nest([*indices, k], inner), [total])
+            return self.builder.repeat(shape[len(indices)], lambda k, inner: nest([*indices, k], inner), [total])
 
         return nest([], initial)[0]
 
     def total(self, entry: Any) -> Value:
         """The sum of all elements."""
         zero = constant(0.0) if entry.kind.base == "float" else constant(0)
-        return self.fold(entry, zero, lambda total, x: self.apply(known_functions.ADD, total, x))
+        return self.fold(entry, zero, lambda total, x: self.builder.apply(known_functions.ADD, total, x))
 
     def along(self, entry: Any, axis: Any, reduce: Callable[[Any, Any], Value], node: ast.AST) -> Value:
         """A reduction along one axis: an array of one dimension less."""
         ndim = entry.kind.ndim
         axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
         if axis is None or not -ndim <= axis < ndim:
-            self.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
+            self.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
         array, whole = self.computed(entry), (None, None, None)
         axis %= ndim
         lengths = self.shape(array)
-        line = lambda at: self.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
+        line = lambda at: self.builder.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
         base = known_functions.DIVIDE.result if entry.kind.base == "float" else "int"
-        result = self.create("empty", [*lengths[:axis], *lengths[axis + 1 :]], base, "sum")
+        result = self.builder.create("empty", [*lengths[:axis], *lengths[axis + 1 :]], base, "sum")
         self.over(self.shape(result), lambda at: self.put(result, at, reduce(self, line(at))))
         return result
 
@@ -159,18 +157,18 @@ class Elements(Merging):
         """The number of elements."""
         size = constant(1)
         for length in self.shape(entry):
-            size = length if size.constant == 1 else self.apply(known_functions.MULTIPLY, size, length)
+            size = length if size.constant == 1 else self.builder.apply(known_functions.MULTIPLY, size, length)
         return size
 
     def extreme(self, entry: Any, symbol: str) -> Value:
         """The largest (">") or smallest element; an empty array is an error, as in NumPy."""
         first = [constant(0)] * entry.kind.ndim
-        empty = self.apply(known_functions.COMPARISONS["Eq"], self.size(entry), constant(0))
-        self.add(Check(empty, "ValueError('zero-size array to reduction operation not possible')"))
+        empty = self.builder.apply(known_functions.COMPARISONS["Eq"], self.size(entry), constant(0))
+        self.builder.add(Check(empty, "ValueError('zero-size array to reduction operation not possible')"))
         better = known_functions.COMPARISONS["Gt" if symbol == ">" else "Lt"]
 
         def step(found: Value, x: Value) -> Value:
-            chosen: Value = self.apply(known_functions.SELECT, self.apply(better, x, found), x, found)
+            chosen: Value = self.builder.apply(known_functions.SELECT, self.builder.apply(better, x, found), x, found)
             return chosen
 
         return self.fold(entry, self.element(entry, first), step)
@@ -178,37 +176,40 @@ class Elements(Merging):
     def product(self, a: Any, b: Any, node: ast.AST) -> Value:
         """a @ b."""
         if not (is_array(a) and is_array(b)) or {a.kind.base, b.kind.base} != {"float"}:
-            self.refuse(node, "a product of other things than arrays of floats")
+            self.progress.refuse(node, "a product of other things than arrays of floats")
         if max(a.kind.ndim, b.kind.ndim) > 2:
-            self.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
+            self.progress.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
         a, b = self.computed(a), self.computed(b)
-        inner = self.length(a, a.kind.ndim - 1)
-        self.require_equal(inner, self.length(b, 0))
-        rows = [self.length(a, 0)] if a.kind.ndim == 2 else []
-        columns = [self.length(b, 1)] if b.kind.ndim == 2 else []
-        if not self.loop_depth:
+        inner = self.builder.length(a, a.kind.ndim - 1)
+        self.require_equal(inner, self.builder.length(b, 0))
+        rows = [self.builder.length(a, 0)] if a.kind.ndim == 2 else []
+        columns = [self.builder.length(b, 1)] if b.kind.ndim == 2 else []
+        if not self.progress.loop_depth:
             result = Value(Kind("float", len(rows) + len(columns)), "product")
-            self.add(Product(a, b, result))
+            self.builder.add(Product(a, b, result))
             # what a branch makes is moved before it, and a product cannot be
-            return self.copied(result) if self.branch_depth and result.is_array else result
+            return self.copied(result) if self.progress.branch_depth and result.is_array else result
 
         def entry(row: list[Value], column: list[Value]) -> Value:
             def step(k: Value, total: Value) -> list[Value]:
-                term = self.apply(known_functions.MULTIPLY, self.load(a, [*row, k]), self.load(b, [k, *column]))
-                return [self.apply(known_functions.ADD, total, term)]
+                term = self.builder.apply(
+                    known_functions.MULTIPLY, self.builder.load(a, [*row, k]), self.builder.load(b, [k, *column])
+                )
+                return [self.builder.apply(known_functions.ADD, total, term)]
 
-            return self.repeat(inner, step, [constant(0.0)])[0]
+            return self.builder.repeat(inner, step, [constant(0.0)])[0]
 
         if not rows and not columns:
             return entry([], [])
-        result = self.create("empty", rows + columns, "float", "product")
+        result = self.builder.create("empty", rows + columns, "float", "product")
         self.over(rows + columns, lambda at: self.put(result, at, entry(at[: len(rows)], at[len(rows) :])))
         return result
 
     def power(self, x: Any, y: Any, by_ufunc: bool = False) -> Any:
+        """x ** y of numbers or arrays."""
         if is_array(x) or is_array(y):
             return Elementwise(known_functions.POWER_BY_UFUNC if by_ufunc else known_functions.POWER, [x, y])
-        return super().power(x, y, by_ufunc)
+        return self.builder.power(x, y, by_ufunc)
 
 
 def arrays_of(entry: Any) -> list[Value]:

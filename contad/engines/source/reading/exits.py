@@ -31,12 +31,15 @@ def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 class _Exits:
+    """Rewrites statements so that flags and branches take the place of return, break and continue."""
+
     def __init__(self, early: bool) -> None:
         self.early = early
         self.numbers = itertools.count(1)
         self.loops: list[dict[type, str]] = []  # for each loop around, the flags of its break and continue
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Statements without early exits; what follows one stands under a condition."""
         done: list[ast.stmt] = []
         for k, statement in enumerate(statements):
             rest = statements[k + 1 :]

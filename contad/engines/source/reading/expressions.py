@@ -5,7 +5,7 @@ import contextlib
 import functools
 import types
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,34 +20,32 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.refusal import refuse
 from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
 from contad.engines.source.ir.walks import written_roots
 from contad.engines.source.reading.builder import fits
-from contad.engines.source.reading.elementwise import Elements, arrays_of
-from contad.engines.source.reading.fresh_arrays import Environment
+from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
+from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.passing import passed_on
-from contad.engines.source.reading.scope import LocalScope, Scope
+from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.scope import LocalScope
 from contad.errors import UnsupportedError
 
-_TAPE = 'rewrite it, or use engine="tape"'
+if TYPE_CHECKING:
+    from contad.engines.source.reading.call_reader import CallReader
+    from contad.engines.source.reading.statements import StatementReader
+    from contad.engines.source.reading.subscripts import SubscriptReader
 
 
-class Expressions(Elements):
-    """Reads expressions; `self.scope` is the function they stand in."""
+class ExpressionReader:
+    """Reads expressions; subscripts, calls and the statements of called functions have readers of their own."""
 
-    scope: Scope
-    inlining: tuple[Any, ...] = ()  # the functions that are being written in place, outermost first
-    captured: dict[str, Any]
-    constants: set[Value]
-    callables: dict[str, Any]  # functions that are handed on to Numba, by name
-    typed: dict[Any, Any]  # the types that Numba has found for expressions
+    subscripts: "SubscriptReader"
+    calls: "CallReader"
+    statements: "StatementReader"
 
-    def refuse(self, node: ast.AST, construct: str, remedy: str = _TAPE) -> NoReturn:
-        refuse(self.scope.place.at(node), construct, remedy)
-
-    def stop(self, construct: str, remedy: str) -> NoReturn:
-        self.refuse(ast.Pass(lineno=self.line), construct, remedy)
+    def __init__(self, merging: Merging, arrays: WholeArrays) -> None:
+        self.merging, self.arrays = merging, arrays
+        self.builder, self.progress = merging.builder, merging.progress
 
     def expression(self, node: ast.expr, env: Environment) -> Any:
         """The entry that an expression stands for; what is not known is handed on to Numba, without a derivative."""
@@ -65,28 +63,44 @@ class Expressions(Elements):
         """The entry that an expression stands for, by what it is."""
         read = getattr(self, f"read_{type(node).__name__}", None)
         if read is None:
-            self.refuse(node, f"the expression {ast.unparse(node)!r} ({type(node).__name__})")
-        self.line = getattr(node, "lineno", self.line)
+            self.progress.refuse(node, f"the expression {ast.unparse(node)!r} ({type(node).__name__})")
+        self.progress.line = getattr(node, "lineno", self.progress.line)
         return read(node, env)
 
     def state(self) -> tuple[Any, ...]:
         """Where reading stands, so that what follows can be undone."""
-        numbers = (self.scope, self.flags, self.inlining, self.line, self.loop_depth, self.branch_depth, self.pinned)
-        return self.block, len(self.block.operations), len(self.frames), numbers
+        numbers = (
+            self.progress.scope,
+            self.progress.flags,
+            self.progress.inlining,
+            self.progress.line,
+            self.progress.loop_depth,
+            self.progress.branch_depth,
+            self.progress.pinned,
+        )
+        return self.builder.block, len(self.builder.block.operations), len(self.progress.frames), numbers
 
     def return_to(self, state: tuple[Any, ...]) -> None:
         """Undo what has been read since; the blocks of branches and loops in it were not added yet."""
-        self.block, operations, frames, numbers = state
-        del self.block.operations[operations:]
-        del self.frames[frames:]
-        self.scope, self.flags, self.inlining, line, self.loop_depth, self.branch_depth, self.pinned = numbers
-        self.line = line
+        self.builder.block, operations, frames, numbers = state
+        del self.builder.block.operations[operations:]
+        del self.progress.frames[frames:]
+        (
+            self.progress.scope,
+            self.progress.flags,
+            self.progress.inlining,
+            line,
+            self.progress.loop_depth,
+            self.progress.branch_depth,
+            self.progress.pinned,
+        ) = numbers
+        self.progress.line = line
 
     def number(self, node: ast.expr, env: Environment) -> Value:
         """An expression that must be a number."""
         entry = self.expression(node, env)
         if not is_number(entry):
-            self.refuse(node, f"{ast.unparse(node)!r} where a number is needed")
+            self.progress.refuse(node, f"{ast.unparse(node)!r} where a number is needed")
         return entry
 
     def condition(self, node: ast.expr, env: Environment) -> Value:
@@ -97,35 +111,46 @@ class Expressions(Elements):
         if isinstance(entry, Object):
             return constant(bool(entry.value))
         if not is_number(entry):
-            self.refuse(node, f"the truth of {ast.unparse(node)!r}, which is not a number")
+            self.progress.refuse(node, f"the truth of {ast.unparse(node)!r}, which is not a number")
         if entry.kind == BOOL:
             return entry
-        return self.apply(known_functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0))
+        return self.builder.apply(
+            known_functions.COMPARISONS["NotEq"], entry, constant(0 if entry.kind == INT else 0.0)
+        )
 
     @contextlib.contextmanager
     def undisturbed(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
         """Refuse what writes into an array of an expression that stands to its left and is not computed yet."""
-        before = len(self.block.operations)
+        before = len(self.builder.block.operations)
         yield
         arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
         pending = {root for array in arrays for root in array.roots}
-        if pending and any(pending & written_roots(o) for o in self.block.operations[before:]):
-            self.refuse(node, "a call that writes into an array of the same expression", "give it its own statement")
+        if pending and any(pending & written_roots(o) for o in self.builder.block.operations[before:]):
+            self.progress.refuse(
+                node, "a call that writes into an array of the same expression", "give it its own statement"
+            )
+
+    def read_Subscript(self, node: ast.Subscript, env: Environment) -> Any:
+        return self.subscripts.read(node, env)
+
+    def read_Call(self, node: ast.Call, env: Environment) -> Any:
+        return self.calls.read(node, env)
 
     # ---- names and constants -----------------------------------------------------------------------------------------
     def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
         return self.imported(node.value, node, "")
 
     def read_Name(self, node: ast.Name, env: Environment) -> Any:
+        """What a name stands for: in the environment, else a global or captured value."""
         if node.id in env:
             entry = env[node.id]
             if isinstance(entry, Unknown):
-                self.refuse(node, f"the name {node.id}: {entry.reason}")
+                self.progress.refuse(node, f"the name {node.id}: {entry.reason}")
             return entry
         try:
-            found = self.scope.outer(node.id)
+            found = self.progress.scope.outer(node.id)
         except KeyError:
-            self.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
+            self.progress.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
         return self.imported(found, node, node.id)
 
     def imported(self, x: Any, node: ast.AST, name: str) -> Any:
@@ -134,7 +159,7 @@ class Expressions(Elements):
             return constant(bool(x))
         if isinstance(x, (int, np.integer)):
             if not fits(int(x)):
-                self.refuse(node, f"the integer {x}, which does not have 64 bits", "write it as a float")
+                self.progress.refuse(node, f"the integer {x}, which does not have 64 bits", "write it as a float")
             return constant(int(x))
         if isinstance(x, (float, np.float64)):
             return constant(float(x))
@@ -148,43 +173,44 @@ class Expressions(Elements):
         """A global array, which Numba makes a constant."""
         bases = {"f": "float", "i": "int", "b": "bool"}
         if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= 3:
-            self.refuse(
+            self.progress.refuse(
                 node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
             )
-        for value, array in self.captured.values():
+        for value, array in self.progress.captured.values():
             if array is x:
                 return value
         value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
-        self.constants.add(value)
-        self.captured[f"{name}_{len(self.captured)}"] = (value, x)
+        self.progress.constants.add(value)
+        self.progress.captured[f"{name}_{len(self.progress.captured)}"] = (value, x)
         return value
 
     def read_Attribute(self, node: ast.Attribute, env: Environment) -> Any:
+        """An attribute of a module, or of an array."""
         base = self.expression(node.value, env)
         if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
             if not hasattr(base.value, node.attr):
-                self.refuse(node, f"{ast.unparse(node)} is not defined")
+                self.progress.refuse(node, f"{ast.unparse(node)} is not defined")
             return self.imported(getattr(base.value, node.attr), node, node.attr)
         if is_array(base):
             if node.attr == "shape":
-                return tuple(self.shape(base))
+                return tuple(self.arrays.shape(base))
             if node.attr == "ndim":
                 return constant(base.kind.ndim)
             if node.attr == "size":
                 size = constant(1)
-                for length in self.shape(base):
-                    size = self.apply(known_functions.MULTIPLY, size, length) if size.constant != 1 else length
+                for length in self.arrays.shape(base):
+                    size = self.builder.apply(known_functions.MULTIPLY, size, length) if size.constant != 1 else length
                 return size
             if node.attr == "T":
-                array = self.computed(base)
-                return array if array.kind.ndim == 1 else self.view(array, None)
+                array = self.arrays.computed(base)
+                return array if array.kind.ndim == 1 else self.builder.view(array, None)
             if node.attr == "dtype":
                 return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
             return Method(base, node.attr)
-        return self.refuse(node, f"the attribute {ast.unparse(node)!r}")
+        return self.progress.refuse(node, f"the attribute {ast.unparse(node)!r}")
 
     def read_Lambda(self, node: ast.Lambda, env: Environment) -> Any:
-        return Local(LocalScope(self.scope, node), dict(env))
+        return Local(LocalScope(self.progress.scope, node), dict(env))
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
         return tuple(self._settled(self.expression(part, env)) for part in node.elts)
@@ -201,41 +227,44 @@ class Expressions(Elements):
         if isinstance(x, tuple) and isinstance(y, tuple) and operator == "Add":
             return x + y
         if not all(is_number(v) or is_array(v) for v in (x, y)):
-            self.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+            self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
         if operator == "MatMult":
-            return self.product(x, y, node)
+            return self.arrays.product(x, y, node)
         if operator in known_functions.BITWISE:
             if "float" in (x.kind.base, y.kind.base):
-                self.refuse(node, f"{ast.unparse(node)!r} on floats")
-            return self.apply(known_functions.BITWISE[operator], x, y)
+                self.progress.refuse(node, f"{ast.unparse(node)!r} on floats")
+            return self.builder.apply(known_functions.BITWISE[operator], x, y)
         function = known_functions.OPERATORS.get(operator)
         if function is None:
-            self.refuse(node, f"the operator {operator}")
+            self.progress.refuse(node, f"the operator {operator}")
         if operator == "Pow":
             whole = x.kind.base != "float" and y.kind.base != "float"
             if whole and not (isinstance(y, Value) and isinstance(y.constant, int) and y.constant >= 0):
-                self.refuse(node, "a power of integers with a variable or negative exponent", "make the base a float")
-            return self.power(x, y)
+                self.progress.refuse(
+                    node, "a power of integers with a variable or negative exponent", "make the base a float"
+                )
+            return self.arrays.power(x, y)
         if operator in ("Div", "FloorDiv", "Mod"):
-            return self.divide(function, x, y)
-        return self.apply(function, x, y)
+            return self.builder.divide(function, x, y)
+        return self.builder.apply(function, x, y)
 
     def read_UnaryOp(self, node: ast.UnaryOp, env: Environment) -> Any:
+        """not x, -x, +x or ~x."""
         if isinstance(node.op, ast.Not):
             return self.negated(self.condition(node.operand, env))
         x = self.expression(node.operand, env)
         if not (is_number(x) or is_array(x)):
-            self.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
+            self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
         if isinstance(node.op, ast.UAdd):
             return x
         if isinstance(node.op, ast.Invert):
             if x.kind != INT:
-                self.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or compare the other way round")
-            return self.apply(known_functions.BITWISE["BitXor"], x, constant(-1))
-        return self.apply(known_functions.NEGATIVE, x)
+                self.progress.refuse(node, f"{ast.unparse(node)!r}", "use `not`, or compare the other way round")
+            return self.builder.apply(known_functions.BITWISE["BitXor"], x, constant(-1))
+        return self.builder.apply(known_functions.NEGATIVE, x)
 
     def negated(self, condition: Value) -> Value:
-        found: Value = self.apply(known_functions.NOT, condition)
+        found: Value = self.builder.apply(known_functions.NOT, condition)
         return found
 
     def read_Compare(self, node: ast.Compare, env: Environment) -> Any:
@@ -252,12 +281,13 @@ class Expressions(Elements):
         if not rest or (is_number(found) and found.constant is False):
             return found
         if not is_number(found):
-            self.refuse(node, f"{ast.unparse(node)!r} of arrays", "compare twice, and combine with &")
+            self.progress.refuse(node, f"{ast.unparse(node)!r} of arrays", "compare twice, and combine with &")
         if any(map(_may_raise, node.comparators[-len(rest) :])) and found.constant is None:
-            return self.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
-        return self.apply(known_functions.AND, found, self._chain(right, rest, node, env))
+            return self.merging.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
+        return self.builder.apply(known_functions.AND, found, self._chain(right, rest, node, env))
 
     def compared(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
+        """One comparison, of numbers, arrays, tuples or constants of the program."""
         if isinstance(left, Object) and isinstance(right, Object):
             same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
             if operator in ("Is", "IsNot", "Eq", "NotEq"):
@@ -265,19 +295,21 @@ class Expressions(Elements):
         if isinstance(left, tuple) and isinstance(right, tuple) and operator in ("Eq", "NotEq"):
             equal = constant(len(left) == len(right))
             for x, y in zip(left, right, strict=False):
-                equal = self.apply(known_functions.AND, equal, self.compared("Eq", x, y, node))
+                equal = self.builder.apply(known_functions.AND, equal, self.compared("Eq", x, y, node))
             return equal if operator == "Eq" else self.negated(equal)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
-            self.refuse(node, f"the comparison {ast.unparse(node)!r}")
-        return self.apply(known_functions.COMPARISONS[operator], left, right)
+            self.progress.refuse(node, f"the comparison {ast.unparse(node)!r}")
+        return self.builder.apply(known_functions.COMPARISONS[operator], left, right)
 
     def read_BoolOp(self, node: ast.BoolOp, env: Environment) -> Any:
         def truth(part: ast.expr, env: Environment) -> Value:
             entry = self.expression(part, env)
             if not is_number(entry) or entry.kind != BOOL:
-                self.refuse(node, f"{ast.unparse(node)!r}, which is one of its operands", "write `x if c else y`")
+                self.progress.refuse(
+                    node, f"{ast.unparse(node)!r}, which is one of its operands", "write `x if c else y`"
+                )
             return entry
 
         return self._connected(node, env, truth)
@@ -293,26 +325,29 @@ class Expressions(Elements):
                 result = truth(part, env)
             elif _may_raise(part):
                 rest, settled = functools.partial(truth, part, env), functools.partial(constant, not both)
-                result = self.choice(result, *((rest, settled) if both else (settled, rest)))
+                result = self.merging.choice(result, *((rest, settled) if both else (settled, rest)))
             else:
-                result = self.apply(known_functions.AND if both else known_functions.OR, result, truth(part, env))
+                result = self.builder.apply(
+                    known_functions.AND if both else known_functions.OR, result, truth(part, env)
+                )
         return result
 
     def read_IfExp(self, node: ast.IfExp, env: Environment) -> Any:
+        """x if c else y."""
         condition = self.condition(node.test, env)
         if condition.constant is not None:
             return self.expression(node.body if condition.constant else node.orelse, env)
-        result = self.choice(
+        result = self.merging.choice(
             condition,
             lambda: self._settled(self.expression(node.body, env)),
             lambda: self._settled(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
-            self.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
+            self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
         return result
 
     def _settled(self, entry: Any) -> Any:
-        return self.computed(entry) if isinstance(entry, Elementwise) else entry
+        return self.arrays.computed(entry) if isinstance(entry, Elementwise) else entry
 
 
 def _may_raise(node: ast.expr) -> bool:

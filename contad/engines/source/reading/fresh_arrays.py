@@ -29,9 +29,8 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import around, leaves, walk
 from contad.engines.source.reading.builder import Builder
-from contad.functions.python_copy import Flags
+from contad.engines.source.reading.progress import Environment
 
-Environment = dict[str, Any]
 _SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
 _SAFE |= {"<", "<=", ">", ">=", "==", "!="}
 CHANGES = "ValueError('an array that a loop carries changes its shape; make a new name for it, or use engine=\"tape\"')"
@@ -50,30 +49,30 @@ class Buffer:
         self.shared = False
 
 
-class Fresh(Builder):
+class FreshArrays:
     """Moves arrays out of branches, and carries their contents through loops."""
 
-    def __init__(self, flags: Flags) -> None:
-        super().__init__(flags)
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.progress = builder.progress
         self.buffers: dict[Value, Buffer] = {}  # by the array
         self.copying: set[Operation] = set()  # the stores that fill buffers
-        self.frames: list[Environment] = []  # the environments of the callers
 
     def copy_into(self, target: Value, source: Value) -> None:
         """target[...] = source, of the same shape; the stores are not the user's."""
 
         def nest(indices: list[Value]) -> None:
             if len(indices) == target.kind.ndim:
-                self.copying.add(self.add(Store(target, indices, self.load(source, indices))))
+                self.copying.add(self.builder.add(Store(target, indices, self.builder.load(source, indices))))
             else:
-                self.repeat(self.length(target, len(indices)), lambda k: nest([*indices, k]))
+                self.builder.repeat(self.builder.length(target, len(indices)), lambda k: nest([*indices, k]))
 
         nest([])
 
     def room_for(self, array: Value, hint: str) -> Value:
         """A new array of the shape of another."""
-        lengths = [self.length(array, axis) for axis in range(array.kind.ndim)]
-        return self.create("empty", lengths, array.kind.base, hint)
+        lengths = [self.builder.length(array, axis) for axis in range(array.kind.ndim)]
+        return self.builder.create("empty", lengths, array.kind.base, hint)
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def move_out(self, branch: If, envs: list[Environment]) -> None:
@@ -103,14 +102,14 @@ class Fresh(Builder):
         if isinstance(o, Create):  # the branch may not be taken because its lengths make no sense
             o.inputs = [self._length_if_taken(x, branch, block) for x in o.inputs]
         block.operations.remove(o)
-        self.block.append(o)
+        self.builder.block.append(o)
         return True
 
     def _length_if_taken(self, length: Value, branch: If, block: Block) -> Value:
         if isinstance(length.operation, Length) or (length.constant is not None and length.constant >= 0):
             return length
         taken = (length, constant(0)) if block is branch.blocks[0] else (constant(0), length)
-        found: Value = self.apply(known_functions.SELECT, branch.inputs[0], *taken)
+        found: Value = self.builder.apply(known_functions.SELECT, branch.inputs[0], *taken)
         return found
 
     # ---- loops -------------------------------------------------------------------------------------------------------
@@ -119,7 +118,7 @@ class Fresh(Builder):
         array = self.room_for(initial, name)
         self.copy_into(array, initial)
         found = self.buffers[array] = Buffer(name, array, initial)
-        entries = [entry for env in (before, *self.frames) for tree in env.values() for entry in leaves(tree)]
+        entries = [entry for env in (before, *self.progress.frames) for tree in env.values() for entry in leaves(tree)]
         holders = sum(isinstance(entry, Value) and initial in entry.roots for entry in entries)
         found.shared_before = not isinstance(initial.operation, Create) or holders > 1
         return found
@@ -133,13 +132,13 @@ class Fresh(Builder):
             foreign = foreign or any(own in x.roots for b, x in pairs if b is not buffer)
             buffer.shared = buffer.shared_before or foreign
             buffer.may_be = {*buffer.initial.roots, *array.roots} - {own}
-        with self.inside(body):
+        with self.builder.inside(body):
             waiting = [(b, x) for b, x in pairs if x is not b.inner]
             for buffer, array in waiting:
                 for axis in range(array.kind.ndim):
-                    a, b = self.length(buffer.array, axis), self.length(array, axis)
+                    a, b = self.builder.length(buffer.array, axis), self.builder.length(array, axis)
                     if a is not b and axis not in buffer.shrinks:
-                        self.add(Check(self.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES))
+                        self.builder.add(Check(self.builder.apply(known_functions.COMPARISONS["NotEq"], a, b), CHANGES))
             while waiting:
                 k = next((k for k in range(len(waiting)) if self._is_free(k, waiting)), None)
                 if k is None:  # they exchange their contents
@@ -153,7 +152,9 @@ class Fresh(Builder):
         """The part of a buffer that is in use, by the lengths of the axes that shrink."""
         whole = (None, None, None)
         axes = range(buffer.array.kind.ndim)
-        return self.view(buffer.array, [(None, lengths[axis], None) if axis in lengths else whole for axis in axes])
+        return self.builder.view(
+            buffer.array, [(None, lengths[axis], None) if axis in lengths else whole for axis in axes]
+        )
 
     def _is_free(self, k: int, waiting: list[tuple[Buffer, Value]]) -> bool:
         """Whether a buffer may be filled before the others: they do not read it, nor does what it is filled with."""
@@ -164,28 +165,31 @@ class Fresh(Builder):
 
     def _others(self, buffer: Buffer, array: Value) -> list[Value]:
         """What a name may stand for instead of the buffer itself."""
-        return [x for x in self.candidates(array).values() if x is not buffer.inner]
+        return [x for x in self.builder.candidates(array).values() if x is not buffer.inner]
 
     def _renew(self, buffer: Buffer, array: Value) -> None:
+        """Fill a buffer with what its name stands for, unless that is the buffer itself."""
         if buffer.array not in array.roots:
             self._fill(buffer, array)
             return
-        candidates = self.candidates(array)
+        candidates = self.builder.candidates(array)
         (number,) = (n for n, x in candidates.items() if x is buffer.inner)
-        with self.inside(Block()) as block:
+        with self.builder.inside(Block()) as block:
             self._fill(buffer, self.choose_among(array, {n: x for n, x in candidates.items() if n != number}))
-        changed = self.apply(known_functions.COMPARISONS["NotEq"], self.number_of(array), constant(number))
-        self.add(If(changed, block, Block()))
+        changed = self.builder.apply(
+            known_functions.COMPARISONS["NotEq"], self.builder.number_of(array), constant(number)
+        )
+        self.builder.add(If(changed, block, Block()))
 
     def _fill(self, buffer: Buffer, array: Value) -> None:
-        lengths = {axis: self.length(array, axis) for axis in sorted(buffer.shrinks)}
+        lengths = {axis: self.builder.length(array, axis) for axis in sorted(buffer.shrinks)}
         self.copy_into(self.first_part(buffer, lengths) if lengths else buffer.array, array)
 
     def choose_among(self, array: Value, arrays: dict[int, Value]) -> Value:
         """A choice that is known to fall on some of its arrays."""
         if len(arrays) == 1:
             return next(iter(arrays.values()))
-        return self.choose(self.number_of(array), arrays, array.hint)
+        return self.builder.choose(self.builder.number_of(array), arrays, array.hint)
 
     # ---- writes into what is carried ---------------------------------------------------------------------------------
     def wrongly_written(self, block: Block) -> tuple[Operation, Buffer] | None:
@@ -201,6 +205,7 @@ class Fresh(Builder):
         return None
 
     def _is_wrong(self, o: Store | Accumulate, buffer: Buffer) -> bool:
+        """Whether a write may be into an array of two names, one of which has a buffer."""
         copied = self._copied(buffer)
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True

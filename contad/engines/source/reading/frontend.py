@@ -1,56 +1,45 @@
 """The front end: a user's function and the types of its arguments, read into a program."""
 
-from typing import Any, NoReturn
+from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
 from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
-from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, Program, Store, Value
+from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.planning.parts import divide
+from contad.engines.source.reading.builder import Builder
+from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.declared_names import cast, cast_arguments
+from contad.engines.source.reading.elementwise import WholeArrays
 from contad.engines.source.reading.exits import RESULT
+from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.fresh_arrays import FreshArrays
+from contad.engines.source.reading.merging import Merging
+from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
+from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.scope import Scope
-from contad.engines.source.reading.statements import Statements
+from contad.engines.source.reading.statements import StatementReader
+from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
 
 INLINED = 200  # operations: a shorter program is read with all functions written in place
 MOST = 8_000  # operations, beyond which a function is left to another engine
 
 
-class TooLong(Exception):
-    """A program is longer than it may be with all functions written in place."""
+def _readers(progress: Progress, most: int) -> StatementReader:
+    """The readers of one function, which hold each other: calls have statements, statements expressions."""
+    builder = Builder(progress, most)
+    expressions = ExpressionReader(Merging(FreshArrays(builder)), WholeArrays(builder))
 
+    def read_callee(scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> SourceProgram:
+        return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
-class _Reader(Statements):
-    def __init__(self, scope: Scope, flags: Flags, outer: "_Reader | None" = None) -> None:
-        super().__init__(flags)
-        self.fastmath = [flags.fastmath]
-        self.scope = scope
-        self.inlining = (scope.function,)
-        self.captured: dict[str, Any] = {}
-        self.callables: dict[str, Any] = {}
-        self.constants: set[Value] = set()
-        self.typed: dict[Any, Any] = {}
-        self.scopes = {scope.dispatcher or scope.function: scope}
-        self.callees = {}
-        if outer is not None:
-            self.inlining = (*outer.inlining, scope.function)
-            self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
-            self.calling, self.most = outer.calling, outer.most
-
-    def read_callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Program:
-        return _program(_Reader(scope, flags, self), kinds)
-
-    def give_up(self) -> NoReturn:
-        if not self.calling:
-            raise TooLong
-        refuse(
-            self.scope.place,
-            f"a program of more than {MOST} operations, as loops over tuples and functions written in place make it",
-            "call functions of numbers, which are not written in place",
-        )
+    expressions.subscripts = SubscriptReader(expressions)
+    expressions.calls = CallReader(expressions, SPECIAL, REDUCTIONS, read_callee)
+    expressions.statements = StatementReader(expressions)
+    return expressions.statements
 
 
 def read(
@@ -59,7 +48,7 @@ def read(
     flags: Flags | None = None,
     dispatcher: Any = None,
     argnums: tuple[int, ...] | None = None,
-) -> Program:
+) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
     The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
@@ -68,53 +57,53 @@ def read(
     """
     flags = flags or flags_of(function)
     scope = Scope(getattr(function, "py_func", function), dispatcher)
-    reader = _Reader(scope, flags)
-    reader.most = INLINED
     try:
-        return _program(reader, kinds, argnums)
+        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums)
     except TooLong:
-        reader = _Reader(scope, flags)
-        reader.calling, reader.most = True, MOST
-        return _program(reader, kinds, argnums)
+        progress = Progress(scope, flags)
+        progress.calling = True
+        return _program(_readers(progress, MOST), kinds, argnums)
 
 
-def _program(reader: _Reader, kinds: tuple[Any, ...], argnums: tuple[int, ...] | None = None) -> Program:
-    scope, flags, dispatcher = reader.scope, reader.flags, reader.scope.dispatcher
+def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int, ...] | None = None) -> SourceProgram:
+    """The program of the function that a reader stands at the beginning of."""
+    progress, builder = reader.progress, reader.builder
+    scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     if argnums is not None:
         fixed = [tree for k, tree in enumerate(parameters) if k not in argnums]
-        reader.constants = {value for tree in fixed for value in leaves(tree) if isinstance(value, Value)}
+        progress.constants = {value for tree in fixed for value in leaves(tree) if isinstance(value, Value)}
     entries = dict(zip(scope.names, map(_entry, parameters, kinds), strict=True))
-    env, declared = cast_arguments(reader, dispatcher, scope.names, entries)
-    env |= {key: cast(reader, dispatcher, key, env[key], t) for key, t in scope.declared.items() if key in env}
+    env, declared = cast_arguments(builder, dispatcher, scope.names, entries)
+    env |= {key: cast(builder, dispatcher, key, env[key], t) for key, t in scope.declared.items() if key in env}
     try:
         reader.statements(scope.body, env)
     except RecursionError:
-        place = Place(reader.scope.place.filename, reader.scope.place.function, reader.line)
+        place = Place(progress.scope.place.filename, progress.scope.place.function, progress.line)
         refuse(place, "an expression or a chain of calls that is nested too deeply", "split it into statements")
-    for length in reversed(reader.start):
-        length.block = reader.block
-        length.result.block = reader.block
-        reader.block.operations.insert(0, length)
-    wrong = reader.wrongly_written(reader.block)
+    for length in reversed(builder.start):
+        length.block = builder.block
+        length.result.block = builder.block
+        builder.block.operations.insert(0, length)
+    wrong = reader.merging.fresh.wrongly_written(builder.block)
     if wrong is not None:
         operation, buffer = wrong
         place = Place(scope.place.filename, scope.place.function, operation.line)
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
-    _refuse_writes(reader.block)
-    returned = cast(reader, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
-    program = Program(scope.function.__name__, list(parameters), reader.block)
+    _refuse_writes(builder.block)
+    returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
+    program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
     program.returned = _settled(reader, returned)
-    program.callables = reader.callables
-    program.captured = {name: array for name, (_, array) in reader.captured.items()}
-    for name, (value, _) in reader.captured.items():
+    program.callables = progress.callables
+    program.captured = {name: array for name, (_, array) in progress.captured.items()}
+    for name, (value, _) in progress.captured.items():
         value.hint = name
     # what some of it must not have, none of it gets
-    program.fastmath = flags.fastmath if all(x == flags.fastmath for x in reader.fastmath) else False
+    program.fastmath = flags.fastmath if all(x == flags.fastmath for x in progress.fastmath) else False
     simplify(program)
     hoist(program)
-    program.captured_values = [value for value, _ in reader.captured.values()]
+    program.captured_values = [value for value, _ in progress.captured.values()]
     divide(program)
     return program
 
@@ -128,16 +117,21 @@ def _refuse_writes(block: Block) -> None:
             raise o.refusal
 
 
-def _settled(reader: _Reader, entry: Any) -> Any:
+def _settled(reader: StatementReader, entry: Any) -> Any:
+    """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
         return tuple(_settled(reader, part) for part in entry)
     if isinstance(entry, Elementwise):
-        return reader.computed(entry, "result")
+        return reader.arrays.computed(entry, "result")
     if isinstance(entry, Unknown):
-        refuse(reader.scope.place, f"what it returns: {entry.reason}", "return numbers, arrays made once, or tuples")
+        refuse(
+            reader.progress.scope.place,
+            f"what it returns: {entry.reason}",
+            "return numbers, arrays made once, or tuples",
+        )
     if not isinstance(entry, Value):
         what = "nothing" if isinstance(entry, Object) and entry.value is None else "something that is no number"
-        refuse(reader.scope.place, f"it returns {what} on some path", "return the value to differentiate")
+        refuse(reader.progress.scope.place, f"it returns {what} on some path", "return the value to differentiate")
     return entry
 
 

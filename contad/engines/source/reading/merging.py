@@ -14,7 +14,8 @@ from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_num
 from contad.engines.source.ir.lengths import is_within, lies_in, may_differ, same_length
 from contad.engines.source.ir.single_assignment import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
 from contad.engines.source.ir.walks import leaves
-from contad.engines.source.reading.fresh_arrays import Buffer, Environment, Fresh
+from contad.engines.source.reading.fresh_arrays import Buffer, FreshArrays
+from contad.engines.source.reading.progress import Environment
 
 _MADE_INSIDE = (
     "it is bound to an array that is made inside the {}; make the array before it and write into it, as in {}[:] = ..."
@@ -28,10 +29,11 @@ class Switch:
         self.arrays = arrays
 
 
-class Merging(Fresh):
+class Merging:
     """Branches and loops over environments (dicts of names to entries)."""
 
-    branch_depth = 0
+    def __init__(self, fresh: FreshArrays) -> None:
+        self.fresh, self.builder, self.progress = fresh, fresh.builder, fresh.progress
 
     # ---- branches ----------------------------------------------------------------------------------------------------
     def branch(
@@ -42,21 +44,21 @@ class Merging(Fresh):
         otherwise: Callable[[Environment], None],
     ) -> None:
         """An If; each of two functions writes one branch and changes its copy of the environment."""
-        line = self.line
+        line = self.progress.line
         envs = []
         blocks = []
         for write in (then, otherwise):
-            with self.inside(Block()) as block:
+            with self.builder.inside(Block()) as block:
                 changed = dict(env)
-                self.branch_depth += 1
+                self.progress.branch_depth += 1
                 write(changed)
-                self.branch_depth -= 1
+                self.progress.branch_depth -= 1
             envs.append(changed)
             blocks.append(block)
         operation = If(condition, *blocks)
-        self.line = line
-        self.move_out(operation, envs)
-        self.add(operation)
+        self.progress.line = line
+        self.fresh.move_out(operation, envs)
+        self.builder.add(operation)
         for name in dict.fromkeys([*envs[0], *envs[1]]):
             a, b = (e.get(name, UNDEFINED) for e in envs)
             env[name] = self.merged(operation, a, b, name)
@@ -78,11 +80,11 @@ class Merging(Fresh):
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
             return tuple(self.merged(branch, x, y, name) for x, y in zip(a, b, strict=True))
         if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind:
-            candidates = self.candidates(a) | self.candidates(b)
+            candidates = self.builder.candidates(a) | self.builder.candidates(b)
             if any(lies_in(array, block) for array in candidates.values() for block in branch.blocks):
                 return Unknown(_MADE_INSIDE.format("branch", name))
-            selector = self._merged_numbers(branch, self.number_of(a), self.number_of(b), name)
-            return self.choose(selector, candidates, name)
+            selector = self._merged_numbers(branch, self.builder.number_of(a), self.builder.number_of(b), name)
+            return self.builder.choose(selector, candidates, name)
         if isinstance(a, Unknown) and a is not UNDEFINED:
             return a
         if isinstance(b, Unknown) and b is not UNDEFINED:
@@ -90,36 +92,37 @@ class Merging(Fresh):
         return Unknown("it stands for different things after the two branches of an if")
 
     def _merged_numbers(self, branch: If, a: Value, b: Value, name: str) -> Value:
+        """A number that is a after one branch, b after the other."""
         if same(a, b):
             return a
         if (a.constant, b.constant) == (True, False) and a.kind == b.kind == BOOL:
             return branch.inputs[0]
         kind = joined(a.kind, b.kind)
-        with self.inside(branch.blocks[0]):
-            a = self.converted(a, kind)
-        with self.inside(branch.blocks[1]):
-            b = self.converted(b, kind)
+        with self.builder.inside(branch.blocks[0]):
+            a = self.builder.converted(a, kind)
+        with self.builder.inside(branch.blocks[1]):
+            b = self.builder.converted(b, kind)
         return branch.merge(a, b, Value(kind, name))
 
     def choice(self, condition: Value, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """A conditional expression; cheap numbers are selected without a branch."""
         env: Environment = {}
-        before = len(self.block.operations)
+        before = len(self.builder.block.operations)
 
         def write(make: Callable[[], Any]) -> Callable[[Environment], None]:
             return lambda changed: changed.update({"": make()})
 
         self.branch(condition, env, write(then), write(otherwise))
-        made = self.block.operations[before]
+        made = self.builder.block.operations[before]
         result = env[""]
         if isinstance(made, If) and is_number(result) and result.operation is made:
             if all(isinstance(o, Apply) and o.function.cost <= 1.0 for block in made.blocks for o in block.operations):
-                del self.block.operations[before:]
+                del self.builder.block.operations[before:]
                 for block in made.blocks:
                     for o in block.operations:
-                        self.add(o)
+                        self.builder.add(o)
                 (merge,) = made.merges
-                return self.apply(known_functions.SELECT, condition, merge.then, merge.otherwise)
+                return self.builder.apply(known_functions.SELECT, condition, merge.then, merge.otherwise)
         return result
 
     # ---- loops -------------------------------------------------------------------------------------------------------
@@ -132,11 +135,11 @@ class Merging(Fresh):
         stand for what is carried once it has called `start(env)` in the first block. The blocks are written again until
         the kinds of what is carried are settled.
         """
-        line = self.line
+        line = self.progress.line
         patterns = {name: _pattern(env.get(name, UNDEFINED)) for name in names}
-        before = self.added
+        before = self.builder.added
         while True:
-            self.added = before
+            self.builder.added = before
             inner = dict(env)
             carrying = _Carrying(self, dict(patterns), env)
             loop = write(inner, carrying.start)
@@ -153,8 +156,8 @@ class Merging(Fresh):
         carrying.patterns = patterns
         carrying.finish(loop.body, inner)
         loop.carry(list(carrying.carried.values()))
-        self.line = line
-        self.add(loop)
+        self.progress.line = line
+        self.builder.add(loop)
         carrying.leave(env)
         for buffer, _ in carrying.pairs:
             buffer.loop = loop
@@ -164,12 +167,13 @@ class _Join:
     """What a loop carries for a name, from what it carried so far and what the name stands for after an iteration."""
 
     def __init__(
-        self, builder: Merging, blocks: list[Block], name: str, before: Environment, buffers: set[Value]
+        self, merging: Merging, blocks: list[Block], name: str, before: Environment, buffers: set[Value]
     ) -> None:
-        self.builder, self.blocks, self.name, self.before, self.buffers = builder, blocks, name, before, buffers
+        self.merging, self.blocks, self.name, self.before, self.buffers = merging, blocks, name, before, buffers
         self.body = blocks[-1]
 
     def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
+        """What the loop carries, where the name stood for `initial` before it and for `out` after an iteration."""
         if isinstance(pattern, Kind) and is_number(out):
             return joined(pattern, out.kind)
         if pattern is UNDEFINED:
@@ -200,23 +204,23 @@ class _Join:
             return Unknown("it stands for arrays of different types before a loop and at the end of its body")
         if isinstance(pattern, Buffer):
             return self._shrinking(pattern, out)
-        before = pattern.arrays if isinstance(pattern, Switch) else self.builder.candidates(initial)
-        now = self.builder.candidates(out)
+        before = pattern.arrays if isinstance(pattern, Switch) else self.merging.builder.candidates(initial)
+        now = self.merging.builder.candidates(out)
         if not any(lies_in(x, self.body) for x in now.values()) and not self.buffers & set(out.roots):
             return Switch(dict(sorted((before | now).items())))
-        return self.builder.buffer(self.name, initial, self.before) if not out.kind.narrow else self._unknown()
+        return self.merging.fresh.buffer(self.name, initial, self.before) if not out.kind.narrow else self._unknown()
 
     def _shrinking(self, buffer: Buffer, out: Value) -> Buffer:
         """A buffer that knows along which axes what it holds becomes shorter; a length that may grow is refused."""
         shrinks = set(buffer.shrinks)
         if out is buffer.inner:
             return buffer
-        with self.builder.inside(self.body):
+        with self.merging.builder.inside(self.body):
             for axis in range(out.kind.ndim):
-                limit, length = self.builder.length(buffer.array, axis), self.builder.length(out, axis)
+                limit, length = self.merging.builder.length(buffer.array, axis), self.merging.builder.length(out, axis)
                 if axis in shrinks or (not same_length(limit, length) and may_differ(length, limit, self.blocks)):
                     if not is_within(length, limit):
-                        self.builder.stop(
+                        self.merging.progress.stop(
                             f"the array {self.name}, which may have another length after each iteration",
                             'write into one array, or use engine="tape"',
                         )
@@ -225,7 +229,7 @@ class _Join:
             return buffer
         changed = copy.copy(buffer)
         changed.shrinks = frozenset(shrinks)
-        self.builder.buffers[buffer.array] = changed
+        self.merging.fresh.buffers[buffer.array] = changed
         return changed
 
 
@@ -260,8 +264,8 @@ def _equal(a: Any, b: Any) -> bool:
 class _Carrying:
     """The numbers that one loop carries, by name and place in nested tuples."""
 
-    def __init__(self, builder: Merging, patterns: dict[str, Any], before: Environment) -> None:
-        self.builder, self.patterns, self.before = builder, patterns, before
+    def __init__(self, merging: Merging, patterns: dict[str, Any], before: Environment) -> None:
+        self.merging, self.patterns, self.before = merging, patterns, before
         self.carried: dict[tuple[Any, ...], Carried] = {}
 
     # ---- at the start of the body ------------------------------------------------------------------------------------
@@ -271,16 +275,17 @@ class _Carrying:
             env[name] = self._inner(pattern, self.before.get(name, UNDEFINED), (name,))
 
     def _inner(self, pattern: Any, initial: Any, place: tuple[Any, ...]) -> Any:
+        """What a name stands for at the start of an iteration."""
         if isinstance(pattern, Kind):
             return self._carry(initial, pattern, place).inner
         if isinstance(pattern, Switch):
-            selector = self._carry(self.builder.number_of(initial), INT, place).inner
-            return self.builder.choose(selector, pattern.arrays, place[0])
+            selector = self._carry(self.merging.builder.number_of(initial), INT, place).inner
+            return self.merging.builder.choose(selector, pattern.arrays, place[0])
         if isinstance(pattern, Buffer):
             if pattern.shrinks:
                 carried = {axis: self._carry(n, INT, (*place, axis)) for axis, n in self._lengths(pattern).items()}
                 lengths = {axis: c.inner for axis, c in carried.items()}
-                pattern.inner = self.builder.first_part(pattern, lengths)
+                pattern.inner = self.merging.fresh.first_part(pattern, lengths)
             return pattern.inner
         if isinstance(pattern, tuple):
             parts = enumerate(zip(pattern, _parts(initial, pattern), strict=True))
@@ -289,12 +294,12 @@ class _Carrying:
 
     def _lengths(self, buffer: Buffer) -> dict[int, Value]:
         """The lengths of a buffer along the axes that shrink."""
-        return {axis: self.builder.length(buffer.array, axis) for axis in sorted(buffer.shrinks)}
+        return {axis: self.merging.builder.length(buffer.array, axis) for axis in sorted(buffer.shrinks)}
 
     def _carry(self, initial: Any, kind: Kind, place: tuple[Any, ...]) -> Carried:
         initial = default(kind) if initial is UNDEFINED else initial
         inner = Value(kind, place[0])
-        inner.block = self.builder.block  # it changes there
+        inner.block = self.merging.builder.block  # it changes there
         self.carried[place] = Carried(initial, inner, inner, Value(kind, place[0]))
         return self.carried[place]
 
@@ -304,25 +309,26 @@ class _Carrying:
         self.pairs: list[tuple[Buffer, Value]] = []
         for name, pattern in self.patterns.items():
             self._follow(pattern, env.get(name, UNDEFINED), (name,), body)
-        self.builder.carry_contents(self.pairs, body)
+        self.merging.fresh.carry_contents(self.pairs, body)
         for carried in self.carried.values():
-            carried.initial = self.builder.converted(carried.initial, carried.inner.kind)
+            carried.initial = self.merging.builder.converted(carried.initial, carried.inner.kind)
 
     def _follow(self, pattern: Any, out: Any, place: tuple[Any, ...], body: Block) -> None:
+        """Note for a name what the next iteration starts with."""
         if isinstance(pattern, Switch):
-            pattern, out = INT, self.builder.number_of(out)
+            pattern, out = INT, self.merging.builder.number_of(out)
         if isinstance(pattern, Kind):
             # a name that is first assigned in the body is carried for those who read it after the loop
             carried = self.carried.get(place) or self._carry(UNDEFINED, pattern, place)
-            with self.builder.inside(body):
-                carried.following = self.builder.converted(out, pattern)
+            with self.merging.builder.inside(body):
+                carried.following = self.merging.builder.converted(out, pattern)
         elif isinstance(pattern, Buffer):
             self.pairs.append((pattern, out))
             for axis in sorted(pattern.shrinks):
                 carried = self.carried[(*place, axis)]
                 if out is not pattern.inner:
-                    with self.builder.inside(body):
-                        carried.following = self.builder.length(out, axis)
+                    with self.merging.builder.inside(body):
+                        carried.following = self.merging.builder.length(out, axis)
         elif isinstance(pattern, tuple):
             for k, (p, x) in enumerate(zip(pattern, out, strict=True)):
                 self._follow(p, x, (*place, k), body)
@@ -334,13 +340,14 @@ class _Carrying:
             env[name] = self._result(pattern, (name,))
 
     def _result(self, pattern: Any, place: tuple[Any, ...]) -> Any:
+        """What a name stands for after the loop."""
         if isinstance(pattern, Kind):
             return self.carried[place].result
         if isinstance(pattern, Switch):
-            return self.builder.choose(self.carried[place].result, pattern.arrays, place[0])
+            return self.merging.builder.choose(self.carried[place].result, pattern.arrays, place[0])
         if isinstance(pattern, Buffer):
             lengths = {axis: self.carried[(*place, axis)].result for axis in sorted(pattern.shrinks)}
-            return self.builder.first_part(pattern, lengths) if lengths else pattern.array
+            return self.merging.fresh.first_part(pattern, lengths) if lengths else pattern.array
         if isinstance(pattern, tuple):
             return tuple(self._result(p, (*place, k)) for k, p in enumerate(pattern))
         return pattern.entry if isinstance(pattern, _Fixed) else pattern

@@ -26,8 +26,8 @@ from contad.rules.definition import definition_of
 from contad.rules.scalar_rule import ScalarRule
 
 if TYPE_CHECKING:
-    from contad.engines.source.reading.expressions import Expressions
-    from contad.engines.source.reading.fresh_arrays import Environment
+    from contad.engines.source.reading.expressions import ExpressionReader
+    from contad.engines.source.reading.progress import Environment
 
 _READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that leave a container as it is
 # results that do not change where an argument changes a little
@@ -44,7 +44,7 @@ class _NotPassed(Exception):
 class Passed:
     """One expression on its way to Numba: its text, what it reads, and the functions that it names."""
 
-    def __init__(self, reader: "Expressions", env: "Environment") -> None:
+    def __init__(self, reader: "ExpressionReader", env: "Environment") -> None:
         self.reader, self.env = reader, env
         self.inputs: list[Value] = []
         self.given: list[Any] = []  # their Numba types
@@ -60,7 +60,7 @@ class Passed:
         _require_reads(tree, self.opaque)
         text = ast.unparse(ast.fix_missing_locations(ast.Expression(tree)))
         key = (text, *self.given)
-        known = self.reader.typed
+        known = self.reader.progress.typed
         if key not in known:
             known[key] = self._typed(text)
         if known[key] is None:
@@ -70,7 +70,7 @@ class Passed:
 
     def _typed(self, text: str) -> Any:
         names = ", ".join(f"__input_{k}" for k in range(len(self.inputs)))
-        module: dict[str, Any] = {"np": np, "math": math, **self.reader.callables}
+        module: dict[str, Any] = {"np": np, "math": math, **self.reader.progress.callables}
         exec(f"def passed({names}):\n    return {text}\n", module)
         return result_type(module["passed"], tuple(self.given))
 
@@ -111,7 +111,7 @@ class Passed:
         if isinstance(x, tuple):
             return ast.Tuple([self.object(part) for part in x], ast.Load())
         if isinstance(x, np.ndarray):
-            return self.entry(self.reader.captured_array(x, ast.Pass(lineno=self.reader.line), "data"))
+            return self.entry(self.reader.captured_array(x, ast.Pass(lineno=self.reader.progress.line), "data"))
         if isinstance(x, ModuleType) and x.__name__ in ("numpy", "math"):
             return ast.Name("np" if x is np else "math", ast.Load())
         if getattr(x, "__module__", None) == "builtins" and hasattr(builtins, x.__name__):
@@ -121,11 +121,12 @@ class Passed:
             return ast.parse(text, mode="eval").body
         if not is_dispatcher(x) or not may_be_called(x):
             raise _NotPassed
-        for name, known in self.reader.callables.items():
+        for name, known in self.reader.progress.callables.items():
             if known is x:
                 return ast.Name(name, ast.Load())
-        name = f"function_{re.sub(r'[^0-9a-zA-Z_]', '_', getattr(x, '__name__', 'f'))}_{len(self.reader.callables)}"
-        self.reader.callables[name] = x
+        callables = self.reader.progress.callables
+        name = f"function_{re.sub(r'[^0-9a-zA-Z_]', '_', getattr(x, '__name__', 'f'))}_{len(callables)}"
+        callables[name] = x
         return ast.Name(name, ast.Load())
 
 
@@ -141,7 +142,7 @@ class _Outward(ast.NodeTransformer):
         if node.id in self.passed.env:
             return self.passed.entry(self.passed.env[node.id])
         try:
-            return self.passed.object(self.passed.reader.scope.outer(node.id))
+            return self.passed.object(self.passed.reader.progress.scope.outer(node.id))
         except KeyError:
             raise _NotPassed from None
 
@@ -171,7 +172,7 @@ class _Outward(ast.NodeTransformer):
             found = getattr(module, node.attr, None) if module is not None else None
         elif isinstance(node, ast.Name) and node.id not in self.own and node.id not in self.passed.env:
             try:
-                found = self.passed.reader.scope.outer(node.id)
+                found = self.passed.reader.progress.scope.outer(node.id)
             except KeyError:
                 return None
         elif isinstance(node, ast.Name) and isinstance(self.passed.env.get(node.id), Object):
@@ -181,18 +182,18 @@ class _Outward(ast.NodeTransformer):
         return found if isinstance(found, ModuleType) else None
 
 
-def passed_on(reader: "Expressions", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
+def passed_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
     """The entry of an expression that is handed on to Numba; None where that cannot be done."""
-    known = dict(reader.callables)
+    known = dict(reader.progress.callables)
     passed = Passed(reader, env)
     try:
         template, t = passed.read(node)
     except (_NotPassed, UnsupportedError):
-        reader.callables.clear()
-        reader.callables.update(known)
+        reader.progress.callables.clear()
+        reader.progress.callables.update(known)
         return None
     if isinstance(t, types.NoneType):
-        reader.add(Handed(template, passed.inputs, [], None, set(), refusal))
+        reader.builder.add(Handed(template, passed.inputs, [], None, set(), refusal))
         return Object(None)
     kind = kind_of(t)
     if kind is None:
@@ -201,8 +202,15 @@ def passed_on(reader: "Expressions", node: ast.expr, env: "Environment", refusal
 
 
 def _added(
-    reader: "Expressions", node: ast.expr, passed: Passed, template: str, t: Any, kind: Any, refusal: UnsupportedError
+    reader: "ExpressionReader",
+    node: ast.expr,
+    passed: Passed,
+    template: str,
+    t: Any,
+    kind: Any,
+    refusal: UnsupportedError,
 ) -> Any:
+    """The entry of an expression that was handed on, after its operation has been added."""
     results: list[Value] = []
     aliases: set[int] = set()
 
@@ -215,17 +223,17 @@ def _added(
         return len(results) - 1
 
     shape = made(kind, t)
-    inside = bool(reader.loop_depth or reader.branch_depth)
+    inside = bool(reader.progress.loop_depth or reader.progress.branch_depth)
     if inside and any(x.kind.narrow and k not in aliases for k, x in enumerate(results)):
         return None
     call = Handed(template, passed.inputs, results, shape, aliases, refusal)
     call.is_step = _is_step(node, template)
-    reader.add(call)
+    reader.builder.add(call)
     entries = list(results)
     for k, x in enumerate(results):
         # what a branch makes is moved before it, and a call cannot be; in a loop the adjoint is that of each iteration
         if inside and x.is_array and k not in aliases:
-            entries[k] = reader.copied(x)
+            entries[k] = reader.arrays.copied(x)
 
     def entry(shape: Any) -> Any:
         return tuple(map(entry, shape)) if isinstance(shape, tuple) else entries[shape]

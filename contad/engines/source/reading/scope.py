@@ -20,6 +20,7 @@ class Scope:
     declared: Mapping[str, Any] = {}  # names whose types are declared
 
     def __init__(self, function: Any, dispatcher: Any = None) -> None:
+        """Read the definition of a function."""
         self.function = function
         self.dispatcher = dispatcher
         self.declared = declared_names(dispatcher)
@@ -78,6 +79,7 @@ class LocalScope(Scope):
     """A function or lambda inside a function, which is written where it is called."""
 
     def __init__(self, outer: Scope, node: ast.FunctionDef | ast.Lambda) -> None:
+        """Read the definition of a function."""
         self.function, self.outside = node, outer
         name = node.name if isinstance(node, ast.FunctionDef) else "lambda"
         self.place = Place(outer.place.filename, name, node.lineno)

@@ -12,20 +12,26 @@ from contad.engines.source.ir.walks import written_roots
 from contad.engines.source.reading.call_reader import Iteration, Range
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
-from contad.engines.source.reading.fresh_arrays import Environment
-from contad.engines.source.reading.numpy_calls import Library
+from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import LocalScope
 
 
-class Statements(Library):
+class StatementReader:
     """Reads statements, in order, into the current block."""
+
+    def __init__(self, expressions: ExpressionReader) -> None:
+        self.expressions, self.arrays, self.merging = expressions, expressions.arrays, expressions.merging
+        self.builder, self.progress = expressions.builder, expressions.progress
 
     def statements(self, body: list[ast.stmt], env: Environment) -> None:
         for statement in body:
             read = getattr(self, f"do_{type(statement).__name__}", None)
             if read is None:
-                self.refuse(statement, _NAMES.get(type(statement), f"the statement {type(statement).__name__}"))
-            self.line = getattr(statement, "lineno", self.line)
+                self.progress.refuse(
+                    statement, _NAMES.get(type(statement), f"the statement {type(statement).__name__}")
+                )
+            self.progress.line = getattr(statement, "lineno", self.progress.line)
             read(statement, env)
 
     def do_Pass(self, statement: ast.Pass, env: Environment) -> None:
@@ -33,93 +39,108 @@ class Statements(Library):
 
     def do_Expr(self, statement: ast.Expr, env: Environment) -> None:
         if not isinstance(statement.value, ast.Constant):
-            self.expression(statement.value, env)
+            self.expressions.expression(statement.value, env)
 
     # ---- assignments -------------------------------------------------------------------------------------------------
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
-        entry = self.expression(statement.value, env)
+        entry = self.expressions.expression(statement.value, env)
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
-            entry = self.computed(entry)
+            entry = self.arrays.computed(entry)
         for target in statement.targets:
             self.assign(target, entry, env)
 
     def do_AnnAssign(self, statement: ast.AnnAssign, env: Environment) -> None:
         if statement.value is not None:
-            self.assign(statement.target, self.expression(statement.value, env), env)
+            self.assign(statement.target, self.expressions.expression(statement.value, env), env)
 
     def assign(self, target: ast.expr, entry: Any, env: Environment) -> None:
         """target = entry."""
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
-                entry = self.computed(entry, target.id)
-            if target.id in self.scope.declared:
-                entry = cast(self, self.scope.dispatcher, target.id, entry, self.scope.declared[target.id])
+                entry = self.arrays.computed(entry, target.id)
+            if target.id in self.progress.scope.declared:
+                entry = cast(
+                    self.builder,
+                    self.progress.scope.dispatcher,
+                    target.id,
+                    entry,
+                    self.progress.scope.declared[target.id],
+                )
             if isinstance(entry, Value) and not entry.hint and entry.constant is None:
                 entry.hint = target.id
             env[target.id] = entry
         elif isinstance(target, (ast.Tuple, ast.List)):
             if any(isinstance(part, ast.Starred) for part in target.elts):
-                self.refuse(target, "a starred target", "write the names out")
+                self.progress.refuse(target, "a starred target", "write the names out")
             parts = self.unpacked(entry, len(target.elts), target)
             for part, value in zip(target.elts, parts, strict=True):
                 self.assign(part, value, env)
         elif isinstance(target, ast.Subscript):
             self.assign_elements(target, entry, env)
         else:
-            self.refuse(target, f"the assignment to {ast.unparse(target)!r}")
+            self.progress.refuse(target, f"the assignment to {ast.unparse(target)!r}")
 
     def unpacked(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
+        """The n parts of a tuple, or the n elements or rows of an array."""
         if isinstance(entry, tuple):
             if len(entry) != n:
-                self.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
+                self.progress.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
             return entry
         if is_array(entry):
-            array = self.computed(entry)
+            array = self.arrays.computed(entry)
             differs = known_functions.COMPARISONS["NotEq"]
-            self.add(Check(self.apply(differs, self.length(array, 0), constant(n)), _UNPACKED))
+            self.builder.add(Check(self.builder.apply(differs, self.builder.length(array, 0), constant(n)), _UNPACKED))
             rest: list[Any] = [(None, None, None)] * (array.kind.ndim - 1)
             ways: list[list[Any]] = [[constant(k), *rest] for k in range(n)]
-            return tuple(self.view(array, way) if rest else self.load(array, way) for way in ways)
-        return self.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
+            return tuple(self.builder.view(array, way) if rest else self.builder.load(array, way) for way in ways)
+        return self.progress.refuse(node, "unpacking of something that is no tuple", "assign the elements one by one")
 
     def assign_elements(self, target: ast.Subscript, entry: Any, env: Environment) -> None:
-        with self.undisturbed([entry], target):
+        """target = entry, for elements or parts of an array."""
+        with self.expressions.undisturbed([entry], target):
             array, spec = self.place(target, env)
         if all(isinstance(part, Value) for part in spec):
             if not is_number(entry):
-                self.refuse(target, f"the assignment of something that is no number to {ast.unparse(target)!r}")
-            self.put(array, spec, entry)
+                self.progress.refuse(
+                    target, f"the assignment of something that is no number to {ast.unparse(target)!r}"
+                )
+            self.arrays.put(array, spec, entry)
             return
         if not (is_number(entry) or is_array(entry)):
-            self.refuse(target, f"the assignment to {ast.unparse(target)!r} of something that is no number or array")
+            self.progress.refuse(
+                target, f"the assignment to {ast.unparse(target)!r} of something that is no number or array"
+            )
         everything = all(part == (None, None, None) for part in spec)
-        self.fill(array if everything else self.view(array, spec), entry, target)
+        self.arrays.fill(array if everything else self.builder.view(array, spec), entry, target)
 
     def place(self, target: ast.Subscript, env: Environment) -> tuple[Value, list[Any]]:
-        array = self.expression(target.value, env)
+        array = self.expressions.expression(target.value, env)
         if not isinstance(array, Value) or not array.is_array:
-            self.refuse(target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array")
-        return array, self.subscript(array, target.slice, env)
+            self.progress.refuse(
+                target, f"the assignment to {ast.unparse(target)!r}", "assign to the elements of an array"
+            )
+        return array, self.expressions.subscripts.subscript(array, target.slice, env)
 
     def do_AugAssign(self, statement: ast.AugAssign, env: Environment) -> None:
+        """x op= y of a name, an element or a part of an array."""
         target, operator = statement.target, type(statement.op).__name__
         if isinstance(target, ast.Subscript):
             array, spec = self.place(target, env)
             if all(isinstance(part, Value) for part in spec):
                 self._update_element(array, spec, operator, statement, env)
                 return
-            old: Any = self.view(array, spec)
+            old: Any = self.builder.view(array, spec)
         elif isinstance(target, ast.Name):
-            old = self.read_Name(ast.Name(target.id, ast.Load(), lineno=statement.lineno), env)
+            old = self.expressions.read_Name(ast.Name(target.id, ast.Load(), lineno=statement.lineno), env)
         else:
-            self.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
-        entry = self.expression(statement.value, env)
+            self.progress.refuse(statement, f"the assignment to {ast.unparse(target)!r}")
+        entry = self.expressions.expression(statement.value, env)
         if is_array(old) and isinstance(entry, Value) and entry.is_array and overlaps(old, entry):
             self._update_in_order(old, entry, operator, statement)
             return
-        new = self.binary(operator, old, entry, statement)
+        new = self.expressions.binary(operator, old, entry, statement)
         if isinstance(old, Value) and old.is_array:
-            self.fill(old, new, statement)
+            self.arrays.fill(old, new, statement)
         else:
             self.assign(target, new, env)
 
@@ -127,52 +148,58 @@ class Statements(Library):
         """array op= other where they may overlap: Numba writes each element before it reads the next."""
         function = known_functions.OPERATORS.get(operator)
         if array.kind.ndim > 1 or array.kind != Kind("float", 1) or function is None:
-            self.refuse(
+            self.progress.refuse(
                 statement, f"{ast.unparse(statement)!r} of overlapping parts, where Numba and NumPy differ",
                 "copy the right side first",
             )  # fmt: skip
-        (length,) = self.shape(array)
-        (others,) = self.shape(other)
-        self.require_equal(constant(1) if is_unit(other, -1) else length, others)
+        (length,) = self.arrays.shape(array)
+        (others,) = self.arrays.shape(other)
+        self.arrays.require_equal(constant(1) if is_unit(other, -1) else length, others)
 
         def update(at: list[Value]) -> None:
-            x, y = self.load(array, at), self.element(other, at)
-            self.put(array, at, self.power(x, y) if operator == "Pow" else self.apply(function, x, y))
+            x, y = self.builder.load(array, at), self.arrays.element(other, at)
+            self.arrays.put(
+                array, at, self.arrays.power(x, y) if operator == "Pow" else self.builder.apply(function, x, y)
+            )
 
-        self.over([length], update)
+        self.arrays.over([length], update)
 
     def _update_element(
         self, array: Value, spec: list[Value], operator: str, statement: ast.AugAssign, env: Environment
     ) -> None:
+        """array[spec] op= value; a sum is an operation of its own, whose reverse is cheap."""
         if array.kind.narrow:
-            self.refuse(statement, "a write into an array of small integers, which wraps", "make it an array of int64")
+            self.progress.refuse(
+                statement, "a write into an array of small integers, which wraps", "make it an array of int64"
+            )
         base = Kind(array.kind.base)
-        old = self.load(array, spec)  # before the right side, which may call what writes it
-        before = len(self.block.operations)
-        value = self.number(statement.value, env)
-        written = {root for o in self.block.operations[before:] for root in written_roots(o)}
+        old = self.builder.load(array, spec)  # before the right side, which may call what writes it
+        before = len(self.builder.block.operations)
+        value = self.expressions.number(statement.value, env)
+        written = {root for o in self.builder.block.operations[before:] for root in written_roots(o)}
         in_place = base.base == "float" or value.kind.base == base.base == "int"
         if operator in ("Add", "Sub") and in_place and not written & set(array.roots):
-            number = self.converted(value, base)
-            self.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
+            number = self.builder.converted(value, base)
+            self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
             return
-        new = self.binary(operator, old, value, statement)
+        new = self.expressions.binary(operator, old, value, statement)
         if new.kind.base == "float" and base != Kind("float"):
-            self.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
-        self.put(array, spec, new)
+            self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
+        self.arrays.put(array, spec, new)
 
     def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
-        if self.loop_depth:
-            self.refuse(statement, "a function inside a loop", "define it before the loop")
-        env[statement.name] = Local(LocalScope(self.scope, statement), dict(env))
+        if self.progress.loop_depth:
+            self.progress.refuse(statement, "a function inside a loop", "define it before the loop")
+        env[statement.name] = Local(LocalScope(self.progress.scope, statement), dict(env))
 
     # ---- branches and errors -----------------------------------------------------------------------------------------
     def do_If(self, statement: ast.If, env: Environment) -> None:
-        condition = self.condition(statement.test, env)
+        """A branch; only one side is read where the condition is constant."""
+        condition = self.expressions.condition(statement.test, env)
         if condition.constant is not None:
             self.statements(statement.body if condition.constant else statement.orelse, env)
             return
-        self.branch(
+        self.merging.branch(
             condition,
             env,
             lambda changed: self.statements(statement.body, changed),
@@ -181,29 +208,32 @@ class Statements(Library):
 
     def do_Assert(self, statement: ast.Assert, env: Environment) -> None:
         message = statement.msg.value if isinstance(statement.msg, ast.Constant) else ""
-        failed = self.negated(self.condition(statement.test, env))
-        self.add(Check(failed, f"AssertionError({message!r})" if message else "AssertionError()"))
+        failed = self.expressions.negated(self.expressions.condition(statement.test, env))
+        self.builder.add(Check(failed, f"AssertionError({message!r})" if message else "AssertionError()"))
 
     def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
+        """An exception, which is raised where this is reached."""
         raised = statement.exc
         call = raised if isinstance(raised, ast.Call) else None
         name = call.func if call is not None else raised
         found = getattr(builtins, name.id, None) if isinstance(name, ast.Name) else None
         arguments = call.args if call is not None else []
         if not (isinstance(found, type) and issubclass(found, Exception)):
-            self.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
+            self.progress.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
         # of a message that is computed the text of the source is shown
         texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
         text = ", ".join(texts)
-        self.add(Check(constant(True), f"{found.__name__}({text})"))
+        self.builder.add(Check(constant(True), f"{found.__name__}({text})"))
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:
+        """A loop of which nobody knows beforehand how often it runs."""
+
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
-            with self.inside(Block()) as test:
+            with self.builder.inside(Block()) as test:
                 start(inner)
-                condition = self.condition(statement.test, inner)
-            with self.inside(Block()) as body:
+                condition = self.expressions.condition(statement.test, inner)
+            with self.builder.inside(Block()) as body:
                 self.statements(statement.body, inner)
                 ends = self.exit(statement, inner)
             return While(test, condition, body, ends)
@@ -211,9 +241,9 @@ class Statements(Library):
         self.loop(env, assigned(statement.body), write)
 
     def loop(self, env: Environment, names: list[str], write: Callable[..., Loop]) -> None:
-        self.loop_depth += 1
-        self.iterate(env, names, write)
-        self.loop_depth -= 1
+        self.progress.loop_depth += 1
+        self.merging.iterate(env, names, write)
+        self.progress.loop_depth -= 1
 
     def exit(self, statement: ast.For | ast.While, env: Environment) -> Value | None:
         """Whether the loop ends after this iteration; None where nothing in the body ends it."""
@@ -221,11 +251,12 @@ class Statements(Library):
         for name in statement.flags:  # type: ignore[union-attr]
             flag = env[name]
             if flag.constant is not False:
-                ends = flag if ends is None else self.apply(known_functions.OR, ends, flag)
+                ends = flag if ends is None else self.builder.apply(known_functions.OR, ends, flag)
         return ends
 
     def do_For(self, statement: ast.For, env: Environment) -> None:
-        iterated = self.expression(statement.iter, env)
+        """A loop over a range, an array or a tuple."""
+        iterated = self.expressions.expression(statement.iter, env)
         if isinstance(iterated, tuple):
             self._unrolled(statement, iterated, env)
             return
@@ -234,7 +265,7 @@ class Statements(Library):
 
         def write(inner: Environment, start: Callable[[Environment], None]) -> Loop:
             index = Value(INT, hint)
-            with self.inside(Block()) as body:
+            with self.builder.inside(Block()) as body:
                 start(inner)
                 self.assign(statement.target, item(index), inner)
                 self.statements(statement.body, inner)
@@ -253,34 +284,39 @@ class Statements(Library):
         if ends is None:
             self._unrolled(statement, parts[1:], env)
         else:
-            self.branch(ends, env, lambda _: None, lambda after: self._unrolled(statement, parts[1:], after))
+            self.merging.branch(ends, env, lambda _: None, lambda after: self._unrolled(statement, parts[1:], after))
 
     def items(self, iterated: Any, node: ast.AST) -> tuple[list[Value], Callable[[Value], Any]]:
         """The limits of the range that a loop runs over, and what the target stands for at an index."""
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
         if is_array(iterated):
-            array = self.computed(iterated)
+            array = self.arrays.computed(iterated)
             rest = [(None, None, None)] * (array.kind.ndim - 1)
-            limits = [constant(0), self.length(array, 0), constant(1)]
-            return limits, lambda index: self.view(array, [index, *rest]) if rest else self.load(array, [index])
+            limits = [constant(0), self.builder.length(array, 0), constant(1)]
+            return (
+                limits,
+                lambda index: self.builder.view(array, [index, *rest]) if rest else self.builder.load(array, [index]),
+            )
         if isinstance(iterated, Iteration):
             found = [self.items(argument, node) for argument in iterated.arguments]
             for limits, _ in found:
                 if limits[0].constant != 0 or limits[2].constant != 1:
-                    self.refuse(
+                    self.progress.refuse(
                         node, "zip of a range that does not count from 0 by 1", "compute the number in the loop"
                     )
             stop = found[0][0][1]
             for limits, _ in found[1:]:
-                less = self.apply(known_functions.COMPARISONS["Lt"], limits[1], stop)
-                stop = self.apply(known_functions.SELECT, less, limits[1], stop)
+                less = self.builder.apply(known_functions.COMPARISONS["Lt"], limits[1], stop)
+                stop = self.builder.apply(known_functions.SELECT, less, limits[1], stop)
             limits = [constant(0), stop, constant(1)]
             if iterated.kind == "enumerate":
                 add = known_functions.ADD
-                return limits, lambda index: (self.apply(add, index, iterated.start), found[0][1](index))
+                return limits, lambda index: (self.builder.apply(add, index, iterated.start), found[0][1](index))
             return limits, lambda index: tuple(item(index) for _, item in found)
-        return self.refuse(node, "a loop over something that is no range, array or tuple", "loop over range(...)")
+        return self.progress.refuse(
+            node, "a loop over something that is no range, array or tuple", "loop over range(...)"
+        )
 
 
 def assigned(statements: list[ast.stmt]) -> list[str]:

@@ -16,25 +16,26 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     Operation,
     Product,
-    Program,
+    SourceProgram,
     Store,
     Value,
     View,
 )
 from contad.engines.source.ir.walks import leaves, readers_of, walk
-from contad.engines.source.ir.writer import BAR, bare, number
-from contad.engines.source.planning.store_plan import Plan
-from contad.engines.source.writing.forward_sweep import Forward
+from contad.engines.source.ir.writer import BAR, Writer, bare, number
+from contad.engines.source.planning.store_plan import StorePlan
+from contad.engines.source.writing.operation_text import ExpressionWriter
 from contad.engines.source.writing.tidy_text import folded
 
 
-class Adjoints(Forward):
+class AdjointWriter:
     """Writes the reverse of operations. An adjoint is first assigned, then added to."""
 
-    def __init__(self, program: Program, plan: Plan, sums: dict[Value, Value]) -> None:
-        super().__init__(program)
-        self.plan = plan
-        self.plan_copies()
+    def __init__(self, writer: Writer, plan: StorePlan, sums: dict[Value, Value]) -> None:
+        """Give values that share an adjoint one name, before anything is written."""
+        program = writer.program
+        self.writer, self.plan = writer, plan
+        self.expressions = ExpressionWriter(writer)
         self.outputs: list[Value] = []  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
@@ -53,7 +54,7 @@ class Adjoints(Forward):
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
-    def _name_alike(self, program: Program, sums: dict[Value, Value]) -> None:
+    def _name_alike(self, program: SourceProgram, sums: dict[Value, Value]) -> None:
         """What the branches of an if hand on is written under the name of the result."""
         for o in walk(program.block):
             for m in o.merges if isinstance(o, If) else []:
@@ -84,11 +85,11 @@ class Adjoints(Forward):
             if text.isidentifier() and self.is_alone(value):
                 self.same[value] = text
                 return
-            self.line(f"{self.bar(value)} = {text}")
+            self.writer.line(f"{self.bar(value)} = {text}")
         elif text.startswith("-") and not text.startswith("-("):
-            self.line(f"{self.bar(value)} -= {text[1:]}")
+            self.writer.line(f"{self.bar(value)} -= {text[1:]}")
         else:
-            self.line(f"{self.bar(value)} += {text}")
+            self.writer.line(f"{self.bar(value)} += {text}")
 
     def is_alone(self, value: Value) -> bool:
         """Whether an adjoint has a single contribution, in the block in which the value is made."""
@@ -116,15 +117,9 @@ class Adjoints(Forward):
             if value.kind == FLOAT and value in self.active and id(value.block) not in inside:
                 self.begin(value)
 
-    def reverse(self, operations: list[Operation]) -> None:
-        for operation in reversed(operations):
-            if self.active.changes(operation):
-                write = getattr(self, f"reverse_{type(operation).__name__}", None)
-                if write is not None:
-                    write(operation)
-
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def reverse_Apply(self, o: Apply) -> None:
+        """Add to the adjoints of the operands of a function of numbers."""
         if not self.has_bar(o.result):
             return
         d = self.bar(o.result)
@@ -137,7 +132,7 @@ class Adjoints(Forward):
                 continue
             literal = partial(o.function, k).literal
             if o.function is SELECT:
-                condition = bare(self.text(o.inputs[0]))
+                condition = bare(self.writer.text(o.inputs[0]))
                 self.add(x, f"select({condition}, {d}, 0.0)" if k == 1 else f"select({condition}, 0.0, {d})")
             elif literal is not None:
                 if literal != 0.0:
@@ -153,26 +148,26 @@ class Adjoints(Forward):
 
     def _partial(self, o: Apply, k: int) -> str:
         """The text of a partial; the lines before it give its own names, which nothing else has."""
-        names = [o.result.name, *map(self.text, o.inputs)]
+        names = [o.result.name, *map(self.writer.text, o.inputs)]
         prefix = f"{o.result.name}_"
         while True:
-            lines, text = source_of(o, k, names, prefix, self.called)
+            lines, text = source_of(o, k, names, prefix, self.writer.called)
             own = {line.partition(" = ")[0] for line in lines}
-            if not own & self.taken:
+            if not own & self.writer.taken:
                 break
             prefix += "_"
-        self.taken |= own
+        self.writer.taken |= own
         for line in lines:
-            self.line(line)
+            self.writer.line(line)
         return text
 
     def _inverses(self, o: Apply) -> dict[str, str]:
         """A divisor of both partials is inverted once: divisor -> the name of its inverse."""
         if o.function not in (DIVIDE, CHECKED_DIVIDE) or not all(x in self.active for x in o.inputs):
             return {}
-        divisor = self.text(o.inputs[1])
-        name = self.fresh(f"{o.result.name}_inverse")
-        self.line(f"{name} = 1.0 / {divisor}")
+        divisor = self.writer.text(o.inputs[1])
+        name = self.writer.fresh(f"{o.result.name}_inverse")
+        self.writer.line(f"{name} = 1.0 / {divisor}")
         return {divisor: name}
 
     def _by_inverse(self, text: str, inverses: dict[str, str]) -> str:
@@ -194,16 +189,17 @@ class Adjoints(Forward):
         return f"chain({d}, {bare(text)})" if may_be_infinite(o, k, self.wild, self.unselected) else f"{d} * {text}"
 
     def reverse_Call(self, o: Call) -> None:
+        """Run a callee backwards, and add what it returns."""
         called = self.plan.called(o)
         if not called.pushes and not any(map(self.has_bar, o.results)):
             return
         seeds = [self.bar(o.results[k]) if self.has_bar(o.results[k]) else "0.0" for k in called.seeds]
-        read = [bare(self.text(o.inputs[k])) for k in called.reads]
+        read = [bare(self.writer.text(o.inputs[k])) for k in called.reads]
         bars = [self.bar(o.inputs[k]) for k in called.array_bars]
-        found = [self.fresh(f"{o.inputs[k].name}_part") for k in called.number_bars]
+        found = [self.writer.fresh(f"{o.inputs[k].name}_part") for k in called.number_bars]
         text = called.reverse_call(found, [*read, *bars, *seeds])
         if text:
-            self.line(text)
+            self.writer.line(text)
         for name, k in zip(found, called.number_bars, strict=True):
             self.add(o.inputs[k], name)
 
@@ -211,31 +207,31 @@ class Adjoints(Forward):
     def reverse_Load(self, o: Load) -> None:
         if not self.has_bar(o.result):
             return
-        line = f"{self.subscript(self.bar(o.array), o.indices)} += {self.bar(o.result)}"
+        line = f"{self.writer.subscript(self.bar(o.array), o.indices)} += {self.bar(o.result)}"
         if o.guard is None:
-            self.line(line)
+            self.writer.line(line)
         else:
-            with self.indented(f"if {self.text(o.guard)}:"):
-                self.line(line)
+            with self.writer.indented(f"if {self.writer.text(o.guard)}:"):
+                self.writer.line(line)
 
     def reverse_Store(self, o: Store) -> None:
-        cell = self.subscript(self.bar(o.array), o.indices)
+        cell = self.writer.subscript(self.bar(o.array), o.indices)
         self.add(o.stored, cell)
-        self.line(f"{cell} = 0.0")
+        self.writer.line(f"{cell} = 0.0")
 
     def reverse_Accumulate(self, o: Accumulate) -> None:
-        cell = self.subscript(self.bar(o.array), o.indices)
+        cell = self.writer.subscript(self.bar(o.array), o.indices)
         self.add(o.added, cell if o.sign == "+" else f"-{cell}")
 
-    def forward_Product(self, o: Product) -> None:  # type: ignore[override]
-        """An operand that is written later on is copied, because the other one's adjoint is made of it."""
+    def keep_operands(self, o: Product) -> None:
+        """Copy an operand that is written later on, because the other one's adjoint is made of it."""
         for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
             if o.result in self.active and other in self.active and not self.plan.unchanged(o, x):
-                self.kept[o, x] = self.fresh(f"{x.name}_kept")
-                self.line(f"{self.kept[o, x]} = {x.name}.copy()")
-        super().forward_Create(o)  # type: ignore[arg-type]
+                self.kept[o, x] = self.writer.fresh(f"{x.name}_kept")
+                self.writer.line(f"{self.kept[o, x]} = {x.name}.copy()")
 
     def reverse_Product(self, o: Product) -> None:
+        """Add to the adjoints of the factors of a matrix product."""
         a, b = o.inputs
         d = self.bar(o.result)
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
@@ -243,37 +239,35 @@ class Adjoints(Forward):
             if self.has_bar(o.result):
                 for x, other in ((a, b_name), (b, a_name)):
                     if x in self.active:
-                        self.line(f"{self.bar(x)} += {d} * {other}")
+                        self.writer.line(f"{self.bar(x)} += {d} * {other}")
             return
         a_bar = {(2, 1): f"np.outer({d}, {b_name})", (1, 2): f"{b_name} @ {d}", (2, 2): f"{d} @ {b_name}.T"}
         b_bar = {(2, 1): f"{a_name}.T @ {d}", (1, 2): f"np.outer({a_name}, {d})", (2, 2): f"{a_name}.T @ {d}"}
         for x, texts in ((a, a_bar), (b, b_bar)):
             if x in self.active:
-                self.line(f"{self.bar(x)} += {texts[a.kind.ndim, b.kind.ndim]}")
+                self.writer.line(f"{self.bar(x)} += {texts[a.kind.ndim, b.kind.ndim]}")
 
     def shadow(self, o: Operation) -> None:
+        """Make the adjoint of an array, where its reverse is not in a loop of its own."""
         if o.result in self.active and self.plan.region(o.block) is None:
             self.make_shadow(o)
 
     def shadow_results(self, o: Handed) -> None:
+        """Make the adjoints of arrays that a call gives and that are written to later on."""
         for value in o.results:
             if value.is_array and value in self.active:
-                self.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
+                self.writer.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
 
     def make_shadow(self, o: Operation) -> None:
         """The adjoint of an array that is created, viewed or chosen."""
         if isinstance(o, View):
-            text = self.viewed(o, self.bar(o.inputs[0]))
+            text = self.expressions.viewed(o, self.bar(o.inputs[0]))
         elif isinstance(o, Choose):
-            text = self.chosen(o, BAR)
+            text = self.expressions.chosen(o, BAR)
         elif isinstance(o, Create):
-            text = f"{'small_zeros' if self.is_small(o) else 'np.zeros'}({self.shape(o)})"
+            text = f"{'small_zeros' if self.expressions.is_small(o) else 'np.zeros'}({self.expressions.shape(o)})"
         elif o.result.is_array:
             text = f"np.zeros({o.result.name}.shape)"
         else:
             return
-        self.line(f"{self.bar(o.result)} = {text}")
-
-    def forward_Choose(self, o: Choose) -> None:  # type: ignore[override]
-        self._assign(o)
-        self.shadow(o)
+        self.writer.line(f"{self.bar(o.result)} = {text}")

@@ -36,6 +36,8 @@ def _lower_chain(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @infer_global(select)
 class _Select(AbstractTemplate):
+    """The type of `select`: that to which both values are cast."""
+
     key = select
 
     def generic(self, args: Any, kws: Any) -> Any:

@@ -15,9 +15,9 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import options_of, written
 from contad.engines.source.ir.single_assignment import Body
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
-from contad.engines.source.writing.reverse_sweep import Reverse
+from contad.engines.source.writing.reverse_sweep import ReverseSweep
 
 # called by generated code only, with what Python cannot hold
 _INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -43,27 +43,28 @@ class Functions:
         return self._made[key]
 
 
-def used(writer: Any) -> list["Called"]:
+def used(derivative: Any) -> list["Called"]:
     """The derivatives of callees that source calls, those first that others call."""
     found: dict[Called, None] = {}
 
     def visit(called: Called) -> None:
         if called not in found:
-            for inner in called.called_functions:
+            for inner in called.reverse_sweep.forward_sweep.called_functions:
                 visit(inner)
             found[called] = None
 
-    for called in writer.called_functions:
+    for called in derivative.reverse_sweep.forward_sweep.called_functions:
         visit(called)
     return list(found)
 
 
-class Called(Reverse):
+class Called:
     """The source of the derivative of a callee."""
 
     name = ""
 
     def __init__(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...], functions: Functions) -> None:
+        """Plan the derivative of a callee with respect to the parameters at the places `active`."""
         program, parameters = callee.program, callee.parameters
         activity = Activity(program, [parameters[k] for k in active], callee.outputs)
         refuse_lost(program, activity)
@@ -71,10 +72,12 @@ class Called(Reverse):
         gone = frozenset(parameters[k] for k in arrays if k not in kept)
         # some call may hand over what is infinite
         wild = [x for x in parameters if x.kind.base == "float"]
-        plan = Plan(program, activity, functions=functions, gone=gone, wild=wild)
-        super().__init__(program, plan, partial_sums(program))
+        plan = StorePlan(program, activity, functions=functions, gone=gone, wild=wild)
+        self.program, self.plan = program, plan
+        self.reverse_sweep = ReverseSweep(program, plan, partial_sums(program))
+        self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.parameters, self.results = parameters, callee.outputs
-        self.outputs = callee.outputs
+        self.adjoints.outputs = callee.outputs
         self.number_bars = [k for k in active if k not in arrays]  # what the reverse returns
         self.array_bars = [k for k in active if k in arrays]  # what it is handed over, to be added to
         self.seeds = [k for k, x in enumerate(callee.outputs) if x in activity]
@@ -95,26 +98,26 @@ class Called(Reverse):
     def write(self) -> None:
         """Write both functions; the text of the callees' own is not in it."""
         body = self.body
-        self.begin_iteration(body)
-        self.forward(body.body.operations)
-        self.leave_iteration(body)
-        self.pushes = self.uses_workspace
-        self._forward_lines, self.lines = self.lines, []
-        self._forward_returned = [self.text(x) for x in self.results]
+        self.reverse_sweep.storing.begin_iteration(body)
+        self.reverse_sweep.forward_sweep.forward(body.body.operations)
+        self.reverse_sweep.forward_sweep.leave_iteration(body)
+        self.pushes = self.reverse_sweep.storing.uses_workspace
+        self._forward_lines, self.writer.lines = self.writer.lines, []
+        self._forward_returned = [self.writer.text(x) for x in self.results]
         self._seed_names = []
         for k in self.seeds:
             x = self.results[k]
-            if x in self.begun or x in self.sums:
-                self._seed_names.append(self.fresh("seed"))
-                self.add(x, self._seed_names[-1])
+            if x in self.adjoints.begun or x in self.adjoints.sums:
+                self._seed_names.append(self.writer.fresh("seed"))
+                self.adjoints.add(x, self._seed_names[-1])
             else:
-                self.begun.add(x)
-                self._seed_names.append(self.bar(x))
-        self.noted = 0
-        self._iteration(body, "0")
+                self.adjoints.begun.add(x)
+                self._seed_names.append(self.adjoints.bar(x))
+        self.writer.noted = 0
+        self.reverse_sweep.reverse_iteration(body, "0")
         parameters = [self.parameters[k] for k in self.number_bars]
-        self._bars = [self.bar(x) if x in self.begun else "0.0" for x in parameters]
-        text = "\n".join([*self.lines, *self._bars])
+        self._bars = [self.adjoints.bar(x) if x in self.adjoints.begun else "0.0" for x in parameters]
+        text = "\n".join([*self.writer.lines, *self._bars])
         self.reads = [k for k, x in enumerate(self.parameters) if re.search(rf"\b{x.name}\b", text)]
 
     # ---- calls -------------------------------------------------------------------------------------------------------
@@ -149,14 +152,14 @@ class Called(Reverse):
         given = [x.name for x in self.parameters]
         returned = [*self._forward_returned, *workspace]
         lines = ["", "", *decorator, f"def {self.forward_name}({', '.join([*given, *workspace])}):"]
-        numbers = self.numbers()
-        lines += with_versions([*self._forward_lines, f"    return {', '.join(returned)}"], numbers, self.fresh)
+        numbers = self.reverse_sweep.numbers()
+        lines += with_versions([*self._forward_lines, f"    return {', '.join(returned)}"], numbers, self.writer.fresh)
         if not self.has_reverse:
             return lines
         given = [self.parameters[k].name for k in self.reads]
-        given += [self.bar(self.parameters[k]) for k in self.array_bars]
+        given += [self.adjoints.bar(self.parameters[k]) for k in self.array_bars]
         given += [*self._seed_names, *workspace]
         lines += ["", "", *decorator, f"def reverse_of_{self.name}({', '.join(given)}):"]
         returned = [*self._bars, *(["top"] if self.pushes else [])]
-        body = [*self.lines, *([f"    return {', '.join(returned)}"] if returned else [])]
-        return [*lines, *with_versions(body, numbers, self.fresh)]
+        body = [*self.writer.lines, *([f"    return {', '.join(returned)}"] if returned else [])]
+        return [*lines, *with_versions(body, numbers, self.writer.fresh)]

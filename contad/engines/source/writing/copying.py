@@ -5,27 +5,28 @@ from contad.engines.source.ir.single_assignment import Create, For, Load, Operat
 from contad.engines.source.writing.storing import Storing
 
 
-class Copying(Storing):
+class Copying:
     """Writes copies of parts of arrays; they lie in the workspace."""
 
-    def plan_copies(self) -> None:
+    def __init__(self, storing: Storing) -> None:
+        self.storing, self.writer, self.plan = storing, storing.writer, storing.plan
         self.copies = self.plan.copies_in_use()
-        self.copies_once = {copy.once for copy in self.copies}
+        storing.copies_once = {copy.once for copy in self.copies}
 
     def room_for_copies(self, o: For) -> None:
         for copy in self.copies:
             if copy.once is o:
-                copy.base = self.fresh(f"{copy.array.name}_kept")
-                self.line(f"{copy.base} = top")
-                size = " * ".join([*map(self.trip_count, copy.around), *self._lengths(copy)]) or "1"
-                self.uses_workspace = True
-                self.line(f"work = grow(work, top + 1.0 * {size})")  # a float does not overflow
-                self.line(f"top += {size}")
+                copy.base = self.writer.fresh(f"{copy.array.name}_kept")
+                self.writer.line(f"{copy.base} = top")
+                size = " * ".join([*map(self.storing.trip_count, copy.around), *self._lengths(copy)]) or "1"
+                self.storing.uses_workspace = True
+                self.writer.line(f"work = grow(work, top + 1.0 * {size})")  # a float does not overflow
+                self.writer.line(f"top += {size}")
 
     def drop_copies(self, o: For) -> None:
         for copy in reversed(self.copies):
             if copy.once is o:
-                self.line(f"top = {copy.base}")
+                self.writer.line(f"top = {copy.base}")
 
     def copy(self, o: For) -> None:
         """Copy what the loop is going to read again and again."""
@@ -34,44 +35,50 @@ class Copying(Storing):
                 self._copy(copy)
 
     def _copy(self, copy: Copy) -> None:
-        array, depth = copy.array.name, self.depth
-        tests = [f"{self.text(h.start)} < {self.text(h.stop)}" for h in copy.others if not _surely_runs(h)]
+        """The loops that make one copy."""
+        array, depth = copy.array.name, self.writer.depth
+        tests = [
+            f"{self.writer.text(h.start)} < {self.writer.text(h.stop)}" for h in copy.others if not _surely_runs(h)
+        ]
         names: list[str] = []
         for axis, x in enumerate(copy.indices):
-            names.append(self.fresh("k") if isinstance(x, For) else self.text(x))
+            names.append(self.writer.fresh("k") if isinstance(x, For) else self.writer.text(x))
             if isinstance(x, Value) and not _surely_has(copy.array, axis, x):
                 tests.append(f"{names[-1]} < {array}.shape[{axis}]")
         if tests:
-            self.line(f"if {' and '.join(sorted(tests))}:")
-            self.depth += 1
+            self.writer.line(f"if {' and '.join(sorted(tests))}:")
+            self.writer.depth += 1
         for axis, x in enumerate(copy.indices):
             if isinstance(x, For):
-                self.line(f"for {names[axis]} in range(min({self.text(x.stop)}, {array}.shape[{axis}])):")
-                self.depth += 1
+                self.writer.line(f"for {names[axis]} in range(min({self.writer.text(x.stop)}, {array}.shape[{axis}])):")
+                self.writer.depth += 1
         varying = [name for name, x in zip(names, copy.indices, strict=True) if isinstance(x, For)]
-        self.line(f"{self._place(copy, varying)} = {array}[{', '.join(names)}]")
-        self.depth = depth
+        self.writer.line(f"{self._place(copy, varying)} = {array}[{', '.join(names)}]")
+        self.writer.depth = depth
 
     def reread(self, o: Operation) -> str:
         """The element that a load has read, from the copy; empty where there is none."""
         copy = self.plan.copies.get(o) if isinstance(o, Load) else None
         if copy is None or not isinstance(o, Load):
             return ""
-        indices = [self.text(i) for i, x in zip(o.indices, copy.indices, strict=True) if isinstance(x, For)]
+        indices = [self.writer.text(i) for i, x in zip(o.indices, copy.indices, strict=True) if isinstance(x, For)]
         text = self._place(copy, indices)
-        return text if o.guard is None else f"{text} if {self.text(o.guard)} else 0.0"
+        return text if o.guard is None else f"{text} if {self.writer.text(o.guard)} else 0.0"
 
     def _place(self, copy: Copy, indices: list[str]) -> str:
         """Where an element lies: the iterations of the loops around, then the axes, the last one side by side."""
-        sizes = [*map(self.trip_count, copy.around), *self._lengths(copy)]
+        sizes = [*map(self.storing.trip_count, copy.around), *self._lengths(copy)]
         place = ""
-        for size, index in zip(sizes, [*map(self.iteration, copy.around), *indices], strict=True):
+        for size, index in zip(sizes, [*map(self.storing.iteration, copy.around), *indices], strict=True):
             place = f"{f'({place})' if ' + ' in place else place} * {size} + {index}" if place else index
         return f"work[{copy.base}{f' + {place}' if place else ''}]"
 
     def _lengths(self, copy: Copy) -> list[str]:
         stops = [loop.stop for loop in copy.varying]
-        return [self.text(stop) if stop.constant is not None else f"max({self.text(stop)}, 0)" for stop in stops]
+        return [
+            self.writer.text(stop) if stop.constant is not None else f"max({self.writer.text(stop)}, 0)"
+            for stop in stops
+        ]
 
 
 def _surely_runs(loop: For) -> bool:

@@ -5,32 +5,33 @@ from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.linear import partial_sums
-from contad.engines.source.ir.single_assignment import INT, Accumulate, Program, Store, Value
+from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.ir.writer import BRANCHLESS, WORKSPACE, tuple_text
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.called_reverse import Functions, used
-from contad.engines.source.writing.reverse_sweep import Reverse
+from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.errors import UnsupportedError
 
 MOST_LINES = 25_000  # of source; what is longer is left to another engine
 LOOP_LINES = 100  # Numba takes as long for a loop of a function, where there are many
 
 
-class Derivative(Reverse):
+class DerivativeWriter:
     """The source of a value and gradient, or of a vjp; written once."""
 
     def __init__(
         self,
-        program: Program,
+        program: SourceProgram,
         argnums: tuple[int, ...],
         has_aux: bool = False,
         mode: str = "value_and_grad",
         fuse: bool = True,
     ) -> None:
+        """Plan the derivative of a program; with `fuse`, loops may be reversed at once."""
         self.wanted = [program.parameters[k] for k in argnums]
         self.mode = mode
         self.differentiated = program.returned[0] if has_aux else program.returned
@@ -41,39 +42,43 @@ class Derivative(Reverse):
         functions = Functions()
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
-        plan = Plan(program, activity, fused, found, functions)
+        plan = StorePlan(program, activity, fused, found, functions)
         while late := [loop for loop in found if plan.sequential(loop)]:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
-            plan = Plan(program, activity, fused, found, functions)
-        super().__init__(program, plan, sums)
-        self.outputs = outputs
+            plan = StorePlan(program, activity, fused, found, functions)
+        self.program, self.plan = program, plan
+        self.reverse_sweep = ReverseSweep(program, plan, sums)
+        self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
+        self.adjoints.outputs = outputs
 
     def source(self, options: str = "") -> str:
         """The module with the function `run`, under the decorator njit with these options if there are any."""
         self._arguments()
         parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
         for value in parameters:
-            if value in self.active and value.is_array:
-                self.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
+            if value in self.adjoints.active and value.is_array:
+                self.writer.line(f"{self.adjoints.bar(value)} = np.zeros({value.name}.shape)")
         seed = "1.0" if self.mode == "value_and_grad" else "cotangent"
-        self.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
+        self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         grads = tuple_text([self._gradient(tree) for tree in self.wanted])
         if self.mode == "value_and_grad":
-            self.line(f"return {self._results()}, {grads}")
+            self.writer.line(f"return {self._results()}, {grads}")
         else:
-            self.line(f"return {grads}")
+            self.writer.line(f"return {grads}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = ", ".join(given) if self.mode == "value_and_grad" else "args, cotangent"
         lines = [f"def run({arguments}):"]
-        if self.uses_workspace:
+        if self.reverse_sweep.storing.uses_workspace:
             lines.append("    work, top = workspace()")
-        body = [*lines, *with_versions(self.lines, self.numbers(), self.fresh)]
+        body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
         functions = [line for called in used(self) for line in called.source(bool(options))]
         for called in used(self):
-            self.rules |= called.rules
+            self.writer.rules |= called.writer.rules
         decorator = [f"@njit({options})"] if options else []
         text = [*self._head(options, [*functions, *body]), *functions, "", "", *decorator, *body]
-        size = len(text) + LOOP_LINES * max(_loops(writer.lines) for writer in (self, *used(self)))
+        size = len(text) + LOOP_LINES * max(
+            _loops(x.lines) for x in (self.writer, *(called.writer for called in used(self)))
+        )
         if size > MOST_LINES:
             raise UnsupportedError(
                 f"{self.program.name}: its derivative is {size} lines of source long, a loop counted as {LOOP_LINES}, "
@@ -87,10 +92,10 @@ class Derivative(Reverse):
         if isinstance(tree, tuple):
             for k, part in enumerate(tree):
                 self._seed(part, f"{text}[{k}]")
-        elif tree in self.active and tree.is_array:
-            self.line(f"{self.bar(tree)} += {text}")
-        elif tree in self.active:
-            self.add(tree, text)
+        elif tree in self.adjoints.active and tree.is_array:
+            self.writer.line(f"{self.adjoints.bar(tree)} += {text}")
+        elif tree in self.adjoints.active:
+            self.adjoints.add(tree, text)
 
     def _head(self, options: str, body: list[str]) -> list[str]:
         """The imports that the body of the function needs."""
@@ -106,9 +111,9 @@ class Derivative(Reverse):
         if "small_zeros(" in text:
             own.append("from contad.engines.source.writing.small_products import small_zeros")
             own.sort()
-        if self.rules:
+        if self.writer.rules:
             own += ["from contad.native.rules import value_function", "from contad.rules.scalar_rule import rule", ""]
-            own += [f'value_{rule} = value_function(rule("{rule}"))' for rule in sorted(self.rules)]
+            own += [f'value_{rule} = value_function(rule("{rule}"))' for rule in sorted(self.writer.rules)]
         return [*lines, *(["", *own] if own else [])]
 
     def _argument(self, k: int) -> str:
@@ -127,31 +132,31 @@ class Derivative(Reverse):
         for p in self.program.parameters:
             for value in leaves(p):
                 if value in written:
-                    self.line(f"{value.name} = {value.name}.copy()")
+                    self.writer.line(f"{value.name} = {value.name}.copy()")
 
     def _unpack(self, tree: Any, text: str) -> None:
         for k, part in enumerate(tree):
             if isinstance(part, tuple):
                 self._unpack(part, f"{text}[{k}]")
             elif isinstance(part, Value):
-                self.line(f"{part.name} = {text}[{k}]")
+                self.writer.line(f"{part.name} = {text}[{k}]")
 
     def _gradient(self, tree: Any) -> str:
         if isinstance(tree, tuple):
             return tuple_text([self._gradient(part) for part in tree])
         if tree.is_array:
-            return self.bar(tree) if tree in self.active else f"np.zeros({tree.name}.shape)"
-        return self.bar(tree) if tree in self.begun else "0.0"
+            return self.adjoints.bar(tree) if tree in self.adjoints.active else f"np.zeros({tree.name}.shape)"
+        return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
 
     def _returned(self, tree: Any) -> str:
         if isinstance(tree, tuple):
             return tuple_text([self._returned(part) for part in tree])
-        return f"{tree.name}.copy()" if tree.is_array else self.text(tree)
+        return f"{tree.name}.copy()" if tree.is_array else self.writer.text(tree)
 
     def _results(self) -> str:
         """What the function returns, the value as a float."""
         value, returned = self.differentiated, self.program.returned
-        number = f"float({self.text(value)})" if value.kind == INT else self.text(value)
+        number = f"float({self.writer.text(value)})" if value.kind == INT else self.writer.text(value)
         return number if returned is value else tuple_text([number, self._returned(returned[1])])
 
     def constants(self) -> dict[str, Any]:

@@ -16,48 +16,56 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import is_deep
 from contad.engines.source.planning.store_plan import advanced, counted
-from contad.engines.source.writing.adjoint_sweep import Adjoints
+from contad.engines.source.writing.adjoint_sweep import AdjointWriter
+from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.storing import restored
 
 
-class Restore(Adjoints):
+class Restoring:
     """Writes, at the start of a reversed iteration or branch, what its reverse will read."""
 
-    def _restore_inner(self, o: Loop, c: Carried, k: str) -> None:
-        if c.inner in self.slots(o):
+    def __init__(self, copying: Copying, adjoints: AdjointWriter) -> None:
+        self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
+        self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
+
+    def restore_carried(self, o: Loop, c: Carried, k: str) -> None:
+        """Write what gives a carried value of the k-th iteration: it is read back, or computed."""
+        if c.inner in self.storing.slots(o):
             self._read_back(o, c.inner)
         elif c.inner in self.plan.recomputed.get(o, ()):
             found = counted(o, c)
             if found is not None:
-                self.line(f"{c.inner.name} = {self.text(c.initial)} {found[0]} {times(k, self.text(found[1]))}")
+                self.writer.line(
+                    f"{c.inner.name} = {self.writer.text(c.initial)} {found[0]} {times(k, self.writer.text(found[1]))}"
+                )
             else:
                 for step in advanced(o, c) or ():
 
                     def text(value: Value) -> str:
                         return self.sum_text(value, o)
 
-                    count = times(self.trip_count(step.times, text) if step.times else "1", text(step.amount))
-                    self.line(f"{c.inner.name} {'-' if step.sign == '+' else '+'}= {count}")
+                    count = times(self.storing.trip_count(step.times, text) if step.times else "1", text(step.amount))
+                    self.writer.line(f"{c.inner.name} {'-' if step.sign == '+' else '+'}= {count}")
 
     def sum_text(self, value: Value, loop: Loop) -> str:
         """A value that an iteration makes by sums of the index and of what does not change, written out."""
         o = value.operation
         if isinstance(o, Apply) and is_inside(value.block, loop):
             return f"({o.function.template.format(*(self.sum_text(x, loop) for x in o.inputs))})"
-        return self.text(value)
+        return self.writer.text(value)
 
-    def _start_replay(self, o: Loop) -> None:
+    def start_replay(self, o: Loop) -> None:
         """Integers that are taken back step by step start from what the loop ended with."""
         for c in o.carried:
             if c.inner in self.plan.recomputed.get(o, ()) and counted(o, c) is None:
-                self.line(f"{c.inner.name} = {c.result.name}")
+                self.writer.line(f"{c.inner.name} = {c.result.name}")
 
     def restore(self, block: Block) -> None:
         """At the start of a reversed block: the values that it reads, read back or computed again."""
         loop = self.plan.region(block)
         if loop is None:
             return
-        slots, again = self.slots(loop), self.plan.recomputed.get(loop, set())
+        slots, again = self.storing.slots(loop), self.plan.recomputed.get(loop, set())
         for o in block.operations:
             for value in o.results:
                 if value in slots:
@@ -65,38 +73,41 @@ class Restore(Adjoints):
             for value in o.results:  # once the number of iterations of a loop is there, from which these are computed
                 if value in slots:
                     continue
-                if value in self.folded:
-                    text = self.expression(o)
+                if value in self.adjoints.folded:
+                    text = self.expressions.expression(o)
                     if is_deep(text):
-                        self.line(f"{value.name} = {text}")
+                        self.writer.line(f"{value.name} = {text}")
                     else:
-                        self.inside[value] = text
+                        self.writer.inside[value] = text
                 elif value in again:
                     if isinstance(o, Loop):
                         self._count_again(o, value)
                     elif not value.is_array or not any(
                         self.plan.region(x.block) is not None or x in self.plan.gone for x in value.roots
                     ):
-                        self.line(f"{value.name} = {self._length_again(o) or self.reread(o) or self.expression(o)}")
-            if isinstance(o, (View, Choose, Create)) and o.result in self.active:
-                self.make_shadow(o)
+                        text = self._length_again(o) or self.copying.reread(o) or self.expressions.expression(o)
+                        self.writer.line(f"{value.name} = {text}")
+            if isinstance(o, (View, Choose, Create)) and o.result in self.adjoints.active:
+                self.adjoints.make_shadow(o)
 
     def _length_again(self, o: Operation) -> str:
         """The length of an array that is not made again, from its adjoint's; no text for anything else."""
         if not isinstance(o, Length) or all(self.plan.region(root.block) is None for root in o.inputs[0].roots):
             return ""
-        return f"{self.bar(o.inputs[0])}.shape[{o.axis}]"
+        return f"{self.adjoints.bar(o.inputs[0])}.shape[{o.axis}]"
 
     def _count_again(self, o: Loop, value: Value) -> None:
         c = next(c for c in o.carried if c.result is value)
         found = counted(o, c)
         assert found is not None
-        count = self.trip_count(o) if isinstance(o, For) and o.exit is None else o.count.name
-        self.line(f"{value.name} = {self.text(c.initial)} {found[0]} {times(count, self.text(found[1]))}")
+        count = self.storing.trip_count(o) if isinstance(o, For) and o.exit is None else o.count.name
+        self.writer.line(
+            f"{value.name} = {self.writer.text(c.initial)} {found[0]} {times(count, self.writer.text(found[1]))}"
+        )
 
     def _read_back(self, loop: Loop, value: Value) -> None:
         if isinstance(loop, For) and self.plan.as_block(loop):
-            self.line(f"{value.name} = {restored(value, self.place(loop, value))}")
+            self.writer.line(f"{value.name} = {restored(value, self.storing.place(loop, value))}")
 
 
 def times(a: str, b: str) -> str:

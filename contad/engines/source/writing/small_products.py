@@ -29,6 +29,7 @@ def _type_of_small_zeros(context):  # type: ignore[no-untyped-def]
 
 @lower_builtin(small_zeros, types.BaseTuple)
 def _lower_small_zeros(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    """Emit an array on the stack."""
     shape = [n.literal_value for n in signature.args[0].types]
     number = ir.DoubleType()
     zeros = ir.Constant(ir.ArrayType(number, math.prod(shape)), None)

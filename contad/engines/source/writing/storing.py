@@ -3,21 +3,18 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Value
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 
 
-class Storing(Writer):
+class Storing:
     """Writes what stores values of an iteration."""
 
-    plan: Plan
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(self, writer: Writer, plan: StorePlan) -> None:
+        self.writer, self.plan = writer, plan
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
         self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
@@ -26,15 +23,15 @@ class Storing(Writer):
     def block_names(self, o: Loop) -> tuple[str, str]:
         """The names of where a loop's numbers start in the workspace, and of how many iterations it has."""
         if o not in self.bases:
-            self.bases[o] = self.fresh("base"), self.fresh("trips")
+            self.bases[o] = self.writer.fresh("base"), self.writer.fresh("trips")
         return self.bases[o]
 
     def push(self, size: str) -> None:
         """Take room for `size` numbers from the workspace."""
         self.uses_workspace = True
-        self.line(f"top += {size}")
+        self.writer.line(f"top += {size}")
         if not self.reserved:
-            self.line("work = grow(work, top)")
+            self.writer.line("work = grow(work, top)")
 
     @contextlib.contextmanager
     def room(self, o: Loop) -> Iterator[None]:
@@ -43,7 +40,7 @@ class Storing(Writer):
         if not size:
             yield
             return
-        self.line(f"work = grow(work, top + {size})")
+        self.writer.line(f"work = grow(work, top + {size})")
         self.reserved = True
         yield
         self.reserved = False
@@ -77,7 +74,7 @@ class Storing(Writer):
 
     def trip_count(self, o: For, text: Callable[[Value], str] | None = None) -> str:
         """How often a loop without an early exit runs."""
-        start, stop, step = map(text or self.text, o.inputs)
+        start, stop, step = map(text or self.writer.text, o.inputs)
         limits = [x.constant for x in o.inputs]
         if None not in limits:
             return str(len(range(*limits)))
@@ -93,7 +90,7 @@ class Storing(Writer):
         if slots and not self.plan.as_block(o):
             for value in slots:  # a value of a branch that is not taken is stored all the same
                 if value.block is not None and value.block not in o.blocks:
-                    self.line(f"{value.name} = {ZEROS[value.kind.base]}")
+                    self.writer.line(f"{value.name} = {ZEROS[value.kind.base]}")
         for c in o.carried:
             self.save(c.inner)
 
@@ -105,7 +102,9 @@ class Storing(Writer):
 
     def put(self, value: Value, place: str) -> None:
         """Store a value at a place in the workspace."""
-        self.line(f"put_integer(work, {place}, {value.name})" if value.kind == INT else f"work[{place}] = {value.name}")
+        self.writer.line(
+            f"put_integer(work, {place}, {value.name})" if value.kind == INT else f"work[{place}] = {value.name}"
+        )
 
     def place(self, loop: For, value: Value) -> str:
         """Where a value of an iteration lies where the workspace holds all iterations side by side."""
@@ -118,8 +117,8 @@ class Storing(Writer):
         """The number of the present iteration."""
         index = loop.index.name
         if loop.start.constant != 0:
-            index = f"({index} - {self.text(loop.start)})"
-        return index if loop.step.constant == 1 else f"{index} // {self.text(loop.step)}"
+            index = f"({index} - {self.writer.text(loop.start)})"
+        return index if loop.step.constant == 1 else f"{index} // {self.writer.text(loop.step)}"
 
 
 def restored(value: Value, place: str) -> str:

@@ -10,15 +10,17 @@ from contad.engines.source.ir.single_assignment import (
     For,
     Load,
     Operation,
-    Program,
+    SourceProgram,
     Store,
     Value,
 )
 from contad.engines.source.ir.walks import walk
-from contad.engines.source.planning.store_plan import Plan
+from contad.engines.source.planning.store_plan import StorePlan
 
 
-def folded(program: Program, plan: Plan, readers: dict[Value, list[Operation]], kept: set[Value]) -> set[Value]:
+def folded(
+    program: SourceProgram, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
+) -> set[Value]:
     """Values without a name of the user's that are read once, next to where they are made, and not by the reverse.
 
     And indices of loops plus a constant.
@@ -45,6 +47,7 @@ def _is_shifted_index(o: Apply) -> bool:
 
 
 def _in_block(block: Block, readers: dict[Value, list[Operation]], read_back: set[Value]) -> set[Value]:
+    """The values of a block that can be written inside the expression that reads them."""
     found: set[Value] = set()
     waiting: dict[Value, Operation] = {}  # made, with nothing but pure operations since; and who reads it
     for o in block.operations:

@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from contad.engines import engine as engine_class
 from contad.engines.stream.continued import number_result, several_results
 from contad.errors import OutputError, UnsupportedError
+from contad.front.checked_twin import checked_twin
 from contad.front.numba_transforms import pair_of
-from contad.functions import callees
+from contad.front.recorded import Recorded
+from contad.functions.callees import OnNumbers, holds_number
 from contad.functions.memo import memo_of
-from contad.transforms.gradients import value_and_grad, vjp
+from contad.functions.user_call import name_of
 from contad.variables.array import Array
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
@@ -23,7 +26,17 @@ from contad.variables.stack import THREAD, attempt, stack
 from contad.variables.var import Var, value_of
 
 
-def call(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_at_variables(stand_in: OnNumbers, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of a Numba function where variables are passed to it, by its Python copy where it has to be."""
+    result = _call_compiled(stand_in.dispatcher, args, kwargs)
+    if result is not NotImplemented:
+        return result
+    if stand_in.twin is None:
+        stand_in.twin = checked_twin(stand_in.dispatcher, keeps_arrays=True)
+    return stand_in.twin(*args, **kwargs)
+
+
+def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """f at arguments among which are variables; NotImplemented where its Python copy has to run."""
     missing = f.py_func.__code__.co_argcount - len(args)
     defaults = f.py_func.__defaults__ or ()
@@ -74,7 +87,7 @@ def _takes(args: tuple[Any, ...], plain: list[Any], active: tuple[int, ...]) -> 
                 return False
             if value.__class__ is not float and not (isinstance(value, np.ndarray) and value.dtype == np.float64):
                 return False
-        elif callees.holds_number(x) or isinstance(x, callees.OnNumbers):
+        elif holds_number(x) or isinstance(x, OnNumbers):
             return False
     return True
 
@@ -106,22 +119,32 @@ def _found(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) 
     returned = signature.return_type
     try:
         if returned == types.float64:
-            derivative: Any = value_and_grad(f, active)
+            derivative = pair_of(f, "value_and_grad", functools.partial(_gradient, active), argnums=active)
             derivative.compile(given)
             return "number", derivative
-        derivative = pair_of(f, "vjp", functools.partial(_pulled_back, active), argnums=active)
+        derivative = pair_of(f, "vjp", functools.partial(_pull, active), argnums=active)
         derivative.compile((types.Tuple(given), returned))
     except (UnsupportedError, OutputError):
         return None
     return "several", derivative
 
 
-def _pulled_back(active: tuple[int, ...], f: Any, primals: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
-    """The same pullback by the default engine, for cotangents that are numbers of an outer level."""
-    def of_active(*given: Any) -> Any:
-        args = list(primals)
-        for k, x in zip(active, given, strict=True):
-            args[k] = x
-        return f(*args)
+def _gradient(active: tuple[int, ...], f: Any, *args: Any) -> tuple[Any, tuple[Any, ...]]:
+    """The value and the gradients by the default engine, for arguments that no compiled engine takes."""
+    recorded = _record(active, f, args)
+    return recorded.value, recorded.pullback()(1.0)
 
-    return vjp(of_active, *(primals[k] for k in active))[1](cotangent)
+
+def _pull(active: tuple[int, ...], f: Any, primals: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+    """The same pullback by the default engine, for cotangents that are numbers of an outer level."""
+    return _record(active, f, primals).pullback()(cotangent)
+
+
+def _record(active: tuple[int, ...], f: Any, args: tuple[Any, ...]) -> Recorded:
+    def of_active(*given: Any) -> Any:
+        full = list(args)
+        for k, x in zip(active, given, strict=True):
+            full[k] = x
+        return f(*full)
+
+    return Recorded(of_active, [args[k] for k in active], f"vjp: {name_of(f)}", engine_class())

@@ -1,0 +1,72 @@
+"""Where the reading of a function stands: the function, the line, and what is collected on the way."""
+
+import ast
+from typing import Any, NoReturn
+
+from contad.engines.source.ir.refusal import refuse
+from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.reading.scope import Scope
+from contad.functions.python_copy import Flags
+
+Environment = dict[str, Any]
+TAPE = 'rewrite it, or use engine="tape"'
+
+
+class TooLong(Exception):
+    """A program is longer than it may be with all functions written in place."""
+
+
+class Progress:
+    """What all readers of one function share; a function that is read for a call of its own knows the `outer` one."""
+
+    def __init__(self, scope: Scope, flags: Flags, outer: "Progress | None" = None) -> None:
+        """Stand at the beginning of a function."""
+        self.scope = scope  # the function that is being read
+        self.flags = flags  # of it
+        self.fastmath = [flags.fastmath]  # of all functions that have been read
+        self.inlining: tuple[Any, ...] = (
+            scope.function,
+        )  # the functions that are being written in place, outermost first
+        self.frames: list[Environment] = []  # the environments of the callers
+        self.scopes: dict[Any, Scope] = {scope.dispatcher or scope.function: scope}
+        self.captured: dict[str, Any] = {}  # global arrays
+        self.constants: set[Value] = set()  # the arguments that are not differentiated, and global arrays
+        self.callables: dict[str, Any] = {}  # functions that are handed on to Numba, by name
+        self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
+        self.callees: dict[Any, Any] = {}
+        self.calling = False  # whether functions are called that need not be written in place
+        self.branch_depth = self.loop_depth = 0
+        self.pinned = False
+        self._line = 0
+        if outer is not None:
+            self.inlining = (*outer.inlining, scope.function)
+            self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
+            self.calling = outer.calling
+
+    @property
+    def line(self) -> int:
+        """The line of the user's file that is read; that of the call while a function of NumPy's is written out."""
+        return self._line
+
+    @line.setter
+    def line(self, line: int) -> None:
+        if not self.pinned:
+            self._line = line
+
+    def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
+        """Refuse what stands in the line of a node."""
+        refuse(self.scope.place.at(node), construct, remedy)
+
+    def stop(self, construct: str, remedy: str) -> NoReturn:
+        """Refuse what stands in the present line."""
+        self.refuse(ast.Pass(lineno=self.line), construct, remedy)
+
+    def give_up(self, most: int) -> NoReturn:
+        """Stop where more operations than `most` have been added."""
+        if not self.calling:
+            raise TooLong
+        refuse(
+            self.scope.place,
+            f"a program of more than {most} operations, as loops over tuples and functions written in place make it",
+            "call functions of numbers, which are not written in place",
+        )

@@ -1,0 +1,89 @@
+"""The text of operations with one result."""
+
+import math
+
+from contad.engines.source.ir.single_assignment import (
+    NEW_AXIS,
+    Apply,
+    Body,
+    Choose,
+    Create,
+    Length,
+    Load,
+    Loop,
+    Operation,
+    Product,
+    View,
+)
+from contad.engines.source.ir.walks import around
+from contad.engines.source.ir.writer import ZEROS, Writer, tuple_text
+from contad.engines.source.writing.small_products import MOST
+
+_DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
+
+
+class ExpressionWriter:
+    """Gives the text of operations, from the names that a writer has given to values."""
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+
+    def expression(self, o: Operation) -> str:
+        """The text of an operation with one result."""
+        if isinstance(o, Apply):
+            return self.writer.applied(o)
+        if isinstance(o, Load):
+            text = self.writer.subscript(self.writer.text(o.array), o.indices)
+            if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
+                text = f"{o.result.kind.base}({text})"
+            return (
+                text if o.guard is None else f"{text} if {self.writer.text(o.guard)} else {ZEROS[o.result.kind.base]}"
+            )
+        if isinstance(o, Length):
+            return f"{self.writer.text(o.inputs[0])}.shape[{o.axis}]"
+        if isinstance(o, Create):
+            if o.fill in ("empty", "zeros") and o.result.kind.base == "float" and self.is_small(o):
+                return f"small_zeros({self.shape(o)})"
+            dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
+            return f"np.{o.fill}({self.shape(o)}{dtype})"
+        if isinstance(o, View):
+            return self.viewed(o, self.writer.text(o.inputs[0]))
+        if isinstance(o, Choose):
+            return self.chosen(o, "")
+        if isinstance(o, Product):
+            return " @ ".join(map(self.writer.text, o.inputs))
+        raise TypeError(type(o))
+
+    def shape(self, o: Create) -> str:
+        """The shape of an array that is made, as a tuple."""
+        return tuple_text([self.writer.text(x) for x in o.inputs])
+
+    def is_small(self, o: Create) -> bool:
+        """Whether an array and its adjoint may lie on the stack: small, of a known shape, and made once."""
+        sizes = [x.constant for x in o.inputs]
+        if None in sizes or min(sizes) < 1 or math.prod(sizes) > MOST:
+            return False
+        return not any(isinstance(holder, Loop) and not isinstance(holder, Body) for holder in around(o.block))
+
+    def viewed(self, o: View, array: str) -> str:
+        """A basic slice of an array, or of its adjoint."""
+        if o.spec is None:
+            return f"{array}.T"
+        parts = []
+        for part in o.spec:
+            if part == NEW_AXIS:
+                parts.append(part)
+            elif isinstance(part, tuple):
+                start, stop, step = ("" if k is None else self.writer.text(o.inputs[k]) for k in part)
+                parts.append(f"{start}:{stop}" + (f":{step}" if step else ""))
+            else:
+                parts.append(self.writer.text(o.inputs[part]))
+        return f"{array}[{', '.join(parts)}]"
+
+    def chosen(self, o: Choose, suffix: str) -> str:
+        """One of several arrays, or of their adjoints, by its number."""
+        selector, *arrays = o.inputs
+        text = arrays[-1].name + suffix
+        for n, array in reversed(list(zip(o.numbers, arrays, strict=True))[:-1]):
+            text = f"{array.name}{suffix} if {selector.name} == {n} else {text}"
+        return text

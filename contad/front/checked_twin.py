@@ -1,0 +1,114 @@
+"""The Python copy of a Numba function, held against the compiled function wherever it runs."""
+
+import functools
+import linecache
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.errors import ContadError, LostDerivativeError, UnsupportedError
+from contad.functions.callees import OnNumbers
+from contad.functions.memo import memo_of
+from contad.functions.python_copy import assignable, python_twin
+from contad.native.frozen import Frozen
+from contad.variables.array import Array
+from contad.variables.number import Number, map_numbers, peek
+from contad.variables.trees import flatten
+
+
+def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
+    """The twin of a dispatcher, whose result is held against the compiled one at every call.
+
+    Integers are Python's in the twin. Where compiled code wraps around, or widens them otherwise, the two part, and a
+    gradient of the twin would be silently wrong. With keeps_arrays the caller sees what is written into its arrays, so
+    a variable written into an array of floats is refused.
+    """
+
+    twin = python_twin(f)
+    check = Frozen(f, f.__name__, memo_of(f)).check
+
+    @functools.wraps(twin)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        check()
+        given, n = [*args, *kwargs.values()], len(args)
+        for_twin = [assignable(x) for x in given]
+        # both may write into their arrays, so they share none
+        plain = [x if own is not x else _for_compiled(x) for x, own in zip(given, for_twin, strict=True)]
+        try:
+            y = twin(*for_twin[:n], **dict(zip(kwargs, for_twin[n:], strict=True)))
+        except ContadError:
+            raise
+        except Exception as error:
+            if _raises(f, plain[:n], dict(zip(kwargs, plain[n:], strict=True))):
+                raise  # the user's own
+            raise _not_reproduced(f, error) from error
+        for k, x, written in zip([*range(n), *kwargs], given, for_twin, strict=True):
+            if keeps_arrays and written is not x and any(isinstance(v, Number) for v in written.flat):
+                raise LostDerivativeError(
+                    f"{f.__name__}: writes a variable into argument {k}, an array of floats; create it with "
+                    "dtype=object"
+                )
+        # small floats round in compiled code, and are Python's in the twin
+        small = any(isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.dtype != float for x in given)
+        expected = f(*plain[:n], **dict(zip(kwargs, plain[n:], strict=True)))
+        for got, value in zip(flatten(map_numbers(peek, y)).leaves, flatten(expected).leaves, strict=True):
+            if not np.allclose(got, value, rtol=1e-12 if small else 1e-6, atol=0.0 if small else 1e-9, equal_nan=True):
+                raise UnsupportedError(
+                    f"{f.__name__}: its Python copy gives {got} where the compiled function gives {value}; integers "
+                    "that wrap around or are widened by Numba, float32 and random numbers are not reproduced: use "
+                    "floats of 64 bits, or pass them as arguments"
+                )
+        copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
+        return _callers_arrays(y, expected, copies)
+
+    run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
+    return run
+
+
+def _raises(f: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+    try:
+        f(*args, **kwargs)
+    except Exception:
+        return True
+    return False
+
+
+def _not_reproduced(f: Any, error: Exception) -> UnsupportedError:
+    """The error to raise where the Python copy fails and the compiled function does not: it names the user's line."""
+    place, called = f.__name__, ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if "__contad_store" in frame.f_globals:  # a copy's own
+            text = linecache.getline(code.co_filename, line).strip()
+            place, called = f"{code.co_filename}:{line}: {code.co_name}", f"`{text}` "
+    kind = type(error).__name__
+    told = "" if any(name in str(error) for name in _INTERNAL) else f" ({kind}: {error})"
+    return UnsupportedError(
+        f"{place}: {called}does not run in Python on the numbers that carry derivatives{told}; write it with operators "
+        f"and functions of NumPy, or with loops over numbers"
+    )
+
+
+# in messages of Python and NumPy that say nothing to a user: contad's classes, and arrays of them
+_INTERNAL = ("Var", "Dual", "dtype('O')", "_Float")
+
+
+def _callers_arrays(y: Any, expected: Any, copies: list[Any]) -> Any:
+    """The twin's result; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
+    if isinstance(y, tuple) and not hasattr(y, "_fields"):
+        return tuple(_callers_arrays(a, b, copies) for a, b in zip(y, expected, strict=True))
+    return expected if isinstance(y, np.ndarray) and any(np.may_share_memory(y, own) for own in copies) else y
+
+
+def _for_compiled(x: Any) -> Any:
+    """An argument as compiled code takes it: plain numbers, arrays of its own, dispatchers as they are."""
+    if isinstance(x, OnNumbers):
+        return x.dispatcher
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(_for_compiled, x))
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(_for_compiled, x))
+    plain = map_numbers(peek, x)
+    return plain.copy() if isinstance(x, Array) or (plain is x and isinstance(x, np.ndarray)) else plain

@@ -1,0 +1,44 @@
+"""A function recorded at a point by an eager engine, to be swept as often as its pullback is called."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from contad.functions.pickling import SEND, OfThisProcess
+from contad.functions.user_call import name_of, split_aux
+from contad.variables.activation import activate, pull, seeds
+from contad.variables.stack import ChainStack, opened
+from contad.variables.trees import flatten, lowered, output_leaves, with_cotangents
+
+
+class Recorded:
+    """A function that runs on variables, recorded at primals: its value, and what sweeps and tangents need."""
+
+    def __init__(
+        self, f: Callable[..., Any], primals: Sequence[Any], what: str, stack_class: type[ChainStack],
+        has_aux: bool = False,
+    ) -> None:  # fmt: skip
+        self.name, self.what = name_of(f), what
+        with opened(stack_class) as s:
+            active, self.trees = activate(s, what, range(len(primals)), primals)
+            y, aux = split_aux(f(*active), has_aux, what)
+            self.result = flatten(y)
+            self.leaves = output_leaves(self.result, what, s)
+            self.value = self.result.unflatten([lowered(leaf, s) for leaf in self.leaves])
+            self.aux = lowered(aux, s)
+            s.end("its vjp call has ended")  # the recording stays with the pullback
+        self.stack = s
+
+    def pullback(self) -> Callable[[Any], tuple[Any, ...]]:
+        """The map from a cotangent of the result to those of the primals; the recording lives as long as it does."""
+        s, what, result, leaves, trees = self.stack, self.what, self.result, self.leaves, self.trees
+
+        def pullback(cotangent: Any) -> tuple[Any, ...]:
+            found = []
+            for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
+                found += seeds(s, leaf, z_bar)
+            return tuple(pull(s, trees, found))
+
+        made = OfThisProcess(pullback, f"pullback of {self.name}", SEND)
+        weakref.finalize(made, s.release)  # the buffers serve again
+        return made

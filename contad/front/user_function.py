@@ -1,0 +1,62 @@
+"""The function that a transform is given, looked at once: what it is, what it is called, and how it runs."""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from contad.engines import COMPILED
+from contad.functions.callees import OnNumbers, with_numba_callees
+from contad.functions.memo import memo_of
+from contad.functions.user_call import name_of, numba_function
+from contad.variables import check
+
+
+class UserFunction:
+    """A function and the Numba function that it is, or stands for, if any.
+
+    Raises:  TypeError, in the name of the transform, where f is no function.
+    """
+
+    __slots__ = ("dispatcher", "f", "name")
+
+    def __init__(self, transform: str, f: Any) -> None:
+        check.callable_(transform, "f", f)
+        self.dispatcher: Any = None if isinstance(f, FunctionType) else numba_function(f)
+        self.f = f if self.dispatcher is None else self.dispatcher
+        self.name = name_of(f)
+
+    @property
+    def memo(self) -> dict[Any, Any]:
+        """What has been made of the function."""
+        return memo_of(self.f)
+
+    def takes_compiled(self, engine: str | None) -> bool:
+        """Whether compiled engines are asked, where this engine or none is named."""
+        return self.dispatcher is not None and engine in (None, *COMPILED)
+
+    def runnable(self) -> Callable[..., Any]:
+        """The function as eager engines run it: see `runnable`."""
+        return runnable(self.f)
+
+
+def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
+    """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
+    if hasattr(f, "is_twin"):
+        return f
+    dispatcher = None if isinstance(f, FunctionType) else numba_function(f)
+    if dispatcher is None:
+        return with_numba_callees(f, _call_compiled)
+    from contad.front.checked_twin import checked_twin
+
+    return checked_twin(dispatcher)
+
+
+def primitive_of(dispatcher: Any) -> OnNumbers:
+    """A Numba function as one operation, where variables are passed to it."""
+    return OnNumbers(dispatcher, _call_compiled)
+
+
+def _call_compiled(stand_in: OnNumbers, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from contad.front.numba_calls import call_at_variables  # it knows Numba
+
+    return call_at_variables(stand_in, args, kwargs)
