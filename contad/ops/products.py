@@ -206,7 +206,7 @@ if hasattr(np, "vecdot"):
 
 # ---- the cross product -----------------------------------------------------------------------------------------------
 @array_rule(
-    numpy=np.cross,
+    numpy=(np.cross, np.linalg.cross),
     parameters="a b axisa axisb axisc axis",
     linear=("a", "b"),
     points=[
