@@ -6,7 +6,7 @@ import numpy as np
 
 from contad.ops.cotangents import all_finite, folded, in_range, plain, scaled
 from contad.ops.factors import factorise, known_factor
-from contad.ops.products import as_array, matmul
+from contad.ops.products import as_array, masked_product, matmul
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import constant, implements
@@ -66,7 +66,8 @@ def solve_forward(a, b, *, transposed=False):
 @solve.vjp("a")
 def solve_vjp_a(z, z_bar, a, b, saved, *, transposed=False):
     b_bar, x = solve_back(a, z_bar, b, transposed), as_columns(z, b)
-    return -folded(matmul(x, transposed_of(b_bar)) if transposed else matmul(b_bar, transposed_of(x)), np.shape(a))
+    c = masked_product(b_bar, transposed_of(x))
+    return -folded(transposed_of(c) if transposed else c, np.shape(a))
 
 
 @solve.vjp("b")

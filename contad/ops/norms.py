@@ -47,7 +47,8 @@ def euclidean_norm_jvp(z, x_dot, x, *, axis=None, keepdims=False):
 def directions(z, x, axis):
     """x over its norm z; 0 where z is 0."""
     length = spread(z, np.shape(x), axis)
-    return x / np.where(plain(length) == 0.0, 1.0, length)
+    zero = plain(length) == 0.0
+    return np.where(zero, 0.0, x / np.where(zero, 1.0, length)) if np.any(zero) else x / length
 
 
 @array_rule(
@@ -88,8 +89,7 @@ def power_shares(z, x, p, axis):
     """sign(x) (|x| / z)^(p - 1); 0 where z is 0."""
     length = spread(z, np.shape(x), axis)
     zero = plain(length) == 0.0
-    share = np.sign(x) * (np.abs(x) / np.where(zero, 1.0, length)) ** (p - 1.0)
-    return np.where(zero, 0.0, share)
+    return np.where(zero, 0.0, np.sign(x) * (np.abs(x) / np.where(zero, 1.0, length)) ** (p - 1.0))
 
 
 # ---- NumPy's functions -----------------------------------------------------------------------------------------------

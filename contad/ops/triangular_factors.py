@@ -5,7 +5,7 @@ from scipy.linalg import lapack
 
 from contad.ops.cotangents import folded
 from contad.ops.linear_systems import as_columns, check_square, masked, transposed_of
-from contad.ops.products import as_array, matmul
+from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 
@@ -96,8 +96,8 @@ def _solve_one(a, b, flags):
 @solve_triangular.vjp("a")
 def solve_triangular_vjp_a(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
     columns, x = triangular_back(a, z_bar, b, trans, lower, unit_diagonal), as_columns(z, b)
-    c = matmul(x, transposed_of(columns)) if trans else matmul(columns, transposed_of(x))
-    return -folded(triangle_of(c, lower, unit_diagonal), np.shape(a))
+    c = masked_product(columns, transposed_of(x))
+    return -folded(triangle_of(transposed_of(c) if trans else c, lower, unit_diagonal), np.shape(a))
 
 
 @solve_triangular.vjp("b")
