@@ -10,7 +10,7 @@ from contad.ops.products import as_array, masked_product, matmul
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import constant, implements
-from contad.variables.number import observed
+from contad.variables.number import observed, peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
@@ -19,6 +19,11 @@ _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 def transposed_of(a):
     """a with its last two axes exchanged."""
     return np.swapaxes(a, -1, -2)
+
+
+def in_c_order(x):
+    """x, or a copy in C order: NumPy gives the parts of a decomposition as arrays of their own."""
+    return x if peek(x).flags.c_contiguous else x.copy()
 
 
 def check_square(name, a):
@@ -167,7 +172,7 @@ def by_matrix(x):
 
 def cofactors(z, a):
     """The matrix of cofactors of a, whose determinant is z."""
-    if np.size(a) == 0 or (observed(well_conditioned, a) and in_range(z)):
+    if np.size(a) == 0 or not all_finite(a) or (observed(well_conditioned, a) and in_range(z)):
         return by_matrix(z) * transposed_of(inv(a))
     u, s, vh = np.linalg.svd(a)
     sign = observed(np.linalg.det, u) * observed(np.linalg.det, vh)
@@ -197,8 +202,8 @@ def log_determinant(a):
         z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
 
     Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; -inf where a is singular, with no derivative there.
-    Raises:  LinAlgError if a is not square, and in reverse if a is singular.
+    Domain:  every a; -inf where a is singular, with the derivative nan.
+    Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves the factors, which solve and inv of the same a share.
     Ref:     Giles (2008), section 2.2.4.
 
@@ -219,18 +224,19 @@ def log_determinant_forward(a):
 
 @log_determinant.vjp("a")
 def log_determinant_vjp_a(z, z_bar, a, saved):
-    if not np.any(plain(z_bar)):
-        return np.zeros(np.shape(a))
-    return scaled(by_matrix(z_bar), inverse_transposed(a))
+    return scaled(by_matrix(z_bar), inverse_transposed(z, a))
 
 
 @log_determinant.jvp
 def log_determinant_jvp(z, a_dot, a, saved):
-    return np.sum(a_dot * inverse_transposed(a), axis=(-2, -1))
+    return np.sum(scaled(a_dot, inverse_transposed(z, a)), axis=(-2, -1))
 
 
-def inverse_transposed(a):
-    """a^-T, from the factors of a where they are known."""
+def inverse_transposed(z, a):
+    """a^-T, from the factors of a where they are known; nan where a is singular, so that z is -inf."""
+    singular = by_matrix(plain(z) == -np.inf)
+    if np.any(singular):
+        return np.where(singular, np.nan, transposed_of(inv(np.where(singular, np.eye(np.shape(a)[-1]), a))))
     return transposed_of(inv(a)) if known_factor(a) is None else solve(a, np.eye(np.shape(a)[-1]), transposed=True)
 
 
@@ -285,7 +291,9 @@ def matrix_power(a, n):
     check_square("matrix_power", a)
     n = operator.index(n)
     if n == 0:
-        return np.broadcast_to(np.eye(np.shape(a)[-1]), np.shape(a)).copy()
+        identity = np.empty_like(peek(a))
+        identity[...] = np.eye(np.shape(a)[-1])
+        return identity
     if n < 0:
         a, n = inv(a), -n
     z = None
@@ -295,7 +303,7 @@ def matrix_power(a, n):
             z = a if z is None else matmul(z, a)
         if n:
             a = matmul(a, a)
-    return z + 0.0 if z is a else z  # never the argument itself
+    return z
 
 
 @implements(np.linalg.multi_dot, layout="own")

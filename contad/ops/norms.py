@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain, reduced_axes, scaled, spread
-from contad.ops.linear_systems import inv
+from contad.ops.linear_systems import in_c_order, inv
 from contad.ops.products import as_array
 from contad.ops.spectra import svdvals
 from contad.rules.array_rule import array_rule
@@ -104,7 +104,7 @@ def check_order(ord):
         raise ValueError(f"Invalid norm order {ord!r} for vectors")
 
 
-@implements(np.linalg.vector_norm, layout="own")
+@implements(np.linalg.vector_norm)
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norm of vectors along axes; over all elements where no axis is given."""
     x = as_array(x)
@@ -132,7 +132,7 @@ def norm_of_matrices(x, ord, axes, keepdims):
         return euclidean_norm(x, axis=axes, keepdims=keepdims)
     if ord in (2, -2, "nuc"):
         s = svdvals(np.moveaxis(x, axes, (-2, -1)))
-        z = np.sum(s, axis=-1) if ord == "nuc" else s[..., 0] if ord == 2 else s[..., -1]
+        z = np.sum(s, axis=-1) if ord == "nuc" else in_c_order(s[..., 0] if ord == 2 else s[..., -1])
     elif ord in (1, -1, np.inf, -np.inf):
         summed, left = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = np.sum(np.abs(x), axis=summed)
@@ -145,14 +145,14 @@ def norm_of_matrices(x, ord, axes, keepdims):
     return z
 
 
-@implements(np.linalg.matrix_norm, layout="own")
+@implements(np.linalg.matrix_norm)
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norm of matrices in the last two axes."""
     x = as_array(x)
     return norm_of_matrices(x, ord, (np.ndim(x) - 2, np.ndim(x) - 1), keepdims)
 
 
-@implements(np.linalg.norm, layout="own")
+@implements(np.linalg.norm)
 def norm(x, ord=None, axis=None, keepdims=False):
     """The norm of vectors or matrices: of the whole array, of vectors along one axis, of matrices in two."""
     x = as_array(x)

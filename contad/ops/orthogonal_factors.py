@@ -4,9 +4,9 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
-from contad.ops.linear_systems import by_last, transposed_of
+from contad.ops.linear_systems import by_last, in_c_order, transposed_of
 from contad.ops.products import as_array, matmul
-from contad.ops.spectra import svdvals
+from contad.ops.spectra import check_finite, svdvals
 from contad.ops.triangular_factors import mirrored, solve_triangular
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -27,8 +27,7 @@ def orthogonal_factor(a):
         a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
 
     Shapes:  a (..., m, n), m >= n -> z (..., m + n, n).
-    Domain:  a of rank n.
-    Raises:  LinAlgError in reverse if the rank is less.
+    Domain:  a of rank n; if the rank is less, the derivative is nan.
     Cost:    O(m n^2) forward and reverse; saves nothing.
     Ref:     Walter & Lehmann (2013), section 3.
 
@@ -44,7 +43,7 @@ def orthogonal_factor(a):
 @orthogonal_factor.vjp("a")
 def orthogonal_factor_vjp_a(z, z_bar, a):
     m = np.shape(a)[-2]
-    q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], z[..., m:, :]
+    q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
     t = np.tril(matmul(transposed_of(rt), np.tril(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
     total = q_bar + matmul(q, mirrored(t))
     return transposed_of(solve_triangular(rt, transposed_of(total), trans=1, lower=True))
@@ -53,7 +52,7 @@ def orthogonal_factor_vjp_a(z, z_bar, a):
 @orthogonal_factor.jvp
 def orthogonal_factor_jvp(z, a_dot, a):
     m = np.shape(a)[-2]
-    q, rt = z[..., :m, :], z[..., m:, :]
+    q, rt = z[..., :m, :], without_zeros(z[..., m:, :])
     x = transposed_of(solve_triangular(rt, transposed_of(a_dot), lower=True))
     c = matmul(transposed_of(q), x)
     low = np.tril(c, -1)
@@ -61,10 +60,17 @@ def orthogonal_factor_jvp(z, a_dot, a):
     return np.concatenate([x - matmul(q, turned), matmul(rt, transposed_of(turned))], axis=-2)
 
 
+def without_zeros(triangle):
+    """A triangular matrix with nan for the zeros on its diagonal."""
+    n = np.shape(triangle)[-1]
+    zero = np.eye(n, dtype=bool) & (plain(triangle) == 0.0)
+    return np.where(zero, np.nan, triangle) if np.any(zero) else triangle
+
+
 _QRResult = type(np.linalg.qr(np.eye(1)))
 
 
-@implements(np.linalg.qr, layout="own")
+@implements(np.linalg.qr)
 def qr(a, mode="reduced"):
     """The factors of a = q r."""
     a = as_array(a)
@@ -76,7 +82,7 @@ def qr(a, mode="reduced"):
             f"np.linalg.qr: mode={mode!r} has no derivative for shape {np.shape(a)}; use 'reduced' or 'r'"
         )
     z = orthogonal_factor(a[..., :m] if m < n else a)
-    q, r = z[..., :m, :], transposed_of(z[..., m:, :])
+    q, r = in_c_order(z[..., :m, :]), in_c_order(transposed_of(z[..., m:, :]))
     if m < n:
         r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
     return r if mode == "r" else _QRResult(q, r)
@@ -92,12 +98,14 @@ def pseudoinverse(a, *, rcond=None, hermitian=False):
 
     Shapes:  a (..., m, n) -> z (..., n, m).
     Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant.
+    Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
     Ref:     Golub & Pereyra (1973), equation 4.12.
 
     >>> pseudoinverse(np.array([[2.0], [0.0]]))
     array([[0.5, 0. ]])
     """
+    check_finite(a)
     return np.linalg.pinv(a, rcond=rcond, hermitian=hermitian)
 
 
@@ -160,7 +168,7 @@ def lstsq(a, b, rcond=None):
         residuals = by_last(residuals) if np.ndim(b) == 1 else residuals
     else:
         residuals = np.empty(0)
-    return x, residuals, rank, s
+    return in_c_order(x), residuals, rank, s
 
 
 def _above(s, smallest):

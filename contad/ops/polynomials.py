@@ -9,7 +9,7 @@ from contad.ops.products import as_array
 from contad.rules.numpy_functions import implements
 
 
-@implements(np.polyval, layout="own")
+@implements(np.polyval)
 def polyval(p, x):
     """The polynomial with coefficients p, the highest power first, at x; by Horner's scheme."""
     p, x = as_array(p), as_array(x)
@@ -19,7 +19,7 @@ def polyval(p, x):
     return z
 
 
-@implements(np.vander, layout="own")
+@implements(np.vander)
 def vander(x, N=None, increasing=False):
     """The matrix of powers of the elements of a vector, the highest first unless `increasing`."""
     x = as_array(x)
@@ -30,7 +30,7 @@ def vander(x, N=None, increasing=False):
     return np.reshape(x, (-1, 1)) ** exponents
 
 
-@implements(np.linspace, layout="own")
+@implements(np.linspace)
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     """Evenly spaced numbers between two numbers or arrays, along a new axis."""
     if dtype is not None and np.dtype(dtype) != np.float64:

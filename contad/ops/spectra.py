@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
-from contad.ops.linear_systems import check_square, inv, transposed_of
+from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.triangular_factors import mirrored, onto_triangle
 from contad.rules.array_rule import array_rule
@@ -37,24 +37,23 @@ def diagonal_of(a):
     return np.diagonal(a, axis1=-2, axis2=-1)
 
 
-def reciprocal_gaps(name, w, live):
-    """1 / (w_j - w_i) at row i and column j, and 0 where i = j, or where the gap is 0 and nothing live needs it.
+def reciprocal_gaps(w, live=True):
+    """1 / (w_j - w_i) at row i and column j, and 0 where i = j.
 
-    `live` tells for each value whether derivatives of its vector take part; None gives nan for each gap of 0.
+    Where the gap is 0, vectors have no derivative: nan, or 0 where no derivative of either vector is `live`.
+
+    >>> reciprocal_gaps(np.array([1.0, 3.0, 3.0]), np.array([True, False, False]))
+    array([[ 0. ,  0.5,  0.5],
+           [-0.5,  0. ,  0. ],
+           [-0.5,  0. ,  0. ]])
     """
     gaps = row(w) - column(w)
     same = np.eye(np.shape(w)[-1], dtype=bool)
     equal = (plain(gaps) == 0.0) & ~same
-    if live is None:
-        return np.where(same, 0.0, 1.0 / np.where(same, 1.0, np.where(equal, np.nan, gaps)))
-    if np.any(equal):
-        wanted = np.argwhere(equal & (row(live) | column(live)))
-        if len(wanted):
-            raise np.linalg.LinAlgError(
-                f"{name}: values {wanted[0][-2]} and {wanted[0][-1]} are equal; derivatives of their vectors do not "
-                "exist there (those of the values alone do, if each is treated alike)"
-            )
-    return np.where(same | equal, 0.0, 1.0 / np.where(same | equal, 1.0, gaps))
+    if not np.any(equal):
+        return np.where(same, 0.0, 1.0 / np.where(same, 1.0, gaps))
+    lost = equal & (row(live) | column(live)) if live is not True else equal
+    return np.where(same | equal, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | equal, 1.0, gaps))
 
 
 def live_columns(v_bar):
@@ -75,8 +74,9 @@ def symmetric_spectrum(a, *, upper=False):
     a_bar belongs to the symmetric a; one triangle is read, and gets the sum of both (zeros in the other).
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  every symmetric a; eigenvectors of equal eigenvalues have no derivative, nor have their eigenvalues apart.
-    Raises:  LinAlgError if a is not square, and in reverse if eigenvectors of equal eigenvalues take part.
+    Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions of eigenvalues
+             that treat equal ones alike have one.
+    Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3 (the symmetric case).
 
@@ -95,7 +95,7 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
     inner = row(z_bar[..., 0, :]) * np.eye(np.shape(a)[-1])
     live = live_columns(v_bar)
     if np.any(live):
-        inner = inner + reciprocal_gaps("eigh", w, live) * matmul(transposed_of(v), v_bar)
+        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), v_bar)
     return onto_triangle(0.5 * around(v, inner + transposed_of(inner)), upper)
 
 
@@ -103,7 +103,7 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
 def symmetric_spectrum_jvp(z, a_dot, a, *, upper=False):
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(transposed_of(v), mirrored(a_dot, upper)), v)
-    v_dot = matmul(v, reciprocal_gaps("eigh", w, None) * c)
+    v_dot = matmul(v, reciprocal_gaps(w) * c)
     return np.concatenate([row(diagonal_of(c)), v_dot], axis=-2)
 
 
@@ -129,7 +129,7 @@ def eigh(a, UPLO="L"):
     a = as_array(a)
     check_square("eigh", a)
     z = symmetric_spectrum(a, upper=_is_upper(UPLO))
-    return _EighResult(z[..., 0, :], z[..., 1:, :])
+    return _EighResult(in_c_order(z[..., 0, :]), in_c_order(z[..., 1:, :]))
 
 
 @implements(np.linalg.eigvalsh, layout="own")
@@ -147,9 +147,9 @@ def real_spectrum(a):
         a_bar = v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
-    Domain:  matrices with n eigenvectors and real eigenvalues; eigenvectors have length 1.
-    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square, and in reverse if
-             eigenvectors of equal eigenvalues take part.
+    Domain:  matrices with n eigenvectors and real eigenvalues; eigenvectors have length 1, and those of equal
+             eigenvalues the derivative nan.
+    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.3.
 
@@ -176,7 +176,7 @@ def real_spectrum_vjp_a(z, z_bar, a):
     live = live_columns(v_bar)
     if np.any(live):
         across = v_bar - v * row(np.sum(v * v_bar, axis=-2))  # the lengths stay 1
-        inner = inner + reciprocal_gaps("eig", w, live) * matmul(transposed_of(v), across)
+        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), across)
     return matmul(matmul(transposed_of(inv(v)), inner), transposed_of(v))
 
 
@@ -184,7 +184,7 @@ def real_spectrum_vjp_a(z, z_bar, a):
 def real_spectrum_jvp(z, a_dot, a):
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(inv(v), a_dot), v)
-    free = matmul(v, reciprocal_gaps("eig", w, None) * c)
+    free = matmul(v, reciprocal_gaps(w) * c)
     return np.concatenate([row(diagonal_of(c)), free - v * row(np.sum(v * free, axis=-2))], axis=-2)
 
 
@@ -194,7 +194,7 @@ def eig(a):
     a = as_array(a)
     check_square("eig", a)
     z = real_spectrum(a)
-    return _EigResult(z[..., 0, :], z[..., 1:, :])
+    return _EigResult(in_c_order(z[..., 0, :]), in_c_order(z[..., 1:, :]))
 
 
 @implements(np.linalg.eigvals, layout="own")
@@ -214,14 +214,15 @@ def singular_spectrum(a):
                 + (1 - u u^T) u_bar s^-1 v^T + u s^-1 v_bar^T (1 - v v^T)
 
     Shapes:  a (..., m, n) -> z (..., m + 1 + n, k) with k = min(m, n).
-    Domain:  every a; vectors of equal singular values, and where m and n differ those of 0, have no derivative.
-    Raises:  LinAlgError if the iteration fails, and in reverse if vectors without a derivative take part.
+    Domain:  every a; vectors of equal singular values, and where m and n differ those of 0, have the derivative nan.
+    Raises:  LinAlgError if the iteration fails, or if a is not finite.
     Cost:    O(m n k) forward and reverse; saves nothing.
     Ref:     Giles (2008), section 2.3.4; Townsend (2016).
 
     >>> singular_spectrum(np.array([[0.0, 2.0], [3.0, 0.0]]))[2]
     array([3., 2.])
     """
+    check_finite(a)
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     return np.concatenate([u, s[..., None, :], np.swapaxes(vh, -1, -2)], axis=-2)
 
@@ -235,7 +236,7 @@ def singular_spectrum_vjp_a(z, z_bar, a):
     live = live_columns(u_bar) | live_columns(v_bar)
     if not np.any(live):
         return matmul(matmul(u, inner), transposed_of(v))
-    f = reciprocal_gaps("svd", s * s, live)
+    f = reciprocal_gaps(s * s, live)
     left, right = matmul(transposed_of(u), u_bar), matmul(transposed_of(v), v_bar)
     inner = inner + f * (left - transposed_of(left)) * row(s) + column(s) * f * (right - transposed_of(right))
     a_bar = matmul(matmul(u, inner), transposed_of(v))
@@ -252,25 +253,28 @@ def singular_spectrum_jvp(z, a_dot, a):
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     forth, back = matmul(a_dot, v), matmul(transposed_of(a_dot), u)
     c = matmul(transposed_of(u), forth)
-    f, ct = reciprocal_gaps("svd", s * s, None), transposed_of(c)
+    f, ct = reciprocal_gaps(s * s), transposed_of(c)
     u_dot = matmul(u, f * (c * row(s) + column(s) * ct))
     v_dot = matmul(v, f * (column(s) * c + ct * row(s)))
     if np.shape(a)[-2] != np.shape(a)[-1]:
-        r = row(reciprocal_values(s, None))
+        r = row(reciprocal_values(s))
         u_dot = u_dot + (forth - matmul(u, c)) * r
         v_dot = v_dot + (back - matmul(v, ct)) * r
     return np.concatenate([u_dot, row(diagonal_of(c)), v_dot], axis=-2)
 
 
-def reciprocal_values(s, live):
-    """1 / s; where s is 0, nan if `live` is None, and 0 where nothing live needs it."""
+def reciprocal_values(s, live=True):
+    """1 / s; where s is 0, nan, or 0 where no derivative of its vectors is `live`."""
     zero = plain(s) == 0.0
-    if live is not None and np.any(zero & live):
-        raise np.linalg.LinAlgError(
-            "svd: a singular value is 0; derivatives of its vectors do not exist (that of the value alone does)"
-        )
-    safe = np.where(zero, 1.0, s)
-    return np.where(zero, np.nan if live is None else 0.0, 1.0 / safe)
+    if not np.any(zero):
+        return 1.0 / s
+    return np.where(zero, np.where(zero & live, np.nan, 0.0), 1.0 / np.where(zero, 1.0, s))
+
+
+def check_finite(a):
+    """Raise LinAlgError unless a is finite: LAPACK's iteration for singular values may never end."""
+    if not np.all(np.isfinite(a)):
+        raise np.linalg.LinAlgError("SVD did not converge: a has elements that are not finite")
 
 
 @implements(np.linalg.svd, layout="own")
@@ -287,8 +291,8 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
         )
     z = singular_spectrum(mirrored(a) if hermitian else a)
     if not compute_uv:
-        return z[..., m, :]
-    return _SVDResult(z[..., :m, :], z[..., m, :], transposed_of(z[..., m + 1 :, :]))
+        return in_c_order(z[..., m, :])
+    return _SVDResult(*map(in_c_order, (z[..., :m, :], z[..., m, :], transposed_of(z[..., m + 1 :, :]))))
 
 
 @implements(np.linalg.svdvals, layout="own")

@@ -1,10 +1,10 @@
 """Triangular systems, and the Cholesky factors of symmetric matrices."""
 
 import numpy as np
-from scipy.linalg import lapack
 
 from contad.ops.cotangents import folded
-from contad.ops.linear_systems import as_columns, check_square, masked, transposed_of
+from contad.ops.factors import triangular_solution
+from contad.ops.linear_systems import as_columns, check_square, in_c_order, masked, transposed_of
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -84,13 +84,12 @@ def _solve_one(a, b, flags):
     trans, lower, unit_diagonal = flags
     if b.size == 0:
         return np.zeros(b.shape)
-    if a.flags.c_contiguous:  # the transposed is in LAPACK's order, without a copy
-        z, info = lapack.dtrtrs(a.T, b, lower=not lower, trans=not trans, unitdiag=unit_diagonal)
-    else:
-        z, info = lapack.dtrtrs(a, b, lower=lower, trans=trans, unitdiag=unit_diagonal)
-    if info > 0:
-        raise np.linalg.LinAlgError(f"Singular matrix: element {info - 1} of the diagonal is 0")
-    return z
+    zeros = () if unit_diagonal else np.flatnonzero(np.diagonal(a) == 0.0)
+    if len(zeros):
+        raise np.linalg.LinAlgError(f"Singular matrix: element {zeros[0]} of the diagonal is 0")
+    if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
+        return triangular_solution(a.T, b, lower=not lower, transposed=not trans, unit_diagonal=unit_diagonal)
+    return triangular_solution(a, b, lower=lower, transposed=trans, unit_diagonal=unit_diagonal)
 
 
 @solve_triangular.vjp("a")
@@ -174,4 +173,4 @@ def between_inverses(z, c):
 def cholesky(a, /, *, upper=False):
     """The Cholesky factor of a symmetric matrix, of which the lower triangle is read, or the upper one."""
     a = as_array(a)
-    return transposed_of(cholesky_factor(transposed_of(a))) if upper else cholesky_factor(a)
+    return in_c_order(transposed_of(cholesky_factor(transposed_of(a)))) if upper else cholesky_factor(a)
