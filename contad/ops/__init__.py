@@ -7,11 +7,17 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     constants,
     convolution,
     einsum,
+    linear_systems,
+    norms,
+    orthogonal_factors,
+    polynomials,
     powers,
     products,
     reductions,
     selection,
     shape,
+    spectra,
+    statistics,
 )
 from contad.ops.arithmetic import (
     absolute,

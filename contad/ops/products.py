@@ -257,3 +257,9 @@ def cross_cotangent(z_bar, p, shape, axis_z, axis_p, axis_out, axis):
     k = axis_out % len(shape)
     rows = (*shape[:k], *shape[k + 1 :], shape[k])
     return np.moveaxis(folded(found, rows), -1, axis_out)
+
+
+@implements(np.linalg.cross, layout="own")
+def cross_along(x1, x2, /, *, axis=-1):
+    """Cross product of vectors with three elements along one axis."""
+    return cross(x1, x2, axis=axis)

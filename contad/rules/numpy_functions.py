@@ -140,7 +140,7 @@ def _with_layout(function: Any, implementation: Callable[..., Any], layout: str)
     @functools.wraps(implementation)
     def implemented(*args: Any, **options: Any) -> Any:
         z = implementation(*args, **options)
-        if z.__class__ is list or z.__class__ is tuple or getattr(z, "ndim", 0) > 1:
+        if isinstance(z, (list, tuple)) or getattr(z, "ndim", 0) > 1:
             operands = _arrays_in((*args, *options.values()))
             if not all(peek(x).flags.c_contiguous for x in operands):
                 with np.errstate(all="ignore"):

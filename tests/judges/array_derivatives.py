@@ -1,6 +1,9 @@
 """Array rules against differences: the jvp against central differences, each vjp against the jvp and differences."""
 
 import numpy as np
+import pytest
+
+import contad
 
 
 def split(point):
@@ -59,3 +62,39 @@ def report(rule, args, options, seed=0):
         if not np.allclose(both, apart, rtol=1e-9, atol=1e-9 * np.max(np.abs(apart), initial=1.0)):
             wrong.append(f"jvp of all: {both} by differences {apart}")
     return wrong
+
+
+def in_shape(z):
+    """Weights for the elements of a result, none of them equal."""
+    return np.cos(1.0 + 1.7 * np.arange(np.size(z))).reshape(np.shape(z))
+
+
+def of_one(f, args, k):
+    """f as a function of argument k."""
+    return lambda x: f(*args[:k], x, *args[k + 1 :])
+
+
+def check_orders(call, args):
+    """jvp, gradient and Hessian times vector of sum(weights * sin(call(x))), in each array and in all."""
+    weights = in_shape(call(*args))
+
+    def loss(*xs):
+        terms = np.sin(call(*xs)) * (weights if weights.ndim else float(weights))
+        return np.sum(terms) if weights.ndim else terms
+
+    dots = [in_shape(x) + 0.3 for x in args]
+    together = contad.grad(loss, tuple(range(len(args))), engine="matrix")(*args)
+    total = sum(np.sum(g * d) for g, d in zip(together, dots, strict=True))
+    assert total == pytest.approx(float(directional(loss, args, dots)), rel=1e-8, abs=1e-8)
+    for k, (x, dot) in enumerate(zip(args, dots, strict=True)):
+        f, g = of_one(call, args, k), of_one(loss, args, k)
+        gradient = contad.grad(g, engine="matrix")
+        np.testing.assert_allclose(contad.jvp(f, (x,), (dot,))[1], directional(f, [x], [dot]), rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(gradient(x), together[k], rtol=1e-12, atol=1e-13)
+        curvature = directional(gradient, [x], [dot])
+        assert np.any(curvature)
+        reverse = contad.grad(lambda x, f=gradient, d=dot: np.sum(f(x) * d), engine="matrix")(x)
+        np.testing.assert_allclose(reverse, curvature, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(contad.jvp(gradient, (x,), (dot,))[1], curvature, rtol=1e-7, atol=1e-7)
+        over = contad.grad(lambda x, g=g, d=dot: contad.jvp(g, (x,), (d,))[1], engine="matrix")(x)
+        np.testing.assert_allclose(over, curvature, rtol=1e-7, atol=1e-7)

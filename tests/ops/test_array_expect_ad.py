@@ -21,6 +21,7 @@ W = np.array([0.6, 1.7, -0.2, 2.3])
 A = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]])
 B = np.array([[0.6, 1.7], [-0.2, 2.3], [0.9, -1.6]])
 S = np.array([[1.3, -0.7], [0.4, 1.9]])
+P = np.array([[1.3, -0.7], [-0.7, 1.9]])
 C = np.array([[[1.3, -0.7], [2.1, 0.4]], [[1.9, -1.1], [0.6, 1.7]], [[-0.2, 2.3], [0.9, -1.6]]])
 ONE = np.array([[[1.3, -0.7, 2.1]]])
 ORDER = np.array([[2, 0, 1], [1, 2, 0]])
@@ -72,6 +73,35 @@ EXAMPLES = {
     "np.nancumsum": [(lambda a: np.nancumsum(a * a), V)],
     "np.nancumprod": [(lambda a: np.nancumprod(a, axis=1), A)],
     "np.linalg.trace": [(lambda a: np.linalg.trace(a) * a[0, 1], S)],
+    # linear algebra: S is regular, P symmetric and positive definite
+    "np.linalg.solve": [(lambda a, b: np.linalg.solve(a, b), S, B[:2])],
+    "np.linalg.inv": [(lambda a: np.linalg.inv(a), S)],
+    "np.linalg.det": [(lambda a: np.linalg.det(a), S)],
+    "np.linalg.slogdet": [(lambda a: np.linalg.slogdet(a)[1], S)],
+    "np.linalg.tensorsolve": [(lambda a, b: np.linalg.tensorsolve(a, b), S, V[:2])],
+    "np.linalg.tensorinv": [(lambda a: np.linalg.tensorinv(a, 1), S)],
+    "np.linalg.matrix_power": [(lambda a: np.linalg.matrix_power(a, 3), S)],
+    "np.linalg.multi_dot": [(lambda a, b: np.linalg.multi_dot([a, b, a]), A, B)],
+    "np.linalg.cholesky": [(lambda a: np.linalg.cholesky(a), P), (lambda a: np.linalg.cholesky(a, upper=True), P)],
+    "np.linalg.eigh": [(lambda a: np.linalg.eigh(a)[1] ** 2, P)],
+    "np.linalg.eigvalsh": [(lambda a: np.linalg.eigvalsh(a), P)],
+    "np.linalg.eig": [(lambda a: np.linalg.eig(a)[1] ** 2, P)],
+    "np.linalg.eigvals": [(lambda a: np.linalg.eigvals(a), P)],
+    "np.linalg.svd": [(lambda a: np.linalg.svd(a, full_matrices=False)[0] ** 2, A)],
+    "np.linalg.svdvals": [(lambda a: np.linalg.svdvals(a), B)],
+    "np.linalg.qr": [(lambda a: np.linalg.qr(a)[0], B), (lambda a: np.linalg.qr(a)[1], A)],
+    "np.linalg.lstsq": [(lambda a, b: np.linalg.lstsq(a, b)[0], B, V[:3])],
+    "np.linalg.pinv": [(lambda a: np.linalg.pinv(a), A)],
+    "np.linalg.norm": [(lambda a: np.linalg.norm(a), V), (lambda a: np.linalg.norm(a, "nuc"), A)],
+    "np.linalg.vector_norm": [(lambda a: np.linalg.vector_norm(a, axis=0, ord=3), A)],
+    "np.linalg.matrix_norm": [(lambda a: np.linalg.matrix_norm(a, ord=2), C)],
+    "np.linalg.cond": [(lambda a: np.linalg.cond(a), S)],
+    "np.linalg.cross": [(lambda a, b: np.linalg.cross(a, b), V[:3], W[:3])],
+    "np.cov": [(lambda a: np.cov(a), A)],
+    "np.corrcoef": [(lambda a: np.corrcoef(a)[0, 1], A)],
+    "np.polyval": [(lambda p, x: np.polyval(p, x), V[:3], W[:2])],
+    "np.vander": [(lambda a: np.vander(a, 4), V)],
+    "np.linspace": [(lambda a, b: np.linspace(a, b, 3) * a, V[:2], W[:2])],
     # arrays like a given one, and assignment
     "np.zeros_like": [(like(np.zeros_like), V)],
     "np.empty_like": [(like(lambda a: np.empty_like(a, shape=(1,))), V)],

@@ -7,7 +7,7 @@ import contad
 from contad.errors import UnsupportedError
 from contad.rules.array_rule import array_rules
 from contad.rules.numpy_functions import entry_of
-from tests.judges.array_derivatives import directional, split
+from tests.judges.array_derivatives import check_orders, directional, in_shape, split
 
 
 def a(*shape, seed=0):
@@ -95,44 +95,8 @@ NAMES = [
 ]
 
 
-def in_shape(z):
-    """Weights for the elements of a result, none of them equal."""
-    return np.cos(1.0 + 1.7 * np.arange(np.size(z))).reshape(np.shape(z))
-
-
 def arrays_of(args):
     return [k for k, x in enumerate(args) if isinstance(x, np.ndarray) and x.dtype == np.float64]
-
-
-def of_one(f, args, k):
-    """f as a function of argument k."""
-    return lambda x: f(*args[:k], x, *args[k + 1 :])
-
-
-def check_orders(call, args):
-    """jvp, gradient and Hessian times vector of sum(weights * sin(call(x))), in each array and in all."""
-    weights = in_shape(call(*args))
-
-    def loss(*xs):
-        terms = np.sin(call(*xs)) * (weights if weights.ndim else float(weights))
-        return np.sum(terms) if weights.ndim else terms
-
-    dots = [in_shape(x) + 0.3 for x in args]
-    together = contad.grad(loss, tuple(range(len(args))), engine="matrix")(*args)
-    total = sum(np.sum(g * d) for g, d in zip(together, dots, strict=True))
-    assert total == pytest.approx(float(directional(loss, args, dots)), rel=1e-8, abs=1e-8)
-    for k, (x, dot) in enumerate(zip(args, dots, strict=True)):
-        f, g = of_one(call, args, k), of_one(loss, args, k)
-        gradient = contad.grad(g, engine="matrix")
-        np.testing.assert_allclose(contad.jvp(f, (x,), (dot,))[1], directional(f, [x], [dot]), rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(gradient(x), together[k], rtol=1e-12, atol=1e-13)
-        curvature = directional(gradient, [x], [dot])
-        assert np.any(curvature)
-        reverse = contad.grad(lambda x, f=gradient, d=dot: np.sum(f(x) * d), engine="matrix")(x)
-        np.testing.assert_allclose(reverse, curvature, rtol=1e-7, atol=1e-7)
-        np.testing.assert_allclose(contad.jvp(gradient, (x,), (dot,))[1], curvature, rtol=1e-7, atol=1e-7)
-        over = contad.grad(lambda x, g=g, d=dot: contad.jvp(g, (x,), (d,))[1], engine="matrix")(x)
-        np.testing.assert_allclose(over, curvature, rtol=1e-7, atol=1e-7)
 
 
 # ---- composites ------------------------------------------------------------------------------------------------------

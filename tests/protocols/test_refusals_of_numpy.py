@@ -10,7 +10,6 @@ import scipy.special
 
 import contad
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
-from contad.ops.reductions import advice_for_norm
 
 x = np.array([0.3, 0.7, 1.1])
 A = np.array([[2.0, 1.0], [0.5, 3.0]])
@@ -204,34 +203,12 @@ def test_the_reason_for_a_copy_is_told_where_none_can_be_made():
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
-NORMS = [
-    (x, {}), (x, {"ord": 1}), (x, {"ord": 2}), (x, {"ord": 3}), (x, {"ord": np.inf}), (x, {"ord": -np.inf}),
-    (x, {"ord": 0}), (A, {}), (A, {"ord": "fro"}), (A, {"ord": 1}), (A, {"ord": -1}), (A, {"ord": np.inf}),
-    (A, {"ord": -np.inf}), (A, {"axis": 0}), (A, {"ord": 1, "axis": 1}), (A, {"ord": np.inf, "axis": -1}),
-    (A, {"axis": 1, "keepdims": True}), (A, {"ord": 3, "axis": (0,), "keepdims": True}), (A, {"axis": (0, 1)}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("a", "options"), NORMS, ids=[f"{a.ndim} {options}" for a, options in NORMS])
-def test_the_advice_for_norms_is_right(a, options):
-    with pytest.raises(UnsupportedError) as refusal:
-        contad.grad(lambda a: np.sum(np.linalg.norm(a, **options)))(a)
-    advice = str(refusal.value).partition("write ")[2]
-    found = eval(advice, {"np": np, "contad": contad, "x": a})
-    np.testing.assert_allclose(found, np.linalg.norm(a, **options), rtol=1e-14)
-
-
 def test_an_order_of_a_norm_that_is_a_variable_is_told_what_to_write():
     with pytest.raises(UnsupportedError, match=r"write np.sum\(np.abs\(x\) \*\* ord\) \*\* \(1 / ord\)"):
         contad.grad(lambda v: np.linalg.norm(v, v[0]))(x)
     by_formula = contad.grad(lambda v: np.sum(np.abs(v) ** v[0]) ** (1 / v[0]))(x)
     for engine in ("closures", "records"):  # NumPy's own, of objects
         np.testing.assert_allclose(contad.grad(lambda v: np.linalg.norm(v, v[0]), engine=engine)(x), by_formula)
-
-
-def test_norms_without_a_formula_are_told_so():
-    for order in (2, -2, "nuc"):
-        assert advice_for_norm(A, order) == f"write an array rule for ord={order!r} of matrices"
 
 
 # ---- pandas ----------------------------------------------------------------------------------------------------------

@@ -42,6 +42,11 @@ ARGUMENTS = {
 }
 
 
+def regular(a):
+    """A positive definite matrix, or a stack of them, in the layout of a, which has square matrices."""
+    return a + 0.1 * (a * a) + 9.0 * np.diag(1.0 + np.arange(a.shape[-1]))
+
+
 def laid_out(layout, shape, start=0):
     """The array in C order from which the layout makes one of the shape."""
     shape = LAYOUTS[layout][0](shape)
@@ -76,6 +81,42 @@ CALLS = {
     ],
     "np.trace": [lambda a, b: np.trace(a), lambda a, b: np.trace(a, 0, 1, 2)],
     "np.linalg.trace": [lambda a, b: np.linalg.trace(a)],
+    # linear algebra of square matrices and of others
+    "np.linalg.solve": [lambda a, b: np.linalg.solve(regular(a), b)],
+    "np.linalg.inv": [lambda a, b: np.linalg.inv(regular(a))],
+    "np.linalg.det": [lambda a, b: np.linalg.det(regular(a))],
+    "np.linalg.slogdet": [lambda a, b: np.linalg.slogdet(regular(a))],
+    "np.linalg.tensorsolve": [lambda a, b: np.linalg.tensorsolve(regular(a), b[0])],
+    "np.linalg.tensorinv": [lambda a, b: np.linalg.tensorinv(regular(a), 1)],
+    "np.linalg.matrix_power": [lambda a, b: np.linalg.matrix_power(regular(a), 3),
+                               lambda a, b: np.linalg.matrix_power(regular(a), 1),
+                               lambda a, b: np.linalg.matrix_power(regular(a), 0)],
+    "np.linalg.multi_dot": [lambda a, b: np.linalg.multi_dot([a, np.transpose(b), a]),
+                            lambda a, b: np.linalg.multi_dot([a[0], np.transpose(b), a])],
+    "np.linalg.cholesky": [lambda a, b: np.linalg.cholesky(regular(a)),
+                           lambda a, b: np.linalg.cholesky(regular(a), upper=True)],
+    "np.linalg.eigh": [lambda a, b: np.linalg.eigh(regular(a))],
+    "np.linalg.eigvalsh": [lambda a, b: np.linalg.eigvalsh(regular(a))],
+    # NumPy's real eigenvalues may be views of complex ones
+    "np.linalg.eig": [lambda a, b: [x * 1.0 for x in np.linalg.eig(regular(a))]],
+    "np.linalg.eigvals": [lambda a, b: np.linalg.eigvals(regular(a)) * 1.0],
+    "np.linalg.svd": [lambda a, b: np.linalg.svd(a, full_matrices=False)],
+    "np.linalg.svdvals": [lambda a, b: np.linalg.svdvals(a)],
+    "np.linalg.qr": [lambda a, b: np.linalg.qr(a), lambda a, b: np.linalg.qr(a, "r")],
+    "np.linalg.lstsq": [lambda a, b: np.linalg.lstsq(a, b)],
+    "np.linalg.pinv": [lambda a, b: np.linalg.pinv(a)],
+    "np.linalg.norm": [lambda a, b: np.linalg.norm(a), lambda a, b: np.linalg.norm(a, 2, axis=(0, 1), keepdims=True),
+                       lambda a, b: np.linalg.norm(a, axis=0, keepdims=True)],
+    "np.linalg.vector_norm": [lambda a, b: np.linalg.vector_norm(a, axis=0, keepdims=True)],
+    "np.linalg.matrix_norm": [lambda a, b: np.linalg.matrix_norm(a, ord=1)],
+    "np.linalg.cond": [lambda a, b: np.linalg.cond(regular(a))],
+    "np.linalg.cross": [lambda a, b: np.linalg.cross(a, b)],
+    "np.linalg.matrix_rank": [lambda a, b: np.linalg.matrix_rank(a)],
+    "np.cov": [lambda a, b: np.cov(a), lambda a, b: np.cov(a, b)],
+    "np.corrcoef": [lambda a, b: np.corrcoef(a + b * b)],
+    "np.polyval": [lambda a, b: np.polyval([1.0, 2.0, 0.5], a), lambda a, b: np.polyval(np.ravel(a)[:3], b)],
+    "np.vander": [lambda a, b: np.vander(a), lambda a, b: np.vander(a, 2, increasing=True)],
+    "np.linspace": [lambda a, b: np.linspace(a, b, 4), lambda a, b: np.linspace(a, b, 4, axis=-1)],
     # arrays like a given one
     "np.zeros_like": [lambda a, b: np.zeros_like(a), lambda a, b: np.zeros_like(a, order="C")],
     "np.empty_like": [lambda a, b: np.empty_like(a, shape=(3, 2))],

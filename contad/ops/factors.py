@@ -1,0 +1,94 @@
+"""Factors of square matrices, found again while a recording keeps them: one factorisation serves solve, det and inv.
+
+A factor lives as long as a record holds it in `saved`. A matrix with the same elements finds it: to compare them costs
+n^2, to factorise n^3, so that nobody has to hand factors on, and derivatives of every order share them.
+"""
+
+import weakref
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from contad.ops.cotangents import all_finite, plain
+
+KEPT = 8  # the newest factors that are compared with a matrix
+
+
+def triangular_solution(t, b, *, lower, transposed, unit_diagonal=False):
+    """t^-1 b, or t^-T b, for one triangle of a matrix t in Fortran's order and the columns of b, without a check of t.
+
+    dtrsm and not LAPACK's dtrtrs, whose threads cost milliseconds on matrices of three rows.
+    """
+    return blas.dtrsm(1.0, t, b, lower=lower, trans_a=transposed, diag=unit_diagonal)
+
+
+class Factor:
+    """The LU factors with partial pivoting of one square matrix."""
+
+    __slots__ = ("__weakref__", "_lu", "_matrix", "_order", "_swaps", "singular")
+
+    def __init__(self, matrix):
+        self._matrix = matrix.copy()
+        # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
+        self._lu, pivots, info = lapack.dgetrf(self._matrix.T)
+        self.singular = info > 0
+        self._order = np.arange(pivots.size)  # of the rows of the transposed, in which it is l u
+        self._swaps = 0
+        for k, other in enumerate(pivots.tolist()):
+            if other != k:
+                self._order[[k, other]] = self._order[[other, k]]
+                self._swaps += 1
+
+    def of(self, matrix):
+        """Whether this is the factor of that matrix."""
+        return self._matrix.shape == matrix.shape and np.array_equal(self._matrix, matrix)
+
+    def solve(self, b, transposed):
+        """The solution of a z = b, or of a^T z = b; LinAlgError if a is singular."""
+        if self.singular:
+            raise np.linalg.LinAlgError("Singular matrix")
+        columns = b if b.ndim == 2 else b[:, None]
+        if transposed:
+            half = triangular_solution(self._lu, columns[self._order], lower=True, transposed=False, unit_diagonal=True)
+            z = np.ascontiguousarray(triangular_solution(self._lu, half, lower=False, transposed=False))
+        else:
+            half = triangular_solution(self._lu, columns, lower=False, transposed=True)
+            z = np.empty(columns.shape)
+            z[self._order] = triangular_solution(self._lu, half, lower=True, transposed=True, unit_diagonal=True)
+        return z if b.ndim == 2 else z[:, 0]
+
+    def sign_and_log(self):
+        """The sign of the determinant, and the logarithm of its magnitude."""
+        diagonal = np.diagonal(self._lu)
+        with np.errstate(divide="ignore"):
+            return np.prod(np.sign(diagonal)) * (-1.0) ** self._swaps, np.sum(np.log(np.abs(diagonal)))
+
+
+_factors: list["weakref.ref[Factor]"] = []  # the newest last
+
+
+def known_factor(a):
+    """The factor of the primals of a that some record keeps; None if there is none, or if a is a stack of matrices."""
+    if not _factors or np.ndim(a) != 2:
+        return None
+    matrix = plain(a)
+    for reference in reversed(_factors.copy()):
+        factor = reference()
+        if factor is not None and factor.of(matrix):
+            return factor
+    return None
+
+
+def factorise(a):
+    """The factor of a matrix, which is known from now on while the caller keeps it.
+
+    None for stacks of matrices and for what is not finite, on which NumPy's own functions have to be called.
+    """
+    if np.ndim(a) != 2 or np.shape(a)[0] == 0 or not all_finite(a):
+        return None
+    found = known_factor(a)
+    if found is None:
+        found = Factor(plain(a))
+        _factors.append(weakref.ref(found))
+        del _factors[:-KEPT]
+    return found

@@ -1,0 +1,349 @@
+"""Solutions of linear systems, inverses and determinants."""
+
+import operator
+
+import numpy as np
+
+from contad.ops.cotangents import all_finite, folded, in_range, plain, scaled
+from contad.ops.factors import factorise, known_factor
+from contad.ops.products import as_array, masked_product, matmul
+from contad.ops.shape import refuse_given
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import constant, implements
+from contad.variables.number import observed, peek
+
+_A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
+_B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
+
+
+def transposed_of(a):
+    """a with its last two axes exchanged."""
+    return np.swapaxes(a, -1, -2)
+
+
+def in_c_order(x):
+    """x, or a copy in C order: NumPy gives the parts of a decomposition as arrays of their own."""
+    return x if peek(x).flags.c_contiguous else x.copy()
+
+
+def check_square(name, a):
+    """Raise LinAlgError, as NumPy does, unless a is a square matrix or a stack of them."""
+    shape = np.shape(a)
+    if len(shape) < 2:
+        raise np.linalg.LinAlgError(f"{name}: a must be a matrix or a stack of matrices, got shape {shape}")
+    if shape[-1] != shape[-2]:
+        raise np.linalg.LinAlgError(f"{name}: Last 2 dimensions of the array must be square, got shape {shape}")
+
+
+# ---- systems ---------------------------------------------------------------------------------------------------------
+@array_rule(
+    numpy=np.linalg.solve,
+    points=[(_A, [0.6, 1.7, -0.2]), (_A, _B), ([_A, _C], _B), (_A, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]])],
+)
+def solve(a, b, *, transposed=False):
+    """The solution of a z = b, for matrices and stacks of them; b is one vector where it has one axis.
+
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T
+
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> z like b; the stacks broadcast. transposed: a^T z = b is solved.
+    Domain:  a that is not singular.
+    Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
+    Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors; stacks are factorised again.
+    Ref:     Giles (2008), section 2.3.1.
+
+    >>> solve(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]))
+    array([1., 2.])
+    """
+    check_square("solve", a)
+    factor = known_factor(a)
+    if factor is not None and np.ndim(b) <= 2 and np.size(b) and np.shape(b)[0] == np.shape(a)[0]:
+        return factor.solve(b, transposed)
+    return np.linalg.solve(transposed_of(a) if transposed else a, b)
+
+
+@solve.forward
+def solve_forward(a, b, *, transposed=False):
+    check_square("solve", a)
+    factor = factorise(a)
+    return solve(a, b, transposed=transposed), factor
+
+
+@solve.vjp("a")
+def solve_vjp_a(z, z_bar, a, b, saved, *, transposed=False):
+    b_bar, x = solve_back(a, z_bar, b, transposed), as_columns(z, b)
+    c = masked_product(b_bar, transposed_of(x))
+    return -folded(transposed_of(c) if transposed else c, np.shape(a))
+
+
+@solve.vjp("b")
+def solve_vjp_b(z, z_bar, a, b, saved, *, transposed=False):
+    b_bar = folded(solve_back(a, z_bar, b, transposed), np.shape(as_columns(b, b)))
+    return np.reshape(b_bar, np.shape(b))
+
+
+@solve.jvp
+def solve_jvp(z, a_dot, b_dot, a, b, saved, *, transposed=False):
+    product = matmul(transposed_of(a_dot) if transposed else a_dot, as_columns(z, b))
+    return np.reshape(solve(a, as_columns(b_dot, b) - product, transposed=transposed), np.shape(z))
+
+
+def as_columns(x, b):
+    """x, which belongs to a system with the right-hand side b, as matrices: a vector is one column."""
+    return np.expand_dims(x, -1) if np.ndim(b) == 1 else x
+
+
+def solve_back(a, z_bar, b, transposed):
+    """The cotangent of the columns of b, before the stacks are summed."""
+    columns = as_columns(z_bar, b)
+    return masked(columns, solve(a, columns, transposed=not transposed))
+
+
+def masked(z_bar, c):
+    """c, with zeros for the matrices whose cotangent z_bar is zero: dead code never makes a nan."""
+    if all_finite(c):
+        return c
+    return np.where(np.all(plain(z_bar) == 0.0, axis=(-2, -1), keepdims=True), 0.0, c)
+
+
+# ---- inverses --------------------------------------------------------------------------------------------------------
+@array_rule(numpy=np.linalg.inv, points=[(_A,), ([_A, _C],)])
+def inv(a):
+    """The inverse of a matrix, or of each in a stack.
+
+        z = a^-1,     z_dot = -z a_dot z,     a_bar = -z^T z_bar z^T
+
+    Shapes:  a (..., n, n) -> z (..., n, n).
+    Domain:  a that is not singular.
+    Raises:  LinAlgError if a is singular or not square.
+    Cost:    O(n^3) forward, twice that in reverse; saves nothing. To solve a system, call solve.
+    Ref:     Giles (2008), section 2.2.3.
+
+    >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    return np.linalg.inv(a)
+
+
+@inv.vjp("a")
+def inv_vjp_a(z, z_bar, a):
+    zt = transposed_of(z)
+    return masked(z_bar, -matmul(matmul(zt, z_bar), zt))
+
+
+@inv.jvp
+def inv_jvp(z, a_dot, a):
+    return -matmul(matmul(z, a_dot), z)
+
+
+# ---- determinants ----------------------------------------------------------------------------------------------------
+@array_rule(numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
+def det(a):
+    """The determinant of a matrix, or of each in a stack.
+
+        z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
+
+    Shapes:  a (..., n, n) -> z (...).
+    Domain:  every a; where a is singular, c is made from its singular values.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves nothing. For large matrices take slogdet: det overflows.
+    Ref:     Giles (2008), section 2.2.4.
+
+    >>> det(np.array([[2.0, 1.0], [1.0, 4.0]]))
+    7.000000000000001
+    """
+    return np.linalg.det(a)
+
+
+@det.vjp("a")
+def det_vjp_a(z, z_bar, a):
+    return scaled(by_matrix(z_bar), cofactors(z, a))
+
+
+@det.jvp
+def det_jvp(z, a_dot, a):
+    return np.sum(scaled(a_dot, cofactors(z, a)), axis=(-2, -1))
+
+
+def by_matrix(x):
+    """x with two axes more, so that its elements meet the matrices of a stack."""
+    return np.reshape(x, (*np.shape(x), 1, 1))
+
+
+def cofactors(z, a):
+    """The matrix of cofactors of a, whose determinant is z."""
+    if np.size(a) == 0 or not all_finite(a) or (observed(well_conditioned, a) and in_range(z)):
+        return by_matrix(z) * transposed_of(inv(a))
+    u, s, vh = np.linalg.svd(a)
+    sign = observed(np.linalg.det, u) * observed(np.linalg.det, vh)
+    n = np.shape(s)[-1]
+    others = np.where(np.eye(n, dtype=bool), 1.0, np.expand_dims(s, -2))  # row i: the singular values but s_i
+    return matmul(u * np.expand_dims(by_last(np.round(sign)) * np.prod(others, axis=-1), -2), vh)
+
+
+def by_last(x):
+    """x with one axis more."""
+    return np.reshape(x, (*np.shape(x), 1))
+
+
+def well_conditioned(a):
+    """Whether plain matrices may be inverted without losing half of the digits, by their condition in the 1-norm."""
+    try:
+        inverse = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.all(np.linalg.norm(a, 1, (-2, -1)) * np.linalg.norm(inverse, 1, (-2, -1)) < 1e8))
+
+
+@array_rule(points=[(_A,), ([_A, _C],), ([[-1.3]],)])
+def log_determinant(a):
+    """The logarithm of the magnitude of the determinant; Stan's name for what np.linalg.slogdet gives second.
+
+        z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
+
+    Shapes:  a (..., n, n) -> z (...).
+    Domain:  every a; -inf where a is singular, with the derivative nan.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves the factors, which solve and inv of the same a share.
+    Ref:     Giles (2008), section 2.2.4.
+
+    >>> log_determinant(np.array([[2.0, 0.0], [1.0, -4.0]]))
+    2.0794415416798357
+    """
+    check_square("slogdet", a)
+    factor = known_factor(a)
+    return np.linalg.slogdet(a)[1] if factor is None else factor.sign_and_log()[1]
+
+
+@log_determinant.forward
+def log_determinant_forward(a):
+    check_square("slogdet", a)
+    factor = factorise(a)
+    return log_determinant(a), factor
+
+
+@log_determinant.vjp("a")
+def log_determinant_vjp_a(z, z_bar, a, saved):
+    return scaled(by_matrix(z_bar), inverse_transposed(z, a))
+
+
+@log_determinant.jvp
+def log_determinant_jvp(z, a_dot, a, saved):
+    return np.sum(scaled(a_dot, inverse_transposed(z, a)), axis=(-2, -1))
+
+
+def inverse_transposed(z, a):
+    """a^-T, from the factors of a where they are known; nan where a is singular, so that z is -inf."""
+    singular = by_matrix(plain(z) == -np.inf)
+    if np.any(singular):
+        return np.where(singular, np.nan, transposed_of(inv(np.where(singular, np.eye(np.shape(a)[-1]), a))))
+    return transposed_of(inv(a)) if known_factor(a) is None else solve(a, np.eye(np.shape(a)[-1]), transposed=True)
+
+
+@implements(np.linalg.slogdet, layout="own")
+def slogdet(a):
+    """The sign of the determinant, which is constant, and the logarithm of its magnitude."""
+    a = as_array(a)
+    z = log_determinant(a)
+    return type(np.linalg.slogdet(np.eye(1)))(observed(sign_of_determinant, a), z)
+
+
+def sign_of_determinant(a):
+    """The sign of the determinant of a plain matrix, or of each in a stack."""
+    factor = known_factor(a)
+    return np.linalg.slogdet(a)[0] if factor is None else factor.sign_and_log()[0]
+
+
+# ---- systems of tensors ----------------------------------------------------------------------------------------------
+@implements(np.linalg.tensorsolve, layout="own")
+def tensorsolve(a, b, axes=None):
+    """The solution of tensordot(a, x, x.ndim) = b."""
+    a, b = as_array(a), as_array(b)
+    if axes is not None:
+        others = [k for k in range(a.ndim) if k not in axes]
+        a = np.transpose(a, (*others, *axes))
+    shape = a.shape[np.ndim(b) - a.ndim :] if a.ndim > np.ndim(b) else ()
+    n = int(np.prod(shape, dtype=int))
+    if a.size != n * n or n != np.size(b):
+        raise np.linalg.LinAlgError(
+            f"tensorsolve: a must have as many elements in the axes of b as in the others, got {a.shape} for b of "
+            f"shape {np.shape(b)}"
+        )
+    return np.reshape(solve(np.reshape(a, (n, n)), np.reshape(b, (n,))), shape)
+
+
+@implements(np.linalg.tensorinv, layout="own")
+def tensorinv(a, ind=2):
+    """The inverse of tensordot with a over its first `ind` axes."""
+    a = as_array(a)
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind must be positive, got {ind}")
+    first, rest = a.shape[:ind], a.shape[ind:]
+    n = int(np.prod(first, dtype=int))
+    return np.reshape(inv(np.reshape(a, (n, -1))), (*rest, *first))
+
+
+# ---- powers and chains -----------------------------------------------------------------------------------------------
+@implements(np.linalg.matrix_power, layout="own")
+def matrix_power(a, n):
+    """The n-th power of a square matrix, by repeated squaring; of its inverse for a negative n."""
+    a = as_array(a)
+    check_square("matrix_power", a)
+    n = operator.index(n)
+    if n == 0:
+        identity = np.empty_like(peek(a))
+        identity[...] = np.eye(np.shape(a)[-1])
+        return identity
+    if n < 0:
+        a, n = inv(a), -n
+    z = None
+    while n:
+        n, bit = divmod(n, 2)
+        if bit:
+            z = a if z is None else matmul(z, a)
+        if n:
+            a = matmul(a, a)
+    return z
+
+
+@implements(np.linalg.multi_dot, layout="own")
+def multi_dot(arrays, *, out=None):
+    """The product of a chain of matrices in the cheapest order; the first and the last may be vectors."""
+    refuse_given(np.linalg.multi_dot, out=out)
+    chain = [as_array(x) for x in arrays]
+    if len(chain) < 2:
+        raise ValueError(f"np.linalg.multi_dot: expected two or more arrays, got {len(chain)}")
+    if len(chain) == 2:
+        return matmul(*chain)
+    first, last = np.ndim(chain[0]), np.ndim(chain[-1])
+    chain[0] = np.reshape(chain[0], (1, -1)) if first == 1 else chain[0]
+    chain[-1] = np.reshape(chain[-1], (-1, 1)) if last == 1 else chain[-1]
+    if any(np.ndim(x) != 2 for x in chain):
+        shapes = [np.shape(x) for x in chain]
+        raise np.linalg.LinAlgError(f"np.linalg.multi_dot: expected matrices, vectors at the ends, got {shapes}")
+    z = _product_of(chain, _cheapest_splits([*(np.shape(x)[0] for x in chain), np.shape(chain[-1])[1]]), 0, len(chain))
+    if first == 1 and last == 1:
+        return z[0, 0]
+    return np.reshape(z, (-1,)) if 1 in (first, last) else z
+
+
+def _cheapest_splits(lengths):
+    """For each part (i, j) of a chain of matrices of lengths[k] x lengths[k + 1], where it is cheapest to divide it."""
+    cost, splits = {}, {}
+    n = len(lengths) - 1
+    for size in range(1, n + 1):
+        for i in range(n - size + 1):
+            j = i + size
+            tries = ((cost[i, k] + cost[k, j] + lengths[i] * lengths[k] * lengths[j], k) for k in range(i + 1, j))
+            cost[i, j], splits[i, j] = min(tries, default=(0, i))
+    return splits
+
+
+def _product_of(chain, splits, i, j):
+    if j - i == 1:
+        return chain[i]
+    k = splits[i, j]
+    return matmul(_product_of(chain, splits, i, k), _product_of(chain, splits, k, j))
+
+
+constant(np.linalg.matrix_rank)

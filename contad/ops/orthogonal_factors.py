@@ -1,0 +1,175 @@
+"""QR factors, least squares and pseudoinverses."""
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.cotangents import plain
+from contad.ops.linear_systems import by_last, in_c_order, transposed_of
+from contad.ops.products import as_array, matmul
+from contad.ops.spectra import check_finite, svdvals
+from contad.ops.triangular_factors import mirrored, solve_triangular
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+from contad.variables.number import observed, peek
+
+_A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
+_TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
+_WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
+
+
+# ---- QR --------------------------------------------------------------------------------------------------------------
+@array_rule(points=[(_A,), ([_A, _C],), (_TALL,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
+def orthogonal_factor(a):
+    """q and below it r^T, of a = q r for a matrix with at least as many rows as columns; np.linalg.qr calls it.
+
+        z = (q, r):  q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1,     c = q^T x,
+        w = l - l^T with l the strict lower triangle of c
+        a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
+
+    Shapes:  a (..., m, n), m >= n -> z (..., m + n, n).
+    Domain:  a of rank n; if the rank is less, the derivative is nan.
+    Cost:    O(m n^2) forward and reverse; saves nothing.
+    Ref:     Walter & Lehmann (2013), section 3.
+
+    >>> orthogonal_factor(np.array([[-3.0], [-4.0]]))
+    array([[0.6],
+           [0.8],
+           [-5. ]])
+    """
+    q, r = np.linalg.qr(a)
+    return np.concatenate([q, np.swapaxes(r, -1, -2)], axis=-2)
+
+
+@orthogonal_factor.vjp("a")
+def orthogonal_factor_vjp_a(z, z_bar, a):
+    m = np.shape(a)[-2]
+    q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
+    t = np.tril(matmul(transposed_of(rt), np.tril(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
+    total = q_bar + matmul(q, mirrored(t))
+    return transposed_of(solve_triangular(rt, transposed_of(total), trans=1, lower=True))
+
+
+@orthogonal_factor.jvp
+def orthogonal_factor_jvp(z, a_dot, a):
+    m = np.shape(a)[-2]
+    q, rt = z[..., :m, :], without_zeros(z[..., m:, :])
+    x = transposed_of(solve_triangular(rt, transposed_of(a_dot), lower=True))
+    c = matmul(transposed_of(q), x)
+    low = np.tril(c, -1)
+    turned = c - low + transposed_of(low)
+    return np.concatenate([x - matmul(q, turned), matmul(rt, transposed_of(turned))], axis=-2)
+
+
+def without_zeros(triangle):
+    """A triangular matrix with nan for the zeros on its diagonal."""
+    n = np.shape(triangle)[-1]
+    zero = np.eye(n, dtype=bool) & (plain(triangle) == 0.0)
+    return np.where(zero, np.nan, triangle) if np.any(zero) else triangle
+
+
+_QRResult = type(np.linalg.qr(np.eye(1)))
+
+
+@implements(np.linalg.qr)
+def qr(a, mode="reduced"):
+    """The factors of a = q r."""
+    a = as_array(a)
+    if np.ndim(a) < 2:
+        raise np.linalg.LinAlgError(f"qr: a must be a matrix or a stack of matrices, got shape {np.shape(a)}")
+    m, n = np.shape(a)[-2:]
+    if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
+        raise UnsupportedError(
+            f"np.linalg.qr: mode={mode!r} has no derivative for shape {np.shape(a)}; use 'reduced' or 'r'"
+        )
+    z = orthogonal_factor(a[..., :m] if m < n else a)
+    q, r = in_c_order(z[..., :m, :]), in_c_order(transposed_of(z[..., m:, :]))
+    if m < n:
+        r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
+    return r if mode == "r" else _QRResult(q, r)
+
+
+# ---- pseudoinverses --------------------------------------------------------------------------------------------------
+@array_rule(points=[(_A,), (_TALL,), (_WIDE,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
+def pseudoinverse(a, *, rcond=None, hermitian=False):
+    """The pseudoinverse of Moore and Penrose; np.linalg.pinv calls it.
+
+        z_dot = -z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z
+        a_bar = -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a)
+
+    Shapes:  a (..., m, n) -> z (..., n, m).
+    Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant.
+    Raises:  LinAlgError if a is not finite.
+    Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
+    Ref:     Golub & Pereyra (1973), equation 4.12.
+
+    >>> pseudoinverse(np.array([[2.0], [0.0]]))
+    array([[0.5, 0. ]])
+    """
+    check_finite(a)
+    return np.linalg.pinv(a, rcond=rcond, hermitian=hermitian)
+
+
+@pseudoinverse.vjp("a")
+def pseudoinverse_vjp_a(z, z_bar, a, *, rcond=None, hermitian=False):
+    zt, across = transposed_of(z), transposed_of(z_bar)
+    c = matmul(across, matmul(z, zt)) - matmul(matmul(zt, z_bar), zt)
+    c = c - matmul(a, matmul(z, matmul(across, matmul(z, zt))))
+    right = matmul(matmul(zt, z), across)
+    return c + right - matmul(matmul(right, z), a)
+
+
+@pseudoinverse.jvp
+def pseudoinverse_jvp(z, a_dot, a, *, rcond=None, hermitian=False):
+    zt, across = transposed_of(z), transposed_of(a_dot)
+    left = matmul(matmul(z, zt), across)
+    right = matmul(across, matmul(zt, z))
+    z_dot = left - matmul(matmul(left, a), z) - matmul(matmul(z, a_dot), z)
+    return z_dot + right - matmul(z, matmul(a, right))
+
+
+@implements(np.linalg.pinv, layout="own")
+def pinv(a, rcond=None, hermitian=False, *, rtol=None):
+    """The pseudoinverse; singular values below a share of the largest are taken for 0."""
+    if rcond is None and rtol is not None:
+        rcond = rtol
+    return pseudoinverse(mirrored(a) if hermitian else a, rcond=peek(rcond))
+
+
+# ---- least squares ---------------------------------------------------------------------------------------------------
+@implements(np.linalg.lstsq, layout="own")
+def lstsq(a, b, rcond=None):
+    """Solution of least squares, residuals, rank and singular values, as NumPy gives them.
+
+    With full rank the solution is made of QR factors, else of the pseudoinverse: then of all solutions it is the
+    shortest, and its derivative holds where the rank does not change.
+    """
+    a, b = as_array(a), as_array(b)
+    if np.ndim(a) != 2 or np.ndim(b) not in (1, 2):
+        raise np.linalg.LinAlgError(
+            f"lstsq: a must be a matrix and b a vector or matrix, got shapes {np.shape(a)} and {np.shape(b)}"
+        )
+    m, n = np.shape(a)
+    if np.shape(b)[0] != m:
+        raise np.linalg.LinAlgError(f"lstsq: a and b must have as many rows, got {m} and {np.shape(b)[0]}")
+    s = svdvals(a)
+    smallest = np.finfo(float).eps * max(m, n) if rcond is None else max(peek(rcond), 0.0)
+    rank = int(np.sum(observed(_above, s, smallest)))
+    if rank < min(m, n):
+        x = matmul(pseudoinverse(a, rcond=smallest), b)
+    elif m >= n:
+        q, r = qr(a)
+        x = solve_triangular(r, matmul(transposed_of(q), b))
+    else:
+        q, r = qr(transposed_of(a))
+        x = matmul(q, solve_triangular(r, b, trans=1))
+    if rank == n < m:
+        residual = b - matmul(a, x)
+        residuals = np.sum(residual * residual, axis=0)
+        residuals = by_last(residuals) if np.ndim(b) == 1 else residuals
+    else:
+        residuals = np.empty(0)
+    return in_c_order(x), residuals, rank, s
+
+
+def _above(s, smallest):
+    return plain(s) > smallest * np.max(s, initial=0.0)

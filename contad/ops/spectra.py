@@ -1,0 +1,301 @@
+"""Eigenvalues and eigenvectors, singular values and vectors.
+
+A decomposition is one rule whose value is one matrix: the values are its first row (or the row below u), the vectors
+the others. What NumPy's functions give are views of it.
+"""
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.cotangents import plain
+from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
+from contad.ops.products import as_array, matmul
+from contad.ops.triangular_factors import mirrored, onto_triangle
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+from contad.variables.number import Carrier
+
+_S, _T = [[4.3, 0.6, -0.8], [0.6, 1.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.9, 0.4], [0.3, 0.4, 1.1]]
+_A, _C = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[2.2, -0.7, 0.3], [-0.2, 3.9, 0.4], [0.5, 0.1, 1.1]]
+_TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
+_WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
+
+
+# ---- what eigenvectors and singular vectors have in common -----------------------------------------------------------
+def row(x):
+    """x (..., n) as matrices of one row."""
+    return np.expand_dims(x, -2)
+
+
+def column(x):
+    """x (..., n) as matrices of one column."""
+    return np.expand_dims(x, -1)
+
+
+def diagonal_of(a):
+    """The diagonals of the matrices of a stack."""
+    return np.diagonal(a, axis1=-2, axis2=-1)
+
+
+def reciprocal_gaps(w, live=True):
+    """1 / (w_j - w_i) at row i and column j, and 0 where i = j.
+
+    Where the gap is 0, vectors have no derivative: nan, or 0 where no derivative of either vector is `live`.
+
+    >>> reciprocal_gaps(np.array([1.0, 3.0, 3.0]), np.array([True, False, False]))
+    array([[ 0. ,  0.5,  0.5],
+           [-0.5,  0. ,  0. ],
+           [-0.5,  0. ,  0. ]])
+    """
+    gaps = row(w) - column(w)
+    same = np.eye(np.shape(w)[-1], dtype=bool)
+    equal = (plain(gaps) == 0.0) & ~same
+    if not np.any(equal):
+        return np.where(same, 0.0, 1.0 / np.where(same, 1.0, gaps))
+    lost = equal & (row(live) | column(live)) if live is not True else equal
+    return np.where(same | equal, np.where(lost, np.nan, 0.0), 1.0 / np.where(same | equal, 1.0, gaps))
+
+
+def live_columns(v_bar):
+    """For each column whether its cotangent takes part: it is not zero, or carries a derivative of an outer level."""
+    if isinstance(v_bar, Carrier) or v_bar.dtype == object:
+        return np.ones((*np.shape(v_bar)[:-2], np.shape(v_bar)[-1]), dtype=bool)
+    return np.any(v_bar != 0.0, axis=-2)
+
+
+# ---- symmetric matrices ----------------------------------------------------------------------------------------------
+@array_rule(points=[(_S,), ([_S, _T],), (_S, {"upper": True}), ([[2.3]],)])
+def symmetric_spectrum(a, *, upper=False):
+    """Eigenvalues (in the first row) and eigenvectors (below, as columns) of a symmetric matrix; as np.linalg.eigh.
+
+        z = (w, v):  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
+        a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
+
+    a_bar belongs to the symmetric a; one triangle is read, and gets the sum of both (zeros in the other).
+
+    Shapes:  a (..., n, n) -> z (..., n + 1, n).
+    Domain:  every symmetric a; eigenvectors of equal eigenvalues have the derivative nan. Functions of eigenvalues
+             that treat equal ones alike have one.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.3 (the symmetric case).
+
+    >>> symmetric_spectrum(np.array([[3.0, 0.0], [0.0, 2.0]]))
+    array([[2., 3.],
+           [0., 1.],
+           [1., 0.]])
+    """
+    w, v = np.linalg.eigh(a, "U" if upper else "L")
+    return np.concatenate([w[..., None, :], v], axis=-2)
+
+
+@symmetric_spectrum.vjp("a")
+def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
+    w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
+    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(a)[-1])
+    live = live_columns(v_bar)
+    if np.any(live):
+        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), v_bar)
+    return onto_triangle(0.5 * around(v, inner + transposed_of(inner)), upper)
+
+
+@symmetric_spectrum.jvp
+def symmetric_spectrum_jvp(z, a_dot, a, *, upper=False):
+    w, v = z[..., 0, :], z[..., 1:, :]
+    c = matmul(matmul(transposed_of(v), mirrored(a_dot, upper)), v)
+    v_dot = matmul(v, reciprocal_gaps(w) * c)
+    return np.concatenate([row(diagonal_of(c)), v_dot], axis=-2)
+
+
+def around(v, c):
+    """v c v^T."""
+    return matmul(matmul(v, c), transposed_of(v))
+
+
+_EighResult = type(np.linalg.eigh(np.eye(1)))
+_EigResult = type(np.linalg.eig(np.eye(1)))
+_SVDResult = type(np.linalg.svd(np.eye(1)))
+
+
+def _is_upper(UPLO):
+    if UPLO not in ("L", "U", "l", "u"):
+        raise ValueError(f"np.linalg.eigh: UPLO must be 'L' or 'U', got {UPLO!r}")
+    return UPLO in ("U", "u")
+
+
+@implements(np.linalg.eigh, layout="own")
+def eigh(a, UPLO="L"):
+    """Eigenvalues and eigenvectors of a symmetric matrix."""
+    a = as_array(a)
+    check_square("eigh", a)
+    z = symmetric_spectrum(a, upper=_is_upper(UPLO))
+    return _EighResult(in_c_order(z[..., 0, :]), in_c_order(z[..., 1:, :]))
+
+
+@implements(np.linalg.eigvalsh, layout="own")
+def eigvalsh(a, UPLO="L"):
+    """Eigenvalues of a symmetric matrix, from the smallest to the largest."""
+    return eigh(a, UPLO)[0]
+
+
+# ---- general matrices ------------------------------------------------------------------------------------------------
+@array_rule(points=[(_A,), ([_A, _C],), ([[2.3]],)])
+def real_spectrum(a):
+    """Eigenvalues (in the first row) and eigenvectors (below) of a matrix whose eigenvalues are real; as np.linalg.eig.
+
+        z = (w, v):  w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),     c = v^-1 a_dot v
+        a_bar = v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
+
+    Shapes:  a (..., n, n) -> z (..., n + 1, n).
+    Domain:  matrices with n eigenvectors and real eigenvalues; eigenvectors have length 1, and those of equal
+             eigenvalues the derivative nan.
+    Raises:  UnsupportedError if eigenvalues are complex; LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.3.
+
+    >>> real_spectrum(np.array([[3.0, 0.0], [0.0, 2.0]]))
+    array([[3., 2.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    w, v = np.linalg.eig(a)
+    if np.iscomplexobj(w):
+        if np.any(w.imag != 0.0):
+            raise UnsupportedError(
+                "np.linalg.eig: eigenvalues are complex, and contad differentiates real numbers only; call "
+                "np.linalg.eigh where the matrix is symmetric"
+            )
+        w, v = w.real, v.real
+    return np.concatenate([w[..., None, :], v], axis=-2)
+
+
+@real_spectrum.vjp("a")
+def real_spectrum_vjp_a(z, z_bar, a):
+    w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
+    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(a)[-1])
+    live = live_columns(v_bar)
+    if np.any(live):
+        across = v_bar - v * row(np.sum(v * v_bar, axis=-2))  # the lengths stay 1
+        inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), across)
+    return matmul(matmul(transposed_of(inv(v)), inner), transposed_of(v))
+
+
+@real_spectrum.jvp
+def real_spectrum_jvp(z, a_dot, a):
+    w, v = z[..., 0, :], z[..., 1:, :]
+    c = matmul(matmul(inv(v), a_dot), v)
+    free = matmul(v, reciprocal_gaps(w) * c)
+    return np.concatenate([row(diagonal_of(c)), free - v * row(np.sum(v * free, axis=-2))], axis=-2)
+
+
+@implements(np.linalg.eig, layout="own")
+def eig(a):
+    """Eigenvalues and eigenvectors of a matrix whose eigenvalues are real."""
+    a = as_array(a)
+    check_square("eig", a)
+    z = real_spectrum(a)
+    return _EigResult(in_c_order(z[..., 0, :]), in_c_order(z[..., 1:, :]))
+
+
+@implements(np.linalg.eigvals, layout="own")
+def eigvals(a):
+    """Eigenvalues of a matrix, if they are real."""
+    return eig(a)[0]
+
+
+# ---- singular values -------------------------------------------------------------------------------------------------
+@array_rule(points=[(_A,), ([_A, _C],), (_TALL,), (_WIDE,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
+def singular_spectrum(a):
+    """u, then s as a row, then v, below each other, of a = u diag(s) v^T; as np.linalg.svd without full matrices.
+
+        z = (u, s, v):  s_dot = diag(c),     c = u^T a_dot v,     f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j
+        u_dot = u (f (c s + s c^T)) + (1 - u u^T) a_dot v s^-1,   v_dot likewise
+        a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T
+                + (1 - u u^T) u_bar s^-1 v^T + u s^-1 v_bar^T (1 - v v^T)
+
+    Shapes:  a (..., m, n) -> z (..., m + 1 + n, k) with k = min(m, n).
+    Domain:  every a; vectors of equal singular values, and where m and n differ those of 0, have the derivative nan.
+    Raises:  LinAlgError if the iteration fails, or if a is not finite.
+    Cost:    O(m n k) forward and reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.4; Townsend (2016).
+
+    >>> singular_spectrum(np.array([[0.0, 2.0], [3.0, 0.0]]))[2]
+    array([3., 2.])
+    """
+    check_finite(a)
+    u, s, vh = np.linalg.svd(a, full_matrices=False)
+    return np.concatenate([u, s[..., None, :], np.swapaxes(vh, -1, -2)], axis=-2)
+
+
+@singular_spectrum.vjp("a")
+def singular_spectrum_vjp_a(z, z_bar, a):
+    m = np.shape(a)[-2]
+    u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
+    u_bar, v_bar = z_bar[..., :m, :], z_bar[..., m + 1 :, :]
+    inner = row(z_bar[..., m, :]) * np.eye(np.shape(s)[-1])
+    live = live_columns(u_bar) | live_columns(v_bar)
+    if not np.any(live):
+        return matmul(matmul(u, inner), transposed_of(v))
+    f = reciprocal_gaps(s * s, live)
+    left, right = matmul(transposed_of(u), u_bar), matmul(transposed_of(v), v_bar)
+    inner = inner + f * (left - transposed_of(left)) * row(s) + column(s) * f * (right - transposed_of(right))
+    a_bar = matmul(matmul(u, inner), transposed_of(v))
+    if np.shape(a)[-2] != np.shape(a)[-1]:
+        r = row(reciprocal_values(s, live))
+        a_bar = a_bar + matmul((u_bar - matmul(u, left)) * r, transposed_of(v))
+        a_bar = a_bar + matmul(u * r, transposed_of(v_bar - matmul(v, right)))
+    return a_bar
+
+
+@singular_spectrum.jvp
+def singular_spectrum_jvp(z, a_dot, a):
+    m = np.shape(a)[-2]
+    u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
+    forth, back = matmul(a_dot, v), matmul(transposed_of(a_dot), u)
+    c = matmul(transposed_of(u), forth)
+    f, ct = reciprocal_gaps(s * s), transposed_of(c)
+    u_dot = matmul(u, f * (c * row(s) + column(s) * ct))
+    v_dot = matmul(v, f * (column(s) * c + ct * row(s)))
+    if np.shape(a)[-2] != np.shape(a)[-1]:
+        r = row(reciprocal_values(s))
+        u_dot = u_dot + (forth - matmul(u, c)) * r
+        v_dot = v_dot + (back - matmul(v, ct)) * r
+    return np.concatenate([u_dot, row(diagonal_of(c)), v_dot], axis=-2)
+
+
+def reciprocal_values(s, live=True):
+    """1 / s; where s is 0, nan, or 0 where no derivative of its vectors is `live`."""
+    zero = plain(s) == 0.0
+    if not np.any(zero):
+        return 1.0 / s
+    return np.where(zero, np.where(zero & live, np.nan, 0.0), 1.0 / np.where(zero, 1.0, s))
+
+
+def check_finite(a):
+    """Raise LinAlgError unless a is finite: LAPACK's iteration for singular values may never end."""
+    if not np.all(np.isfinite(a)):
+        raise np.linalg.LinAlgError("SVD did not converge: a has elements that are not finite")
+
+
+@implements(np.linalg.svd, layout="own")
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """Singular vectors and values."""
+    a = as_array(a)
+    if np.ndim(a) < 2:
+        raise np.linalg.LinAlgError(f"svd: a must be a matrix or a stack of matrices, got shape {np.shape(a)}")
+    m, n = np.shape(a)[-2:]
+    if full_matrices and compute_uv and m != n:
+        raise UnsupportedError(
+            f"np.linalg.svd: of shape {np.shape(a)}, the additional vectors of full matrices have no derivative; pass "
+            "full_matrices=False"
+        )
+    z = singular_spectrum(mirrored(a) if hermitian else a)
+    if not compute_uv:
+        return in_c_order(z[..., m, :])
+    return _SVDResult(*map(in_c_order, (z[..., :m, :], z[..., m, :], transposed_of(z[..., m + 1 :, :]))))
+
+
+@implements(np.linalg.svdvals, layout="own")
+def svdvals(x, /):
+    """Singular values, from the largest to the smallest."""
+    return svd(x, compute_uv=False)

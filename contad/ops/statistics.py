@@ -1,0 +1,59 @@
+"""Covariances and correlations of samples."""
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.linear_systems import transposed_of
+from contad.ops.products import as_array, matmul
+from contad.rules.numpy_functions import implements
+from contad.variables.number import Carrier
+
+
+def observations(m, y, rowvar):
+    """The variables as rows: those of m, and those of y below."""
+    m = as_array(m)
+    if np.ndim(m) > 2:
+        raise ValueError("m has more than 2 dimensions")
+    x = np.reshape(m, (1, -1)) if np.ndim(m) < 2 else m
+    x = x if rowvar or np.shape(x)[0] == 1 else transposed_of(x)
+    if y is None:
+        return x
+    if np.ndim(y) > 2:
+        raise ValueError("y has more than 2 dimensions")
+    more = np.reshape(as_array(y), (1, -1)) if np.ndim(y) < 2 else as_array(y)
+    return np.concatenate([x, more if rowvar or np.shape(more)[0] == 1 else transposed_of(more)], axis=0)
+
+
+@implements(np.cov, layout="own")
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *, dtype=None):
+    """Covariances of variables in rows, over the samples in columns; weights of samples are constants."""
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        raise UnsupportedError(f"np.cov: dtype={dtype} is not supported on variables, which are float64")
+    if isinstance(fweights, Carrier) or isinstance(aweights, Carrier):
+        raise UnsupportedError("np.cov: weights must be constants; contad.value_of gives their values")
+    if ddof is None:
+        ddof = 0 if bias else 1
+    x = observations(m, y, rowvar)
+    w = None
+    for given in (fweights, aweights):
+        if given is not None:
+            w = np.asarray(given, dtype=np.float64) if w is None else w * np.asarray(given, dtype=np.float64)
+    total = np.shape(x)[1] if w is None else np.sum(w)
+    if w is None or ddof == 0 or aweights is None:
+        freedom = total - ddof
+    else:
+        freedom = total - ddof * np.sum(w * aweights) / total
+    mean = np.mean(x, axis=1, keepdims=True) if w is None else np.sum(x * w, axis=1, keepdims=True) / total
+    centred = x - mean
+    c = matmul(centred, transposed_of(centred if w is None else centred * w)) * (1.0 / freedom)
+    return np.reshape(c, ()) if np.shape(c) == (1, 1) else c
+
+
+@implements(np.corrcoef, layout="own")
+def corrcoef(x, y=None, rowvar=True, *, dtype=None):
+    """Correlations of variables in rows, over the samples in columns."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if np.ndim(c) == 0:
+        return c / c
+    deviations = np.sqrt(np.diagonal(c))
+    return c / np.reshape(deviations, (-1, 1)) / np.reshape(deviations, (1, -1))

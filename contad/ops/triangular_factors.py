@@ -1,0 +1,176 @@
+"""Triangular systems, and the Cholesky factors of symmetric matrices."""
+
+import numpy as np
+
+from contad.ops.cotangents import folded
+from contad.ops.factors import triangular_solution
+from contad.ops.linear_systems import as_columns, check_square, in_c_order, masked, transposed_of
+from contad.ops.products import as_array, masked_product, matmul
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+
+_L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
+_M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hold something: one is not read
+_S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
+_B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
+
+
+# ---- triangles -------------------------------------------------------------------------------------------------------
+def half_triangle(a):
+    """The lower triangle of a, with half of its diagonal: of a symmetric a, what it is the sum of with its transposed.
+
+    >>> half_triangle(np.array([[2.0, 3.0], [3.0, 4.0]]))
+    array([[1., 0.],
+           [3., 2.]])
+    """
+    n = np.shape(a)[-1]
+    return np.tril(a) * (1.0 - 0.5 * np.eye(n))
+
+
+def mirrored(a, upper=False):
+    """The symmetric matrix of which a function reads one triangle in a."""
+    lower = np.tril(transposed_of(a) if upper else a)
+    return lower + transposed_of(np.tril(lower, -1))
+
+
+def onto_triangle(c, upper=False):
+    """The cotangent of the triangle that was read, from the cotangent c of the whole symmetric matrix."""
+    lower = half_triangle(c + transposed_of(c))
+    return transposed_of(lower) if upper else lower
+
+
+# ---- triangular systems ----------------------------------------------------------------------------------------------
+@array_rule(
+    points=[
+        (_L, [0.6, 1.7, -0.2], {"lower": True}),
+        (_M, _B),
+        (_M, _B, {"trans": 1, "lower": True}),
+        (_M, [0.6, 1.7, -0.2], {"trans": 1}),
+        (_M, _B, {"lower": True, "unit_diagonal": True}),
+        ([_L, _M], _B, {"lower": True}),
+        (_M, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]]),
+    ]
+)
+def solve_triangular(a, b, *, trans=0, lower=False, unit_diagonal=False):
+    """The solution of a z = b, where one triangle of a is read; as scipy.linalg.solve_triangular.
+
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle
+
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> z like b. trans: 1 or "T" solves a^T z = b.
+    Domain:  a without a zero on its diagonal; with unit_diagonal the diagonal is taken for 1 and not read.
+    Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
+    Cost:    O(n^2 k) forward, twice that in reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.1.
+
+    >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([4.0, 10.0]), lower=True)
+    array([2., 2.])
+    """
+    check_square("solve_triangular", a)
+    columns = as_columns(b, b)
+    if np.shape(a)[-1] != np.shape(columns)[-2]:
+        raise ValueError(f"solve_triangular: a has shape {np.shape(a)}, b {np.shape(b)}: their lengths differ")
+    flags = (1 if trans in (1, "T", 2, "C") else 0, lower, unit_diagonal)
+    if a.ndim == 2 and columns.ndim == 2:
+        return np.reshape(_solve_one(a, columns, flags), np.shape(b))
+    stack = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
+    left, right = (np.broadcast_to(x, (*stack, *x.shape[-2:])) for x in (a, columns))
+    z = np.empty(right.shape)
+    for k in np.ndindex(stack):
+        z[k] = _solve_one(left[k], right[k], flags)
+    return z[..., 0] if b.ndim == 1 else z
+
+
+def _solve_one(a, b, flags):
+    trans, lower, unit_diagonal = flags
+    if b.size == 0:
+        return np.zeros(b.shape)
+    zeros = () if unit_diagonal else np.flatnonzero(np.diagonal(a) == 0.0)
+    if len(zeros):
+        raise np.linalg.LinAlgError(f"Singular matrix: element {zeros[0]} of the diagonal is 0")
+    if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
+        return triangular_solution(a.T, b, lower=not lower, transposed=not trans, unit_diagonal=unit_diagonal)
+    return triangular_solution(a, b, lower=lower, transposed=trans, unit_diagonal=unit_diagonal)
+
+
+@solve_triangular.vjp("a")
+def solve_triangular_vjp_a(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
+    columns, x = triangular_back(a, z_bar, b, trans, lower, unit_diagonal), as_columns(z, b)
+    c = masked_product(columns, transposed_of(x))
+    return -folded(triangle_of(transposed_of(c) if trans else c, lower, unit_diagonal), np.shape(a))
+
+
+@solve_triangular.vjp("b")
+def solve_triangular_vjp_b(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
+    b_bar = triangular_back(a, z_bar, b, trans, lower, unit_diagonal)
+    return np.reshape(folded(b_bar, np.shape(as_columns(b, b))), np.shape(b))
+
+
+@solve_triangular.jvp
+def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, trans=0, lower=False, unit_diagonal=False):
+    read = triangle_of(a_dot, lower, unit_diagonal)
+    product = matmul(transposed_of(read) if trans else read, as_columns(z, b))
+    solution = solve_triangular(
+        a, as_columns(b_dot, b) - product, trans=trans, lower=lower, unit_diagonal=unit_diagonal
+    )
+    return np.reshape(solution, np.shape(z))
+
+
+def triangular_back(a, z_bar, b, trans, lower, unit_diagonal):
+    """The cotangent of the columns of b, before the stacks are summed."""
+    columns = as_columns(z_bar, b)
+    flipped = 0 if trans else 1
+    return masked(columns, solve_triangular(a, columns, trans=flipped, lower=lower, unit_diagonal=unit_diagonal))
+
+
+def triangle_of(a, lower, unit_diagonal):
+    """What solve_triangular reads of a: a triangle, with the diagonal or without."""
+    k = int(unit_diagonal)
+    return np.tril(a, -k) if lower else np.triu(a, k)
+
+
+# ---- Cholesky factors ------------------------------------------------------------------------------------------------
+@array_rule(points=[(_S,), ([_S, _T],), ([[2.3]],)])
+def cholesky_factor(a):
+    """The lower triangular factor z of a symmetric positive definite matrix, a = z z^T; np.linalg.cholesky calls it.
+
+        z_dot = z P(z^-1 a_dot z^-T),     a_bar = z^-T P(z^T z_bar) z^-1,     P: the lower triangle, diagonal halved
+
+    a_bar belongs to the symmetric a. The lower triangle is what is read: a_bar has there the sum of both triangles,
+    and zeros above.
+
+    Shapes:  a (..., n, n) -> z (..., n, n).
+    Domain:  positive definite a.
+    Raises:  LinAlgError if a is not positive definite or not square.
+    Cost:    O(n^3) forward, three times that in reverse, in matrix products; saves nothing.
+    Ref:     Giles (2008), section 2.3.2; Murray (2016), equation 10.
+
+    >>> cholesky_factor(np.array([[4.0, 2.0], [2.0, 10.0]]))
+    array([[2., 0.],
+           [1., 3.]])
+    """
+    return np.linalg.cholesky(a)
+
+
+@cholesky_factor.vjp("a")
+def cholesky_factor_vjp_a(z, z_bar, a):
+    inner = half_triangle(matmul(transposed_of(z), np.tril(z_bar)))
+    return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
+
+
+@cholesky_factor.jvp
+def cholesky_factor_jvp(z, a_dot, a):
+    half = solve_triangular(z, mirrored(a_dot), lower=True)
+    return matmul(z, half_triangle(solve_triangular(z, transposed_of(half), lower=True)))
+
+
+def between_inverses(z, c):
+    """z^-T c z^-1 for a symmetric c."""
+    half = solve_triangular(z, c, trans=1, lower=True)
+    return masked(c, solve_triangular(z, transposed_of(half), trans=1, lower=True))
+
+
+@implements(np.linalg.cholesky, layout="own")
+def cholesky(a, /, *, upper=False):
+    """The Cholesky factor of a symmetric matrix, of which the lower triangle is read, or the upper one."""
+    a = as_array(a)
+    return in_c_order(transposed_of(cholesky_factor(transposed_of(a)))) if upper else cholesky_factor(a)

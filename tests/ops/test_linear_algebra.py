@@ -1,0 +1,472 @@
+"""NumPy's linear algebra on array variables: values, derivatives of both orders, identities, degenerate matrices."""
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import contad
+from contad.errors import UnsupportedError
+from contad.ops import factors
+from contad.ops.factors import Factor
+from contad.rules.numpy_functions import entry_of
+from tests.judges.array_derivatives import check_orders
+
+
+def a(*shape, seed=0):
+    rng = np.random.default_rng([seed, *shape])
+    return rng.uniform(0.4, 1.6, shape) * rng.choice([-1.0, 1.0], shape)
+
+
+def square(*shape, seed=0):
+    """Matrices that are far from singular, with different singular values."""
+    return a(*shape, seed=seed) + np.diag(2.0 + np.arange(shape[-1]))
+
+
+def symmetric(*shape, seed=0):
+    """Positive definite matrices."""
+    x = a(*shape, seed=seed)
+    return 0.3 * x @ np.swapaxes(x, -1, -2) + np.diag(1.0 + np.arange(shape[-1]))
+
+
+A, S, TALL, WIDE = square(3, 3), symmetric(3, 3), a(4, 2), a(2, 4)
+TENSOR = a(2, 3, 6) + 4.0 * np.eye(6).reshape(2, 3, 6)
+STACK, STACKED_S = square(2, 3, 3), symmetric(2, 3, 3)
+
+
+def triangular_only(function, *args):
+    """The function of the lower triangle of its argument, with the upper one as NumPy reads it."""
+    return lambda x: function(np.tril(x) + np.tril(x, -1).T, *args)
+
+
+def unsigned(v):
+    """Vectors in columns, so that their sign does not matter."""
+    return v**2 + v[..., :1, :] * v
+
+
+# name -> (call, arguments): every one of them differentiable in all arguments
+CASES = {
+    "solve vector": (np.linalg.solve, A, a(3)),
+    "solve matrix": (np.linalg.solve, A, a(3, 2)),
+    "solve stack": (np.linalg.solve, STACK, a(3, 2)),
+    "solve stack and vector": (np.linalg.solve, STACK, a(3)),
+    "solve broadcast": (np.linalg.solve, square(2, 1, 3, 3), a(4, 3, 2)),
+    "inv": (np.linalg.inv, A),
+    "inv stack": (np.linalg.inv, STACK),
+    "det": (np.linalg.det, A),
+    "det stack": (np.linalg.det, STACK),
+    "det of one": (np.linalg.det, square(1, 1)),
+    "det of a singular matrix": (np.linalg.det, np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.5], [0.5, 1.0, -1.0]])),
+    "slogdet": (lambda x: np.linalg.slogdet(x)[1], A),
+    "slogdet stack": (lambda x: np.linalg.slogdet(x).logabsdet, STACK),
+    "cholesky": (np.linalg.cholesky, S),
+    "cholesky stack": (np.linalg.cholesky, STACKED_S),
+    "cholesky upper": (lambda x: np.linalg.cholesky(x, upper=True), S),
+    "eigh values": (lambda x: np.linalg.eigh(x)[0], S),
+    "eigh vectors": (lambda x: unsigned(np.linalg.eigh(x).eigenvectors), S),
+    "eigh upper": (lambda x: unsigned(np.linalg.eigh(x, "U")[1]), STACKED_S),
+    "eigvalsh": (np.linalg.eigvalsh, STACKED_S),
+    "eig": (lambda x: unsigned(np.linalg.eig(x)[1]), np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])),
+    "eigvals": (np.linalg.eigvals, np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])),
+    "svd values": (lambda x: np.linalg.svd(x, compute_uv=False), STACK),
+    "svd u": (lambda x: unsigned(np.linalg.svd(x, full_matrices=False)[0]), TALL),
+    "svd v": (lambda x: unsigned(np.linalg.svd(x, full_matrices=False).Vh.T), WIDE),
+    "svd square": (lambda x: unsigned(np.linalg.svd(x).U), STACK),
+    "svd hermitian": (lambda x: np.linalg.svd(x, compute_uv=False, hermitian=True), S),
+    "svdvals": (np.linalg.svdvals, WIDE),
+    "qr q": (lambda x: np.linalg.qr(x)[0], TALL),
+    "qr r": (lambda x: np.linalg.qr(x, "r"), STACK),
+    "qr wide": (lambda x: np.linalg.qr(x).R, WIDE),
+    "qr complete": (lambda x: np.linalg.qr(x, "complete")[0], A),
+    "lstsq tall": (lambda x, y: np.linalg.lstsq(x, y)[0], TALL, a(4)),
+    "lstsq wide": (lambda x, y: np.linalg.lstsq(x, y)[0], WIDE, a(2, 3)),
+    "lstsq square": (lambda x, y: np.linalg.lstsq(x, y, rcond=1e-10)[0], A, a(3)),
+    "lstsq residuals": (lambda x, y: np.linalg.lstsq(x, y)[1], TALL, a(4, 2)),
+    "lstsq residuals of a vector": (lambda x, y: np.linalg.lstsq(x, y)[1], TALL, a(4)),
+    "lstsq singular values": (lambda x: np.linalg.lstsq(x, np.ones(4))[3], TALL),
+    "pinv": (np.linalg.pinv, TALL),
+    "pinv wide": (lambda x: np.linalg.pinv(x, rtol=1e-9), np.stack([WIDE, a(2, 4, seed=5)])),
+    "pinv hermitian": (lambda x: np.linalg.pinv(x, hermitian=True), S),
+    "norm": (np.linalg.norm, a(3)),
+    "norm of a matrix": (np.linalg.norm, TALL),
+    "norm of all": (np.linalg.norm, a(2, 3, 2)),
+    **{
+        f"norm {p} along an axis": (lambda x, p=p: np.linalg.norm(x, p, axis=1, keepdims=True), a(3, 4))
+        for p in (None, 1, 2, 3.5, 0.5, -2, np.inf, -np.inf)
+    },
+    **{
+        f"norm {p} of matrices": (lambda x, p=p: np.linalg.norm(x, p, axis=(0, 2)), a(3, 2, 4))
+        for p in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)
+    },
+    "norm of matrices keepdims": (lambda x: np.linalg.norm(x, "nuc", axis=(2, 0), keepdims=True), a(3, 2, 4)),
+    "norm of columns keepdims": (lambda x: np.linalg.norm(x, 1, axis=(2, 0), keepdims=True), a(3, 2, 4)),
+    "vector_norm": (lambda x: np.linalg.vector_norm(x, axis=(0, 1), ord=3), a(3, 2, 2)),
+    "vector_norm of all": (np.linalg.vector_norm, a(3, 2)),
+    "matrix_norm": (lambda x: np.linalg.matrix_norm(x, ord=2, keepdims=True), a(2, 3, 2)),
+    "cond": (np.linalg.cond, A),
+    "cond -2": (lambda x: np.linalg.cond(x, -2), TALL),
+    "cond 1": (lambda x: np.linalg.cond(x, 1), STACK),
+    "cond fro": (lambda x: np.linalg.cond(x, "fro"), A),
+    **{f"matrix_power {n}": (lambda x, n=n: np.linalg.matrix_power(x, n), 0.25 * A) for n in (1, 2, 3, 7, -1, -3)},
+    "multi_dot": (lambda *xs: np.linalg.multi_dot(xs), a(3, 2), a(2, 4), a(4, 2), a(2, 3)),
+    "multi_dot vectors": (lambda *xs: np.linalg.multi_dot(xs), a(3), a(3, 4), a(4, 2), a(2)),
+    "multi_dot one vector": (lambda *xs: np.linalg.multi_dot(xs), a(3), a(3, 4), a(4, 2)),
+    "multi_dot two": (lambda *xs: np.linalg.multi_dot(xs), a(3, 2), a(2)),
+    "tensorsolve": (np.linalg.tensorsolve, TENSOR, a(2, 3)),
+    "tensorsolve axes": (lambda x, y: np.linalg.tensorsolve(x, y, axes=(1,)), np.moveaxis(TENSOR, 2, 1), a(2, 3)),
+    "tensorinv": (np.linalg.tensorinv, TENSOR),
+    "tensorinv 1": (lambda x: np.linalg.tensorinv(x, ind=1), (a(6, 2, 3) + np.eye(6).reshape(6, 2, 3) * 4.0)),
+    "cross": (lambda x, y: np.linalg.cross(x, y, axis=0), a(3, 2), a(3, 2, seed=1)),
+    "cov": (np.cov, a(3, 5)),
+    "cov of one": (np.cov, a(5)),
+    "cov with y": (lambda x, y: np.cov(x, y, bias=True), a(2, 5), a(5)),
+    "cov in columns": (lambda x: np.cov(x, rowvar=False, ddof=0), a(5, 2)),
+    "cov with weights": (lambda x: np.cov(x, fweights=[1, 3, 2, 1], aweights=[0.5, 1.0, 2.0, 0.7]), a(2, 4)),
+    "cov with frequencies": (lambda x: np.cov(x, fweights=[1, 3, 2, 1]), a(2, 4)),
+    "corrcoef": (lambda x: np.corrcoef(x)[0, 1:], a(3, 5)),
+    "polyval": (np.polyval, a(4), a(3)),
+    "polyval at a matrix": (np.polyval, a(2), a(3, 2)),
+    "vander": (np.vander, a(4)),
+    "vander increasing": (lambda x: np.vander(x, 3, increasing=True), a(4)),
+    "linspace": (lambda x, y: np.linspace(x, y, 5), np.array(0.3), np.array(2.1)),
+    "linspace of arrays": (lambda x, y: np.linspace(x, y, 4, endpoint=False, axis=1), a(3), a(3, seed=1)),
+    "linspace with step": (lambda x, y: np.linspace(x, y, 4, retstep=True)[1], a(3), a(3, seed=1)),
+    "linspace of one": (lambda x, y: np.linspace(x, y, 1) + y, a(3), a(3, seed=1)),
+}  # fmt: skip
+LINEAR = {"cross", "linspace", "linspace of arrays", "linspace with step", "linspace of one"}
+
+
+# ---- values and derivatives ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_numpy(name):
+    call, *args = CASES[name]
+    expected = call(*args)
+    seen = []
+
+    def f(*xs):
+        seen.append(contad.value_of(call(*xs)))
+        return np.sum(xs[0])
+
+    for engine in (lambda: contad.grad(f)(*args), lambda: contad.jvp(f, tuple(args), tuple(args))):
+        engine()
+        np.testing.assert_allclose(seen[-1], expected, rtol=1e-12, atol=1e-13)
+        assert np.shape(seen[-1]) == np.shape(expected)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_of_both_orders(name):
+    call, *args = CASES[name]
+    check_orders(call, args)
+
+
+LAYOUTS = {
+    "in Fortran's order": np.asfortranarray,
+    "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "read-only": lambda x: np.frombuffer(x.tobytes()).reshape(x.shape),
+    "of integers": lambda x: np.rint(4.0 * x).astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "name", ["solve matrix", "inv", "det", "slogdet", "cholesky", "eigh values", "svdvals", "qr r"]
+)
+def test_memory_layouts(name, layout):
+    call, *args = CASES[name]
+    given = [LAYOUTS[layout](x) for x in args]
+    plain = [np.array(x, dtype=np.float64, order="C") for x in given]
+
+    def loss(*xs):
+        return np.sum(np.sin(call(*xs)))
+
+    places = tuple(range(len(args)))
+    gradients = contad.grad(loss, places)(*given), contad.grad(loss, places)(*plain)
+    for found, expected in zip(*gradients, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+# ---- degenerate matrices ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda x: np.sum(np.linalg.eigvalsh(x) ** 2), lambda x: 2.0 * x),
+        (lambda x: np.sum(np.linalg.eigh(x)[0]), lambda x: np.eye(3)),
+        (lambda x: np.sum(np.linalg.svdvals(x) ** 2), lambda x: 2.0 * x),
+        (lambda x: np.linalg.norm(x, "nuc"), lambda x: np.eye(3)),
+        (lambda x: np.linalg.det(x), lambda x: np.linalg.det(x) * np.linalg.inv(x).T),
+    ],
+)  # fmt: skip
+def test_symmetric_functions_of_equal_values_have_derivatives(call, expected):
+    for x in (np.eye(3) * 2.0, np.diag([1.5, 3.0, 3.0])):
+        np.testing.assert_allclose(contad.grad(call)(x), expected(x), rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.sum(np.linalg.eigh(x)[1] ** 3),
+        lambda x: np.sum((np.linalg.eigh(x)[1] * np.sqrt(np.linalg.eigh(x)[0])) @ np.linalg.eigh(x)[1].T),
+        lambda x: np.sum(np.linalg.svd(x)[0] * np.arange(9.0).reshape(3, 3)),
+        lambda x: np.sum(np.linalg.eig(x)[1] ** 3),
+    ],
+)
+def test_vectors_of_equal_values_have_no_derivative(call):
+    """Also functions of them that would have one: that of each vector does not exist, and is never taken for 0."""
+    x = np.eye(3) * 2.0
+    assert np.isnan(contad.grad(call)(x)).any()
+    assert np.isnan(contad.jvp(call, (x,), (np.ones((3, 3)),))[1])
+
+
+def test_vectors_of_the_singular_value_zero_have_no_derivative():
+    x = np.array([[3.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    for k, expected in ((0, 0.0), (1, np.nan)):
+
+        def f(x, k=k):
+            return np.sum(np.linalg.svd(x, full_matrices=False)[0][:, k] ** 3)
+
+        found = contad.grad(f)(x)
+        assert np.all(np.isnan(found)) if np.isnan(expected) else np.all(np.isfinite(found))
+    assert np.isnan(contad.grad(lambda x: np.sum(np.linalg.qr(x)[0]))(x)).any()
+
+
+def test_rank_deficient_least_squares():
+    """Of all solutions the shortest, along changes that keep the rank."""
+    u, v, y = a(4, 1), a(1, 3), a(4)
+
+    def loss(u, v):
+        return np.sum(np.sin(np.linalg.lstsq(u @ v, y)[0]))
+
+    def by_formula(u, v):
+        return np.sum(np.sin(v[0] * (u[:, 0] @ y) / (u[:, 0] @ u[:, 0]) / (v[0] @ v[0])))
+
+    assert loss(u, v) == pytest.approx(by_formula(u, v), rel=1e-13)
+    for found, expected in zip(contad.grad(loss, (0, 1))(u, v), contad.grad(by_formula, (0, 1))(u, v), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+def test_gradients_of_determinants_at_any_rank(rank):
+    """The matrix of cofactors, by minors."""
+    x = a(4, 4)[:, :rank] @ a(4, 4, seed=1)[:rank]
+
+    def minor(i, j):
+        return np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) * (-1.0) ** (i + j)
+
+    expected = [[minor(i, j) for j in range(4)] for i in range(4)]
+    np.testing.assert_allclose(contad.grad(np.linalg.det)(x), expected, rtol=1e-12, atol=1e-13)
+
+
+SINGULAR = {
+    "solve": lambda x: np.sum(np.linalg.solve(x, np.ones(2))),
+    "inv": lambda x: np.sum(np.linalg.inv(x)),
+    "cholesky": lambda x: np.sum(np.linalg.cholesky(x)),
+    "power": lambda x: np.sum(np.linalg.matrix_power(x, -2)),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_singular_matrices_raise_as_in_numpy_and_leave_nothing_behind(name):
+    x = np.array([[1.0, 2.0], [2.0, 4.0]]) if name != "cholesky" else np.array([[1.0, 2.0], [2.0, 1.0]])
+    for call in (lambda: contad.grad(SINGULAR[name])(x), lambda: contad.hessian(SINGULAR[name])(x)):
+        with pytest.raises(np.linalg.LinAlgError):
+            call()
+        assert contad.grad(lambda v: np.sum(v * v))(np.array([1.5])).tolist() == [3.0]
+
+
+def test_log_determinants_of_singular_matrices_have_no_derivative():
+    found = contad.grad(lambda x: np.sum(np.linalg.slogdet(x)[1]))(np.stack([np.ones((2, 2)), np.diag([2.0, -4.0])]))
+    np.testing.assert_array_equal(found[0], np.nan)
+    np.testing.assert_allclose(found[1], np.diag([0.5, -0.25]), rtol=1e-15)
+
+
+def test_singular_values_of_infinite_matrices_end_in_an_error():
+    x = np.array([[1.0, np.inf], [2.0, 4.0]])
+    for call in (np.linalg.svdvals, np.linalg.pinv):
+        with pytest.raises(np.linalg.LinAlgError, match="did not converge"):
+            contad.grad(lambda x, call=call: np.sum(call(x)))(x)
+
+
+def test_dead_code_never_makes_a_nan():
+    def f(x):
+        bad = x * np.where(np.arange(8).reshape(2, 2, 2) < 4, np.nan, 1.0)
+        with np.errstate(all="ignore"):
+            return np.sum(np.linalg.solve(bad, np.ones((2, 1)))[1]) + np.sum(np.linalg.inv(bad)[1])
+
+    x = square(2, 2, 2)
+    found = contad.grad(f)(x)
+    expected = contad.grad(lambda x: np.sum(np.linalg.solve(x, np.ones((2, 1)))) + np.sum(np.linalg.inv(x)))(x)
+    np.testing.assert_array_equal(found[0], 0.0)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
+
+
+def test_empty_matrices():
+    x = np.empty((0, 0))
+    for call in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.slogdet, np.linalg.eigvalsh):
+
+        def f(x, call=call):
+            return np.sum(call(x)[1] if call is np.linalg.slogdet else call(x))
+
+        assert contad.value_and_grad(f)(x)[0] == f(x)
+        assert contad.grad(f)(x).shape == (0, 0)
+
+
+def test_norms_have_subgradient_zero_at_zero():
+    x = np.zeros(3)
+    for p in (None, 2, 3, 1.5):
+        np.testing.assert_array_equal(contad.grad(lambda v, p=p: np.linalg.norm(v, p))(x), 0.0)
+        np.testing.assert_array_equal(
+            contad.grad(lambda v, p=p: np.linalg.norm(v, p, axis=1)[0])(np.zeros((2, 2))), 0.0
+        )
+    np.testing.assert_array_equal(contad.hessian(np.linalg.norm)(x), 0.0)
+
+
+# ---- which triangle --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("name", ["cholesky", "eigh"])
+def test_the_triangle_that_is_read_has_the_derivative(name, upper):
+    def f(x):
+        z = np.linalg.cholesky(x, upper=upper) if name == "cholesky" else np.linalg.eigvalsh(x, "U" if upper else "L")
+        return np.sum(np.sin(z))
+
+    found = contad.grad(f)(S)
+    other = np.tril(found, -1) if upper else np.triu(found, 1)
+    np.testing.assert_array_equal(other, 0.0)
+    junk = S + (np.tril if upper else np.triu)(a(3, 3), -1 if upper else 1)
+    np.testing.assert_allclose(contad.grad(f)(junk), found, rtol=1e-14)
+
+
+# ---- precision -------------------------------------------------------------------------------------------------------
+def test_the_gradient_of_a_log_density_against_many_digits():
+    n, y = 8, a(8)
+    t = np.linspace(0.0, 2.0, n)
+
+    def loss(theta):
+        d = np.reshape(t, (-1, 1)) - np.reshape(t, (1, -1))
+        k = np.exp(theta[0]) * np.exp(-0.5 * d * d * np.exp(-2.0 * theta[1])) + np.exp(theta[2]) * np.eye(n)
+        return -0.5 * (y @ np.linalg.solve(k, y)) - 0.5 * np.linalg.slogdet(k)[1]
+
+    theta = np.array([0.3, -0.4, -1.2])
+    with mp.workdps(50):
+        v = mp.matrix([mp.mpf(x) for x in y])
+
+        def exact(*p):
+            def covariance(i, j):
+                d = mp.mpf(t[i] - t[j])
+                return mp.exp(p[0]) * mp.exp(-d * d / 2 * mp.exp(-2 * p[1])) + (mp.exp(p[2]) if i == j else 0)
+
+            k = mp.matrix([[covariance(i, j) for j in range(n)] for i in range(n)])
+            return -(v.T * mp.lu_solve(k, v))[0] / 2 - mp.log(mp.det(k)) / 2
+
+        orders = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+        expected = [float(mp.diff(exact, tuple(map(mp.mpf, theta)), order)) for order in orders]
+    np.testing.assert_allclose(contad.grad(loss)(theta), expected, rtol=1e-12)
+
+
+# ---- factors are computed once ---------------------------------------------------------------------------------------
+@pytest.fixture
+def counted(monkeypatch):
+    made = []
+
+    class Counted(Factor):
+        __slots__ = ()
+
+        def __init__(self, matrix):
+            made.append(matrix.shape)
+            super().__init__(matrix)
+
+    monkeypatch.setattr(factors, "Factor", Counted)
+    return made
+
+
+def test_one_factorisation_serves_solve_det_and_the_sweep(counted):
+    def f(x):
+        return np.sum(np.linalg.solve(x, np.ones(3))) + np.linalg.slogdet(x)[1] + np.sum(np.linalg.solve(x, x[0]))
+
+    contad.grad(f)(A)
+    assert counted == [(3, 3)]
+    contad.hessian(f)(A)
+    assert counted == [(3, 3)] * 2
+
+
+def test_another_matrix_has_a_factor_of_its_own(counted):
+    def f(x):
+        y = np.linalg.solve(x, np.ones(3))
+        x[1, 1] = x[0, 0] * 2.0
+        return np.sum(np.linalg.solve(x, y))
+
+    found = contad.grad(f)(A)
+    assert len(counted) == 2
+
+    def of_two(x):
+        changed = np.concatenate([x[:1], np.stack([np.stack([x[1, 0], 2.0 * x[0, 0], x[1, 2]])]), x[2:]])
+        return np.sum(np.linalg.inv(changed) @ (np.linalg.inv(x) @ np.ones(3)))
+
+    np.testing.assert_allclose(found, contad.grad(of_two)(A), rtol=1e-12)
+
+
+def test_factors_die_with_their_recording(counted):
+    contad.grad(lambda x: np.sum(np.linalg.solve(x, np.ones(3))))(A)
+    assert factors.known_factor(A) is None
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("call", "x", "error", "message"),
+    [
+        (np.linalg.svd, TALL, UnsupportedError, "pass full_matrices=False"),
+        (lambda x: np.linalg.qr(x, "complete"), TALL, UnsupportedError, "mode='complete' has no derivative"),
+        (lambda x: np.linalg.qr(x, "raw"), A, UnsupportedError, "mode='raw'"),
+        (np.linalg.eig, np.array([[0.0, 1.0], [-1.0, 0.0]]), UnsupportedError, "eigenvalues are complex"),
+        (np.linalg.inv, TALL, np.linalg.LinAlgError, "square"),
+        (np.linalg.slogdet, TALL, np.linalg.LinAlgError, "must be square, got shape"),
+        (np.linalg.eigh, TALL, np.linalg.LinAlgError, "square"),
+        (np.linalg.cholesky, TALL, np.linalg.LinAlgError, "square"),
+        (lambda x: np.linalg.eigh(x, "M"), A, ValueError, "UPLO"),
+        (lambda x: np.linalg.norm(x, 7), A, ValueError, "Invalid norm order 7 for matrices"),
+        (lambda x: np.linalg.norm(x, "fro"), a(3), ValueError, "Invalid norm order 'fro' for vectors"),
+        (lambda x: np.linalg.norm(x, x[0]), a(3), UnsupportedError, "ord must be a constant"),
+        (lambda x: np.linalg.norm(x, 2), a(2, 2, 2), ValueError, "Improper number of dimensions"),
+        (lambda x: np.linalg.multi_dot([x]), A, ValueError, "expected two or more"),
+        (lambda x: np.linalg.lstsq(x, np.ones(3)), TALL, np.linalg.LinAlgError, "as many rows"),
+        (lambda x: np.linalg.tensorinv(x, 0), A, ValueError, "ind must be positive"),
+        (lambda x: np.cov(x, aweights=x[0]), a(2, 3), UnsupportedError, "weights must be constants"),
+    ],
+)
+def test_refusals(call, x, error, message):
+    with pytest.raises(error, match=message):
+        contad.grad(lambda v: np.sum(call(v)[0]))(x)
+
+
+def test_ranks_and_signs_are_constants():
+    kept = []
+
+    def f(x):
+        kept.append((np.linalg.matrix_rank(x), np.linalg.slogdet(x).sign, np.linalg.lstsq(x, np.ones(3))[2]))
+        return np.sum(x)
+
+    contad.grad(f)(A)
+    assert kept == [(3, np.linalg.slogdet(A)[0], 3)]
+
+
+@pytest.mark.parametrize("name", ["solve vector", "inv", "det", "cholesky", "eigh values", "svdvals", "qr r", "norm"])
+def test_recorded_programs_run_at_other_inputs(name):
+    call, *args = CASES[name]
+
+    def f(*xs):
+        return np.sum(np.sin(call(*xs)))
+
+    program = contad.record(f, *args)
+    moved = [1.1 * x for x in args]
+    assert program(*moved) == pytest.approx(f(*moved), rel=1e-12)
+    found = program.grad(*moved) if hasattr(program, "grad") else contad.grad(program)(*moved)
+    expected = contad.grad(f)(*moved)
+    np.testing.assert_allclose(found[0] if isinstance(found, tuple) else found, expected, rtol=1e-11)
+
+
+def test_every_function_of_linear_algebra_is_there():
+    missing = [
+        name
+        for name in dir(np.linalg)
+        if not name.startswith("_") and callable(getattr(np.linalg, name)) and name not in ("LinAlgError", "test")
+        and (entry_of(getattr(np.linalg, name)) is None or entry_of(getattr(np.linalg, name)).kind == "refused")
+    ]  # fmt: skip
+    assert missing == []
