@@ -249,7 +249,7 @@ def test_what_a_row_shows():
     assert rows["`np.roll`"] == [
         "`roll`", "`np.roll`", "movement", "Roll array elements along a given axis.", "", everywhere, "every",
     ]  # fmt: skip
-    assert rows["`np.linalg.norm`"][2:] == ["refused", "write np.sqrt(np.sum(x * x))", "", "", ""]
+    assert rows["`np.histogram2d`"][2:] == ["refused", "use contad.value_of(x) where constants are meant", "", "", ""]
     assert all(row[3].endswith((".", ")")) and len(row[3]) < 200 for row in ROWS if row[2] != "refused")
 
 

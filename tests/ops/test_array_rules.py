@@ -374,10 +374,3 @@ def test_cross_products_along_every_axis(left, right, options):
 def test_a_cross_product_of_vectors_with_two_elements_is_refused():
     with pytest.raises(ValueError, match=r"np\.cross: a must have 3 elements along axis -1, got shape \(2,\)"):
         rule("cross")(np.ones(2), np.ones(3))
-
-
-def test_the_length_of_a_vector_says_what_to_write_instead():
-    with pytest.raises(
-        UnsupportedError, match=r"np\.linalg\.norm: not supported on variables; write np\.sqrt\(np\.sum"
-    ):
-        entry_of(np.linalg.norm).implementation(np.ones(3))
