@@ -4,12 +4,17 @@ import pytest
 from hypothesis import settings
 
 from contad.rules import scalar_rule
+from tests.judges.compilations import CompilationCounter
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
 REPORTS = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(CompilationCounter(config))
 
 
 @pytest.fixture(autouse=True)

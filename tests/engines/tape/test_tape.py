@@ -7,7 +7,6 @@ from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba import njit, objmode, prange
@@ -450,7 +449,7 @@ def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monk
 def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
     refused.compile(tape_sweep._ARGUMENTS)
     (planted,) = refused.overloads.values()
-    llvm.add_symbol("planted_sweep", planted.library.get_pointer_to_function(planted.fndesc.llvm_func_name))
+    tape_sweep.llvm.add_symbol("planted_sweep", planted.library.get_pointer_to_function(planted.fndesc.llvm_func_name))
     monkeypatch.setattr(tape_sweep, "_SYMBOL", "planted_sweep")
     with pytest.raises(ValueError, match="as planted"):
         sweep_all()
