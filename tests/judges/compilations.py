@@ -1,8 +1,8 @@
 """What the tests ask to have compiled: counted by file and held against the budgets that CONTRIBUTING names.
 
-A request to Numba for a function at new types counts, and a derivative at new types; not what Numba or contad compile on
-the way. So the numbers are the same whether the cache is empty or has the answer, and whichever worker runs a test. A
-process that a test starts counts as several, for it imports all anew.
+A request to Numba for a function at new types counts, and a derivative at new types; not what Numba or contad compile
+on the way. So the numbers are the same whether the cache is empty or has the answer, and whichever worker runs a test.
+A process that a test starts counts as several, for it imports all anew.
 """
 
 import functools

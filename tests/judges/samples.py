@@ -24,18 +24,18 @@ def choose(names, families, share):
     return [d % share == 0 or d == first[f] for d, f in zip(digests, families, strict=True)]
 
 
-def sampled(cases, share, family=lambda case: None):
+def sampled(cases, share, family=lambda case: None, name=name_of):
     """The cases as parameters of a test, of which one in `share` runs always, and with `-m long` the others.
 
     Of each family, which is what the function `family` gives of a case, at least one is chosen.
     """
     cases = list(cases)
-    names = [name_of(case) for case in cases]
+    names = list(map(name, cases))
     return [
         pytest.param(
-            *(case if isinstance(case, tuple) else (case,)), id=name, marks=[] if chosen else [pytest.mark.long]
+            *(case if isinstance(case, tuple) else (case,)), id=known, marks=[] if chosen else [pytest.mark.long]
         )
-        for case, name, chosen in zip(cases, names, choose(names, map(family, cases), share), strict=True)
+        for case, known, chosen in zip(cases, names, choose(names, map(family, cases), share), strict=True)
     ]
 
 
