@@ -57,7 +57,7 @@ def reason(error: Exception) -> str:
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
         text = f"Numba: {text}"
-    elif isinstance(error, RecursionError):
+    elif isinstance(error, (RecursionError, IndentationError)):  # the latter of source that is generated
         text = "it is nested too deeply; split long expressions and chains of calls"
     elif not isinstance(error, (UnsupportedError, StaleSourceError)):
         text = f"{type(error).__name__}: {text}"
