@@ -120,6 +120,16 @@ class ValueMismatchError(ContadError, RuntimeError):
     """
 
 
+class EngineLimitError(ContadError, ValueError):
+    """Code of the engine `generated` met what it is not made for: shapes that its source does not show.
+
+    Called from Python, a derivative whose engine is not named goes on to the next one; compiled callers get the error.
+
+    Broken:  for _ in range(2): u = a @ u      (inside compiled code, where a is not square)
+    Fixed:   a new name for the array of another length, or contad.grad(f, engine="tape")
+    """
+
+
 class OverlapError(ContadError, ValueError):
     """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
 

@@ -56,7 +56,7 @@ def directions(z, x, axis):
         (_VECTOR, {"ord": 3}),
         (_VECTOR, {"ord": 0.5}),
         (_VECTOR, {"ord": -1.5}),
-        *((_MATRIX, {"ord": 2.5} | options) for options in _AXES),
+        *((_MATRIX, {"ord": 2.5, **options}) for options in _AXES),
     ]
 )
 def power_norm(x, *, ord, axis=None, keepdims=False):
