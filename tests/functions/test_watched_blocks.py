@@ -20,7 +20,7 @@ def keeping(items):
                     raise KeyError(n)
                 if n == 4:
                     break
-                found += map(lambda j, n=n: (j, n, k), [k])  # noqa: B023, C417
+                found += map(lambda j, n=n: (j, n, k), [k])
         finally:
             found.append(-k)
     else:
