@@ -20,6 +20,7 @@ import numpy as np
 from contad.errors import ChangedDataError
 from contad.functions.callees import is_installed
 from contad.functions.python_copy import is_dispatcher
+from contad.rules.capturing import Capturing
 from contad.variables.array import is_plain
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.number import Carrier, map_numbers, peek
@@ -66,6 +67,10 @@ class Captured:
             for k, one in enumerate(self.objects[: looked[0]]):
                 for attribute in names[before[1] if k < before[0] else 0 : looked[1]]:
                     self._note_attribute(*one, attribute)
+
+    def has_data(self) -> bool:
+        """Whether there is anything that can change but functions and classes."""
+        return any(not isinstance(x, (CodeType, type)) for entry in self.entries for x in entry.before)
 
     def forget_changed(self) -> None:
         """After an evaluation: what has changed by it is the function's own."""
@@ -280,6 +285,8 @@ def _opened(x: Any) -> Any:
     """The contents, as a plain container, of an object that optree takes for a leaf; None where it has none."""
     if isinstance(x, np.ndarray):
         return x.tolist() if x.dtype == object else None
+    if isinstance(x, Capturing):
+        return [f for f in x.functions() if f is not None]
     if isinstance(x, functools.partial):
         return {"func": x.func, "args": x.args, "keywords": x.keywords}
     if isinstance(x, _BOUND):

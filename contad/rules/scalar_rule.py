@@ -14,6 +14,7 @@ import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.body import ARITHMETIC_ERRORS, Body
+from contad.rules.capturing import Capturing
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
@@ -29,7 +30,7 @@ _by_ufunc: dict[Any, "ScalarRule"] = {}
 _by_scipy_name: dict[str, "ScalarRule"] = {}
 
 
-class ScalarRule:
+class ScalarRule(Capturing):
     """One scalar operation: its value, its partials, and the implementations that engines have made of it.
 
     Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of
@@ -145,14 +146,20 @@ class ScalarRule:
         if any(isinstance(x, (np.ndarray, Array)) for x in args):
             return self._elementwise(args)
         if any(isinstance(x, Number) for x in args):
-            self._implement(args)
             numbers = [operand(self.name, name, x) for x, name in zip(args, self.argument_names, strict=True)]
-            z = owner_of(self.name, numbers).apply(self, numbers)
+            owner = owner_of(self.name, numbers)
+            z = self.apply_on(owner, owner.apply, numbers)
+            if self.has_no_data():
+                self._implement(args)
             return as_float(z) if isinstance(z, Number) and all(map(stands_for_float, args)) else z
         if any(isinstance(x, np.floating) for x in args) and all(map(is_real, args)):
             # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
             return np.float64(self.evaluate(*map(float, args)))
         return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
+
+    def functions(self) -> tuple[Any, ...]:
+        """The value, on numbers and on arrays, and the body."""
+        return self.function, self.array, self.body and self.body.function
 
     def generally(self, *args: Any) -> Any:
         """`general` as a function of the arguments."""
@@ -206,7 +213,7 @@ class ScalarRule:
                     operand(self.name, name, x)
         matvar = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
         if owner is not None and (any(isinstance(x, Array) for x in args) or not matvar):
-            return owner.apply_elementwise(self, args)
+            return self.apply_on(owner, owner.apply_elementwise, args)
         arrays = [np.asarray(x) if not isinstance(x, Number) else as_objects(x) for x in args]
         if matvar:
             return np.frompyfunc(self, self.arity, 1)(*arrays)
