@@ -199,7 +199,7 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
 
 
 def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
-    """The error for a ufunc that met variables in a list or an object array, and has no room, or no method, for them."""
+    """The error for a ufunc that met variables among objects, and has no room, or no method, for them."""
     found: Any = _NO_ROOM.match(str(error))
     if found is not None:
         return LostDerivativeError(

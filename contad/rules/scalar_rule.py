@@ -5,8 +5,9 @@ engine, the NumPy dispatch, forward mode and the documentation table read it fro
 """
 
 import inspect
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, overload
 
@@ -19,7 +20,7 @@ from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.containers import CONTAINERS, listed, map_containers
-from contad.variables.number import Carrier, Number, as_float, is_real, route, scale, stands_for_float
+from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
 
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 
@@ -112,6 +113,19 @@ class ScalarRule(Capturing):
                 value = self.ufuncs[0](*args)
         return value if value.__class__ is float else operand(self.name, "its value", value)
 
+    def raise_as_numpy(self, args: Sequence[Any]) -> None:
+        """Raise FloatingPointError at plain numbers where np.errstate asks for that; Python's errors are no others."""
+        ufunc = self.ufuncs[0] if self.ufuncs and not isinstance(self.ufuncs[0], str) else None
+        if ufunc is not None and "raise" in np.geterr().values() and all(x.__class__ is float for x in args):
+            ufunc(*args)
+
+    def _raise_if_it_failed(self, args: Sequence[Any]) -> None:
+        """As `raise_as_numpy`, where Python's function gives an error: as the methods do that levels make for speed."""
+        try:
+            self.function(*args)
+        except ARITHMETIC_ERRORS:
+            self.raise_as_numpy(args)
+
     def array_value(self, *args: Any, out: Any = None) -> Any:
         """The value at float64 arrays and floats, elementwise, as a float64 array: `out`, where it is given."""
         with np.errstate(all="ignore"):
@@ -149,6 +163,9 @@ class ScalarRule(Capturing):
             numbers = [operand(self.name, name, x) for x, name in zip(args, self.argument_names, strict=True)]
             owner = owner_of(self.name, numbers)
             z = self.apply_on(owner, owner.apply, numbers)
+            value = z._value if isinstance(z, Number) else z
+            if value.__class__ is float and not math.isfinite(value):
+                self._raise_if_it_failed([peek(x) for x in numbers])
             if self.has_no_data():
                 self._implement(args)
             return as_float(z) if isinstance(z, Number) and all(map(stands_for_float, args)) else z
