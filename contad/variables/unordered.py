@@ -32,7 +32,7 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
         called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
     raise UnsupportedError(
         f"{frame.f_code.co_filename}:{frame.f_lineno}: {called}NumPy compares the variables in a list or an object "
-        "array one by one, one of them is nan, and the nan would be lost; give it contad.to_varmat(v), or leave engine= "
-        "out, so that arrays are array variables; np.fmax, np.nanmax and their like leave nan out",
+        "array one by one, one of them is nan, and the nan would be lost; give it contad.to_varmat(v), or leave "
+        "engine= out, so that arrays are array variables; np.fmax, np.nanmax and their like leave nan out",
         level=level,
     )

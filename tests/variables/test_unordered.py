@@ -20,7 +20,6 @@ LOSING = {
     "np.max of a list": lambda v: np.max([v[0], v[1], v[2]]),
     "np.ptp": lambda v: np.ptp(v),
     "np.clip": lambda v: np.sum(np.clip(v, 0.0, 2.0)),
-    "np.clip by variables": lambda v: np.sum(np.clip(v, v[0], v[2])),
     "np.maximum": lambda v: np.sum(np.maximum(v, 2.0)),
     "np.maximum of lists": lambda v: np.maximum([v[0], v[1]], [v[2], 1.0])[1],
     "np.minimum.reduce": lambda v: np.minimum.reduce(v),
