@@ -1,5 +1,7 @@
 """Norms of vectors and matrices, and condition numbers."""
 
+from typing import Any
+
 import numpy as np
 
 from contad.errors import UnsupportedError
@@ -12,7 +14,7 @@ from contad.rules.numpy_functions import implements
 from contad.variables.number import Carrier, observed
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
-_AXES = [{"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1), "keepdims": True}]
+_AXES: list[dict[str, Any]] = [{"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1), "keepdims": True}]
 
 
 # ---- lengths ---------------------------------------------------------------------------------------------------------
