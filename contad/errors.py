@@ -120,6 +120,16 @@ class ValueMismatchError(ContadError, RuntimeError):
     """
 
 
+class EngineLimitError(ContadError, ValueError):
+    """Code of the engine `generated` met what it is not made for: shapes that its source does not show.
+
+    Called from Python, a derivative whose engine is not named goes on to the next one; compiled callers get the error.
+
+    Broken:  for _ in range(2): u = a @ u      (inside compiled code, where a is not square)
+    Fixed:   a new name for the array of another length, or contad.grad(f, engine="tape")
+    """
+
+
 class OverlapError(ContadError, ValueError):
     """Array arguments share memory and the function may write into them: which of them is differentiated is unclear.
 
@@ -155,6 +165,7 @@ _REFUSALS = re.compile(
     r"|Result from function call is not a proper array of floats)"
 )
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
+_NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
 _BY_A_RULE = (
     "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
     "function theorem), or give it contad.value_of(v) where a constant is meant"
@@ -180,7 +191,7 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
     """
     if isinstance(error, ContadError):
         return None
-    refusal = _without_method(error) or _refusal_of_objects(error)
+    refusal = _refusal_of_ufunc(error) or _refusal_of_objects(error)
     if refusal is not None:
         return refusal
     if isinstance(error, (SystemError, ValueError, AttributeError)):
@@ -197,8 +208,15 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
     return caught if caught is not None and of_library else None
 
 
-def _without_method(error: BaseException) -> ContadError | None:
-    found: Any = _NO_METHOD.search(str(error))
+def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
+    """The error for a ufunc that met variables among objects, and has no room, or no method, for them."""
+    found: Any = _NO_ROOM.match(str(error))
+    if found is not None:
+        return LostDerivativeError(
+            f"np.{found[1]}: an array of floats cannot hold a variable (out=, or an operation in place); write "
+            "a = a + x, or create a with contad.zeros"
+        )
+    found = _NO_METHOD.search(str(error))
     if isinstance(error, AttributeError) and hasattr(getattr(sys.modules["numpy"], error.name or "", None), "nin"):
         found = type(error.obj).__name__, error.name  # a ufunc of two arguments
     if found is None:

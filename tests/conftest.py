@@ -4,12 +4,26 @@ import pytest
 from hypothesis import settings
 
 from contad.rules import scalar_rule
+from tests.judges.compilations import CompilationCounter
+from tests.judges.samples import deselect
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
 REPORTS = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--share", type=int, default=1, help="run one test in so many, and of each function at least one")
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(CompilationCounter(config))
+
+
+def pytest_collection_modifyitems(config, items):
+    deselect(config, items, config.option.share)
 
 
 @pytest.fixture(autouse=True)

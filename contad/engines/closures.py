@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from contad.engines.stream.array_callbacks import apply_as_callback
 from contad.engines.stream.methods import generate
+from contad.ops.powers import partial_of_rule
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
@@ -111,7 +112,7 @@ MAKERS = {"v": of_one, "vv": of_two, "vc": of_first, "cv": of_second}
 def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
     """The lines of an operator method that push: which operands are variables is known when the method is made."""
     positions = [k for k, kind in enumerate(active) if kind == "v"]
-    of_rule = [x for k in positions for x in (rule.product(k), rule.partial(k))]
+    of_rule = [x for k in positions for x in (rule.product(k), partial_of_rule(rule, k, active))]
     operands = ", ".join(["z", *"xy"[: len(active)], *(f"{'ab'[k]}._index" for k in positions)])
     make = f"make_{active}"
     lines = f"""\

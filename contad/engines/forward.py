@@ -11,6 +11,7 @@ import numpy as np
 
 from contad.engines.stream.methods import generate
 from contad.errors import error_behind
+from contad.ops.powers import partial_of_rule
 from contad.protocols.array_protocols import install_arrays
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule, rules
@@ -40,7 +41,7 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
     terms = []
     for k, kind in enumerate(active):
         if kind == "v":
-            names |= {f"p{k}": rule.partial(k), f"product{k}": rule.product(k)}
+            names |= {f"p{k}": partial_of_rule(rule, k, active), f"product{k}": rule.product(k)}
             t = "tu"[k]
             lines.append(f"{t} = {'ab'[k]}._tangent; p = p{k}({values})")
             # only a tangent of zero can mask a partial, only a partial of zero routes, and only a number of an outer

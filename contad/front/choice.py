@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from numba.core.errors import NumbaError
 
 from contad.engines import compiled_engine
-from contad.errors import ContadError, StaleSourceError, UnsupportedError
+from contad.errors import ContadError, EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.plan import Plan
 
 
@@ -17,6 +17,7 @@ class Choice(NamedTuple):
     run: Any
     refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
     lasting: bool = True  # whether another process would find the same
+    limited: bool = False  # whether calls may raise EngineLimitError
 
 
 def choose(plan: Plan, names: Sequence[str]) -> Choice:
@@ -39,7 +40,8 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             refusals.append((name, reason(error)))
             lasting &= isinstance(error, (UnsupportedError, NumbaError))
         else:
-            return Choice(name, run, tuple(refusals), lasting)
+            limited = EngineLimitError.__name__ in run.py_func.__globals__
+            return Choice(name, run, tuple(refusals), lasting, limited)
     return Choice(None, None, tuple(refusals), lasting)
 
 
@@ -55,7 +57,7 @@ def reason(error: Exception) -> str:
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
         text = f"Numba: {text}"
-    elif isinstance(error, RecursionError):
+    elif isinstance(error, (RecursionError, IndentationError)):  # the latter of source that is generated
         text = "it is nested too deeply; split long expressions and chains of calls"
     elif not isinstance(error, (UnsupportedError, StaleSourceError)):
         text = f"{type(error).__name__}: {text}"

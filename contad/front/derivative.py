@@ -7,6 +7,7 @@ costs what a call of a Numba function costs; what no compiled engine takes runs 
 import functools
 import inspect
 import json
+import linecache
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,8 +21,8 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
 
-from contad.engines import ASKED
-from contad.errors import UnsupportedError
+from contad.engines import ASKED, DEFAULT
+from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, reason, refused
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import Form
@@ -72,6 +73,7 @@ class Derivative(CPUDispatcher):
         self.choices: dict[Any, Choice] = {}
         self.eager = functools.cache(eager)
         self._made: dict[Any, tuple[Any, Served]] = {}  # modules whose functions are among the overloads
+        self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
         self._called: set[Any] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self._made_by = made_by or (None, {})
@@ -107,6 +109,21 @@ class Derivative(CPUDispatcher):
 
         Raises ValueMismatchError where the engine computes another value than f.
         """
+        otherwise = self._otherwise(given)
+        try:
+            result = self._call_and_compare(given, args)
+        except EngineLimitError:
+            if otherwise is None:
+                raise
+            return otherwise(*args)
+        with global_compiler_lock:
+            if given not in self._called:
+                self._called.add(given)
+                entry = self.frozen.guard(self.overloads[given].entry_point, otherwise)
+                self._insert([t._code for t in given], entry, False)
+        return result
+
+    def _call_and_compare(self, given: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
         module, served = self._made[given]
         dispatchers = self.noted.dispatchers
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
@@ -122,11 +139,32 @@ class Derivative(CPUDispatcher):
                 result = self.overloads[given].entry_point(*args)
                 call.require_same(self._value_of(given, args), self._of_f(args), self._converted(args))
             served.mark_compared()
-        with global_compiler_lock:
-            if given not in self._called:
-                self._called.add(given)
-                entry = self.frozen.guard(self.overloads[given].entry_point)
-                self._insert([t._code for t in given], entry, False)
+        return result
+
+    def _otherwise(self, given: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """What answers calls for which compiled code of these types raises EngineLimitError; None where nothing may."""
+        if self.engine or not self.choices[given].limited:
+            return None
+        once = not is_comparable(self.noted.dispatchers, self._of_f(given))
+        return None if once else functools.partial(self._call_next_engine, given)
+
+    def _call_next_engine(self, given: tuple[Any, ...], *args: Any) -> Any:
+        """Answer a call for which compiled code of these types raises EngineLimitError; tell of it once."""
+        args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
+        try:
+            following = ASKED[ASKED.index(str(self.choices[given].engine)) + 1]
+            if self._following is None:
+                self._following = Derivative(self.f, self.form, following, self.eager, self.frozen.memo)
+            result = self._following(*args)
+        except UnsupportedError as error:
+            following, result = DEFAULT, self._run_eager(str(error), *args)
+        if not self.frozen.memo.setdefault("told of a limit", False):
+            self.frozen.memo["told of a limit"] = True
+            try:
+                self.overloads[given].entry_point(*args)
+            except EngineLimitError as error:
+                why = f"{self.what}: {error}; the engine {following} answers this call, at a higher cost"
+                warnings.warn(why, stacklevel=_level_of_user())
         return result
 
     def _value_of(self, given: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
@@ -217,6 +255,7 @@ class Derivative(CPUDispatcher):
         self.choices.clear()
         self._made.clear()
         self._called.clear()
+        self._following = None
         self.eager.cache_clear()
         super().recompile()
 
@@ -276,7 +315,8 @@ class Derivative(CPUDispatcher):
     def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
         """The generated module for these types; one of this process where another would choose another engine."""
         texts = [text_of_type(t) for t in args]
-        key = (repr(self.form), " ".join(self._engines()), *(text for text, _ in texts))
+        readable = bool(linecache.getlines(self.f.py_func.__code__.co_filename))  # else an engine refuses
+        key = (repr(self.form), " ".join(self._engines()), str(readable), *(text for text, _ in texts))
         return Served("derivative", self.f, key, self.noted, lasting and all(stable for _, stable in texts))
 
     def _engines(self) -> tuple[str, ...]:
@@ -328,9 +368,11 @@ def holds_carriers(x: Any) -> bool:
 
 
 def _header(choice: Choice) -> str:
-    return f"# {json.dumps({'engine': choice.engine, 'refusals': choice.refusals})}\n"
+    header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited}
+    return f"# {json.dumps(header)}\n"
 
 
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
-    return Choice(header["engine"], None, tuple((name, why) for name, why in header["refusals"]))
+    refusals = tuple((name, why) for name, why in header["refusals"])
+    return Choice(header["engine"], None, refusals, limited=header["limited"])

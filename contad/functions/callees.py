@@ -25,6 +25,7 @@ from contad.functions.questions import (
     asks,
     builtins_of,
     class_of_primal,
+    code_of,
     is_contads,
     names_of_objects,
     passes_by_globals,
@@ -187,7 +188,7 @@ class _StandIns:
         cells = tuple(CellType() if new else cell for new, cell in zip(replaced, f.__closure__ or (), strict=True))
         needs_names = questions_of(f.__code__).inside or answers is answering or self._names_any(f)
         if needs_names and not passes_by_globals(f):
-            copy = FunctionType(f.__code__, _Globals(f, self, answers), f.__name__, None, cells)
+            copy = FunctionType(code_of(f), _Globals(f, self, answers), f.__name__, None, cells)
         else:  # with the function's own globals, which are read faster
             if answers is answering:
                 warn_of_unanswered(f)

@@ -3,146 +3,339 @@
 Arguments are copied, captured data cannot be; they are compared with what they were.
 """
 
+import array
+import collections.abc
 import dis
 import functools
 import inspect
 import math
 import sys
+import types
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.errors import ChangedDataError
 from contad.functions.callees import is_installed
+from contad.functions.python_copy import is_dispatcher
+from contad.rules.capturing import Capturing
 from contad.variables.array import is_plain
 from contad.variables.layout import is_immutable, same_bits
-from contad.variables.number import map_numbers, peek
+from contad.variables.number import Carrier, map_numbers, peek
 from contad.variables.trees import flatten
 
-Entry = tuple[str, Callable[[], Any], Any]  # a name, what reads it now, and what it was
 _NONE = object()
-LARGEST = 256  # entries of a container that is compared
+_OWN = object()  # what the function changes itself: a workspace, a count
 _LIBRARIES = frozenset(("contad", "numpy", "builtins", *sys.stdlib_module_names)) - {"__main__"}
+_BUFFERS = (bytearray, memoryview, array.array)
+_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)  # methods of objects of C code: `buffer.dot`
+_VALUES = frozenset((float, int, bool, str, bytes, complex, type(None), range, slice, CodeType))
+# methods that Python calls where a function names none
+_SPECIAL = frozenset(
+    [f"__{n}__" for n in ("call", "getitem", "iter", "len", "contains", "array", "getattr", "enter", "float", "bool")]
+    + [f"__{n}__" for n in ("neg", "pos", "abs")]
+    + [f"__{r}{n}__" for r in ("", "r") for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")]
+)
 
 
 class Captured:
-    """The arrays, numbers and texts that functions capture, as closures or globals, with their present contents.
+    """The data that functions capture, with their present contents: arrays, numbers, texts and functions.
 
-    Also those in dicts, lists and tuples of up to LARGEST entries, in attributes that the functions name, of objects,
-    classes and modules of the user's, and what methods find so. What a function assigns itself is no part of it: a
-    counter, say. `keep` copies an array.
+    They are found behind names (closures and globals), defaults, arguments of functools.partial, and attributes that
+    the functions name, of objects, classes and modules of the user's; in containers and object arrays of any depth.
+    What a function assigns or changes itself is no part of it: a counter, a workspace. `keep` copies an array.
     """
 
     __slots__ = ("attributes", "entries", "keep", "name", "objects", "seen")
 
     def __init__(self, name: str, functions: Sequence[Any], keep: Callable[[np.ndarray], np.ndarray]) -> None:
         self.name = name
-        self.entries: list[Entry] = []
+        self.entries: list[_Entry] = []
         self.keep = keep
-        self.attributes: set[str] = set()  # that the functions name, of whatever
+        self.attributes: dict[str, None] = {}  # that the functions name, of whatever, in the order of their finding
         self.objects: list[tuple[str, Callable[[], Any], Any]] = []  # whose attributes they may be
         self.seen: dict[Any, Any] = {}  # by identity; the objects are held, so that identities stay theirs
         for f in functions:
-            self._note_callable(f)
-        tried: set[tuple[int, str]] = set()
-        while pairs := {(n, a) for n in range(min(len(self.objects), LARGEST)) for a in self.attributes} - tried:
-            tried |= pairs  # looking at them may bring in more of both
-            for n, attribute in sorted(pairs):
-                self._note_attribute(*self.objects[n], attribute)
+            if f is not None:
+                self._follow(getattr(f, "__name__", type(f).__name__), functools.partial(_same_one, f), f)
+        looked = [0, 0]  # how many objects and attributes have been looked at; that may bring in more of both
+        while looked != [len(self.objects), len(self.attributes)]:
+            before, looked = looked, [len(self.objects), len(self.attributes)]
+            names = list(self.attributes)
+            for k, one in enumerate(self.objects[: looked[0]]):
+                for attribute in names[before[1] if k < before[0] else 0 : looked[1]]:
+                    self._note_attribute(*one, attribute)
 
+    def has_data(self) -> bool:
+        """Whether there is anything that can change but functions and classes."""
+        return any(not isinstance(x, (CodeType, type)) for entry in self.entries for x in entry.before)
+
+    def forget_changed(self) -> None:
+        """After an evaluation: what has changed by it is the function's own."""
+        for entry in self.entries:
+            entry.forget_changed()
+
+    def require_unchanged(self) -> None:
+        """Raise ChangedDataError where one of them is not what it was."""
+        for entry in self.entries:
+            place = entry.changed_place()
+            if place is not None:
+                raise ChangedDataError(
+                    f"{self.name}: {place}, which is captured, has changed since the function was called, and the "
+                    "derivative needs what it was; pass it as an argument, which is copied"
+                )
+
+    # ---- the walk ----------------------------------------------------------------------------------------------------
     def _is_new(self, x: Any) -> bool:
         if id(x) in self.seen:
             return False
         self.seen[id(x)] = x
         return True
 
-    def _note_callable(self, f: Any) -> None:
-        if not isinstance(f, FunctionType) and isinstance(getattr(f, "__wrapped__", None), FunctionType):
-            f = f.__wrapped__  # of a checkpoint, or another transform
-        if isinstance(f, functools.partial):
-            for x in (f.func, *f.args, *f.keywords.values()):
-                self._note_callable(x)
-        elif isinstance(f, (tuple, list)):
-            for x in f:
-                self._note_callable(x)
-        elif isinstance(f, MethodType):
-            if isinstance(f.__func__, FunctionType):
-                self._note_function(f.__func__, f.__self__)
-        elif isinstance(f, FunctionType):
-            self._note_function(f, None)
-        elif callable(f) and not _is_of_library(type(f)):
-            call: Any = type(f).__call__
-            if isinstance(call, FunctionType):
-                self._note_function(call, f)
-
-    def _note_function(self, f: FunctionType, owner: Any) -> None:
-        """What a function captures, and what it finds in the object that it is a method of."""
-        if _is_of_library(f):
-            return
-        if owner is not None:
-            self._note_object("self", lambda: owner, owner)
-        if not self._is_new(f):
-            return
-        captured, of_module, attributes = _names(f.__code__)
-        self.attributes |= attributes
-        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            self._note_value(name, functools.partial(_contents, cell), name in captured)
-        for name in of_module:
-            self._note_value(name, functools.partial(f.__globals__.get, name, _NONE), True)
-
-    def _note_value(self, name: str, read: Callable[[], Any], is_read_only: bool) -> None:
+    def _note(self, name: str, read: Callable[[], Any], is_read_only: bool = True) -> None:
+        """What a name stands for; a number that the functions assign to the name themselves is theirs."""
         x = read()
-        if isinstance(x, np.ndarray):
-            if x.dtype != object and not is_immutable(x):
-                self.entries.append((name, read, self.keep(x)))
-        elif x.__class__ in (float, int, bool, str) or isinstance(x, np.generic):
-            if is_read_only:
-                self.entries.append((name, read, x))
-        elif isinstance(x, (FunctionType, MethodType, functools.partial)):
-            self._note_callable(x)
-        elif x.__class__ in (tuple, list, dict):
-            if len(x) <= LARGEST and self._is_new(x):
-                for key in x if isinstance(x, dict) else range(len(x)):
-                    self._note_value(f"{name}[{key!r}]", functools.partial(_item, read, key), True)
-        elif x is not None and x is not _NONE:
-            self._note_object(name, read, x)
+        if not is_read_only and (x.__class__ in _VALUES or isinstance(x, np.generic)):
+            return
+        if x is _NONE or (isinstance(x, (ModuleType, FunctionType, type)) and _is_of_library(x)):
+            return
+        entry = _Entry(name, read, x, self.keep)
+        self.entries.append(entry)
+        for k, leaf in enumerate(() if entry.is_plain else entry.leaves):
+            if leaf.__class__ not in _VALUES:
+                self._follow(*entry.place(x, k), leaf)
+
+    def _follow(self, name: str, read: Callable[[], Any], x: Any) -> None:
+        """What x leads to, where it is no number and no array of numbers."""
+        if isinstance(x, FunctionType):
+            self._note_function(read, x)
+        elif isinstance(x, MethodType):
+            self._follow(name, functools.partial(_attribute, read, "__func__"), x.__func__)
+            self._follow("self", functools.partial(_attribute, read, "__self__"), x.__self__)
+        elif isinstance(getattr(x, "__wrapped__", None), FunctionType):  # of a checkpoint, or another transform
+            self._note_function(functools.partial(_attribute, read, "__wrapped__"), x.__wrapped__)
+        elif not isinstance(x, Carrier):
+            if not self._is_new(x):
+                return
+            if _opened(x) is not None:
+                self._note(name, lambda: _opened(read()))
+            if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)):
+                self._note_object(name, read, x)
 
     def _note_object(self, name: str, read: Callable[[], Any], x: Any) -> None:
         """An object, a class or a module of the user's, whose attributes functions may name."""
-        if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)) and self._is_new(x):
-            self.objects.append((name, read, x))
+        self.objects.append((name, read, x))
+        for owner in type(x).__mro__:
+            for special in _SPECIAL & vars(owner).keys():
+                method = vars(owner)[special]
+                if isinstance(method, FunctionType):
+                    self._note_function(functools.partial(_same_one, method), method)
+
+    def _note_function(self, read: Callable[[], Any], f: FunctionType) -> None:
+        """What a function captures, and its defaults."""
+        if _is_of_library(f) or not self._is_new(f):
+            return
+        code = f.__code__
+        captured, of_module, attributes = _names(code)
+        self.attributes |= dict.fromkeys(attributes)
+        for k, free in enumerate(code.co_freevars):
+            self._note(free, functools.partial(_contents, read, k), free in captured)
+        for known in of_module:
+            self._note(known, functools.partial(f.__globals__.get, known, _NONE))
+        defaults = f.__defaults__ or ()
+        for k, parameter in enumerate(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount]):
+            self._note(f"the default of {parameter}", functools.partial(_default, read, k))
+        for parameter in f.__kwdefaults__ or ():
+            self._note(f"the default of {parameter}", functools.partial(_default, read, parameter))
 
     def _note_attribute(self, name: str, read: Callable[[], Any], x: Any, attribute: str) -> None:
         found = inspect.getattr_static(x, attribute, _NONE)
+        if isinstance(found, (staticmethod, classmethod)):
+            found = found.__func__
         if isinstance(found, property):
-            if isinstance(found.fget, FunctionType):
-                self._note_function(found.fget, None)
-        elif isinstance(found, FunctionType):
-            self._note_function(found, None)
+            found = found.fget
+        elif isinstance(found, functools.cached_property):
+            found = found.func
+        if isinstance(found, FunctionType):
+            self._note_function(functools.partial(_same_one, found), found)
         elif found is not _NONE:
-            self._note_value(f"{name}.{attribute}", functools.partial(_attribute, read, attribute), True)
+            self._note(f"{name}.{attribute}", functools.partial(_attribute, read, attribute))
+
+
+# ---- what a name stands for ------------------------------------------------------------------------------------------
+class _Entry:
+    """What a name stood for, as the leaves of a container or as one leaf, and how it is read now."""
+
+    __slots__ = ("before", "grows", "is_plain", "leaves", "name", "read", "spec")
+
+    def __init__(self, name: str, read: Callable[[], Any], x: Any, keep: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.name = name
+        self.read = read
+        self.leaves, self.spec = _flatten(x)
+        self.is_plain = _VALUES.issuperset(map(type, self.leaves))
+        self.before = self.leaves if self.is_plain else [*map(_essence, self.leaves)]
+        for k, a in enumerate(() if self.is_plain else self.before):
+            if isinstance(a, np.ndarray) and not is_immutable(a):
+                self.before[k] = keep(a)
+        self.grows = False  # whether the function itself changes what the container has
+
+    def place(self, x: Any, k: int) -> tuple[str, Callable[[], Any]]:
+        """What the leaf k of x is called, and how it is read now."""
+        if self.spec.num_nodes == 1:
+            return self.name, self.read
+        import optree
+
+        accessor = optree.tree_accessors(x, none_is_leaf=True)[k]
+        return accessor.codify(self.name), functools.partial(_accessed, self.read, accessor)
+
+    def changed_place(self) -> str | None:
+        """The name of what has changed, if anything has."""
+        leaves, spec = _flatten(self.read())
+        if spec == self.spec:
+            if self._is_equal(leaves):
+                return None
+            same = [*map(_is_same, map(_essence, leaves), self.before)]
+            if all(same):
+                return None
+            path = () if spec.num_nodes == 1 else spec.paths()[same.index(False)]
+        elif not self.grows:
+            return self.name
+        else:
+            now = dict(zip(spec.paths(), map(_essence, leaves), strict=True))
+            changed = [p for p, x in zip(self.spec.paths(), self.before, strict=True) if not _is_same(now.get(p), x)]
+            if not changed:
+                return None
+            path = changed[0]
+        return self.name + "".join(f"[{key!r}]" for key in path)
 
     def forget_changed(self) -> None:
-        """After an evaluation: what has changed by it is the function's own, a workspace or a count."""
-        if self.entries:
-            self.entries = [entry for entry in self.entries if _is_same(entry[1](), entry[2])]
+        """Leave out of the comparison what is not what it was."""
+        leaves, spec = _flatten(self.read())
+        if spec == self.spec:
+            if self._is_equal(leaves):
+                return
+            now = [*map(_essence, leaves)]
+        else:
+            self.grows = True
+            by_path = dict(zip(spec.paths(), map(_essence, leaves), strict=True))
+            now = [by_path.get(path) for path in self.spec.paths()]
+        self.before = [x if _is_same(y, x) else _OWN for y, x in zip(now, self.before, strict=True)]
 
-    def require_unchanged(self) -> None:
-        """Raise ChangedDataError where one of them is not what it was."""
-        for name, read, before in self.entries:
-            if not _is_same(read(), before):
-                raise ChangedDataError(
-                    f"{self.name}: {name}, which is captured, has changed since the function was called, and the "
-                    "derivative needs what it was; pass it as an argument, which is copied"
-                )
+    def _is_equal(self, leaves: list[Any]) -> bool:
+        """Whether the leaves are plain values that are what they were: of long lists at the speed of C code."""
+        return self.is_plain and leaves == self.before
 
 
-def _contents(cell: Any) -> Any:
+class _Row(NamedTuple):
+    """The structure of a list or a tuple of plain values, which optree takes fifty times as long to look at."""
+
+    kind: type
+    length: int
+    num_nodes: int = 2  # as optree counts: more than a leaf
+
+    def paths(self) -> list[tuple[int]]:
+        return [(k,) for k in range(self.length)]
+
+
+def _flatten(x: Any) -> tuple[list[Any], Any]:
+    """The leaves of a container, and its structure."""
+    if x.__class__ in (list, tuple) and _VALUES.issuperset(map(type, x)):
+        return [*x], _Row(x.__class__, len(x))
+    import optree
+
+    return optree.tree_flatten(x, none_is_leaf=True)
+
+
+def _essence(x: Any) -> Any:
+    """What is compared: an array of the numbers, a plain value, the code of a function, the class of anything else."""
+    if x.__class__ in _VALUES or isinstance(x, (type, np.generic, np.ufunc)):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype != object:
+        return x
+    if isinstance(x, FunctionType):
+        return x.__code__
+    if isinstance(x, MethodType):
+        return _essence(x.__func__)
+    if isinstance(x, _BOUND):
+        return x.__qualname__
+    if isinstance(x, Carrier):
+        return np.array(map_numbers(peek, x))
+    if isinstance(x, (set, frozenset)):
+        return frozenset(x)
+    if is_dispatcher(x):
+        return x.py_func.__code__
+    a = _as_array(x)
+    return type(x) if a is None else a
+
+
+def _as_array(x: Any) -> np.ndarray | None:
+    """The numbers of an object that is no ndarray and behaves as one: a buffer, a series of pandas; else None."""
+    if isinstance(x, np.ndarray) or not (hasattr(type(x), "__array__") or isinstance(x, _BUFFERS)):
+        return None
     try:
-        return cell.cell_contents
-    except ValueError:  # not yet filled
+        a = np.asarray(x)
+    except Exception:  # whatever a class of somebody's raises
+        return None
+    return None if a.dtype == object else a
+
+
+def _opened(x: Any) -> Any:
+    """The contents, as a plain container, of an object that optree takes for a leaf; None where it has none."""
+    if isinstance(x, np.ndarray):
+        return x.tolist() if x.dtype == object else None
+    if isinstance(x, Capturing):
+        return [f for f in x.functions() if f is not None]
+    if isinstance(x, functools.partial):
+        return {"func": x.func, "args": x.args, "keywords": x.keywords}
+    if isinstance(x, _BOUND):
+        return None if isinstance(x.__self__, ModuleType) else [x.__self__]
+    if isinstance(x, dict):  # of a subclass, whose own methods may do more than give the contents
+        return dict(dict.items(x))
+    kinds: tuple[Any, ...] = (list, tuple, collections.deque)
+    for kind in kinds:
+        if isinstance(x, kind):
+            return [*kind.__iter__(x)]
+    if isinstance(x, (type, ModuleType, str, bytes)) or not _is_of_library(type(x)):
+        return None
+    if isinstance(x, types.SimpleNamespace):
+        return dict(vars(x))
+    if _as_array(x) is not None:
+        return None
+    if isinstance(x, collections.abc.Mapping):
+        return dict(x)
+    if isinstance(x, (collections.abc.Sequence, collections.abc.ValuesView, collections.abc.ItemsView)):
+        return [*x]
+    arrays = {k: a for k, a in getattr(x, "__dict__", {}).items() if isinstance(a, np.ndarray)}
+    return arrays or None  # of a sparse matrix, an interpolation
+
+
+def _is_same(x: Any, before: Any) -> bool:
+    if isinstance(before, np.ndarray):
+        return isinstance(x, np.ndarray) and same_bits(x, before)
+    if x is before or before is _OWN:
+        return True
+    return x.__class__ is before.__class__ and bool(x == before or (x != x and before != before))
+
+
+# ---- how things are read, now and later ------------------------------------------------------------------------------
+def _same_one(x: Any) -> Any:
+    return x
+
+
+def _contents(read: Callable[[], Any], k: int) -> Any:
+    try:
+        return read().__closure__[k].cell_contents
+    except (AttributeError, LookupError, TypeError, ValueError):  # not yet filled, or another function
+        return _NONE
+
+
+def _default(read: Callable[[], Any], key: Any) -> Any:
+    f = read()
+    try:
+        return f.__defaults__[key] if isinstance(key, int) else f.__kwdefaults__[key]
+    except (AttributeError, LookupError, TypeError):
         return _NONE
 
 
@@ -150,10 +343,10 @@ def _attribute(read: Callable[[], Any], name: str) -> Any:
     return getattr(read(), name, _NONE)
 
 
-def _item(read: Callable[[], Any], key: Any) -> Any:
+def _accessed(read: Callable[[], Any], accessor: Any) -> Any:
     try:
-        return read()[key]
-    except (LookupError, TypeError):
+        return accessor(read())
+    except (AttributeError, LookupError, TypeError):
         return _NONE
 
 
@@ -171,9 +364,9 @@ def _is_library(module: str) -> bool:
 
 
 @functools.lru_cache(maxsize=4096)
-def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], frozenset[str]]:
+def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
     """The captured names that a function and those inside it do not assign to, and the globals and attributes that
-    they read only."""
+    they read only; a text may be an attribute's name, too."""
     read: set[str] = set()
     named: set[str] = set()
     written: set[str] = set()
@@ -190,13 +383,8 @@ def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], frozenset[s
             elif i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 named.add(i.argval)
         codes += [x for x in c.co_consts if isinstance(x, CodeType)]
-    return frozenset(code.co_freevars) - written, tuple(sorted(read - written)), frozenset(named - stored)
-
-
-def _is_same(x: Any, before: Any) -> bool:
-    if isinstance(before, np.ndarray):
-        return isinstance(x, np.ndarray) and same_bits(x, before)
-    return x.__class__ is before.__class__ and (x == before or (x != x and before != before))
+        named |= {x for x in c.co_consts if isinstance(x, str) and x.isidentifier()}
+    return frozenset(code.co_freevars) - written, tuple(sorted(read - written)), tuple(sorted(named - stored))
 
 
 def require_same_value(name: str, y: Any, z: Any) -> None:

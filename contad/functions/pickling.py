@@ -7,6 +7,7 @@ inside a function, goes by value, as Numba has it.
 import functools
 import pkgutil
 import sys
+import threading
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -36,6 +37,9 @@ class Transformed:
 
 class Decorated(Transformed):
     """A function in place of another one, by which it may be called as a method, too."""
+
+    def __reduce__(self) -> Any:
+        return by_value(self) or super().__reduce__()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As of functions: the object is the first argument."""
@@ -74,6 +78,25 @@ def own_name(x: Any) -> str | None:
     for part in x.__qualname__.split("."):
         found = getattr(found, part, None)
     return str(x.__qualname__) if found is x else None
+
+
+_SAVING = threading.local()
+
+
+def by_value(x: Any) -> Any:
+    """How an object of the main program pickles with the functions that it has taken the names of; None elsewhere.
+
+    By cloudpickle, which saves functions of the main program by value. What it meets inside of x it saves itself.
+    """
+    if x.__module__ != "__main__" or getattr(_SAVING, "is_going_on", False):
+        return None
+    from numba import cloudpickle
+
+    _SAVING.is_going_on = True
+    try:
+        return cloudpickle.loads, (cloudpickle.dumps(x),)
+    finally:
+        _SAVING.is_going_on = False
 
 
 class _Named:

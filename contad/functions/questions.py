@@ -2,7 +2,8 @@
 
 The built-in functions cannot be told that a variable stands for a float or an array. A function that asks runs as a
 copy of itself whose built-in names are these. So does one that names what NumPy answers without asking the variables
-(see `contad.functions.object_arrays`).
+(see `contad.functions.object_arrays`), and one with handlers (`contad.functions.watched_blocks`; those that name an
+exception are noticed without the source as well).
 """
 
 import builtins
@@ -18,12 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.errors import ContadError, error_behind
 from contad.functions.object_arrays import OF_OBJECTS, answering
 from contad.functions.python_copy import global_names
+from contad.functions.watched_blocks import look_at, watched
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
-from contad.variables.stack import THREAD
 
 _TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
 _CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # what NumPy's refusals are
@@ -72,7 +72,7 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
     asked = questions_of(f.__code__)
     if asked.of_types:
         _warn_of_unseen(f.__code__)
-    if asked.catches or names_of_objects(f, named):
+    if asked.catches or watched(f.__code__) is not None or names_of_objects(f, named):
         return True
     names = {name for name in ANSWERS if name in asked.names and name not in f.__globals__}
     if not names:
@@ -180,14 +180,8 @@ class _HandlingBuiltins(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         value = vars(builtins)[name]
-        error = sys.exc_info()[1]
-        if isinstance(error, Exception) and not isinstance(error, ContadError) and _any_level():
-            error_behind(error)  # the levels remember an error of contad's when it is made
+        look_at(sys.exc_info()[1])
         return value
-
-
-def _any_level() -> bool:
-    return bool(THREAD.forward) or any(s.level > 0 for s in THREAD.open)
 
 
 _HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name not in _CAUGHT})
@@ -196,7 +190,7 @@ _HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name 
 def builtins_of(f: FunctionType) -> dict[str, Any]:
     """The built-in names for a copy of a function."""
     asked = questions_of(f.__code__)
-    names = _HANDLING if asked.catches else _BUILTINS
+    names = _HANDLING if asked.catches and watched(f.__code__) is None else _BUILTINS
     if asked.of_objects and "numpy" in asked.names:  # it imports numpy itself
         return type(names)(names | {"__import__": _import})
     return names
@@ -217,6 +211,11 @@ def warn_of_unanswered(f: FunctionType) -> None:
     )  # fmt: skip
 
 
+def code_of(f: FunctionType) -> CodeType:
+    """The code of a copy of a function."""
+    return watched(f.__code__) or f.__code__
+
+
 def answered(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
     """A copy of a function, with its own globals, whose built-in names are these.
 
@@ -230,7 +229,7 @@ def answered(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
         operator.call,
         [
             (dict.__setitem__, names, "__builtins__", builtins_of(f)),
-            (FunctionType, f.__code__, names, f.__name__, None, cells),
+            (FunctionType, code_of(f), names, f.__name__, None, cells),
             put if before is not None else (dict.pop, names, "__builtins__"),
         ],
     )

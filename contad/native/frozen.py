@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.core import event
 
-from contad.errors import FrozenValueError
+from contad.errors import EngineLimitError, FrozenValueError
 from contad.native.fingerprint import Fingerprint, Places, changed_since_compiled, fingerprint_and_places, is_told
 
 _compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
@@ -95,16 +95,19 @@ class Frozen:
         if not is_as_it_was(self._head[0]):
             self.require_unchanged()
 
-    def guard(self, entry: Callable[..., Any]) -> Callable[..., Any]:
-        """A compiled function as Python calls it, with a check before every call; this object must outlive it."""
-        if self.is_empty:
+    def guard(self, entry: Callable[..., Any], otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+        """A compiled function as Python calls it, with a check before every call; this object must outlive it.
+
+        `otherwise` is called where it raises EngineLimitError.
+        """
+        if self.is_empty and otherwise is None:
             return entry
         from contad.native.guarded import guarded
 
         if self._table is None:
             self._make_table()
-        made = guarded(entry, self._head)
-        self._kept.append(made)
+        made = guarded(entry, self._head, otherwise and (EngineLimitError, otherwise))
+        self._kept += [made, otherwise]
         return made
 
     def _make_table(self) -> None:

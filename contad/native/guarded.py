@@ -45,6 +45,9 @@ def _python(name: str, arity: int) -> Any:
 _dict_get = _python("PyDict_GetItemWithError", 2)  # keys are texts, so there are none
 _release = _python("Py_DecRef", 1)
 _call = _python("PyObject_CallObject", 2)
+_call_otherwise = _python("PyObject_Call", 3)
+_raised = _python("PyErr_ExceptionMatches", 1)
+_clear = _python("PyErr_Clear", 0)
 
 
 @intrinsic
@@ -134,7 +137,10 @@ def _same(table):  # type: ignore[no-untyped-def]
 
 
 def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
-    """A function of Python's: look, then call the one whose address and object are in the bytes `own`."""
+    """A function of Python's: look, then call the one whose address and object are in the bytes `own`.
+
+    Where that raises the exception of the next word, the object of the word after it is called instead.
+    """
     words = own + 8 * _BYTES_CONTENT
     table = word(word(words, 2), 0)
     if _same(table) == 0:
@@ -142,7 +148,11 @@ def _call_guarded(own, args, keywords):  # type: ignore[no-untyped-def]
         if none == 0:
             return 0  # it has raised
         _release(none)
-    return _call_address(word(words, 0), word(words, 1), args, keywords)
+    result = _call_address(word(words, 0), word(words, 1), args, keywords)
+    if result == 0 and word(words, 3) != 0 and _raised(word(words, 3)) & 0xFFFFFFFF != 0:
+        _clear()
+        return _call_otherwise(word(words, 4), args, keywords)
+    return result
 
 
 class _Definition(ctypes.Structure):
@@ -167,10 +177,11 @@ _address_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction
 _object_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetSelf", ctypes.pythonapi))
 
 
-def guarded(entry: Any, table: Any) -> Any:
+def guarded(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
     """A builtin function that looks at a table and calls `entry`, which Numba has compiled.
 
-    `table` is a word with the address of the table. Both must live as long as the result.
+    `table` is a word with the address of the table. `limit` is a class of exceptions of `entry`, and what is called
+    with the same arguments where it raises one. All must live as long as the result.
     """
-    words = (ctypes.c_int64 * 3)(_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table))
-    return _new_function(ctypes.addressof(_definition), bytes(words), None)
+    words = [_address_of(entry), _object_of(entry) or 0, ctypes.addressof(table), *map(id, limit or ()), 0]
+    return _new_function(ctypes.addressof(_definition), bytes((ctypes.c_int64 * len(words))(*words)), None)

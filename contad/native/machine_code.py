@@ -18,6 +18,8 @@ from numba.core.codegen import RuntimeLinker
 from numba.core.sigutils import normalize_signature
 from numba.core.typeinfer import register_dispatcher
 
+from contad.errors import UnsupportedError
+
 _DIGEST = 32  # bytes of SHA-256
 
 
@@ -127,11 +129,21 @@ def njit(*arguments: Any, cache: bool = False, **options: Any) -> Any:
     return decorate
 
 
+class _CFunction(CFunc):
+    """A C function: an address in this process."""
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedError(
+            "pickle: a C function is an address in this process; send the Numba function, and call contad.cfunc(f, n) "
+            "there, which loads its machine code from the cache"
+        )
+
+
 def cfunc(signature: Any, cache: bool = False, **options: Any) -> Any:
     """`numba.cfunc(signature, **options)`, with a sealed cache if asked for."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        made: Any = CFunc(function, normalize_signature(signature), locals={}, options=options)
+        made: Any = _CFunction(function, normalize_signature(signature), locals={}, options=options)
         if cache:
             made._cache = _cache_of(function)
         made.compile()

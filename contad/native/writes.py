@@ -57,11 +57,10 @@ def _named(function: FunctionType) -> list[Any]:
     return found
 
 
-class _Writes(ast.NodeVisitor):
+class _Writes:
     """Looks for assignments to elements of anything but arrays that the function has made itself."""
 
     def __init__(self, definition: ast.stmt, names: dict[str, Any]) -> None:
-        self.found = False
         self.names = names
         # every expression that a name is given; None where that cannot be told
         self.given: dict[str, list[ast.expr | None]] = {}
@@ -77,7 +76,7 @@ class _Writes(ast.NodeVisitor):
                 self._give(getattr(node, "target", None) or ast.Tuple([]), None)
             elif isinstance(node, ast.arg):
                 self.given.setdefault(node.arg, []).append(None)
-        self.visit(definition)
+        self.found = any(map(self.is_write, ast.walk(definition)))
 
     def _give(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
@@ -112,25 +111,15 @@ class _Writes(ast.NodeVisitor):
         module = module.__name__ if isinstance(module, ModuleType) else getattr(module, "__module__", "")
         return module.partition(".")[0] in _LIBRARIES
 
-    def visit_Subscript(self, node: ast.Subscript) -> None:
-        """An element that is assigned to."""
-        self.found |= isinstance(node.ctx, (ast.Store, ast.Del)) and not self.own(node.value)
-        self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        """`a.real = x`."""
-        self.found |= isinstance(node.ctx, ast.Store)
-        self.generic_visit(node)
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """`a += x` writes into a where it is an array."""
-        self.found |= isinstance(node.target, ast.Name) and not self.own(node.target)
-        self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        """Methods that write, and results that go into an argument."""
-        self.found |= _is_writer(node)
-        self.generic_visit(node)
+    def is_write(self, node: ast.AST) -> bool:
+        """Whether a node assigns to an element or an attribute, or is `a += x` or a call that may write into arrays."""
+        if isinstance(node, ast.Subscript):
+            return isinstance(node.ctx, (ast.Store, ast.Del)) and not self.own(node.value)
+        if isinstance(node, ast.Attribute):
+            return isinstance(node.ctx, ast.Store)
+        if isinstance(node, ast.AugAssign):
+            return isinstance(node.target, ast.Name) and not self.own(node.target)
+        return isinstance(node, ast.Call) and _is_writer(node)
 
 
 def calls_writers(node: ast.AST) -> bool:

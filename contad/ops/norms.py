@@ -1,5 +1,7 @@
 """Norms of vectors and matrices, and condition numbers."""
 
+from typing import Any
+
 import numpy as np
 
 from contad.errors import UnsupportedError
@@ -12,7 +14,7 @@ from contad.rules.numpy_functions import implements
 from contad.variables.number import Carrier, observed
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
-_AXES = [{"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1), "keepdims": True}]
+_AXES: list[dict[str, Any]] = [{"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1), "keepdims": True}]
 
 
 # ---- lengths ---------------------------------------------------------------------------------------------------------
@@ -56,7 +58,7 @@ def directions(z, x, axis):
         (_VECTOR, {"ord": 3}),
         (_VECTOR, {"ord": 0.5}),
         (_VECTOR, {"ord": -1.5}),
-        *((_MATRIX, {"ord": 2.5} | options) for options in _AXES),
+        *((_MATRIX, {"ord": 2.5, **options}) for options in _AXES),
     ]
 )
 def power_norm(x, *, ord, axis=None, keepdims=False):

@@ -9,6 +9,8 @@ where z and the derivative overflow and underflow together.
 import functools
 import linecache
 import re
+from collections.abc import Callable
+from typing import Any
 
 from contad.ops.elementary import sqrt
 from contad.rules.scalar_rule import ScalarRule
@@ -57,6 +59,20 @@ def partial_of_power(c: float) -> str | None:
     if half != 0.5 or n > MOST:
         return None
     return "0.5 / z" if n == 0 else f"{float(c)!r} * sqrt(x)" if n == 1 else f"{c!r} * {_product(n - 1)} * sqrt(x)"
+
+
+def partial_of_rule(rule: ScalarRule, k: int, active: str) -> Callable[..., Any]:
+    """The partial of a rule by operand k, for Python; of a power by a constant ("vc") by the common exponents first."""
+    general = rule.partial(k)
+    if rule.name != "power" or active != "vc":
+        return general
+    short = {c: found.partial(0) for c in COMMON if (found := literal_power(c)) is not None}
+
+    def partial(z: Any, x: Any, y: Any) -> Any:
+        found = short.get(y) if y.__class__ is float or y.__class__ is int else None
+        return general(z, x, y) if found is None else found(z, x)
+
+    return partial
 
 
 def with_shortcuts(partial: str, z: str = "z", x: str = "x", y: str = "y") -> str:

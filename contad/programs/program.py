@@ -236,6 +236,12 @@ class Program:
                 f"pickle: {self.what}: the program holds calls of {', '.join(sorted(own))}, which belong to this "
                 "process; send the function and its example arguments, and record it there"
             )
+        holding = {data.name for trace in self.traces for data in trace.held}
+        if holding:
+            raise UnsupportedError(
+                f"pickle: {self.what}: {', '.join(sorted(holding))} captures data, which another process may not have; "
+                "send the function and its example arguments, and record it there"
+            )
         names = ("f", "__name__", "what", "argnums", "single", "retrace", "_args", "inputs", "traces")
         return {name: getattr(self, name) for name in names} | {"numbering": numbering()}
 

@@ -30,11 +30,11 @@ from contad.programs.run_memory import given_back, taken
 class Trace:
     """The records of one way through a function, the constants and shapes beside them, and where its guards are."""
 
-    __slots__ = ("calls", "cells", "code", "constants", "inputs", "kernels", "places", "result", "shapes")
+    __slots__ = ("calls", "cells", "code", "constants", "held", "inputs", "kernels", "places", "result", "shapes")
 
     def __init__(
         self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, inputs: int, result: int,
-        calls: list[Any], places: dict[int, Any],
+        calls: list[Any], places: dict[int, Any], held: list[Any],
     ) -> None:  # fmt: skip
         self.code = code
         self.constants = constants
@@ -44,6 +44,7 @@ class Trace:
         self.result = result  # a cell, or -1 - the place of a constant
         self.calls = calls
         self.places = places  # file and line of guards, by row
+        self.held = held  # what users' rules capture
         arrays = code[code[:, 0] >= ARRAY, 0].astype(np.int64) - ARRAY
         own = (GATHER - ARRAY, COMPARE - ARRAY, STOPPED - ARRAY)
         self.kernels = tuple(int(k) for k in np.unique(arrays) if k not in own)
@@ -73,6 +74,8 @@ class Trace:
     # ---- with calls to Python ----------------------------------------------------------------------------------------
     def run(self, inputs: np.ndarray, direction: np.ndarray, gradient: np.ndarray) -> tuple[float, float, int]:
         """(value, slope, row of a guard that does not hold or -1), for a trace that calls Python."""
+        for data in self.held:
+            data.require_unchanged()
         compiled = interpreter()
         arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
@@ -257,7 +260,8 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
     where = {row_of[cell]: place for cell, place in recording.places.items()}
     end = result if result.__class__ is int else -1 - t.constant(result)
     return Trace(
-        code, np.concatenate(t.constants), np.array(t.shapes, np.int64), recording.top, inputs, end, t.calls, where
+        code, np.concatenate(t.constants), np.array(t.shapes, np.int64), recording.top, inputs, end, t.calls, where,
+        list(recording.held.values()),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_body import check_body
+from contad.rules.capturing import Capturing
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
 from contad.variables.arguments import fail, require_plain
@@ -22,7 +23,7 @@ _array_rules: dict[str, "ArrayRule"] = {}
 _by_ufunc: dict[Any, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
 
-class ArrayRule:
+class ArrayRule(Capturing):
     """One array operation. Calling it accepts plain arrays, variables, duals, and object arrays of scalar variables."""
 
     def __init__(
@@ -173,6 +174,10 @@ class ArrayRule:
             return self.general(args, options)
         return self.function(*args, **options)
 
+    def functions(self) -> tuple[Any, ...]:
+        """The value, and the bodies."""
+        return self.function, self.forward_body, self.jvp_body, *self.vjps.values()
+
     def generally(self, *args: Any, **options: Any) -> Any:
         """`general` as a function of the arguments."""
         return self.general(args, options)
@@ -206,7 +211,7 @@ class ArrayRule:
         owner = owner_of(self.name, numbers)
         if owner is None:
             return self.function(*args, **options)
-        return owner.apply_array(self, args, options)
+        return self.apply_on(owner, owner.apply_array, args, options)
 
 
 def _array(function: str, name: str, x: Any) -> np.ndarray:

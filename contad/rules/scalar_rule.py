@@ -5,8 +5,9 @@ engine, the NumPy dispatch, forward mode and the documentation table read it fro
 """
 
 import inspect
+import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, overload
 
@@ -14,11 +15,12 @@ import numpy as np
 
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.body import ARITHMETIC_ERRORS, RuleBody
+from contad.rules.capturing import Capturing
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.containers import CONTAINERS, listed, map_containers
-from contad.variables.number import Carrier, Number, as_float, is_real, route, scale, stands_for_float
+from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
 
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 
@@ -29,7 +31,7 @@ _by_ufunc: dict[Any, "ScalarRule"] = {}
 _by_scipy_name: dict[str, "ScalarRule"] = {}
 
 
-class ScalarRule:
+class ScalarRule(Capturing):
     """One scalar operation: its value, its partials, and the implementations that engines have made of it.
 
     Calling it accepts floats, variables, duals, NumPy arrays (elementwise), and nested lists, tuples and dicts of
@@ -113,6 +115,19 @@ class ScalarRule:
                 value = self.ufuncs[0](*args)
         return value if value.__class__ is float else operand(self.name, "its value", value)
 
+    def raise_as_numpy(self, args: Sequence[Any]) -> None:
+        """Raise FloatingPointError at plain numbers where np.errstate asks for that; Python's errors are no others."""
+        ufunc = self.ufuncs[0] if self.ufuncs and not isinstance(self.ufuncs[0], str) else None
+        if ufunc is not None and "raise" in np.geterr().values() and all(x.__class__ is float for x in args):
+            ufunc(*args)
+
+    def _raise_if_it_failed(self, args: Sequence[Any]) -> None:
+        """As `raise_as_numpy`, where Python's function gives an error: as the methods do that levels make for speed."""
+        try:
+            self.function(*args)
+        except ARITHMETIC_ERRORS:
+            self.raise_as_numpy(args)
+
     def array_value(self, *args: Any, out: Any = None) -> Any:
         """The value at float64 arrays and floats, elementwise, as a float64 array: `out`, where it is given."""
         with np.errstate(all="ignore"):
@@ -147,14 +162,23 @@ class ScalarRule:
         if any(isinstance(x, (np.ndarray, Array)) for x in args):
             return self._elementwise(args)
         if any(isinstance(x, Number) for x in args):
-            self._implement(args)
             numbers = [operand(self.name, name, x) for x, name in zip(args, self.argument_names, strict=True)]
-            z = owner_of(self.name, numbers).apply(self, numbers)
+            owner = owner_of(self.name, numbers)
+            z = self.apply_on(owner, owner.apply, numbers)
+            value = z._value if isinstance(z, Number) else z
+            if value.__class__ is float and not math.isfinite(value):
+                self._raise_if_it_failed([peek(x) for x in numbers])
+            if self.has_no_data():
+                self._implement(args)
             return as_float(z) if isinstance(z, Number) and all(map(stands_for_float, args)) else z
         if any(isinstance(x, np.floating) for x in args) and all(map(is_real, args)):
             # NumPy numbers stay NumPy numbers, so that rule bodies can be evaluated with NumPy's division.
             return np.float64(self.evaluate(*map(float, args)))
         return self.evaluate(*(operand(self.name, n, x) for x, n in zip(args, self.argument_names, strict=True)))
+
+    def functions(self) -> tuple[Any, ...]:
+        """The value, on numbers and on arrays, and the body."""
+        return self.function, self.array, self.body and self.body.function
 
     def generally(self, *args: Any) -> Any:
         """`general` as a function of the arguments."""
@@ -208,7 +232,7 @@ class ScalarRule:
                     operand(self.name, name, x)
         matvar = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
         if owner is not None and (any(isinstance(x, Array) for x in args) or not matvar):
-            return owner.apply_elementwise(self, args)
+            return self.apply_on(owner, owner.apply_elementwise, args)
         arrays = [np.asarray(x) if not isinstance(x, Number) else as_objects(x) for x in args]
         if matvar:
             return np.frompyfunc(self, self.arity, 1)(*arrays)

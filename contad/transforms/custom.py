@@ -12,7 +12,7 @@ from typing import Any
 
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
-from contad.functions.pickling import own_name
+from contad.functions.pickling import by_value, own_name
 from contad.functions.user_call import name_of
 from contad.transforms.operation import CustomOperation, pulled_back, zeros_like
 from contad.variables import check
@@ -62,7 +62,7 @@ class _Custom:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """By its name where it stands in place of the function; else the function and its rules."""
-        return own_name(self) or super().__reduce_ex__(protocol)
+        return own_name(self) or by_value(self) or super().__reduce_ex__(protocol)
 
 
 class custom_vjp(_Custom):

@@ -70,6 +70,10 @@ class Level:
         """Refuse to give the values of this level's numbers away, where a program is recorded."""
         raise NotImplementedError
 
+    def hold(self, rule: Any) -> Any:
+        """What a rule captures, which must not change while this level may use it; None where nothing is needed."""
+        return None
+
     def apply(self, rule: Any, args: Sequence[Any]) -> Any:
         """Perform an operation of which this level owns at least one argument."""
         raise NotImplementedError

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from contad.errors import UnsupportedError, lost
+from contad.variables.unordered import refuse_of_numpy
 
 
 class NoNumbaType:
@@ -199,6 +200,7 @@ def __{name}__(x, y):
     if (c is float or c is int) and a.__class__ is float: return {outcome}
     return compared(compare, x, y)
 """
+_ORDERED = "({0}) if a {1} y or (a == a and y == y) else compared(compare, x, y)"
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -208,10 +210,20 @@ def compared(compare: Callable[[Any, Any], Any], x: Number, y: Any) -> Any:
         if isinstance(y, np.floating) and not x.is_float:  # or NumPy would round x to the precision of y
             y = float(y)
         outcome = bool(observed(compare, x, y))
+        if not outcome and compare in _ORDERS and (_is_nan(x) or _is_nan(y)):
+            refuse_of_numpy(_ORDERS[compare], x._owner)
         return outcome if x.is_float and stands_for_float(y) else np.bool_(outcome)
     if isinstance(y, (list, tuple)) and not x.is_float:  # an array to NumPy
         return _ufuncs[compare](x, y)
     return NotImplemented
+
+
+_ORDERS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">="}
+
+
+def _is_nan(x: Any) -> bool:
+    value = primal(x)
+    return bool(value != value)
 
 
 _ufuncs: dict[Any, Any] = {
@@ -223,9 +235,12 @@ _ufuncs: dict[Any, Any] = {
 def _install_comparisons(cls: type[Number], outcome: str) -> None:
     for name, symbol in SYMBOLS.items():
         scope: dict[str, Any] = {
-            "compare": getattr(operator, name), "compared": compared, "true": np.True_, "false": np.False_
+            "compare": getattr(operator, name), "compared": compared, "true": np.True_, "false": np.False_,
+            "__name__": __name__,
         }  # fmt: skip
-        exec(_COMPARISON.format(name=name, outcome=outcome.format(symbol)), scope)
+        # of a comparison that fails more is to be known: whether it is one with nan, and who asks
+        fast = outcome.format(symbol) if symbol in ("==", "!=") else _ORDERED.format(outcome.format(symbol), symbol)
+        exec(_COMPARISON.format(name=name, outcome=fast), scope)
         setattr(cls, f"__{name}__", scope[f"__{name}__"])
 
 

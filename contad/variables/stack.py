@@ -53,7 +53,7 @@ class ChainStack(Level):
     `engine`. `top` is the next free cell; cell 0 is the sink of constants.
     """
 
-    __slots__ = ("top", "push", "adjoints", "running", "sweeping", "last_continuation", "copies")
+    __slots__ = ("top", "push", "adjoints", "running", "sweeping", "last_continuation", "copies", "held")
     engine: str
     top: int
     push: Callable[[Any], None]
@@ -92,6 +92,7 @@ class ChainStack(Level):
         self.top = 1
         # by the id of a constant array: itself, and the copy that continuations keep
         self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
+        self.held: dict[Any, Any] = {}  # what users' rules capture, by the rule
 
     def keep(self, a: np.ndarray) -> np.ndarray:
         """A constant array as continuations keep it: a copy, shared with an earlier one of the same contents.
@@ -107,6 +108,21 @@ class ChainStack(Level):
         copy.flags.writeable = False
         self.copies[id(a)] = weakref.ref(a), copy
         return copy
+
+    def hold(self, rule: Any) -> Any:
+        known = self.held.get(rule)
+        if known is not None:
+            known.require_unchanged()
+            return known
+        found = rule.captured_data(self.keep)
+        if found is not None:
+            self.held[rule] = found
+        return found
+
+    def require_held(self) -> None:
+        """Raise ChangedDataError where the data that a rule captures have changed since it was recorded."""
+        for data in self.held.values():
+            data.require_unchanged()
 
     def adjoint_of(self, index: int) -> Any:
         """The adjoint of a cell after the last sweep; 0.0 for cells newer than what was swept."""
@@ -145,6 +161,8 @@ class ChainStack(Level):
             raise NestingError(
                 "sweep: this stack is being swept; a callback may differentiate on a nested() level only"
             )
+        if self.held:
+            self.require_held()
         self.sweeping = True
         self.adjoints = ()  # a sweep that fails leaves nothing to read
         try:

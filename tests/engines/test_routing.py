@@ -1,6 +1,7 @@
 """Selections route the adjoint: what was not selected gets exactly 0, even of an infinite one, on every engine."""
 
 import math
+from itertools import product
 
 import numba
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import contad
 from contad.rules.scalar_rule import rule
+from tests.judges.samples import sampled
 
 EAGER = ("closures", "records", "matrix")
 
@@ -81,8 +83,9 @@ def test_numbers_forward_and_mixed(function):
     assert contad.grad(lambda v: contad.jvp(function, (v,), (1.0,))[1])(-1.5) == 2.0
 
 
-@pytest.mark.parametrize("engine", ["tape", "generated"])
-@pytest.mark.parametrize("function", SCALAR)
+@pytest.mark.parametrize(
+    ("function", "engine"), sampled(product(SCALAR, ["tape", "generated"]), 8, family=lambda case: case[0])
+)
 def test_numbers_on_compiled_engines(function, engine):
     compiled = numba.njit(function)
     assert contad.grad(compiled, engine=engine)(-1.5) == -3.0

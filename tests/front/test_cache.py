@@ -188,3 +188,12 @@ def test_members_of_enums_methods_of_jitclasses_and_rules_of_users_are_seen_to_c
     assert project.run(program)[0] == [30.0, 42.0, 135.0, 36.0, 135.0, 36.0]
     project.edit("classes.py", "return 4.0 * x,", "return 10.0 * x,")
     assert project.run(program)[0][2:] == [135.0, 90.0, 135.0, 90.0]
+
+
+def test_a_function_without_a_source_is_another_one_when_it_has_a_source(project):
+    """The engine that needs the source refuses; where the file is there later, it does not."""
+    text = "from numba import njit\n\n@njit\ndef f(x):\n    return x * x * 3.0\n"
+    show = "import contad\nprint([contad.grad(f)(2.0), 0.0 + (contad.engine_name(f, args=(2.0,)) == 'tape')], 0)"
+    (project.folder / "written.py").write_text(text)
+    assert project.run(f"{text}\n{show}")[0] == [12.0, 1.0]
+    assert project.run(f"from written import f\n{show}")[0] == [12.0, 0.0]

@@ -1,10 +1,17 @@
 """What continuations keep of plain data is copied; what functions that run again have captured must be what it was."""
 
+import array
+import collections
+import copy
+import dataclasses
 import functools
+import types
 
 import numba
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 import contad
 from contad.engines import engine_names
@@ -224,7 +231,8 @@ def _calling(function):
 @pytest.mark.parametrize("name", engine_names())
 @pytest.mark.parametrize("capturer", CAPTURERS)
 def test_captured_data_that_have_changed_are_a_named_error(capturer, name):
-    with pytest.raises(ChangedDataError, match="buffer.*captured.*pass it as an argument|evaluated again"):
+    told = r"(buffer|args.*\[0\]), which is captured.*pass it as an argument|evaluated again"
+    with pytest.raises(ChangedDataError, match=told):
         contad.grad(capturing(CAPTURERS[capturer]), engine=name)(POINT)
 
 
@@ -252,6 +260,69 @@ def _read_by_another_function(holder):
     return holder.buffer
 
 
+def _of_keyword(b):
+    return b
+
+
+class Rows(list):
+    pass
+
+
+class Table(dict):
+    pass
+
+
+class Items(Holder):
+    def __getitem__(self, key):
+        return self.row()
+
+
+class Called(Holder):
+    def __call__(self):
+        return self.buffer
+
+
+class Cached(Holder):
+    @functools.cached_property
+    def rows(self):
+        return [self.buffer]
+
+    def first(self):
+        return self.rows[0]
+
+
+class Slotted:
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+
+@dataclasses.dataclass
+class Data:
+    b: np.ndarray
+
+    @property
+    def table(self):
+        return {"a": [self.b]}
+
+
+def _class_with(**names):
+    return type("Config", (), names | {"__module__": "x"})
+
+
+def _objects(items):
+    a = np.empty(len(items), object)
+    a[:] = items
+    return a
+
+
+def _sparse(b):
+    a = scipy.sparse.csr_array(np.ones((1, 2)))
+    a.data = b
+    return a
+
+
 HOLDERS = {  # what holds the buffer, and how it is read
     "a dict": (lambda b: {"a": b}, lambda h: h["a"]),
     "a list in a dict": (lambda b: {"a": [b]}, lambda h: h["a"][0]),
@@ -261,7 +332,34 @@ HOLDERS = {  # what holds the buffer, and how it is read
     "a property": (Holder, lambda h: h.current),
     "a bound method": (lambda b: Holder(b).row, lambda h: h()),
     "an object in an object": (lambda b: Holder(Holder(b)), lambda h: h.buffer.buffer),
-    "a class": (lambda b: type("Config", (), {"buffer": b, "__module__": "x"}), lambda h: h.buffer),
+    "a default": (lambda b: lambda b=b: b, lambda h: h()),
+    "a default by name": (lambda b: lambda *, b=b: b, lambda h: h()),
+    "a partial": (lambda b: functools.partial(np.multiply, b), lambda h: h(1.0)),
+    "a partial by name": (lambda b: functools.partial(_of_keyword, b=b), lambda h: h()),
+    "a method of a partial": (lambda b: functools.partial(Holder.row, Holder(b)), lambda h: h()),
+    "a deque": (lambda b: collections.deque([b]), lambda h: h[0]),
+    "an ordered dict": (lambda b: collections.OrderedDict(a=b), lambda h: h["a"]),
+    "a chain of dicts": (lambda b: collections.ChainMap({}, {"a": b}), lambda h: h["a"]),
+    "the values of a dict": (lambda b: {"a": b}.values(), lambda h: next(iter(h))),
+    "a named tuple": (collections.namedtuple("Data", "b"), lambda h: h.b),
+    "a list of a class": (lambda b: Rows([b]), lambda h: h[0]),
+    "a dict of a class": (lambda b: Table(a=b), lambda h: h["a"]),
+    "a namespace": (lambda b: types.SimpleNamespace(b=b), lambda h: h.b),
+    "a dataclass": (lambda b: Data(b), lambda h: h.table["a"][0]),
+    "slots": (lambda b: Slotted(b), lambda h: h.buffer),
+    "an object array": (lambda b: _objects([b, None]), lambda h: h[0]),
+    "an object array in a dict": (lambda b: {"a": [_objects([b, None])]}, lambda h: h["a"][0][0]),
+    "an array of other bytes": (lambda b: memoryview(b), lambda h: np.asarray(h)),
+    "a method of the array": (lambda b: b.copy, lambda h: h()),
+    "a class with items": (lambda b: Items(b), lambda h: h["any"]),
+    "a class that is called": (lambda b: Called(b), lambda h: h()),
+    "an attribute by getattr": (Holder, lambda h: getattr(h, "".join("buffer"))),
+    "a cached property": (lambda b: Cached(b), lambda h: h.first()),
+    "a static method": (lambda b: _class_with(get=staticmethod(lambda: b)), lambda h: h.get()),
+    "a series": (lambda b: pd.Series(b, copy=False), lambda h: h.to_numpy()),
+    "a sparse matrix": (lambda b: _sparse(b), lambda h: h.toarray()[0]),
+    "many": (lambda b: {k: [Holder(np.zeros(2))] for k in range(300)} | {"a": b}, lambda h: h["a"]),
+    "a class": (lambda b: _class_with(buffer=b), lambda h: h.buffer),
 }
 
 
@@ -288,6 +386,66 @@ def test_captured_data_behind_something_else(holder, by):
 
     with pytest.raises(ChangedDataError, match="which is captured, has changed"):
         contad.grad(capturing(make))(0.0 * POINT)
+
+
+CHANGES = {  # what is captured, how it is read, how it changes
+    "a longer list": ([np.ones(2)], lambda h: h[-1], lambda h: h.append(np.zeros(2))),
+    "one number of many": ([1.0] * 20000, lambda h: h[7], lambda h: h.__setitem__(7, 2.0)),
+    "a text": ({"kind": ["sin"]}, lambda h: len(h["kind"][0]), lambda h: h["kind"].__setitem__(0, "cosine")),
+    "a function": ([lambda: 1.0], lambda h: h[0](), lambda h: h.__setitem__(0, lambda: 2.0)),
+    "a constant array": ([contad.constant([1.0, 2.0])], lambda h: h[0], lambda h: h.insert(0, contad.constant([3.0]))),
+    "a set": ([{1, 2}], lambda h: len(h[0]), lambda h: h[0].add(3)),
+    "bytes": (array.array("d", [1.0, 2.0]), lambda h: np.array(h), lambda h: h.__setitem__(0, 3.0)),
+    "a Numba function": ([numba.njit(lambda: 1.0)], lambda h: h[0](), lambda h: h.reverse() or h.insert(0, _two)),
+    "the class of an object": ([Called(1.0)], lambda h: h[0](), lambda h: h.__setitem__(0, Other())),
+}
+
+
+@numba.njit
+def _two():
+    return 2.0
+
+
+class Other:
+    def __call__(self):
+        return 2.0
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_captured_data_of_other_kinds(change):
+    held, get, become_another = CHANGES[change]
+    held = copy.deepcopy(held)
+
+    def f(x):
+        z = contad.function_gradients((x,), lambda x: np.sum(x), [lambda z, z_bar, x: z_bar * get(held) + 0.0 * x])
+        become_another(held)
+        return z
+
+    with pytest.raises(ChangedDataError, match="held.*which is captured, has changed"):
+        contad.grad(f)(POINT)
+
+
+def test_what_is_the_same_again_is_no_change():
+    held = {"a": [1.0, np.nan], "b": np.ones(2), "f": lambda: 2.0}
+
+    def f(x):
+        z = contad.checkpoint(lambda x: np.sum(x * held["a"][0] * held["b"]) * held["f"]())(x)
+        held.update(a=[1.0, np.nan * held["a"][0]], b=np.ones(2), c="not there before")
+        del held["c"]
+        return z
+
+    np.testing.assert_array_equal(contad.grad(f)(POINT), [2.0, 2.0])
+
+
+def test_a_list_that_a_function_appends_to_is_its_own():
+    log, rates = [], [2.0]
+
+    @contad.checkpoint
+    def f(x):
+        log.append(len(log))
+        return np.sum(x) * rates[0] * len(log[:1])
+
+    np.testing.assert_array_equal(contad.grad(lambda x: f(x) + f(x))(POINT), [4.0, 4.0])
 
 
 def test_a_method_that_counts_its_calls_is_left_alone():

@@ -1,4 +1,7 @@
-"""expect_ad on arrays: every array rule and scalar rule, and every NumPy function of the table in an example call."""
+"""expect_ad on arrays: every array rule and scalar rule, and every NumPy function of the table in an example call.
+
+Of the points of an array rule and of the scalar rules a sample runs always, the others with `-m long`.
+"""
 
 import numpy as np
 import pytest
@@ -9,8 +12,9 @@ from contad.rules.scalar_rule import rules
 from contad.testing import expect_ad
 from tests.judges.array_derivatives import split
 from tests.judges.array_mutation import own_rules
+from tests.judges.samples import sampled
 
-RULES = [(rule, k, point) for rule in own_rules() for k, point in enumerate(rule.points)]
+POINTS = [(rule, k) for rule in own_rules() for k in range(len(rule.points))]
 
 # ---- example calls ---------------------------------------------------------------------------------------------------
 # numbers of both signs, none equal, none symmetric
@@ -252,9 +256,11 @@ NEW = {"np.astype", "np.cumulative_prod", "np.cumulative_sum", "np.unstack"}  # 
 
 
 # ---- tests -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("rule", "point"), [(r, p) for r, _, p in RULES], ids=[f"{r.name}-{k}" for r, k, _ in RULES])
-def test_rule(rule, point):
-    args, options = split(point)
+@pytest.mark.parametrize(
+    ("rule", "k"), sampled(POINTS, 4, family=lambda case: case[0].name, name=lambda case: f"{case[0].name}-{case[1]}")
+)
+def test_rule(rule, k):
+    args, options = split(rule.points[k])
 
     def f(*arrays):
         return rule(*arrays, **options)
@@ -263,7 +269,9 @@ def test_rule(rule, point):
     assert expect_ad(f, *args).passed["gradient"] >= 4
 
 
-@pytest.mark.parametrize("rule", list(rules()), ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "rule", sampled(rules(), 3, family=lambda rule: (rule.core, rule.arity), name=lambda rule: rule.name)
+)
 def test_scalar_rule_on_arrays(rule):
     """Near the first of the rule's points; the arguments have shapes that broadcast."""
     zero = [rule.body.literal(k) == 0.0 for k in range(rule.arity)]

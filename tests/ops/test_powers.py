@@ -9,9 +9,12 @@ import pytest
 from mpmath import mp
 
 import contad
+from contad.engines import closures, forward
+from contad.engines.closures import ClosureStack
 from contad.engines.source import source
 from contad.native.request import Request
 from contad.ops.powers import COMMON, literal_power, with_shortcuts
+from contad.rules.scalar_rule import ScalarRule
 
 EXPONENTS = ("1", "2", "3", "4", "6", "12", "-1", "-3", "-6", "0.5", "-0.5", "1.5", "-1.5", "2.5", "3.0", "6.0", "0.3")
 
@@ -77,3 +80,25 @@ def test_shortcuts_are_the_rules():
         z, x = 1.7**c, 1.7
         assert eval(text, {"math": math, "z": z, "x": x, "y": c}) == literal_power(c).partial(0)(z, x)
     assert eval(text, {"math": math, "z": 1.0, "x": 1.0, "y": 0.3}) is None
+
+
+@pytest.mark.parametrize("exponent", COMMON)
+@pytest.mark.parametrize("mode", ["closures", "forward"])
+def test_engines_in_python_take_no_general_power_either(exponent, mode):
+    """Where the general partial is wrong on purpose, the derivative is right."""
+    original = ScalarRule.partial
+
+    def without_the_general_one(self, k):
+        return (lambda z, x, y: math.nan) if self is contad.power and k == 0 else original(self, k)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ScalarRule, "partial", without_the_general_one)
+        engine = closures if mode == "closures" else forward
+        _, names = engine._record(contad.power, "vc")
+    z = 1.7**exponent
+    if mode == "closures":
+        partial = ClosureStack.captured(names["make_vc"](2, z, 1.7, exponent, 1)).partials[0][1]
+    else:
+        partial = names["p0"]
+    assert partial(z, 1.7, exponent) == pytest.approx(exponent * 1.7 ** (exponent - 1.0), rel=1e-15)
+    assert math.isnan(partial(1.7**2.3, 1.7, 2.3))  # other exponents take it

@@ -23,11 +23,19 @@ def of_arrays(w, a, scale):
     return np.sum(np.tanh(a @ w) ** 2) * scale + w[0]
 
 
-NUMBERS = contad.record(of_numbers, 0.5, 2.0)
-ARRAYS = contad.record(of_arrays, W, A, 0.7)
-POSITIVE = contad.record(lambda x: x * x if x > 0 else -x, 1.0, retrace=True)
-PYTHON = contad.record(lambda x: contad.gammaln(x), 1.0)
-TREE = contad.record(lambda p: p[0] * p[1], [1.0, 2.0])
+NUMBERS = ARRAYS = POSITIVE = PYTHON = TREE = None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs():
+    """Records the programs of this file; not when it is imported, for the interpreter may have to be compiled."""
+    globals().update(
+        NUMBERS=contad.record(of_numbers, 0.5, 2.0),
+        ARRAYS=contad.record(of_arrays, W, A, 0.7),
+        POSITIVE=contad.record(lambda x: x * x if x > 0 else -x, 1.0, retrace=True),
+        PYTHON=contad.record(lambda x: contad.gammaln(x), 1.0),
+        TREE=contad.record(lambda p: p[0] * p[1], [1.0, 2.0]),
+    )
 
 
 @numba.njit

@@ -431,6 +431,8 @@ def test_numpys_functions_take_elements(name, way):
 WRONG = {
     "divide": lambda x: x[0] / 0.0, "reflected": lambda x: 1.0 / (0.0 * x[0]), "nan": lambda x: (0.0 * x[0]) / 0.0,
     "power": lambda x: (1e10 * x[0]) ** 1e5, "two": lambda x: x[0] / (0.0 * x[1]),
+    "exp": lambda x: np.exp(1e5 * x[0]), "log": lambda x: np.log(0.0 * x[0]), "sqrt": lambda x: np.sqrt(-x[0]),
+    "arcsin": lambda x: np.arcsin(2.0 + x[0]), "sinh": lambda x: np.sinh(-1e5 * x[0]),
 }  # fmt: skip
 
 
@@ -443,8 +445,9 @@ def test_numbers_raise_where_errstate_asks_for_it(name, way):
 
     with pytest.raises(FloatingPointError):
         f(POINT)
-    with pytest.raises(FloatingPointError):
-        differentiate(f, POINT, way)
+    for _ in range(2):  # the methods of variables are made at their first use
+        with pytest.raises(FloatingPointError):
+            differentiate(f, POINT, way)
     with np.errstate(all="raise"):  # partials do not
         assert differentiate(lambda x: np.hypot(0.0 * x[0], 0.0) + x[0] ** 2.0, POINT, way)[1][0] == 0.6
 

@@ -91,6 +91,20 @@ def test_lists_that_numpy_refuses_element_by_element(f):
             contad.grad(lambda v: np.sum(f(v)), engine=engine)(x)
 
 
+def divided_in_place(v):
+    u = np.ones(3)
+    u /= v
+    return np.sum(u)
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
+@pytest.mark.parametrize("transform", [contad.grad, contad.hessian])
+def test_an_array_of_floats_has_no_room_for_variables(engine, transform):
+    told = r"np\.divide: an array of floats cannot hold a variable.*contad\.zeros"
+    with pytest.raises(LostDerivativeError, match=told):
+        transform(divided_in_place, engine=engine)(x)
+
+
 def test_other_type_errors_stay_what_they_are():
     def f(v):
         raise TypeError("cannot unpack")

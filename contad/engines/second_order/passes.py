@@ -69,6 +69,7 @@ class SecondOrder:
 
     def __call__(self, directions: np.ndarray) -> np.ndarray:
         """The products of the Hessian with the rows of `directions`, as rows."""
+        self.stack.require_held()
         with forward_level(len(directions)) as level, np.errstate(all="ignore"):
             room = THREAD.pools.pop("second order", [])
             p = Pass(len(directions), self.top, self.free, level, room)
@@ -87,6 +88,7 @@ class SecondOrder:
 
     def tangents(self, direction: np.ndarray, outputs: np.ndarray, upward: Sequence[SweepStep]) -> np.ndarray:
         """The tangents of cells along a direction in the inputs; `upward` are the steps that they need."""
+        self.stack.require_held()
         p = self.first
         if p is None:
             p = self.first = Pass(1, self.top, self.free, None, [])  # going up needs no level

@@ -79,13 +79,11 @@ def _where_it_failed(rule: ScalarRule) -> Callable[..., Any]:
 
     Of a power the error may be one of a number of an outer level, which math.pow has met.
     """
-    ufunc = rule.ufuncs[0] if rule.ufuncs and not isinstance(rule.ufuncs[0], str) else None
 
     def failed(*args: Any) -> Any:
         if rule.operator == "pow":
             forget(sys.exception())
-        if ufunc is not None and "raise" in np.geterr().values() and all(x.__class__ is float for x in args):
-            ufunc(*args)
+        rule.raise_as_numpy(args)
         return rule.evaluate(*args)
 
     return failed

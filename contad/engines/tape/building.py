@@ -45,7 +45,8 @@ from contad.native.machine_code import njit
 
 from contad.engines.tape import conversions, operations
 from contad.engines.tape.arrays import constants_of, copied, lifted, lifted_dual, readonly, tangents, values
-from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number, sweep
+from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number
+from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
 from contad.native.arena import PRODUCT, USED, allocate, arena, release, reserve_adjoints, reserve_cells
 from contad.native.words import set_word, word

@@ -1,4 +1,4 @@
-"""Calls that leave the arena as it was when an exception passes through, and the sweep."""
+"""Calls that leave the arena as it was when an exception passes through; seeds, and what a sweep has left."""
 
 from typing import Any
 
@@ -7,8 +7,7 @@ from numba import carray
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.engines.tape.product_records import before, propagated
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS, USED, release
+from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, USED, release
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.words import place, pointer, word
@@ -47,48 +46,6 @@ def guarded(typingctx, function, header, mark, product, given, block, size):  # 
 def adjoints(header):  # type: ignore[no-untyped-def]
     """The adjoints of all cells, as an array."""
     return carray(pointer(word(header, ADJOINTS)), word(header, USED), np.float64)
-
-
-@njit(**NJIT_OPTIONS)
-def sweep(header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero."""
-    product = word(header, PRODUCT)
-    while product >= first:
-        previous, of_result = before(header, product)
-        if of_result <= top:  # else it is newer than what is swept
-            swept(header, top, product + 1)
-            top = propagated(header, product) - 1
-        product = previous
-    swept(header, top, first)
-
-
-@njit(**NJIT_OPTIONS)
-def swept(header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate the adjoints of cells without a product among them.
-
-    A cell whose adjoint is zero is passed over, so that an infinite or undefined partial of it makes no nan.
-    """
-    adjoint = carray(pointer(word(header, ADJOINTS)), top + 1, np.float64)
-    partials = carray(pointer(word(header, RECORDS)), (top + 1, 3), np.float64)
-    cells = carray(pointer(word(header, RECORDS)), (top + 1, 6), np.int32)
-    below = 0.0  # of the next cell's adjoint, which is kept out of memory: most records use the one before
-    for k in range(top, first - 1, -1):
-        d = adjoint[k] + below
-        adjoint[k] = 0.0
-        below = 0.0
-        if d != 0.0:
-            x, y = cells[k, 4], cells[k, 5]
-            if x == k - 1:
-                below = partials[k, 0] * d
-            else:
-                adjoint[x] += partials[k, 0] * d
-            if y == k - 1:
-                below += partials[k, 1] * d
-            else:
-                adjoint[y] += partials[k, 1] * d
-    if top >= first:
-        adjoint[first - 1] += below
-    adjoint[0] = 0.0
 
 
 @njit(**NJIT_OPTIONS)

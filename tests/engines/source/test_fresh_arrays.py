@@ -9,7 +9,7 @@ import pytest
 
 import contad
 from contad.engines.source.reading import fresh_arrays
-from contad.errors import UnsupportedError
+from contad.errors import EngineLimitError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from tests.engines.source.bodies import ARGUMENTS, agree, bodies_in, function_of, generated
 from tests.random_programs import generated_programs
@@ -401,7 +401,7 @@ def test_a_length_that_is_counted_is_refused_when_it_is_compiled(body):
 
 
 def test_an_array_that_is_replaced_by_one_of_another_length_is_an_error():
-    with pytest.raises(ValueError, match="an array that a loop carries changes its shape"):
+    with pytest.raises(EngineLimitError, match="an array that a loop carries changes its shape"):
         agree("u = x * a\nfor i in range(3):\n    u = m[0] * a\nreturn np.sum(u)")
 
 

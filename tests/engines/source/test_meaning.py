@@ -6,6 +6,7 @@ import pytest
 from contad.engines.source.build import build
 from contad.errors import UnsupportedError
 from tests.engines.source.bodies import ARGUMENTS, agree, bodies_in, copied, function_of, generated, request
+from tests.judges.samples import sampled
 
 AS_PYTHON = bodies_in("""\
 u = x.copy()
@@ -826,7 +827,7 @@ return count(x) * a * x[0]
 """)
 
 
-@pytest.mark.parametrize("body", HANDED_ON)
+@pytest.mark.parametrize("body", sampled(HANDED_ON, 2))
 def test_what_carries_no_derivative_is_computed_by_numba(body):
     f = function_of(body)
     value, (by_x, by_a) = build(request(f))(*ARGUMENTS)

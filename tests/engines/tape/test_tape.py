@@ -13,7 +13,8 @@ from numba import njit, objmode, prange
 from numba.core.runtime import _nrt_python as _nrt, rtsys
 
 import contad
-from contad.engines.tape import build, explain
+from contad.engines.tape import build, explain, tape_sweep
+from contad.engines.tape.tape_sweep import sweep
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
 from contad.native.words import word
@@ -22,11 +23,28 @@ from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
 
 X = np.array([0.7, -1.3, 0.4, 2.1])
 Pair = namedtuple("Pair", "scale vector")
+STRUCTURED = Pair(1.5, X), ((2.0, X), 3.0), True
 
 
 @njit
 def cells():
     return word(arena(), USED)
+
+
+@njit
+def first_two(x):
+    return x[0] * x[1]
+
+
+@njit
+def refused(header, top, first):
+    raise ValueError("as planted")
+
+
+@njit
+def sweep_all():
+    sweep(arena(), 1, 1)
+    return 1.0
 
 
 # ---- arguments and results -------------------------------------------------------------------------------------------
@@ -38,9 +56,8 @@ def structured(p, t, flag):
 
 
 def test_tuples_and_named_tuples_keep_their_structure():
-    args = Pair(1.5, X), ((2.0, X), 3.0), True
-    value, (p_bar, t_bar) = value_and_grad(structured, *args, argnums=(0, 1))
-    assert value == structured(*args)
+    value, (p_bar, t_bar) = value_and_grad(structured, *STRUCTURED, argnums=(0, 1))
+    assert value == structured(*STRUCTURED)
     assert isinstance(p_bar, Pair)
     assert p_bar.scale == 2.0 * X[0]
     np.testing.assert_allclose(p_bar.vector, [3.0, 6.0 * X[1], 0.0, 0.0])
@@ -418,6 +435,24 @@ import numpy as np, cached
 with event.install_recorder("numba:compile") as recorder:
     print(value_and_grad(cached.f, np.array([1.5, 2.0]))[1][0].tolist(), len(recorder.buffer))
 """
+
+
+def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))  # what comes from the disk has no functions to look at
+    run = build(request(first_two, X))
+    (compiled,) = run.overloads.values()
+    functions = [f.name for f in compiled.library.get_defined_functions()]
+    assert any("body" in name for name in functions)
+    assert not [name for name in functions if "swept" in name or "propagated" in name]
+
+
+def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
+    refused.compile(tape_sweep._ARGUMENTS)
+    (planted,) = refused.overloads.values()
+    tape_sweep.llvm.add_symbol("planted_sweep", planted.library.get_pointer_to_function(planted.fndesc.llvm_func_name))
+    monkeypatch.setattr(tape_sweep, "_SYMBOL", "planted_sweep")
+    with pytest.raises(ValueError, match="as planted"):
+        sweep_all()
 
 
 def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):

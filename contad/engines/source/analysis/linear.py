@@ -30,6 +30,7 @@ class _Sum:
     """The partial sums from `inner` to `following`, or None where something else happens to them."""
 
     def __init__(self, loop: Loop, carried: Carried, readers: dict[Value, list[Operation]]) -> None:
+        self.reaching: dict[tuple[Value, Carried], bool] = {}  # for values looked at, what `reaches` has found
         self.leading: dict[Value, bool] = {}  # for values looked at, whether they lead to `carried.inner`
         self.values: set[Value] | None = {carried.inner}
         self.steps: set[tuple[Value, Operation]] = {(carried.following, loop)}  # who may read which partial sum
@@ -42,6 +43,12 @@ class _Sum:
 
     def reaches(self, value: Value, c: Carried, loop: Loop) -> bool:
         """Whether a value is `c.inner` plus terms; notes the partial sums on the way."""
+        known = self.reaching.get((value, c))
+        if known is None:  # branches one after the other double the ways through them
+            known = self.reaching[value, c] = self._follow(value, c, loop)
+        return known
+
+    def _follow(self, value: Value, c: Carried, loop: Loop) -> bool:
         assert self.values is not None
         o = value.operation
         if value is c.inner:

@@ -3,7 +3,9 @@
 import ast
 from typing import NoReturn
 
-from contad.errors import UnsupportedError
+from contad.errors import EngineLimitError, UnsupportedError
+
+LIMIT = EngineLimitError.__name__  # as source raises it
 
 
 class Place:
@@ -20,3 +22,9 @@ class Place:
 def refuse(place: Place, construct: str, remedy: str) -> NoReturn:
     """Raise UnsupportedError: file, line, function, construct, remedy."""
     raise UnsupportedError(f"{place.filename}:{place.line}: {place.function}: {construct}; {remedy}")
+
+
+def limit(what: str) -> str:
+    """The exception, as source, for what is found when the derivative runs, and another engine can do."""
+    text = f'{what}, or use engine="tape"'
+    return f"{LIMIT}({text!r})"

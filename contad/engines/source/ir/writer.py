@@ -43,6 +43,7 @@ class Writer:
         self.depth = 1
         self.noted = 0  # the line of the user's source that was noted last
         self.inside: dict[Value, str] = {}  # what is written inside the expression that reads it
+        self.numbered: dict[str, int] = {}  # the last number that a hint was given
         self.taken: set[str] = _RESERVED | {f"value_{rule.name}" for rule in rules()}
         self.taken |= set(program.callables)
         for parameter in program.parameters:
@@ -70,10 +71,12 @@ class Writer:
         """A name that nothing else has, with its adjoint's."""
         if hint.startswith(CALLED):  # as the functions are named
             hint = f"v_{hint}"
-        name, number = hint, 1
+        number = self.numbered.get(hint, 1)
+        name = hint if number == 1 else f"{hint}_{number}"
         while name in self.taken or name + BAR in self.taken:
             number += 1
             name = f"{hint}_{number}"
+        self.numbered[hint] = number
         self.taken |= {name, name + BAR}
         return name
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant, is_array
+from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
     INT,
     NEW_AXIS,
@@ -20,9 +21,9 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.reading.builder import Builder
 
-_LENGTHS = (
-    "ValueError('array operands differ in length along an axis; an axis of length 1 is repeated where the source shows "
-    "its length, as in a[:, 0:1] or a[:, None]')"
+_LENGTHS = limit(
+    "array operands differ in length along an axis; an axis of length 1 is repeated where the source shows its length, "
+    "as in a[:, 0:1] or a[:, None]"
 )
 
 

@@ -17,6 +17,7 @@ import itertools
 from collections.abc import Sequence
 
 RESULT, RETURNED = ".result", ".returned"
+LONGEST = 24  # exits that are nested in one another, and do not stand one after the other
 _EXITS = (ast.Break, ast.Continue, ast.Return)
 
 
@@ -39,7 +40,18 @@ class _Exits:
         self.loops: list[dict[type, str]] = []  # for each loop around, the flags of its break and continue
 
     def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements without early exits; what follows one stands under a condition."""
+        """Statements of which each comes to its end."""
+        leaving = [k for k, x in enumerate(statements) if isinstance(x, ast.If) and _may_leave([x])]
+        if len(leaving) <= LONGEST:
+            return self.short_block(statements)
+        done: list[ast.stmt] = []
+        for first, last in itertools.pairwise([0, *leaving[LONGEST::LONGEST], len(statements)]):
+            part = statements[first:last]
+            done += self.guarded(part, part[0]) if done else self.short_block(part)
+        return done
+
+    def short_block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The same; what follows an exit that may be taken is nested in the branch where it is not."""
         done: list[ast.stmt] = []
         for k, statement in enumerate(statements):
             rest = statements[k + 1 :]

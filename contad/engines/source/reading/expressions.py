@@ -217,10 +217,29 @@ class ExpressionReader:
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
-        x = self.expression(node.left, env)
-        with self.undisturbed([x], node):
-            y = self.expression(node.right, env)
-        return self.binary(type(node.op).__name__, x, y, node)
+        """Left operands, of which a long sum has as many within one another as terms, are read one after the other."""
+        before = self.state()
+        nested = [node]
+        while isinstance(nested[-1].left, ast.BinOp):
+            nested.append(nested[-1].left)
+        try:
+            x, refusal = self.expression(nested[-1].left, env), None
+        except UnsupportedError as error:
+            x, refusal = None, error
+        for inner in reversed(nested):
+            try:
+                if refusal is not None:
+                    raise refusal
+                with self.undisturbed([x], inner):
+                    y = self.expression(inner.right, env)
+                x = self.binary(type(inner.op).__name__, x, y, inner)
+            except UnsupportedError as error:
+                if inner is node:
+                    raise
+                self.return_to(before)  # as `expression` does
+                x = passed_on(self, inner, env, error)
+                refusal = error if x is None else None
+        return x
 
     def binary(self, operator: str, x: Any, y: Any, node: ast.AST) -> Any:
         """x operator y."""

@@ -11,6 +11,7 @@ from typing import Any
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.lengths import lies_in
+from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Accumulate,
@@ -33,7 +34,7 @@ from contad.engines.source.reading.progress import Environment
 
 _SAFE = {"add", "subtract", "multiply", "negative", "square", "select", "and", "or", "not"}
 _SAFE |= {"<", "<=", ">", ">=", "==", "!="}
-CHANGES = "ValueError('an array that a loop carries changes its shape; make a new name for it, or use engine=\"tape\"')"
+CHANGES = limit("an array that a loop carries changes its shape; make a new name for it")
 
 
 class Buffer:

@@ -8,6 +8,7 @@ from typing import Any
 
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.reading.exits import without_exits
+from contad.engines.source.reading.ladders import without_ladders
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import declared_names
 from contad.rules.definition import definition_of
@@ -51,7 +52,7 @@ class Scope:
         body = definition.body
         if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             body = body[1:]
-        self.body = without_exits(body)
+        self.body = without_exits(without_ladders(body))
 
     def _refuse_generators(self, definition: ast.FunctionDef) -> None:
         for node in ast.walk(definition):

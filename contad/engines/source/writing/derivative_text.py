@@ -5,6 +5,7 @@ from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.linear import partial_sums
+from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.ir.writer import BRANCHLESS, WORKSPACE, tuple_text
@@ -108,6 +109,8 @@ class DerivativeWriter:
         for module, names in (("writing.branchless", BRANCHLESS), ("runtime.workspace", WORKSPACE)):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.engines.source.{module} import {', '.join(used)}")
+        if f"{LIMIT}(" in text:
+            own.append(f"from contad.errors import {LIMIT}")
         if "small_zeros(" in text:
             own.append("from contad.engines.source.writing.small_products import small_zeros")
             own.sort()

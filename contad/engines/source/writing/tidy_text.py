@@ -49,9 +49,9 @@ def _is_shifted_index(o: Apply) -> bool:
 def _in_block(block: Block, readers: dict[Value, list[Operation]], read_back: set[Value]) -> set[Value]:
     """The values of a block that can be written inside the expression that reads them."""
     found: set[Value] = set()
-    waiting: dict[Value, Operation] = {}  # made, with nothing but pure operations since; and who reads it
+    waiting: dict[Operation, list[Value]] = {}  # made, with nothing but pure operations since, by who reads it
     for o in block.operations:
-        found |= {value for value, reader in waiting.items() if reader is o}
+        found.update(waiting.get(o, ()))
         if isinstance(o, Check):  # reads a number, and changes none
             continue
         if not isinstance(o, (Apply, Load)):
@@ -63,5 +63,5 @@ def _in_block(block: Block, readers: dict[Value, list[Operation]], read_back: se
                 and mine[0].block is block
                 and isinstance(mine[0], (Apply, Load, Store, Accumulate, Check))
             ):
-                waiting[o.result] = mine[0]
+                waiting.setdefault(mine[0], []).append(o.result)
     return found

@@ -1,0 +1,87 @@
+"""The sweep of a tape. It is compiled once per installation, and machine code of derivatives reaches it by name: as a
+part of each it would be most of what is compiled.
+"""
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from numba import carray, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from contad.engines.tape.product_records import before, propagated
+from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.words import pointer, word
+
+_SYMBOL = "contad_tape_sweep"
+_ARGUMENTS = (types.int64, types.int64, types.int64)
+
+
+@njit(**INTERNAL_OPTIONS)
+def swept(header, top, first):  # type: ignore[no-untyped-def]
+    """Propagate the adjoints of cells without a product among them.
+
+    A cell whose adjoint is zero is passed over, so that an infinite or undefined partial of it makes no nan.
+    """
+    adjoint = carray(pointer(word(header, ADJOINTS)), top + 1, np.float64)
+    partials = carray(pointer(word(header, RECORDS)), (top + 1, 3), np.float64)
+    cells = carray(pointer(word(header, RECORDS)), (top + 1, 6), np.int32)
+    below = 0.0  # of the next cell's adjoint, which is kept out of memory: most records use the one before
+    for k in range(top, first - 1, -1):
+        d = adjoint[k] + below
+        adjoint[k] = 0.0
+        below = 0.0
+        if d != 0.0:
+            x, y = cells[k, 4], cells[k, 5]
+            if x == k - 1:
+                below = partials[k, 0] * d
+            else:
+                adjoint[x] += partials[k, 0] * d
+            if y == k - 1:
+                below += partials[k, 1] * d
+            else:
+                adjoint[y] += partials[k, 1] * d
+    if top >= first:
+        adjoint[first - 1] += below
+    adjoint[0] = 0.0
+
+
+@njit(types.none(*_ARGUMENTS), **NJIT_OPTIONS)
+def _sweep(header, top, first):  # type: ignore[no-untyped-def]
+    product = word(header, PRODUCT)
+    while product >= first:
+        previous, of_result = before(header, product)
+        if of_result <= top:  # else it is newer than what is swept
+            swept(header, top, product + 1)
+            top = propagated(header, product) - 1
+        product = previous
+    swept(header, top, first)
+
+
+def register() -> None:
+    """Give machine code the address of the sweep. It is called again where such code comes from the disk."""
+    (made,) = _sweep.overloads.values()
+    llvm.add_symbol(_SYMBOL, made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+register()
+
+
+@intrinsic
+def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
+    """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # with Numba's calling convention, so that what it raises is raised in the caller
+        kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
+        function = cgutils.get_or_insert_function(builder.module, kind, _SYMBOL)
+        status, _ = context.call_conv.call_function(builder, function, types.none, _ARGUMENTS, args)
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        context.active_code_library._reload_init.add(register)
+        return context.get_dummy_value()
+
+    return types.none(*_ARGUMENTS), codegen

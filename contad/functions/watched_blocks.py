@@ -1,0 +1,99 @@
+"""Functions that may catch what NumPy and SciPy refuse, as copies that look at an error before it is caught.
+
+Of lists and object arrays of variables NumPy raises without asking contad, so that nobody would know of an error that a
+bare `except:`, `contextlib.suppress` or a `finally` that returns has swallowed. The copy is compiled from the source of
+the function; what stands under `try` or `with` stands there under `with` of an object of contad's, too.
+"""
+
+import ast
+import dis
+import functools
+import linecache
+from types import CodeType
+from typing import Any
+
+from contad.errors import ContadError, error_behind
+from contad.variables.stack import THREAD
+
+_MARK = "contad: watched"  # the constant in whose place the object is put
+_FUTURE = 0x1FF0000  # flags of code that `from __future__` sets
+
+
+class _Watch:
+    """Looks at errors that leave a block; the levels remember an error of contad's when it is made."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is not None:
+            look_at(error)
+
+
+def look_at(error: BaseException | None) -> None:
+    """Make the error of contad's that is behind one of NumPy's or SciPy's, where anything is differentiated."""
+    if isinstance(error, Exception) and not isinstance(error, ContadError):
+        if THREAD.forward or any(s.level > 0 for s in THREAD.open):
+            error_behind(error)
+
+
+_WATCH = _Watch()
+
+
+class _Wrapping(ast.NodeTransformer):
+    """Puts what stands under `try` and `with` under `with` of the mark."""
+
+    def visit_Try(self, node: Any) -> Any:
+        self.generic_visit(node)
+        inside = ast.With([_mark()], node.body)
+        node.body = [ast.copy_location(inside, node.body[0])]
+        return node
+
+    visit_TryStar = visit_AsyncWith = visit_Try
+
+    def visit_With(self, node: Any) -> Any:
+        self.generic_visit(node)
+        node.items = [item for each in node.items for item in (each, _mark())]  # of later items, too
+        return node
+
+
+def _mark() -> ast.withitem:
+    return ast.withitem(ast.Constant(_MARK))
+
+
+@functools.lru_cache(4096)
+def watched(code: CodeType) -> CodeType | None:
+    """The code of a function, and of functions inside it, with watched blocks; None without any, or without source."""
+    if not _has_handlers(code):
+        return None
+    text = "".join(linecache.getlines(code.co_filename))
+    for plain, with_watch in _compiled(text, code.co_filename, code.co_flags & _FUTURE):
+        if plain == code:  # the source is that of this code
+            return with_watch if with_watch.co_qualname == code.co_qualname else None
+    return None
+
+
+def _has_handlers(code: CodeType) -> bool:
+    inner = (c for c in code.co_consts if isinstance(c, CodeType))
+    return any(i.opname == "PUSH_EXC_INFO" for i in dis.get_instructions(code)) or any(map(_has_handlers, inner))
+
+
+@functools.lru_cache(64)
+def _compiled(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]]:
+    """Each code of a file, as it is and with watched blocks."""
+    try:
+        trees = ast.parse(text), ast.fix_missing_locations(_Wrapping().visit(ast.parse(text)))
+        plain, with_watch = (compile(tree, file, "exec", flags, dont_inherit=True) for tree in trees)
+    except (SyntaxError, RecursionError, ValueError, MemoryError):
+        return []
+    pairs = [(plain, _watching(with_watch))]
+    for a, b in pairs:
+        inside = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (a, b)]
+        pairs += zip(*inside, strict=True)
+    return pairs
+
+
+def _watching(code: CodeType) -> CodeType:
+    """The code with the object in place of the mark."""
+    constants = (_watching(x) if isinstance(x, CodeType) else x for x in code.co_consts)
+    return code.replace(co_consts=tuple(_WATCH if x.__class__ is str and x == _MARK else x for x in constants))

@@ -1,0 +1,55 @@
+"""Users' rules whose functions capture data: arrays and numbers that must stay the same while a sweep needs them.
+
+Engines evaluate derivatives when an operation is recorded, or in the sweep, as suits them. So each level notes what a
+rule captures when it is first used there, and compares at every further use and before each sweep.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+_data_of: Callable[[str, Sequence[Any], Callable[[Any], Any]], Any]
+
+
+def set_data_of(find: Callable[[str, Sequence[Any], Callable[[Any], Any]], Any]) -> None:
+    """What finds the data that functions capture: (name, functions, how arrays are kept); None without any."""
+    global _data_of
+    _data_of = find
+
+
+class Capturing:
+    """A rule, whose functions may capture data."""
+
+    name: str
+    methods: dict[type, Callable[..., Any]]
+    reflected: dict[type, Callable[..., Any]]
+    _without_data: tuple[Any, ...] = ()  # functions that have been found to capture none
+
+    def functions(self) -> tuple[Any, ...]:
+        """All functions of the rule."""
+        raise NotImplementedError
+
+    def has_no_data(self) -> bool:
+        """Whether the functions capture no data, as far as they have been looked at."""
+        return self.__module__.startswith("contad.ops.") or self.functions() == self._without_data
+
+    def captured_data(self, keep: Callable[[Any], Any]) -> Any:
+        """The data with their present contents; None where there are none, as in rules of contad's own."""
+        if self.has_no_data():
+            return None
+        found = _data_of(self.name, self.functions(), keep)
+        if found is None:
+            self._without_data = self.functions()
+        return found
+
+    def apply_on(self, owner: Any, apply: Callable[..., Any], *args: Any) -> Any:
+        """apply(self, *args), a method of the level that owns the operation, which holds the data of the rule."""
+        data = owner.hold(self)
+        if data is None:
+            return apply(self, *args)
+        try:
+            z = apply(self, *args)
+        finally:  # every use is to come this way, and not by what levels have made for speed
+            self.methods = {kind: method for kind, method in self.methods.items() if kind is float}
+            self.reflected = {}
+        data.forget_changed()
+        return z

@@ -1,0 +1,47 @@
+"""A fixed sample of a large family of tests: the others have the mark `long`."""
+
+from zlib import crc32
+
+import pytest
+
+
+def name_of(value):
+    """The name of a case: that of each of its parts."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return "-".join(str(getattr(part, "__name__", part)) for part in parts)
+
+
+def choose(names, families, share):
+    """For each name whether it is chosen: one in `share`, and at least one of each family.
+
+    It is chosen by a digest of it, so that a new name changes the choice of no other one but of its family.
+    """
+    families = list(families)
+    digests = [crc32(name.encode()) for name in names]
+    first = {}
+    for digest, family in zip(digests, families, strict=True):
+        first[family] = min(digest, first.get(family, digest))
+    return [d % share == 0 or d == first[f] for d, f in zip(digests, families, strict=True)]
+
+
+def sampled(cases, share, family=lambda case: None, name=name_of):
+    """The cases as parameters of a test, of which one in `share` runs always, and with `-m long` the others.
+
+    Of each family, which is what the function `family` gives of a case, at least one is chosen.
+    """
+    cases = list(cases)
+    names = list(map(name, cases))
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)), id=known, marks=[] if chosen else [pytest.mark.long]
+        )
+        for case, known, chosen in zip(cases, names, choose(names, map(family, cases), share), strict=True)
+    ]
+
+
+def deselect(config, items, share):
+    """Leave one test in `share` of those collected, and of each test function at least one."""
+    names = [item.nodeid for item in items]
+    kept = choose(names, [name.partition("[")[0] for name in names], share)
+    config.hook.pytest_deselected(items=[item for item, is_kept in zip(items, kept, strict=True) if not is_kept])
+    items[:] = [item for item, is_kept in zip(items, kept, strict=True) if is_kept]

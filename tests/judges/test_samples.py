@@ -1,0 +1,47 @@
+"""Samples have every family, are the same in every run, and lose no case."""
+
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.judges.samples import name_of, sampled
+
+
+def chosen(parameters):
+    return {p.id for p in parameters if pytest.mark.long not in p.marks}
+
+
+CASES = list(product([f"f{k}" for k in range(40)], ["generated", "tape"]))
+
+
+def test_every_family_is_chosen_and_no_case_is_lost():
+    found = sampled(CASES, 1000, family=lambda case: case[0])
+    assert [p.values for p in found] == CASES
+    assert len(chosen(found)) == 40 == len({name.partition("-")[0] for name in chosen(found)})
+    assert {name.partition("-")[2] for name in chosen(found)} == {"generated", "tape"}
+
+
+def test_about_the_share_is_chosen():
+    assert 15 <= len(chosen(sampled(CASES, 4))) <= 25
+    assert chosen(sampled(CASES, 1)) == {name_of(case) for case in CASES}
+
+
+def test_a_new_case_changes_the_choice_of_no_other():
+    one = sampled(CASES, 4)
+    assert chosen(sampled([("new", "tape"), *CASES[::-1]], 4)) - {"new-tape"} == chosen(one)
+
+
+def test_a_share_of_a_run_has_every_test_function():
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "tests/engines/test_routing.py"]
+
+    def collect(*options):
+        root = Path(__file__).parents[2]
+        done = subprocess.run([*command, *options], cwd=root, check=True, capture_output=True, text=True)
+        return [line for line in done.stdout.splitlines() if "::" in line]
+
+    whole, share = collect(), collect("--share=4")
+    assert set(share) < set(whole) and len(share) < len(whole) / 2
+    assert {name.partition("[")[0] for name in share} == {name.partition("[")[0] for name in whole}
