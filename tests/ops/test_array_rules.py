@@ -9,9 +9,7 @@ import scipy.special
 from mpmath import mp
 
 import contad.ops
-from contad.errors import UnsupportedError
 from contad.rules.array_rule import array_rule_of, array_rules
-from contad.rules.numpy_functions import entry_of
 from tests.judges.array_derivatives import report, split
 from tests.ops.test_docstrings import NumberChecker
 
