@@ -27,6 +27,10 @@ NOT_ON_OBJECTS = {
     "np.isclose", "np.allclose", "np.isneginf", "np.isposinf",  # np.isfinite and np.isinf refuse
     "np.array2string", "np.array_repr", "np.array_str",  # show variables
     "np.can_cast", "np.common_type", "np.min_scalar_type", "np.result_type",  # see the type object
+    "np.cov", "np.corrcoef",  # and what calls LAPACK, with np.linalg.norm, which asks for floats
+    *(f"np.linalg.{name}" for name in (
+        "cholesky", "cond", "det", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq", "matrix_norm", "matrix_rank",
+        "norm", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensorinv", "tensorsolve")),
 }  # fmt: skip
 ON_ARRAYS = ("matrix", "forward")
 

@@ -1,5 +1,10 @@
 """Hypothesis draws the same examples in every run, unless `--hypothesis-profile=explore` asks for new ones."""
 
+import os
+
+# The workers have a core each: threads of BLAS would wait for one another. It reads this when NumPy is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

@@ -21,6 +21,11 @@ def transposed_of(a):
     return np.swapaxes(a, -1, -2)
 
 
+def turned(a, transposed):
+    """a, or a with its last two axes exchanged."""
+    return transposed_of(a) if transposed else a
+
+
 def in_c_order(x):
     """x, or a copy in C order: NumPy gives the parts of a decomposition as arrays of their own."""
     return x if peek(x).flags.c_contiguous else x.copy()
@@ -58,7 +63,7 @@ def solve(a, b, *, transposed=False):
     factor = known_factor(a)
     if factor is not None and np.ndim(b) <= 2 and np.size(b) and np.shape(b)[0] == np.shape(a)[0]:
         return factor.solve(b, transposed)
-    return np.linalg.solve(transposed_of(a) if transposed else a, b)
+    return np.linalg.solve(turned(a, transposed), b)
 
 
 @solve.forward
@@ -70,9 +75,9 @@ def solve_forward(a, b, *, transposed=False):
 
 @solve.vjp("a")
 def solve_vjp_a(z, z_bar, a, b, saved, *, transposed=False):
-    b_bar, x = solve_back(a, z_bar, b, transposed), as_columns(z, b)
-    c = masked_product(b_bar, transposed_of(x))
-    return -folded(transposed_of(c) if transposed else c, np.shape(a))
+    b_bar = solve_back(a, z_bar, b, transposed)
+    c = masked_product(b_bar, transposed_of(as_columns(z, b)))
+    return -folded(turned(c, transposed), np.shape(a))
 
 
 @solve.vjp("b")
@@ -83,7 +88,7 @@ def solve_vjp_b(z, z_bar, a, b, saved, *, transposed=False):
 
 @solve.jvp
 def solve_jvp(z, a_dot, b_dot, a, b, saved, *, transposed=False):
-    product = matmul(transposed_of(a_dot) if transposed else a_dot, as_columns(z, b))
+    product = matmul(turned(a_dot, transposed), as_columns(z, b))
     return np.reshape(solve(a, as_columns(b_dot, b) - product, transposed=transposed), np.shape(z))
 
 

@@ -42,6 +42,11 @@ def orthogonal_factor(a):
 
 @orthogonal_factor.vjp("a")
 def orthogonal_factor_vjp_a(z, z_bar, a):
+    return orthogonal_cotangent(z, z_bar, a)
+
+
+def orthogonal_cotangent(z, z_bar, a):
+    """The cotangent of a matrix, from those of its factors."""
     m = np.shape(a)[-2]
     q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
     t = np.tril(matmul(transposed_of(rt), np.tril(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
@@ -51,6 +56,11 @@ def orthogonal_factor_vjp_a(z, z_bar, a):
 
 @orthogonal_factor.jvp
 def orthogonal_factor_jvp(z, a_dot, a):
+    return orthogonal_tangent(z, a_dot, a)
+
+
+def orthogonal_tangent(z, a_dot, a):
+    """The tangents of the factors of a matrix."""
     m = np.shape(a)[-2]
     q, rt = z[..., :m, :], without_zeros(z[..., m:, :])
     x = transposed_of(solve_triangular(rt, transposed_of(a_dot), lower=True))
@@ -111,6 +121,11 @@ def pseudoinverse(a, *, rcond=None, hermitian=False):
 
 @pseudoinverse.vjp("a")
 def pseudoinverse_vjp_a(z, z_bar, a, *, rcond=None, hermitian=False):
+    return pseudoinverse_cotangent(z, z_bar, a)
+
+
+def pseudoinverse_cotangent(z, z_bar, a):
+    """The cotangent of a matrix, from that of its pseudoinverse z."""
     zt, across = transposed_of(z), transposed_of(z_bar)
     c = matmul(across, matmul(z, zt)) - matmul(matmul(zt, z_bar), zt)
     c = c - matmul(a, matmul(z, matmul(across, matmul(z, zt))))
@@ -120,6 +135,11 @@ def pseudoinverse_vjp_a(z, z_bar, a, *, rcond=None, hermitian=False):
 
 @pseudoinverse.jvp
 def pseudoinverse_jvp(z, a_dot, a, *, rcond=None, hermitian=False):
+    return pseudoinverse_tangent(z, a_dot, a)
+
+
+def pseudoinverse_tangent(z, a_dot, a):
+    """The tangent of a pseudoinverse z."""
     zt, across = transposed_of(z), transposed_of(a_dot)
     left = matmul(matmul(z, zt), across)
     right = matmul(across, matmul(zt, z))

@@ -91,8 +91,13 @@ def symmetric_spectrum(a, *, upper=False):
 
 @symmetric_spectrum.vjp("a")
 def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
+    return symmetric_cotangent(z, z_bar, upper)
+
+
+def symmetric_cotangent(z, z_bar, upper):
+    """The cotangent of a symmetric matrix, of which one triangle is read."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
-    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(a)[-1])
+    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(w)[-1])
     live = live_columns(v_bar)
     if np.any(live):
         inner = inner + reciprocal_gaps(w, live) * matmul(transposed_of(v), v_bar)
@@ -101,6 +106,11 @@ def symmetric_spectrum_vjp_a(z, z_bar, a, *, upper=False):
 
 @symmetric_spectrum.jvp
 def symmetric_spectrum_jvp(z, a_dot, a, *, upper=False):
+    return symmetric_tangent(z, a_dot, upper)
+
+
+def symmetric_tangent(z, a_dot, upper):
+    """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(transposed_of(v), mirrored(a_dot, upper)), v)
     v_dot = matmul(v, reciprocal_gaps(w) * c)
@@ -171,8 +181,13 @@ def real_spectrum(a):
 
 @real_spectrum.vjp("a")
 def real_spectrum_vjp_a(z, z_bar, a):
+    return real_cotangent(z, z_bar)
+
+
+def real_cotangent(z, z_bar):
+    """The cotangent of a matrix with real eigenvalues."""
     w, v, v_bar = z[..., 0, :], z[..., 1:, :], z_bar[..., 1:, :]
-    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(a)[-1])
+    inner = row(z_bar[..., 0, :]) * np.eye(np.shape(w)[-1])
     live = live_columns(v_bar)
     if np.any(live):
         across = v_bar - v * row(np.sum(v * v_bar, axis=-2))  # the lengths stay 1
@@ -182,6 +197,11 @@ def real_spectrum_vjp_a(z, z_bar, a):
 
 @real_spectrum.jvp
 def real_spectrum_jvp(z, a_dot, a):
+    return real_tangent(z, a_dot)
+
+
+def real_tangent(z, a_dot):
+    """The tangents of real eigenvalues and their eigenvectors."""
     w, v = z[..., 0, :], z[..., 1:, :]
     c = matmul(matmul(inv(v), a_dot), v)
     free = matmul(v, reciprocal_gaps(w) * c)
@@ -229,6 +249,11 @@ def singular_spectrum(a):
 
 @singular_spectrum.vjp("a")
 def singular_spectrum_vjp_a(z, z_bar, a):
+    return singular_cotangent(z, z_bar, a)
+
+
+def singular_cotangent(z, z_bar, a):
+    """The cotangent of a matrix, from those of its singular vectors and values."""
     m = np.shape(a)[-2]
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     u_bar, v_bar = z_bar[..., :m, :], z_bar[..., m + 1 :, :]
@@ -249,6 +274,11 @@ def singular_spectrum_vjp_a(z, z_bar, a):
 
 @singular_spectrum.jvp
 def singular_spectrum_jvp(z, a_dot, a):
+    return singular_tangent(z, a_dot, a)
+
+
+def singular_tangent(z, a_dot, a):
+    """The tangents of singular vectors and values."""
     m = np.shape(a)[-2]
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     forth, back = matmul(a_dot, v), matmul(transposed_of(a_dot), u)

@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.ops.cotangents import folded
 from contad.ops.factors import triangular_solution
-from contad.ops.linear_systems import as_columns, check_square, in_c_order, masked, transposed_of
+from contad.ops.linear_systems import as_columns, check_square, in_c_order, masked, transposed_of, turned
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -94,9 +94,9 @@ def _solve_one(a, b, flags):
 
 @solve_triangular.vjp("a")
 def solve_triangular_vjp_a(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
-    columns, x = triangular_back(a, z_bar, b, trans, lower, unit_diagonal), as_columns(z, b)
-    c = masked_product(columns, transposed_of(x))
-    return -folded(triangle_of(transposed_of(c) if trans else c, lower, unit_diagonal), np.shape(a))
+    columns = triangular_back(a, z_bar, b, trans, lower, unit_diagonal)
+    c = masked_product(columns, transposed_of(as_columns(z, b)))
+    return -folded(triangle_of(turned(c, trans), lower, unit_diagonal), np.shape(a))
 
 
 @solve_triangular.vjp("b")
@@ -108,7 +108,7 @@ def solve_triangular_vjp_b(z, z_bar, a, b, *, trans=0, lower=False, unit_diagona
 @solve_triangular.jvp
 def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, trans=0, lower=False, unit_diagonal=False):
     read = triangle_of(a_dot, lower, unit_diagonal)
-    product = matmul(transposed_of(read) if trans else read, as_columns(z, b))
+    product = matmul(turned(read, trans), as_columns(z, b))
     solution = solve_triangular(
         a, as_columns(b_dot, b) - product, trans=trans, lower=lower, unit_diagonal=unit_diagonal
     )

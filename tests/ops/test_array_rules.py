@@ -9,9 +9,7 @@ import scipy.special
 from mpmath import mp
 
 import contad.ops
-from contad.errors import UnsupportedError
 from contad.rules.array_rule import array_rule_of, array_rules
-from contad.rules.numpy_functions import entry_of
 from tests.judges.array_derivatives import report, split
 from tests.ops.test_docstrings import NumberChecker
 
@@ -374,10 +372,3 @@ def test_cross_products_along_every_axis(left, right, options):
 def test_a_cross_product_of_vectors_with_two_elements_is_refused():
     with pytest.raises(ValueError, match=r"np\.cross: a must have 3 elements along axis -1, got shape \(2,\)"):
         rule("cross")(np.ones(2), np.ones(3))
-
-
-def test_the_length_of_a_vector_says_what_to_write_instead():
-    with pytest.raises(
-        UnsupportedError, match=r"np\.linalg\.norm: not supported on variables; write np\.sqrt\(np\.sum"
-    ):
-        entry_of(np.linalg.norm).implementation(np.ones(3))

@@ -108,7 +108,7 @@ def by_numpy(x):
 
 def by_a_missing_rule(x):
     try:
-        return np.sum(np.linalg.eigvals(np.eye(2) * x) * 1.0)
+        return np.sum(np.roots(np.ones(3) * x) * 1.0)
     except Exception:
         return x
 
@@ -482,7 +482,7 @@ def test_handlers_for_what_numbers_do_wrong_let_it_pass(kinds):
 
     def g(x):
         try:
-            return np.linalg.eigvals(x)[0]
+            return np.fft.fft(x)[0]
         except kinds:
             return 0.0
 
