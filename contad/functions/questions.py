@@ -9,6 +9,7 @@ exception are noticed without the source as well).
 import builtins
 import dis
 import functools
+import gc
 import linecache
 import operator
 import sys
@@ -220,17 +221,21 @@ def answered(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
     """A copy of a function, with its own globals, whose built-in names are these.
 
     Python takes them from the globals when a function is made, and nowhere else. They are exchanged, and put back, in
-    one instruction of Python's: no other thread runs in between, so none sees it.
+    one instruction of Python's: no other thread runs in between, so none sees it. Nor does the collector, which might
+    run what somebody wrote in __del__.
     """
     names = f.__globals__
     before = names.get("__builtins__")
     put: tuple[Any, ...] = (dict.__setitem__, names, "__builtins__", before)
-    _, copy, _ = starmap(
+    collector: tuple[Any, Any] = (gc.disable, gc.enable) if gc.isenabled() else (bool, bool)
+    _, _, copy, _, _ = starmap(
         operator.call,
         [
+            (collector[0],),
             (dict.__setitem__, names, "__builtins__", builtins_of(f)),
             (FunctionType, code_of(f), names, f.__name__, None, cells),
             put if before is not None else (dict.pop, names, "__builtins__"),
+            (collector[1],),
         ],
     )
     return copy

@@ -1,4 +1,4 @@
-"""SciPy's special functions, imported at the first value that needs one, so that importing contad stays light."""
+"""Modules of SciPy, imported at the first value that needs one, so that importing contad stays light."""
 
 import functools
 from types import ModuleType
@@ -10,3 +10,11 @@ def special() -> ModuleType:
     import scipy.special
 
     return scipy.special
+
+
+@functools.cache
+def linalg() -> ModuleType:
+    """The module scipy.linalg, with its `blas` and `lapack`."""
+    import scipy.linalg
+
+    return scipy.linalg

@@ -7,8 +7,8 @@ n^2, to factorise n^3, so that nobody has to hand factors on, and derivatives of
 import weakref
 
 import numpy as np
-from scipy.linalg import blas, lapack
 
+from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite, plain
 
 KEPT = 8  # the newest factors that are compared with a matrix
@@ -19,7 +19,7 @@ def triangular_solution(t, b, *, lower, transposed, unit_diagonal=False):
 
     dtrsm and not LAPACK's dtrtrs, whose threads cost milliseconds on matrices of three rows.
     """
-    return blas.dtrsm(1.0, t, b, lower=lower, trans_a=transposed, diag=unit_diagonal)
+    return linalg().blas.dtrsm(1.0, t, b, lower=lower, trans_a=transposed, diag=unit_diagonal)
 
 
 class Factor:
@@ -30,7 +30,7 @@ class Factor:
     def __init__(self, matrix):
         self._matrix = matrix.copy()
         # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
-        self._lu, pivots, info = lapack.dgetrf(self._matrix.T)
+        self._lu, pivots, info = linalg().lapack.dgetrf(self._matrix.T)
         self.singular = info > 0
         self._order = np.arange(pivots.size)  # of the rows of the transposed, in which it is l u
         self._swaps = 0

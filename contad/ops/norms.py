@@ -50,7 +50,7 @@ def directions(z, x, axis):
     """x over its norm z; 0 where z is 0."""
     length = spread(z, np.shape(x), axis)
     zero = plain(length) == 0.0
-    return np.where(zero, 0.0, x / np.where(zero, 1.0, length)) if np.any(zero) else x / length
+    return np.where(zero, 0.0, x / np.where(zero, 1.0, length))
 
 
 @array_rule(

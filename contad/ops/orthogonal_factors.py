@@ -22,7 +22,7 @@ _WIDE = [[1.3, 0.4, -1.1], [-0.7, 1.9, 0.8]]
 def orthogonal_factor(a):
     """q and below it r^T, of a = q r for a matrix with at least as many rows as columns; np.linalg.qr calls it.
 
-        z = (q, r):  q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1,     c = q^T x,
+        z = (q, r),  z_dot:  q_dot = x - q (c - w),     r_dot = (c - w) r,     x = a_dot r^-1,     c = q^T x,
         w = l - l^T with l the strict lower triangle of c
         a_bar = (q_bar + q (t + l^T)) r^-T,     t: the lower triangle of r r_bar^T - q_bar^T q, l the strict one
 
@@ -31,9 +31,9 @@ def orthogonal_factor(a):
     Cost:    O(m n^2) forward and reverse; saves nothing.
     Ref:     Walter & Lehmann (2013), section 3.
 
-    >>> orthogonal_factor(np.array([[-3.0], [-4.0]]))
-    array([[0.6],
-           [0.8],
+    >>> orthogonal_factor(np.array([[3.0], [4.0]]))
+    array([[-0.6],
+           [-0.8],
            [-5. ]])
     """
     q, r = np.linalg.qr(a)

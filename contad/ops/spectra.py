@@ -68,7 +68,7 @@ def live_columns(v_bar):
 def symmetric_spectrum(a, *, upper=False):
     """Eigenvalues (in the first row) and eigenvectors (below, as columns) of a symmetric matrix; as np.linalg.eigh.
 
-        z = (w, v):  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
+        z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
         a_bar = v (diag(w_bar) + f (v^T v_bar)) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
     a_bar belongs to the symmetric a; one triangle is read, and gets the sum of both (zeros in the other).
@@ -153,7 +153,7 @@ def eigvalsh(a, UPLO="L"):
 def real_spectrum(a):
     """Eigenvalues (in the first row) and eigenvectors (below) of a matrix whose eigenvalues are real; as np.linalg.eig.
 
-        z = (w, v):  w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),     c = v^-1 a_dot v
+        z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c) - v diag(v^T v (f c)),     c = v^-1 a_dot v
         a_bar = v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T,     f_ij = 1 / (w_j - w_i), 0 for i = j
 
     Shapes:  a (..., n, n) -> z (..., n + 1, n).
@@ -228,7 +228,7 @@ def eigvals(a):
 def singular_spectrum(a):
     """u, then s as a row, then v, below each other, of a = u diag(s) v^T; as np.linalg.svd without full matrices.
 
-        z = (u, s, v):  s_dot = diag(c),     c = u^T a_dot v,     f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j
+        z = (u, s, v),  z_dot:  s_dot = diag(c),     c = u^T a_dot v,     f_ij = 1 / (s_j^2 - s_i^2), 0 for i = j
         u_dot = u (f (c s + s c^T)) + (1 - u u^T) a_dot v s^-1,   v_dot likewise
         a_bar = u ((f (u^T u_bar - u_bar^T u)) s + s (f (v^T v_bar - v_bar^T v)) + diag(s_bar)) v^T
                 + (1 - u u^T) u_bar s^-1 v^T + u s^-1 v_bar^T (1 - v v^T)

@@ -222,7 +222,7 @@ _ORDERS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: "
 
 
 def _is_nan(x: Any) -> bool:
-    value = primal(x)
+    value = peek(x)  # what is decided by it is an error, no branch of a program
     return bool(value != value)
 
 

@@ -148,8 +148,8 @@ def test_arrays_divide_by_zero_as_compiled_ones(engine):
 
 @numba.njit
 def counted(x):
-    """No rule takes np.histogram of variables for its edges."""
-    return x[0] * x[1] + np.histogram(x, 3)[1][0]
+    """No rule takes the positions of np.interp as variables."""
+    return x[0] * x[1] + np.interp(x, x, x)[0]
 
 
 @numba.njit
@@ -163,7 +163,7 @@ def test_a_failure_of_the_copy_names_the_users_expression():
     with pytest.raises(UnsupportedError) as caught:
         contad.grad(counted, engine="records")(X)
     message = str(caught.value)
-    assert "test_python_copy.py:" in message and "np.histogram(x, 3)[1][0]" in message
+    assert "test_python_copy.py:" in message and "np.interp(x, x, x)[0]" in message
     assert "Var" not in message and "dtype('O')" not in message
 
 

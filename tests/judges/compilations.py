@@ -7,9 +7,10 @@ A process that a test starts counts as several, for it imports all anew.
 
 import functools
 import re
-import sys
+import subprocess
 from collections import Counter
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from numba.core.dispatcher import Dispatcher
@@ -45,16 +46,20 @@ class CompilationCounter:
         self.counts = Counter()
         self.file = COLLECTING
         self.depth = 0
-        sys.addaudithook(self._hear)
+        subprocess.Popen.__init__ = self._starting(subprocess.Popen.__init__)
         Dispatcher.compile = self._counting(Dispatcher.compile)
         Derivative._compiled = self._counting(Derivative._compiled)
 
-    def _hear(self, event, arguments):
-        if event == "subprocess.Popen" and self.file != COLLECTING:  # else xdist and Python's platform start them
-            self.counts[self.file] += PROCESS
+    def _starting(self, start):
+        @functools.wraps(start)
+        def counted(*args, **options):  # an audit hook would run in the middle of what has to be one instruction
+            if self.file != COLLECTING:  # else xdist and Python's platform start them
+                self.counts[self.file] += PROCESS
+            start(*args, **options)
+
+        return counted
 
     def _counting(self, compile_for):
-        @functools.wraps(compile_for)
         def counted(dispatcher, sig):
             known = len(dispatcher.overloads)
             self.depth += 1
@@ -70,7 +75,9 @@ class CompilationCounter:
                     self.counts[self.file] += 1
             return found
 
-        return counted
+        # as a function of Numba's: a warning looks for the first frame that is not, the user's
+        scope = globals() | {"__name__": "numba.counted"}
+        return functools.wraps(compile_for)(FunctionType(counted.__code__, scope, None, None, counted.__closure__))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item):

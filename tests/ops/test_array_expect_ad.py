@@ -10,7 +10,7 @@ import contad  # noqa: F401  (registers everything)
 from contad.rules.numpy_functions import entries, exported_name
 from contad.rules.scalar_rule import rules
 from contad.testing import expect_ad
-from tests.judges.array_derivatives import split
+from tests.judges.array_derivatives import check_orders, split
 from tests.judges.array_mutation import own_rules
 from tests.judges.samples import sampled
 
@@ -290,7 +290,10 @@ def test_scalar_rule_on_arrays(rule):
 @pytest.mark.parametrize(("name", "k"), CALLS, ids=[f"{name}-{k}" for name, k in CALLS])
 def test_numpy_function(name, k):
     f, *args = EXAMPLES[name][k]
-    expect_ad(f, *args)
+    if name.startswith("np.linalg.") or name == "np.linspace":  # they have infinities of their own
+        check_orders(f, args)
+    else:
+        expect_ad(f, *args)
 
 
 def test_options_that_f_itself_gives_a_ufunc_are_no_refusal_of_numpy():

@@ -177,6 +177,7 @@ def test_every_selection_and_constant_has_a_call():
         np.ones_like,
         np.empty_like,
         np.can_cast,
+        np.linalg.matrix_rank,
         np.nansum,
         np.nanprod,
         np.nancumsum,

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from contad.engines.source.planning import store_plan
-from contad.engines.source.writing import reverse_sweep
+from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
 
@@ -76,7 +76,7 @@ def forwards_always(monkeypatch):
 
 
 def adjoints_assigned(monkeypatch):
-    original = reverse_sweep.Reverse.add
+    original = adjoint_sweep.AdjointWriter.add
 
     def add(self, value, text):
         begun = set(self.begun)
@@ -84,11 +84,11 @@ def adjoints_assigned(monkeypatch):
         original(self, value, text)
         self.begun |= begun
 
-    monkeypatch.setattr(reverse_sweep.Reverse, "add", add)
+    monkeypatch.setattr(adjoint_sweep.AdjointWriter, "add", add)
 
 
 def stores_forgotten(monkeypatch):
-    monkeypatch.setattr(reverse_sweep.Reverse, "reverse_Store", lambda self, o: self.add(o.stored, "0.0"))
+    monkeypatch.setattr(adjoint_sweep.AdjointWriter, "reverse_Store", lambda self, o: self.add(o.stored, "0.0"))
 
 
 @pytest.mark.parametrize("plant", [misread_stores, forwards_always, adjoints_assigned, stores_forgotten])

@@ -30,6 +30,7 @@ class _Sum:
     """The partial sums from `inner` to `following`, or None where something else happens to them."""
 
     def __init__(self, loop: Loop, carried: Carried, readers: dict[Value, list[Operation]]) -> None:
+        """Follow the values from `carried.following` back."""
         self.reaching: dict[tuple[Value, Carried], bool] = {}  # for values looked at, what `reaches` has found
         self.leading: dict[Value, bool] = {}  # for values looked at, whether they lead to `carried.inner`
         self.values: set[Value] | None = {carried.inner}
@@ -49,6 +50,7 @@ class _Sum:
         return known
 
     def _follow(self, value: Value, c: Carried, loop: Loop) -> bool:
+        """`reaches` for a value that was not looked at before, by what computes it."""
         assert self.values is not None
         o = value.operation
         if value is c.inner:

@@ -24,6 +24,7 @@ def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
     numbers = itertools.count(1)
 
     def block(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The statements, and those inside of them, without long ladders."""
         done: list[ast.stmt] = []
         for statement in statements:
             if isinstance(statement, ast.If):
@@ -37,6 +38,7 @@ def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
         return done
 
     def ladder(statement: ast.If) -> list[ast.stmt]:
+        """An if as ladders of LONGEST rungs, of which the flag tells whether the next is to be climbed."""
         rungs = list(_rungs(statement))
         otherwise = block(rungs[-1].orelse)
         parts = [rungs[k : k + LONGEST] for k in range(0, len(rungs), LONGEST)]
