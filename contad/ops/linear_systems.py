@@ -75,31 +75,36 @@ def solve_forward(a, b, *, transposed=False):
 
 @solve.vjp("a")
 def solve_vjp_a(z, z_bar, a, b, saved, *, transposed=False):
-    b_bar = solve_back(a, z_bar, b, transposed)
-    c = masked_product(b_bar, transposed_of(as_columns(z, b)))
+    b_bar = solve_back(a, z_bar, np.ndim(b), transposed)
+    c = masked_product(b_bar, transposed_of(as_columns(z, np.ndim(b))))
     return -folded(turned(c, transposed), np.shape(a))
 
 
 @solve.vjp("b")
 def solve_vjp_b(z, z_bar, a, b, saved, *, transposed=False):
-    b_bar = folded(solve_back(a, z_bar, b, transposed), np.shape(as_columns(b, b)))
+    b_bar = folded(solve_back(a, z_bar, np.ndim(b), transposed), column_shape(np.shape(b)))
     return np.reshape(b_bar, np.shape(b))
 
 
 @solve.jvp
 def solve_jvp(z, a_dot, b_dot, a, b, saved, *, transposed=False):
-    product = matmul(turned(a_dot, transposed), as_columns(z, b))
-    return np.reshape(solve(a, as_columns(b_dot, b) - product, transposed=transposed), np.shape(z))
+    product = matmul(turned(a_dot, transposed), as_columns(z, np.ndim(b)))
+    return np.reshape(solve(a, as_columns(b_dot, np.ndim(b)) - product, transposed=transposed), np.shape(z))
 
 
-def as_columns(x, b):
-    """x, which belongs to a system with the right-hand side b, as matrices: a vector is one column."""
-    return np.expand_dims(x, -1) if np.ndim(b) == 1 else x
+def as_columns(x, ndim):
+    """x, which belongs to a system with a right-hand side of ndim axes, as matrices: a vector is one column."""
+    return np.expand_dims(x, -1) if ndim == 1 else x
 
 
-def solve_back(a, z_bar, b, transposed):
+def column_shape(shape):
+    """The shape of a right-hand side as matrices."""
+    return (*shape, 1) if len(shape) == 1 else shape
+
+
+def solve_back(a, z_bar, ndim, transposed):
     """The cotangent of the columns of b, before the stacks are summed."""
-    columns = as_columns(z_bar, b)
+    columns = as_columns(z_bar, ndim)
     return masked(columns, solve(a, columns, transposed=not transposed))
 
 

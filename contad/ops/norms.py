@@ -6,7 +6,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain, reduced_axes, scaled, spread
-from contad.ops.linear_systems import in_c_order, inv
+from contad.ops.linear_systems import inv
 from contad.ops.products import as_array
 from contad.ops.spectra import svdvals
 from contad.rules.array_rule import array_rule
@@ -134,7 +134,7 @@ def norm_of_matrices(x, ord, axes, keepdims):
         return euclidean_norm(x, axis=axes, keepdims=keepdims)
     if ord in (2, -2, "nuc"):
         s = svdvals(np.moveaxis(x, axes, (-2, -1)))
-        z = np.sum(s, axis=-1) if ord == "nuc" else in_c_order(s[..., 0] if ord == 2 else s[..., -1])
+        z = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
     elif ord in (1, -1, np.inf, -np.inf):
         summed, left = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = np.sum(np.abs(x), axis=summed)

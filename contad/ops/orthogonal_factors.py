@@ -42,12 +42,11 @@ def orthogonal_factor(a):
 
 @orthogonal_factor.vjp("a")
 def orthogonal_factor_vjp_a(z, z_bar, a):
-    return orthogonal_cotangent(z, z_bar, a)
+    return orthogonal_cotangent(z, z_bar, np.shape(a)[-2])
 
 
-def orthogonal_cotangent(z, z_bar, a):
+def orthogonal_cotangent(z, z_bar, m):
     """The cotangent of a matrix, from those of its factors."""
-    m = np.shape(a)[-2]
     q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
     t = np.tril(matmul(transposed_of(rt), np.tril(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
     total = q_bar + matmul(q, mirrored(t))
@@ -56,12 +55,11 @@ def orthogonal_cotangent(z, z_bar, a):
 
 @orthogonal_factor.jvp
 def orthogonal_factor_jvp(z, a_dot, a):
-    return orthogonal_tangent(z, a_dot, a)
+    return orthogonal_tangent(z, a_dot, np.shape(a)[-2])
 
 
-def orthogonal_tangent(z, a_dot, a):
+def orthogonal_tangent(z, a_dot, m):
     """The tangents of the factors of a matrix."""
-    m = np.shape(a)[-2]
     q, rt = z[..., :m, :], without_zeros(z[..., m:, :])
     x = transposed_of(solve_triangular(rt, transposed_of(a_dot), lower=True))
     c = matmul(transposed_of(q), x)

@@ -249,12 +249,12 @@ def singular_spectrum(a):
 
 @singular_spectrum.vjp("a")
 def singular_spectrum_vjp_a(z, z_bar, a):
-    return singular_cotangent(z, z_bar, a)
+    return singular_cotangent(z, z_bar, np.shape(a))
 
 
-def singular_cotangent(z, z_bar, a):
+def singular_cotangent(z, z_bar, shape):
     """The cotangent of a matrix, from those of its singular vectors and values."""
-    m = np.shape(a)[-2]
+    m = shape[-2]
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     u_bar, v_bar = z_bar[..., :m, :], z_bar[..., m + 1 :, :]
     inner = row(z_bar[..., m, :]) * np.eye(np.shape(s)[-1])
@@ -265,7 +265,7 @@ def singular_cotangent(z, z_bar, a):
     left, right = matmul(transposed_of(u), u_bar), matmul(transposed_of(v), v_bar)
     inner = inner + f * (left - transposed_of(left)) * row(s) + column(s) * f * (right - transposed_of(right))
     a_bar = matmul(matmul(u, inner), transposed_of(v))
-    if np.shape(a)[-2] != np.shape(a)[-1]:
+    if shape[-2] != shape[-1]:
         r = row(reciprocal_values(s, live))
         a_bar = a_bar + matmul((u_bar - matmul(u, left)) * r, transposed_of(v))
         a_bar = a_bar + matmul(u * r, transposed_of(v_bar - matmul(v, right)))
@@ -274,19 +274,19 @@ def singular_cotangent(z, z_bar, a):
 
 @singular_spectrum.jvp
 def singular_spectrum_jvp(z, a_dot, a):
-    return singular_tangent(z, a_dot, a)
+    return singular_tangent(z, a_dot, np.shape(a))
 
 
-def singular_tangent(z, a_dot, a):
+def singular_tangent(z, a_dot, shape):
     """The tangents of singular vectors and values."""
-    m = np.shape(a)[-2]
+    m = shape[-2]
     u, s, v = z[..., :m, :], z[..., m, :], z[..., m + 1 :, :]
     forth, back = matmul(a_dot, v), matmul(transposed_of(a_dot), u)
     c = matmul(transposed_of(u), forth)
     f, ct = reciprocal_gaps(s * s), transposed_of(c)
     u_dot = matmul(u, f * (c * row(s) + column(s) * ct))
     v_dot = matmul(v, f * (column(s) * c + ct * row(s)))
-    if np.shape(a)[-2] != np.shape(a)[-1]:
+    if shape[-2] != shape[-1]:
         r = row(reciprocal_values(s))
         u_dot = u_dot + (forth - matmul(u, c)) * r
         v_dot = v_dot + (back - matmul(v, ct)) * r

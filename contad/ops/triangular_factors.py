@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.ops.cotangents import folded
 from contad.ops.factors import triangular_solution
-from contad.ops.linear_systems import as_columns, check_square, in_c_order, masked, transposed_of, turned
+from contad.ops.linear_systems import as_columns, check_square, column_shape, in_c_order, masked, transposed_of, turned
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -66,7 +66,7 @@ def solve_triangular(a, b, *, trans=0, lower=False, unit_diagonal=False):
     array([2., 2.])
     """
     check_square("solve_triangular", a)
-    columns = as_columns(b, b)
+    columns = as_columns(b, b.ndim)
     if np.shape(a)[-1] != np.shape(columns)[-2]:
         raise ValueError(f"solve_triangular: a has shape {np.shape(a)}, b {np.shape(b)}: their lengths differ")
     flags = (1 if trans in (1, "T", 2, "C") else 0, lower, unit_diagonal)
@@ -94,30 +94,30 @@ def _solve_one(a, b, flags):
 
 @solve_triangular.vjp("a")
 def solve_triangular_vjp_a(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
-    columns = triangular_back(a, z_bar, b, trans, lower, unit_diagonal)
-    c = masked_product(columns, transposed_of(as_columns(z, b)))
+    columns = triangular_back(a, z_bar, np.ndim(b), trans, lower, unit_diagonal)
+    c = masked_product(columns, transposed_of(as_columns(z, np.ndim(b))))
     return -folded(triangle_of(turned(c, trans), lower, unit_diagonal), np.shape(a))
 
 
 @solve_triangular.vjp("b")
 def solve_triangular_vjp_b(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
-    b_bar = triangular_back(a, z_bar, b, trans, lower, unit_diagonal)
-    return np.reshape(folded(b_bar, np.shape(as_columns(b, b))), np.shape(b))
+    b_bar = triangular_back(a, z_bar, np.ndim(b), trans, lower, unit_diagonal)
+    return np.reshape(folded(b_bar, column_shape(np.shape(b))), np.shape(b))
 
 
 @solve_triangular.jvp
 def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, trans=0, lower=False, unit_diagonal=False):
     read = triangle_of(a_dot, lower, unit_diagonal)
-    product = matmul(turned(read, trans), as_columns(z, b))
+    product = matmul(turned(read, trans), as_columns(z, np.ndim(b)))
     solution = solve_triangular(
-        a, as_columns(b_dot, b) - product, trans=trans, lower=lower, unit_diagonal=unit_diagonal
+        a, as_columns(b_dot, np.ndim(b)) - product, trans=trans, lower=lower, unit_diagonal=unit_diagonal
     )
     return np.reshape(solution, np.shape(z))
 
 
-def triangular_back(a, z_bar, b, trans, lower, unit_diagonal):
+def triangular_back(a, z_bar, ndim, trans, lower, unit_diagonal):
     """The cotangent of the columns of b, before the stacks are summed."""
-    columns = as_columns(z_bar, b)
+    columns = as_columns(z_bar, ndim)
     flipped = 0 if trans else 1
     return masked(columns, solve_triangular(a, columns, trans=flipped, lower=lower, unit_diagonal=unit_diagonal))
 
