@@ -81,7 +81,8 @@ def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
         status, _ = context.call_conv.call_function(builder, function, types.none, _ARGUMENTS, args)
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
-        context.active_code_library._reload_init.add(register)
+        # where Numba has no such hook, the modules that machine code came from import this one
+        getattr(context.active_code_library, "_reload_init", set()).add(register)
         return context.get_dummy_value()
 
     return types.none(*_ARGUMENTS), codegen
