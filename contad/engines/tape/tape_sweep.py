@@ -82,7 +82,8 @@ def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
         # where Numba has no such hook, the modules that machine code came from import this one
-        getattr(context.active_code_library, "_reload_init", set()).add(register)
+        when_loaded: set[Any] = getattr(context.active_code_library, "_reload_init", set())
+        when_loaded.add(register)
         return context.get_dummy_value()
 
     return types.none(*_ARGUMENTS), codegen
