@@ -188,12 +188,7 @@ def cofactors(z, a):
     sign = observed(np.linalg.det, u) * observed(np.linalg.det, vh)
     n = np.shape(s)[-1]
     others = np.where(np.eye(n, dtype=bool), 1.0, np.expand_dims(s, -2))  # row i: the singular values but s_i
-    return matmul(u * np.expand_dims(by_last(np.round(sign)) * np.prod(others, axis=-1), -2), vh)
-
-
-def by_last(x):
-    """x with one axis more."""
-    return np.reshape(x, (*np.shape(x), 1))
+    return matmul(u * np.expand_dims(np.expand_dims(np.round(sign), -1) * np.prod(others, axis=-1), -2), vh)
 
 
 def well_conditioned(a):

@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
-from contad.ops.linear_systems import by_last, in_c_order, transposed_of
+from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import check_finite, svdvals
 from contad.ops.triangular_factors import mirrored, solve_triangular
@@ -183,7 +183,7 @@ def lstsq(a, b, rcond=None):
     if rank == n < m:
         residual = b - matmul(a, x)
         residuals = np.sum(residual * residual, axis=0)
-        residuals = by_last(residuals) if np.ndim(b) == 1 else residuals
+        residuals = np.expand_dims(residuals, -1) if np.ndim(b) == 1 else residuals
     else:
         residuals = np.empty(0)
     return in_c_order(x), residuals, rank, s

@@ -9,19 +9,19 @@ from contad.rules.numpy_functions import implements
 from contad.variables.number import Carrier
 
 
+def as_rows(name, x, rowvar):
+    """The variables of x as rows."""
+    x = as_array(x)
+    if np.ndim(x) > 2:
+        raise ValueError(f"{name} has more than 2 dimensions")
+    rows = np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x
+    return rows if rowvar or np.shape(rows)[0] == 1 else transposed_of(rows)
+
+
 def observations(m, y, rowvar):
     """The variables as rows: those of m, and those of y below."""
-    m = as_array(m)
-    if np.ndim(m) > 2:
-        raise ValueError("m has more than 2 dimensions")
-    x = np.reshape(m, (1, -1)) if np.ndim(m) < 2 else m
-    x = x if rowvar or np.shape(x)[0] == 1 else transposed_of(x)
-    if y is None:
-        return x
-    if np.ndim(y) > 2:
-        raise ValueError("y has more than 2 dimensions")
-    more = np.reshape(as_array(y), (1, -1)) if np.ndim(y) < 2 else as_array(y)
-    return np.concatenate([x, more if rowvar or np.shape(more)[0] == 1 else transposed_of(more)], axis=0)
+    x = as_rows("m", m, rowvar)
+    return x if y is None else np.concatenate([x, as_rows("y", y, rowvar)], axis=0)
 
 
 @implements(np.cov, layout="own")

@@ -33,11 +33,6 @@ TENSOR = a(2, 3, 6) + 4.0 * np.eye(6).reshape(2, 3, 6)
 STACK, STACKED_S = square(2, 3, 3), symmetric(2, 3, 3)
 
 
-def triangular_only(function, *args):
-    """The function of the lower triangle of its argument, with the upper one as NumPy reads it."""
-    return lambda x: function(np.tril(x) + np.tril(x, -1).T, *args)
-
-
 def unsigned(v):
     """Vectors in columns, so that their sign does not matter."""
     return v**2 + v[..., :1, :] * v

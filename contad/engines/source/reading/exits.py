@@ -17,7 +17,7 @@ import itertools
 from collections.abc import Sequence
 
 RESULT, RETURNED = ".result", ".returned"
-LONGEST = 24  # exits that are nested in one another, and do not stand one after the other
+LONGEST = 24  # exits, or rungs of a ladder, that are nested in one another and do not stand one after the other
 _EXITS = (ast.Break, ast.Continue, ast.Return)
 
 
@@ -28,7 +28,7 @@ def without_exits(body: list[ast.stmt]) -> list[ast.stmt]:
     )
     exits = _Exits(bool(early))
     statements = exits.block(body)
-    return [_assign(RETURNED, ast.Constant(False), body[0]), *statements] if early else statements
+    return [assign(RETURNED, ast.Constant(False), body[0]), *statements] if early else statements
 
 
 class _Exits:
@@ -57,12 +57,12 @@ class _Exits:
             rest = statements[k + 1 :]
             if isinstance(statement, ast.Return):
                 value = statement.value or ast.Constant(None)
-                done.append(_assign(RESULT, value, statement))
+                done.append(assign(RESULT, value, statement))
                 if self.early:
-                    done.append(_assign(RETURNED, ast.Constant(True), statement))
+                    done.append(assign(RETURNED, ast.Constant(True), statement))
                 return done
             if isinstance(statement, (ast.Break, ast.Continue)):
-                return [*done, _assign(self.loops[-1][type(statement)], ast.Constant(True), statement)]
+                return [*done, assign(self.loops[-1][type(statement)], ast.Constant(True), statement)]
             if isinstance(statement, ast.If):
                 then, otherwise = self.block(statement.body), self.block(statement.orelse)
                 leaves = _may_leave(statement.body), _may_leave(statement.orelse)
@@ -92,7 +92,7 @@ class _Exits:
         if not names:
             return self.block(statement.orelse)
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
-        return [_placed(ast.If(test, self.block(statement.orelse), []), statement)]
+        return [placed(ast.If(test, self.block(statement.orelse), []), statement)]
 
     def loop(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
         """A loop whose body has a single way out, and the flags that say how it was left."""
@@ -105,12 +105,12 @@ class _Exits:
         body = self.block(statement.body)
         self.loops.pop()
         ends = [flags[ast.Break]] if ast.Break in flags else []
-        before = [_assign(name, ast.Constant(False), statement) for name in ends]
+        before = [assign(name, ast.Constant(False), statement) for name in ends]
         if _holds(statement.body, ast.Return):
             ends.append(RETURNED)
         # in an iteration that has begun, none of the flags holds
         body = [
-            _assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
+            assign(name, ast.Constant(False), statement) for name in dict.fromkeys([*flags.values(), *ends])
         ] + body
         changed = copy.copy(statement)
         changed.body, changed.orelse = body, []
@@ -126,18 +126,20 @@ class _Exits:
             flags += self.loops[-1].values()
         names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
-        return [_placed(ast.If(test, self.block(rest), []), statement)]
+        return [placed(ast.If(test, self.block(rest), []), statement)]
 
 
-def _assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
-    return _placed(ast.Assign([ast.Name(name, ast.Store())], value), place)
+def assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
+    """`name = value` at the line of another statement."""
+    return placed(ast.Assign([ast.Name(name, ast.Store())], value), place)
 
 
 def _branch(statement: ast.If, then: list[ast.stmt], otherwise: list[ast.stmt]) -> ast.stmt:
-    return _placed(ast.If(statement.test, then, otherwise), statement)
+    return placed(ast.If(statement.test, then, otherwise), statement)
 
 
-def _placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
+def placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
+    """A new statement at the line of another one."""
     statement.lineno = place.lineno  # inner nodes keep the lines they have
     return statement
 

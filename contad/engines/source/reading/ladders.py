@@ -16,7 +16,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Sequence
 
-LONGEST = 24  # the rungs of a ladder
+from contad.engines.source.reading.exits import LONGEST, assign, placed
 
 
 def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -45,13 +45,13 @@ def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
         pending = f".pending{next(numbers)}"
         done: list[ast.stmt] = []
         for part in parts:
-            below = otherwise if part is parts[-1] else [_assign(pending, True, part[-1])]
+            below = otherwise if part is parts[-1] else [assign(pending, ast.Constant(True), part[-1])]
             for rung in reversed(part):
                 changed = copy.copy(rung)
                 changed.body, changed.orelse = block(rung.body), below
                 below = [changed]
             if len(parts) > 1:
-                below = [_assign(pending, False, part[0]), *below]
+                below = [assign(pending, ast.Constant(False), part[0]), *below]
             done += below if part is parts[0] else [_if(pending, below, part[0])]
         return done
 
@@ -66,14 +66,5 @@ def _rungs(statement: ast.If) -> Iterator[ast.If]:
         yield statement
 
 
-def _assign(name: str, value: bool, place: ast.stmt) -> ast.stmt:
-    return _placed(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
-
-
 def _if(name: str, body: list[ast.stmt], place: ast.stmt) -> ast.stmt:
-    return _placed(ast.If(ast.Name(name, ast.Load()), body, []), place)
-
-
-def _placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
-    statement.lineno = place.lineno
-    return statement
+    return placed(ast.If(ast.Name(name, ast.Load()), body, []), place)
