@@ -75,6 +75,7 @@ def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
     """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        """Call the compiled sweep by its symbol."""
         # with Numba's calling convention, so that what it raises is raised in the caller
         kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
         function = cgutils.get_or_insert_function(builder.module, kind, _SYMBOL)
