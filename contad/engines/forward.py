@@ -1,25 +1,27 @@
 """Forward mode at the speed of generated methods: duals compute z_dot from the same partials as the reverse engines."""
 
 import functools
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from threading import get_ident
 from typing import Any
 
 import numpy as np
+from numpy import add, errstate, ndarray, vdot
 
 from contad.engines.stream.methods import generate
 from contad.errors import error_behind
 from contad.ops.powers import partial_of_rule
 from contad.protocols.array_protocols import install_arrays
 from contad.protocols.number_protocols import install
+from contad.rules.array_rule import ArrayRule, array_rule_of
+from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel, NumpyDual, array_dual
 from contad.variables.stack import THREAD
 
 FLOAT = np.dtype(np.float64)
-_sum = np.add.reduce
 
 
 def implement(rule: ScalarRule, cls: type[Dual] = Dual) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
@@ -66,71 +68,96 @@ def implement_arrays(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[...
 
 
 def _methods(rule: ScalarRule, slowly: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    partials: list[Any] = [None] * rule.arity
+
     def method(x: ArrayDual, *others: Any) -> Any:
-        z = _of_plain_arrays(rule, x._owner, (x, *others))
+        z = _of_plain_arrays(rule, partials, x._owner, (x, *others))
         return slowly(x, *others) if z is None else z
 
     def reflected(y: ArrayDual, x: Any) -> Any:
-        z = _of_plain_arrays(rule, y._owner, (x, y))
+        z = _of_plain_arrays(rule, partials, y._owner, (x, y))
         return slowly(x, y) if z is None else z
 
     return method, reflected
 
 
-def _of_plain_arrays(rule: ScalarRule, s: Any, args: tuple[Any, ...]) -> ArrayDual | None:
+def _of_plain_arrays(rule: ScalarRule, partials: list[Any], s: Any, args: tuple[Any, ...]) -> ArrayDual | None:
     """The result where all values and tangents are plain and the tangents finite, so that no zero has to mask; or None.
 
-    Results are fresh arrays, in NumPy's layout.
+    Results are fresh arrays, in NumPy's layout. `partials` keeps the rule's partials once they are made.
     """
     if s.__class__ is not ForwardLevel or s.ended is not None or s.thread != get_ident():
         return None
     values: list[Any] = []
-    tangents: list[Any] = []
-    for x in args:
+    active: list[Any] = []
+    for k, x in enumerate(args):
         kind = x.__class__
-        v, t = x, None
+        v = x
         if kind is ArrayDual:
-            if x._owner is not s:
+            if x._owner is not s or not _is_plain(x):
                 return None
-            if x._parent is not None:
-                x._sync()
-            v, t = x._value, x._tangents
-            if v.__class__ is not np.ndarray or v.dtype is not FLOAT:
-                return None
+            v = x._value
+            active.append((k, x._tangents))
         elif kind is Dual or kind is NumpyDual:
-            if x._owner is not s or x._value.__class__ is not float or s.several is not None:
+            v, t = x._value, x._tangent
+            if x._owner is not s or v.__class__ is not float or t.__class__ is not float:
                 return None
-            v, t = x._value, (x._tangent,)
+            active.append((k, (t,)))
         elif kind is int:
             v = float(x)
-        elif kind is not float and (kind is not np.ndarray or x.dtype is not FLOAT):
+        elif kind is not float and (kind is not ndarray or x.dtype is not FLOAT):
             return None
         values.append(v)
-        tangents.append(t)
-    with np.errstate(all="ignore"):
+    z_dots: list[Any] = []
+    with errstate(all="ignore"):
         z = rule.array_values(*values)
         if not z.ndim:
             return None
-        z_dots = []
-        partials: list[Any] = [None if t is None else rule.array_partial(k)(z, *values) for k, t in enumerate(tangents)]
-        for j in range(s.several or 1):
-            z_dot: Any = None
-            for t, p in zip(tangents, partials, strict=True):
-                if t is not None:
-                    t_j = t[j]
-                    if t_j.__class__ is not float and (t_j.__class__ is not np.ndarray or t_j.dtype is not FLOAT):
-                        return None
-                    term = t_j * p
-                    # a partial that is not finite makes a term that is not
-                    if not math.isfinite(_sum(term, None)):
-                        return None
-                    z_dot = term if z_dot is None else z_dot + term
-            if z_dot.__class__ is not np.ndarray or z_dot.shape != z.shape:
-                z_dot = np.broadcast_to(z_dot, z.shape).copy()
-            z_dots.append(z_dot)
-    if z.base is not None or any(z is v for v in values):
-        z = z.copy("K")
-    return array_dual(s, z, z_dots)
+        for k, tangents in active:
+            partial = partials[k]
+            if partial is None:
+                partial = partials[k] = rule.array_partial(k, True)
+            p = partial(z, *values)
+            if z_dots:
+                z_dots = [z_dot + t * p for z_dot, t in zip(z_dots, tangents, strict=True)]
+            else:
+                z_dots = [t * p for t in tangents]
+        for j, z_dot in enumerate(z_dots):
+            # a term that is not finite makes a sum that is not; large numbers that overflow here take the slow way
+            if not isfinite(vdot(z_dot, z_dot)):
+                return None
+            if z_dot.__class__ is not ndarray or z_dot.shape != z.shape:
+                z_dots[j] = np.broadcast_to(z_dot, z.shape).copy()
+    for x in values:
+        if z is x:
+            z = z.copy("K")
+    return array_dual(s, z if z.base is None else z.copy("K"), z_dots)
+
+
+def _is_plain(x: ArrayDual) -> bool:
+    """Whether the value of an array and its tangents are of plain numbers, brought up to date."""
+    if x._parent is not None:
+        x._sync()
+    v = x._value
+    if v.__class__ is not ndarray or v.dtype is not FLOAT:
+        return False
+    for t in x._tangents:  # noqa: SIM110  (a generator costs more than this)
+        if t.__class__ is not ndarray or t.dtype is not FLOAT:
+            return False
+    return True
+
+
+def _fast_sum(rule: ArrayRule, general: Callable[..., Any]) -> Callable[..., Any]:
+    """The sum of all elements of an array, where that is what is asked for."""
+
+    def method(x: ArrayDual, *args: Any, **options: Any) -> Any:
+        s: Any = x._owner
+        usable = s.__class__ is ForwardLevel and s.several is None and s.ended is None and s.thread == get_ident()
+        if not usable or args or options or not _is_plain(x):
+            return general(x, *args, **options)
+        return s.dual(float(add.reduce(x._value, None)), float(add.reduce(x._tangents[0], None)))
+
+    return method
 
 
 @functools.cache
@@ -142,6 +169,10 @@ def _install() -> None:
     install_arrays(ArrayDual, implement_arrays)
     for rule in rules():
         implement_arrays(rule)
+    total, entry = array_rule_of("sum"), entry_of(np.sum)
+    assert entry is not None
+    total.methods[ArrayDual] = _fast_sum(total, total.generally)
+    entry.methods[ArrayDual] = _fast_sum(total, entry.implementation)
 
 
 @contextmanager

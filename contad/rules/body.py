@@ -44,7 +44,7 @@ class RuleBody:
         self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
         self._partials: list[Callable[..., Any] | None] = [None] * arity
         self._routes: list[bool | None] = [None] * arity
-        self._on_arrays: dict[Callable[..., Any], Callable[..., Any]] = {}  # by the partial that they are made of
+        self._on_arrays: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}  # by the partial, and whether it warns
 
     @property
     def assignments(self) -> list[tuple[str, ast.expr]]:
@@ -166,15 +166,18 @@ class RuleBody:
         cells[name].cell_contents = found
         return found
 
-    def array_partial(self, k: int) -> Callable[..., Any]:
-        """Partial k as a function of (z, *arguments) that are arrays or floats; it never raises nor warns."""
-        scalar = self.partial(k)
-        made = self._on_arrays.get(scalar)
+    def array_partial(self, k: int, warns: bool = False) -> Callable[..., Any]:
+        """Partial k as a function of (z, *arguments) that are arrays or floats; it never raises.
+
+        It warns under the caller's np.errstate only where it is asked for one that `warns`, which costs less.
+        """
+        key = (self.partial(k), warns)
+        made = self._on_arrays.get(key)
         if made is None:
-            made = self._on_arrays[scalar] = self._vectorised(k)
+            made = self._on_arrays[key] = self._vectorised(k, warns)
         return made
 
-    def _vectorised(self, k: int) -> Callable[..., Any]:
+    def _vectorised(self, k: int, warns: bool) -> Callable[..., Any]:
         try:
             assignments, result = self.slice(k)
         except OSError:  # typed at a prompt: there is no source to rewrite
@@ -185,8 +188,10 @@ class RuleBody:
         used = set().union(*map(_names, (result, *(value for _, value in assignments))))
         # as NumPy's number, a float divides by zero without raising
         lines[:0] = [_AS_NUMPY.format(x=x) for x in self.parameters if x in used]
+        if not warns:
+            lines = ["with _numpy.errstate(all='ignore'):", *(f"    {line}" for line in lines)]
         name = f"{self.function.__name__}_{k}_on_arrays"
-        source = _ON_ARRAYS.format(name=name, parameters=", ".join(self.parameters), body="\n        ".join(lines))
+        source = _ON_ARRAYS.format(name=name, parameters=", ".join(self.parameters), body="\n    ".join(lines))
         return self._compiled(name, source, REWRITTEN | {"_numpy": np})
 
     def literal(self, k: int) -> float | None:
@@ -261,8 +266,7 @@ def {name}({parameters}, _again=False):
 
 _ON_ARRAYS = """\
 def {name}({parameters}):
-    with _numpy.errstate(all="ignore"):
-        {body}
+    {body}
 """
 _AS_NUMPY = "{x} = _numpy.float64({x}) if isinstance({x}, (float, int)) else {x}"
 

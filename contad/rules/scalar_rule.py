@@ -24,6 +24,8 @@ from contad.variables.number import Carrier, Number, as_float, is_real, peek, ro
 
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 
+FLOAT = np.dtype(np.float64)
+
 SEQUENCES = (list, tuple, str, bytes)
 
 _rules: dict[str, "ScalarRule"] = {}
@@ -87,14 +89,15 @@ class ScalarRule(Capturing):
             raise RuleError(f"{self.name}: no partials declared; write them with @{self.name}.partials")
         return self.body.partial(k)
 
-    def array_partial(self, k: int) -> Callable[..., Any]:
+    def array_partial(self, k: int, warns: bool = False) -> Callable[..., Any]:
         """The partial with respect to argument k as a function of (z, *arguments) on arrays and floats.
 
-        The result is a float where the partial is one number.
+        The result is a float where the partial is one number. One that `warns` is evaluated under the caller's
+        np.errstate.
         """
         self.partial(k)
         assert self.body is not None
-        return self.body.array_partial(k)
+        return self.body.array_partial(k, warns)
 
     def product(self, k: int) -> Callable[[Any, Any], Any]:
         """How an adjoint or a tangent, a number or an array, is multiplied by the partial of argument k."""
@@ -154,6 +157,11 @@ class ScalarRule(Capturing):
         """The operation on arguments of any supported kind: the slow path behind every fast one."""
         if len(args) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
+        for x in args:
+            if x.__class__ is not np.ndarray or x.dtype is not FLOAT:
+                break
+        else:
+            return self.array_value(*args)
         if any(isinstance(x, CONTAINERS) for x in args):
             if any(isinstance(x, Array) for x in args):
                 args = listed(args)

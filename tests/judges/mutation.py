@@ -131,7 +131,8 @@ def _detached(rule: ScalarRule, k: int) -> Callable[[], Any]:
             return attached(*map(primal, args))
 
         partials[k] = detached
-        of_arrays = rule.body._on_arrays | {detached: lambda *args: on_arrays(*map(primal, args))}
+        made = [(detached, warns) for warns in (False, True)]
+        of_arrays = rule.body._on_arrays | dict.fromkeys(made, lambda *args: on_arrays(*map(primal, args)))
         with _attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
             yield
 
@@ -156,7 +157,7 @@ def _second_changed(rule: ScalarRule, k: int, j: int, weight: float):
     scalar = changed(attached)
     partials = list(rule.body._partials)
     partials[k] = scalar
-    of_arrays = rule.body._on_arrays | {scalar: changed(on_arrays)}
+    of_arrays = rule.body._on_arrays | dict.fromkeys([(scalar, False), (scalar, True)], changed(on_arrays))
     with _attributes(rule.body, _partials=partials, _on_arrays=of_arrays), _implemented(rule):
         yield
 

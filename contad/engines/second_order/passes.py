@@ -6,6 +6,7 @@ NumPy on whole blocks and compiled loops on runs of numbers. Duals inside variab
 do results that are not finite, because nothing is masked here.
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
@@ -60,7 +61,12 @@ class SecondOrder:
         self.free = int(inputs.max(initial=0)) + 1  # the arguments are recorded first
         with np.errstate(all="ignore"):
             self.steps = self._steps()
-        self.upward = self._needed([cells for step in self.steps for cells in step.bending])
+
+    @functools.cached_property
+    def upward(self) -> list[SweepStep]:
+        """The steps whose tangents the way down needs."""
+        with np.errstate(all="ignore"):
+            return self._needed([cells for step in self.steps for cells in step.bending])
 
     @property
     def most(self) -> int:

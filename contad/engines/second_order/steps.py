@@ -3,6 +3,7 @@
 Cells stand in arrays with a leading axis for directions, so that one operation of NumPy does all of them.
 """
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -114,12 +115,21 @@ class OperationStep(SweepStep):
     def __init__(self, rule: Any, active: str, places: Sequence[Cells], values: Sequence[Any], z: Cells) -> None:
         literal = rule.body.literal
         self.to = z
-        live = [a for a, kind in enumerate(active) if kind == "v" and literal(a) != 0.0]
-        self.places = [places[a] for a in live]
-        self.first, self.second = partials_of(rule, active, live, values)
+        self.live = [a for a, kind in enumerate(active) if kind == "v" and literal(a) != 0.0]
+        self.places = [places[a] for a in self.live]
+        self.rule, self.active, self.values = rule, active, values
+        self.first = [rule.array_partial(a, True)(*values) for a in self.live]
         self.z = z.span
         self.operands = [place.span for place in self.places]
-        self.bending = [self.places[b].span for row in self.second for b, q in enumerate(row) if q is not None]
+
+    @functools.cached_property
+    def second(self) -> list[list[Any]]:
+        """Rows of the second partials, None where one is zero; going up needs none of them."""
+        return partials_of(self.rule, self.active, self.live, self.values)[1]
+
+    @property
+    def bending(self) -> Sequence[slice | np.ndarray]:  # type: ignore[override]
+        return [self.places[b].span for row in self.second for b, q in enumerate(row) if q is not None]
 
     def up(self, p: Pass) -> None:
         terms = [_scaled(place.of(p.dots), first) for place, first in zip(self.places, self.first, strict=True)]
