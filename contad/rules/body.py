@@ -44,7 +44,8 @@ class RuleBody:
         self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
         self._partials: list[Callable[..., Any] | None] = [None] * arity
         self._routes: list[bool | None] = [None] * arity
-        self._on_arrays: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}  # by the partial, and whether it warns
+        # by the partial, and whether it warns
+        self._on_arrays: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
 
     @property
     def assignments(self) -> list[tuple[str, ast.expr]]:
