@@ -138,6 +138,10 @@ def __getattr__(name: str) -> object:
         import contad.testing
 
         return contad.testing
+    if name == "scipy":
+        import contad.scipy
+
+        return contad.scipy
     if name == "record":
         from contad.programs.program import record
 
@@ -151,4 +155,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "record", "testing", "__version__"])
+    return sorted([*__all__, "record", "scipy", "testing", "__version__"])

@@ -5,7 +5,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -166,6 +166,7 @@ _REFUSALS = re.compile(
 )
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
+_MIRRORED = "contad.scipy.linalg has SciPy's names for variables; else "
 _BY_A_RULE = (
     "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
     "function theorem), or give it contad.value_of(v) where a constant is meant"
@@ -260,9 +261,13 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
     for frame in frames:
         module = str(frame.f_globals.get("__name__"))
         if module.startswith("scipy."):
-            if not name or "<locals>" not in frame.f_code.co_qualname:  # the outermost of them is what the user called
+            called, own = frame.f_code.co_name, frame.f_locals.get("self")
+            inner = "<locals>" in frame.f_code.co_qualname
+            wrapped = _function_of_scipy(frame) if inner else None
+            if wrapped is not None:
+                module, called, own, inner = wrapped.__module__, wrapped.__name__, None, False
+            if not name or not inner:  # the outermost of them is what the user called
                 public = ".".join(part for part in module.split(".") if not part.startswith("_"))
-                called, own = frame.f_code.co_name, frame.f_locals.get("self")
                 name = f"{public}.{type(own).__name__ if called in ('__init__', '__call__') else called}"
         elif not module.startswith(("numpy.", "contad.")):
             break
@@ -271,8 +276,20 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
     article = "an" if kind[0] == "a" else "a"
     return (
         f"{name}: SciPy computes with plain numbers, and got {article} {kind} as an argument or from a function that "
-        f"it calls; {_BY_A_RULE}"
+        f"it calls; {_MIRRORED if name.startswith('scipy.linalg.') else ''}{_BY_A_RULE}"
     )
+
+
+def _function_of_scipy(frame: FrameType) -> FunctionType | None:
+    """What the user called, where the frame is that of a decorator which SciPy has put around it."""
+    for held in frame.f_locals.values():
+        if (
+            isinstance(held, FunctionType)
+            and held.__module__.startswith("scipy.")
+            and "<locals>" not in held.__qualname__
+        ):
+            return held
+    return None
 
 
 def _frames_above() -> list[FrameType]:

@@ -15,7 +15,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # floors its modules import each other as they like, in no circle.
 FLOORS = {
     "contad": (
-        *("errors", "variables", "rules", "ops", "protocols", "functions", "native", "_generated", "engines"),
+        *("errors", "variables", "rules", "ops", "scipy", "protocols", "functions", "native", "_generated", "engines"),
         *("front", "programs", "transforms", ("testing", "table"), "__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

@@ -3,11 +3,13 @@
 from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     accumulations,
     assignment,
+    banded_systems,
     calculus,
     constants,
     convolution,
     einsum,
     linear_systems,
+    matrix_functions,
     norms,
     orthogonal_factors,
     polynomials,

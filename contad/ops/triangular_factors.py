@@ -169,8 +169,13 @@ def between_inverses(z, c):
     return masked(c, solve_triangular(z, transposed_of(half), trans=1, lower=True))
 
 
+def upper_cholesky_factor(a):
+    """The upper triangular factor, from the upper triangle of a."""
+    return transposed_of(cholesky_factor(in_c_order(transposed_of(a))))
+
+
 @implements(np.linalg.cholesky, layout="own")
 def cholesky(a, /, *, upper=False):
     """The Cholesky factor of a symmetric matrix, of which the lower triangle is read, or the upper one."""
     a = as_array(a)
-    return in_c_order(transposed_of(cholesky_factor(transposed_of(a)))) if upper else cholesky_factor(a)
+    return in_c_order(upper_cholesky_factor(a)) if upper else cholesky_factor(a)

@@ -1,0 +1,92 @@
+"""Systems with banded matrices, in SciPy's storage: row d of `ab` holds the diagonal `upper - d`, by columns."""
+
+import numpy as np
+
+from contad.ops._scipy import linalg
+from contad.ops.linear_systems import masked
+from contad.rules.array_rule import array_rule
+
+_TRI = [[0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
+_WIDE = [[0.0, 0.0, 0.5, -0.3], [0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
+_B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.3]]
+
+
+@array_rule(
+    points=[
+        (_TRI, [0.6, 1.7, -0.2, 0.9], {"lower": 1, "upper": 1}),
+        (_WIDE, _B, {"lower": 1, "upper": 2}),
+        ([[2.3, 3.1, 2.7, 1.9]], _B, {"lower": 0, "upper": 0}),
+    ]
+)
+def banded_solution(ab, b, *, lower, upper):
+    """The solution of a z = b for a banded matrix a, a_ij = ab[upper + i - j, j]; scipy.linalg.solve_banded calls it.
+
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the band
+
+    Shapes:  ab (lower + upper + 1, n), b (n,) or (n, k) -> z like b. What ab holds outside the matrix is not read.
+    Domain:  a that is not singular.
+    Raises:  LinAlgError if a is singular, ValueError if the shapes do not fit.
+    Cost:    O(n (lower + upper)^2) forward, that and O(n k (lower + upper)) in reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.1, on the elements of the band.
+
+    >>> banded_solution(np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]), lower=0, upper=1)
+    array([1., 2.])
+    """
+    return linalg().solve_banded((lower, upper), ab, b)
+
+
+@banded_solution.vjp("ab")
+def banded_solution_vjp_ab(z, z_bar, ab, b, *, lower, upper):
+    return -band_of_product(banded_back(ab, z_bar, lower, upper), z, lower, upper)
+
+
+@banded_solution.vjp("b")
+def banded_solution_vjp_b(z, z_bar, ab, b, *, lower, upper):
+    return banded_back(ab, z_bar, lower, upper)
+
+
+@banded_solution.jvp
+def banded_solution_jvp(z, ab_dot, b_dot, ab, b, *, lower, upper):
+    return banded_solution(ab, b_dot - banded_product(ab_dot, z, lower, upper), lower=lower, upper=upper)
+
+
+def banded_back(ab, z_bar, lower, upper):
+    """The cotangent of b."""
+    transposed = transposed_band(ab, lower, upper)
+    found = banded_solution(transposed, z_bar, lower=upper, upper=lower)
+    return masked(z_bar, found) if np.ndim(z_bar) == 2 else masked(z_bar[:, None], found[:, None])[:, 0]
+
+
+def moved(x, k):
+    """x with its rows moved up by k (down by -k), zeros where none is left.
+
+    >>> moved(np.array([1.0, 2.0, 3.0]), 1), moved(np.array([1.0, 2.0, 3.0]), -2)
+    (array([2., 3., 0.]), array([0., 0., 1.]))
+    """
+    if k == 0:
+        return x
+    zeros = np.zeros((min(abs(k), len(x)), *np.shape(x)[1:]))
+    return np.concatenate([x[k:], zeros]) if k > 0 else np.concatenate([zeros, x[:k]])
+
+
+def transposed_band(ab, lower, upper):
+    """The band of the transposed matrix."""
+    return np.stack([moved(ab[d], upper - d) for d in range(lower + upper, -1, -1)])
+
+
+def banded_product(ab, x, lower, upper):
+    """The product of a banded matrix with x."""
+    columns = (slice(None),) if np.ndim(x) == 1 else (slice(None), None)
+    total = moved(ab[0][columns] * x, upper)
+    for d in range(1, lower + upper + 1):
+        total = total + moved(ab[d][columns] * x, upper - d)
+    return total
+
+
+def band_of_product(x, y, lower, upper):
+    """The band of x y^T, zeros outside the matrix."""
+    rows = []
+    for d in range(lower + upper + 1):
+        product = moved(x, d - upper) * y
+        rows.append(product if np.ndim(y) == 1 else np.sum(product, axis=1))
+    return np.stack(rows)

@@ -1,0 +1,253 @@
+"""Functions of square matrices (not of their elements), and the equations that their derivatives solve."""
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops._scipy import linalg
+from contad.ops.cotangents import plain
+from contad.ops.linear_systems import check_square, masked, transposed_of
+from contad.ops.products import matmul
+from contad.ops.triangular_factors import solve_triangular
+from contad.rules.array_rule import array_rule
+from contad.variables.array import is_plain
+
+_A, _C = [[0.3, -0.7, 0.4], [0.5, 0.2, -1.1], [-0.8, 0.3, 0.6]], [[1.2, 0.4, 0.3], [-0.5, 0.9, 0.2], [0.7, -0.6, 0.1]]
+_S, _Q = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[0.6, 1.7, 0.3], [-0.2, 2.3, 1.1], [-1.4, 0.9, 0.5]]
+
+
+# ---- equations -------------------------------------------------------------------------------------------------------
+@array_rule(points=[(_S, _C, _Q), (_S, [[1.7]], [[0.6], [-0.2], [1.3]])])
+def solve_sylvester(a, b, q):
+    """The solution of a z + z b = q; as scipy.linalg.solve_sylvester.
+
+        z_dot:  a z_dot + z_dot b = q_dot - a_dot z - z b_dot
+        q_bar:  a^T q_bar + q_bar b^T = z_bar,     a_bar = -q_bar z^T,     b_bar = -z^T q_bar
+
+    Shapes:  a (m, m), b (n, n), q (m, n) -> z (m, n).
+    Domain:  no eigenvalue of a is one of -b.
+    Raises:  LinAlgError if the equation is singular.
+    Cost:    O(m^3 + n^3), by Schur decompositions, forward and again in reverse; saves nothing.
+    Ref:     Giles (2008), section 2.3.1, for the linear map z -> a z + z b.
+
+    >>> solve_sylvester(np.array([[2.0]]), np.array([[3.0]]), np.array([[10.0]]))
+    array([[2.]])
+    """
+    return linalg().solve_sylvester(a, b, q)
+
+
+@solve_sylvester.vjp("a")
+def solve_sylvester_vjp_a(z, z_bar, a, b, q):
+    return -matmul(sylvester_back(a, b, z_bar), transposed_of(z))
+
+
+@solve_sylvester.vjp("b")
+def solve_sylvester_vjp_b(z, z_bar, a, b, q):
+    return -matmul(transposed_of(z), sylvester_back(a, b, z_bar))
+
+
+@solve_sylvester.vjp("q")
+def solve_sylvester_vjp_q(z, z_bar, a, b, q):
+    return sylvester_back(a, b, z_bar)
+
+
+@solve_sylvester.jvp
+def solve_sylvester_jvp(z, a_dot, b_dot, q_dot, a, b, q):
+    return solve_sylvester(a, b, q_dot - matmul(a_dot, z) - matmul(z, b_dot))
+
+
+def sylvester_back(a, b, z_bar):
+    """The cotangent of q."""
+    return masked(z_bar, solve_sylvester(transposed_of(a), transposed_of(b), z_bar))
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+def with_direction(a, e):
+    """The matrix [[a, e], [0, a]], whose function f has f(a) on its diagonal and the derivative of f along e above."""
+    e = e + np.zeros(np.shape(a))
+    upper = np.concatenate([a, e], axis=-1)
+    return np.concatenate([upper, np.concatenate([np.zeros(np.shape(a)), a], axis=-1)], axis=-2)
+
+
+def upper_corner(z):
+    """The upper right quarter of a matrix."""
+    n = np.shape(z)[-1] // 2
+    return z[..., :n, n:]
+
+
+@array_rule(points=[(_A,), ([_A, _C],), ([[0.7]],)])
+def expm(a):
+    """The exponential of a square matrix, 1 + a + a a / 2 + ...; as scipy.linalg.expm. Stan's matrix_exp.
+
+        z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e) = int_0^1 exp(s a) e exp((1 - s) a) ds
+
+    Shapes:  a (..., n, n) -> z (..., n, n).
+    Domain:  every a.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward, about three times that in reverse; saves nothing.
+    Ref:     Al-Mohy & Higham (2009), section 2; the block matrix of higher orders: Mathias (1996).
+
+    >>> expm(np.array([[0.0, 2.0], [0.0, 0.0]]))
+    array([[1., 2.],
+           [0., 1.]])
+    """
+    check_square("expm", a)
+    return linalg().expm(a)
+
+
+@expm.vjp("a")
+def expm_vjp_a(z, z_bar, a):
+    return masked(z_bar, exponential_along(transposed_of(a), z_bar))
+
+
+@expm.jvp
+def expm_jvp(z, a_dot, a):
+    return exponential_along(a, a_dot)
+
+
+def exponential_along(a, e):
+    """The derivative of expm at a along e."""
+    if is_plain(a) and is_plain(e) and np.ndim(a) == 2 and np.size(a):
+        return linalg().expm_frechet(a, e, compute_expm=False, check_finite=False)
+    return upper_corner(expm(with_direction(a, e)))
+
+
+@array_rule(points=[(_S,), ([[2.3]],)])
+def sqrtm(a):
+    """The principal square root of a square matrix, z z = a; as scipy.linalg.sqrtm.
+
+        z_dot:  z z_dot + z_dot z = a_dot,     a_bar:  z^T a_bar + a_bar z^T = z_bar
+
+    Shapes:  a (n, n) -> z (n, n).
+    Domain:  a without eigenvalues that are zero or negative; others are refused.
+    Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the root is complex.
+    Cost:    O(n^3) forward and reverse; saves nothing.
+    Ref:     Higham (2008), section 6.1.
+
+    >>> sqrtm(np.array([[4.0, 5.0], [0.0, 9.0]]))
+    array([[2., 1.],
+           [0., 3.]])
+    """
+    return _real("sqrtm", a)
+
+
+@sqrtm.vjp("a")
+def sqrtm_vjp_a(z, z_bar, a):
+    return masked(z_bar, solve_sylvester(transposed_of(z), transposed_of(z), z_bar))
+
+
+@sqrtm.jvp
+def sqrtm_jvp(z, a_dot, a):
+    return solve_sylvester(z, z, a_dot)
+
+
+@array_rule(points=[(_S,), ([[2.3]],)])
+def logm(a):
+    """The principal logarithm of a square matrix, expm(z) = a; as scipy.linalg.logm.
+
+        z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
+
+    Shapes:  a (n, n) -> z (n, n).
+    Domain:  a without eigenvalues that are zero or negative; others are refused.
+    Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the logarithm is complex.
+    Cost:    O(n^3) forward, about eight times that in reverse; saves nothing.
+    Ref:     Higham (2008), theorem 3.6.
+
+    >>> logm(np.array([[1.0, 2.0], [0.0, 1.0]])).round(14)
+    array([[0., 2.],
+           [0., 0.]])
+    """
+    return _real("logm", a)
+
+
+@logm.vjp("a")
+def logm_vjp_a(z, z_bar, a):
+    return masked(z_bar, upper_corner(logm(with_direction(transposed_of(a), z_bar))))
+
+
+@logm.jvp
+def logm_jvp(z, a_dot, a):
+    return upper_corner(logm(with_direction(a, a_dot)))
+
+
+def _real(name, a):
+    """SciPy's function of that name at a plain matrix; a complex result is refused."""
+    check_square(name, a)
+    if a.ndim != 2:
+        raise np.linalg.LinAlgError(f"{name}: a must be one matrix, got shape {a.shape}")
+    if not a.size:
+        return np.zeros(a.shape)
+    z = getattr(linalg(), name)(a)
+    if np.iscomplexobj(z) and np.any(z.imag != 0.0):
+        raise UnsupportedError(f"{name}: a must have no eigenvalue that is zero or negative; the result is complex")
+    return np.asarray(np.real(z), dtype=np.float64)
+
+
+# ---- LU factors ------------------------------------------------------------------------------------------------------
+@array_rule(points=[(_S,), (_A,), ([[2.3]],)])
+def lu_factors(a):
+    """The triangular factors of a square matrix in one, l below the diagonal and u above, and a row with the pivoting.
+
+        a[order] = l u,     z_dot = l low(f) + up(f) u,     f = l^-1 a_dot[order] u^-1
+        a_bar[order] = l^-T (low(l^T l_bar) + up(u_bar u^T)) u^-T,     low: the strict lower triangle, up: the rest
+
+    Shapes:  a (n, n) -> z (n + 1, n), order in the last row.
+    Domain:  a that is not singular; order is a constant.
+    Raises:  LinAlgError if a is not a square matrix.
+    Cost:    O(n^3) forward, three times that in reverse; saves nothing.
+    Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
+
+    >>> lu_factors(np.array([[2.0, 1.0], [4.0, 6.0]]))
+    array([[ 4. ,  6. ],
+           [ 0.5, -2. ],
+           [ 1. ,  0. ]])
+    """
+    check_square("lu_factors", a)
+    factors, pivots = linalg().lu_factor(a)
+    return np.concatenate([factors, order_of(pivots)[None].astype(np.float64)])
+
+
+def order_of(pivots):
+    """The order of the rows after the exchanges that LAPACK reports."""
+    order = np.arange(len(pivots))
+    for k, other in enumerate(pivots.tolist()):
+        order[[k, other]] = order[[other, k]]
+    return order
+
+
+def order_in(z):
+    """The order of the rows in what lu_factors gives."""
+    return np.asarray(plain(z[-1])).astype(np.intp)
+
+
+@lu_factors.vjp("a")
+def lu_factors_vjp_a(z, z_bar, a):
+    return lu_cotangent(z, z_bar)
+
+
+def lu_cotangent(z, z_bar):
+    """The cotangent of a matrix, from those of its factors."""
+    factors, bar = z[:-1], z_bar[:-1]
+    low = np.tril(matmul(transposed_of(unit_lower(factors)), np.tril(bar, -1)), -1)
+    inner = low + np.triu(matmul(np.triu(bar), transposed_of(np.triu(factors))))
+    half = solve_triangular(factors, inner, trans=1, lower=True, unit_diagonal=True)
+    c = transposed_of(solve_triangular(factors, transposed_of(half)))
+    return masked(z_bar, c[np.argsort(order_in(z))])
+
+
+@lu_factors.jvp
+def lu_factors_jvp(z, a_dot, a):
+    return lu_tangent(z, a_dot)
+
+
+def lu_tangent(z, a_dot):
+    """The tangents of the factors of a matrix."""
+    factors = z[:-1]
+    half = solve_triangular(factors, a_dot[order_in(z)], lower=True, unit_diagonal=True)
+    f = transposed_of(solve_triangular(factors, transposed_of(half), trans=1))
+    tangent = matmul(unit_lower(factors), np.tril(f, -1)) + matmul(np.triu(f), np.triu(factors))
+    return np.concatenate([tangent, np.zeros((1, np.shape(factors)[-1]))])
+
+
+def unit_lower(factors):
+    """l, from both factors in one matrix."""
+    return np.tril(factors, -1) + np.eye(np.shape(factors)[-1])
