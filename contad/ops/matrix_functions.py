@@ -4,8 +4,9 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
-from contad.ops.cotangents import plain
+from contad.ops.cotangents import all_finite, plain
 from contad.ops.linear_systems import check_square, masked, transposed_of
+from contad.ops.orthogonal_factors import without_zeros
 from contad.ops.products import matmul
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.array_rule import array_rule
@@ -32,7 +33,17 @@ def solve_sylvester(a, b, q):
     >>> solve_sylvester(np.array([[2.0]]), np.array([[3.0]]), np.array([[10.0]]))
     array([[2.]])
     """
-    return linalg().solve_sylvester(a, b, q)
+    if a.shape != (len(a), len(a)) or b.shape != (len(b), len(b)) or q.shape != (len(a), len(b)):
+        shapes = f"{a.shape}, {b.shape} and {q.shape}"
+        raise ValueError(f"solve_sylvester: a and b must be square and q of their sizes, got shapes {shapes}")
+    if not (all_finite(a) and all_finite(b)):
+        return np.full(q.shape, np.nan)
+    r, u = linalg().schur(a)
+    s, v = linalg().schur(b.T)
+    y, scale, info = linalg().lapack.dtrsyl(r, s, u.T @ q @ v, tranb="T")
+    if info:  # LAPACK has changed the equation
+        raise np.linalg.LinAlgError("solve_sylvester: singular equation: a and -b have an eigenvalue in common")
+    return u @ (scale * y) @ v.T
 
 
 @solve_sylvester.vjp("a")
@@ -106,7 +117,7 @@ def expm_jvp(z, a_dot, a):
 
 def exponential_along(a, e):
     """The derivative of expm at a along e."""
-    if is_plain(a) and is_plain(e) and np.ndim(a) == 2 and np.size(a):
+    if is_plain(a) and is_plain(e) and np.ndim(a) == 2 and np.size(a) and all_finite(a) and all_finite(e):
         return linalg().expm_frechet(a, e, compute_expm=False, check_finite=False)
     return upper_corner(expm(with_direction(a, e)))
 
@@ -118,7 +129,7 @@ def sqrtm(a):
         z_dot:  z z_dot + z_dot z = a_dot,     a_bar:  z^T a_bar + a_bar z^T = z_bar
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without eigenvalues that are zero or negative; others are refused.
+    Domain:  a without negative eigenvalues; where one is zero the derivative is nan.
     Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the root is complex.
     Cost:    O(n^3) forward and reverse; saves nothing.
     Ref:     Higham (2008), section 6.1.
@@ -132,22 +143,30 @@ def sqrtm(a):
 
 @sqrtm.vjp("a")
 def sqrtm_vjp_a(z, z_bar, a):
-    return masked(z_bar, solve_sylvester(transposed_of(z), transposed_of(z), z_bar))
+    return masked(z_bar, root_along(transposed_of(z), z_bar))
 
 
 @sqrtm.jvp
 def sqrtm_jvp(z, a_dot, a):
-    return solve_sylvester(z, z, a_dot)
+    return root_along(z, a_dot)
 
 
-@array_rule(points=[(_S,), ([[2.3]],)])
+def root_along(z, e):
+    """The solution x of z x + x z = e; nan where z is singular."""
+    try:
+        return solve_sylvester(z, z, e)
+    except np.linalg.LinAlgError:
+        return np.full(np.shape(e), np.nan)
+
+
+@array_rule(points=[([[2.3, 0.6], [-0.4, 1.9]],), ([[2.3]],)])
 def logm(a):
     """The principal logarithm of a square matrix, expm(z) = a; as scipy.linalg.logm.
 
         z_dot = L(a, a_dot),     a_bar = L(a^T, z_bar),     L(a, e): the upper right block of logm([[a, e], [0, a]])
 
     Shapes:  a (n, n) -> z (n, n).
-    Domain:  a without eigenvalues that are zero or negative; others are refused.
+    Domain:  a without negative eigenvalues; nan where one is zero.
     Raises:  LinAlgError if a is not a square matrix, UnsupportedError if the logarithm is complex.
     Cost:    O(n^3) forward, about eight times that in reverse; saves nothing.
     Ref:     Higham (2008), theorem 3.6.
@@ -156,6 +175,8 @@ def logm(a):
     array([[0., 2.],
            [0., 0.]])
     """
+    if np.ndim(a) == 2 and all_finite(a) and np.linalg.slogdet(a)[1] == -np.inf:
+        return np.full(a.shape, np.nan)
     return _real("logm", a)
 
 
@@ -174,11 +195,11 @@ def _real(name, a):
     check_square(name, a)
     if a.ndim != 2:
         raise np.linalg.LinAlgError(f"{name}: a must be one matrix, got shape {a.shape}")
-    if not a.size:
-        return np.zeros(a.shape)
+    if not a.size or not all_finite(a):
+        return np.full(a.shape, np.nan)
     z = getattr(linalg(), name)(a)
     if np.iscomplexobj(z) and np.any(z.imag != 0.0):
-        raise UnsupportedError(f"{name}: a must have no eigenvalue that is zero or negative; the result is complex")
+        raise UnsupportedError(f"{name}: a must have no negative eigenvalue; the result is complex")
     return np.asarray(np.real(z), dtype=np.float64)
 
 
@@ -191,7 +212,7 @@ def lu_factors(a):
         a_bar[order] = l^-T (low(l^T l_bar) + up(u_bar u^T)) u^-T,     low: the strict lower triangle, up: the rest
 
     Shapes:  a (n, n) -> z (n + 1, n), order in the last row.
-    Domain:  a that is not singular; order is a constant.
+    Domain:  every a, order is a constant; where a is singular the derivative is nan.
     Raises:  LinAlgError if a is not a square matrix.
     Cost:    O(n^3) forward, three times that in reverse; saves nothing.
     Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
@@ -202,7 +223,9 @@ def lu_factors(a):
            [ 1. ,  0. ]])
     """
     check_square("lu_factors", a)
-    factors, pivots = linalg().lu_factor(a)
+    if not a.size:
+        return np.zeros((1, 0))
+    factors, pivots, _ = linalg().lapack.dgetrf(a)
     return np.concatenate([factors, order_of(pivots)[None].astype(np.float64)])
 
 
@@ -230,7 +253,7 @@ def lu_cotangent(z, z_bar):
     low = np.tril(matmul(transposed_of(unit_lower(factors)), np.tril(bar, -1)), -1)
     inner = low + np.triu(matmul(np.triu(bar), transposed_of(np.triu(factors))))
     half = solve_triangular(factors, inner, trans=1, lower=True, unit_diagonal=True)
-    c = transposed_of(solve_triangular(factors, transposed_of(half)))
+    c = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half)))
     return masked(z_bar, c[np.argsort(order_in(z))])
 
 
@@ -243,7 +266,7 @@ def lu_tangent(z, a_dot):
     """The tangents of the factors of a matrix."""
     factors = z[:-1]
     half = solve_triangular(factors, a_dot[order_in(z)], lower=True, unit_diagonal=True)
-    f = transposed_of(solve_triangular(factors, transposed_of(half), trans=1))
+    f = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half), trans=1))
     tangent = matmul(unit_lower(factors), np.tril(f, -1)) + matmul(np.triu(f), np.triu(factors))
     return np.concatenate([tangent, np.zeros((1, np.shape(factors)[-1]))])
 

@@ -208,7 +208,8 @@ def _replacements(node: ast.AST, arguments: tuple[str, ...], order: int) -> Iter
                 args = [*node.args[:k], ast.Constant(None), *node.args[k + 1 :]]
                 yield "forgotten axis", ast.Call(node.func, args, node.keywords)
         constant = any(isinstance(x, (ast.Starred, ast.Constant)) for x in node.args[:2])
-        if len(node.args) >= 2 and not constant and ast.unparse(node.func) not in COMMUTATIVE:
+        same = len({ast.unparse(x) for x in node.args[:2]}) == 1
+        if len(node.args) >= 2 and not constant and not same and ast.unparse(node.func) not in COMMUTATIVE:
             yield "swapped", ast.Call(node.func, [node.args[1], node.args[0], *node.args[2:]], node.keywords)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in arguments:
         yield "z for an argument", ast.Name("z", ast.Load())
