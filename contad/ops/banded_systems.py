@@ -21,7 +21,7 @@ _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9], [0.8, 0.3]]
 def banded_solution(ab, b, *, lower, upper):
     """The solution of a z = b for a banded matrix a, a_ij = ab[upper + i - j, j]; scipy.linalg.solve_banded calls it.
 
-        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the band
+        z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     ab_bar: -b_bar z^T in the band
 
     Shapes:  ab (lower + upper + 1, n), b (n,) or (n, k) -> z like b. What ab holds outside the matrix is not read.
     Domain:  a that is not singular.

@@ -36,6 +36,7 @@ APART = (
 PIECEWISE, LAST = "the slope is piecewise constant in x", "the last piece ends at n - 1"
 SHIFT, ENDLESS = "the shift cancels", "for infinite elements, which tests/ops/test_array_rules.py has"
 # mutants that are the same function at every point here: rule, kind, function, a part of the line; the reason
+LOGARITHM = "log(c a) = log(a) + log(c) 1: the corner is the same"
 SAME: dict[tuple[str, str, str, str], str] = {
     ("interp", "detached", "interp_vjp_x", "slope(PRIMAL(x), fp, xp)"): PIECEWISE,
     ("interp", "detached", "interp_jvp", "slope(PRIMAL(x), fp, xp)"): PIECEWISE,
@@ -48,6 +49,7 @@ SAME: dict[tuple[str, str, str, str], str] = {
     ("logsumexp", "dropped term", "shares", "-np.inf, finite))"): SHIFT,
     ("logsumexp", "swapped", "shares", "np.where(np.where(v == top, 0.0, -np.inf), endless, a)"): ENDLESS,
     ("logsumexp", "sign", "shares", "np.where(v == top, 0.0, np.inf)"): ENDLESS,
+    ("logm", "1.001 times", "with_direction", "return 1.001 * np.concatenate"): LOGARITHM,
 }
 
 
