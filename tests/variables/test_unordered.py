@@ -26,6 +26,23 @@ LOSING = {
     "np.sort": lambda v: np.sum(np.sort(v)[::-1]),
     "np.argsort": lambda v: v[np.argsort(v)][0],
     "np.argmax": lambda v: v[np.argmax(v)],
+    "np.searchsorted": lambda v: v[0] * np.searchsorted(v, 2.0),
+    "np.lexsort": lambda v: v[np.lexsort((v,))][0],
+    "v.sort()": lambda v: (v.sort(), v[0])[1],
+    "v.sort() of a view": lambda v: (v[::-1].sort(), v[0])[1],
+    "v.partition()": lambda v: (v.partition(1), v[0])[1],
+    "v.argsort()": lambda v: v[v.argsort()][0],
+    "v.argsort() with options": lambda v: v[(v * 2.0).argsort(kind="stable", axis=0)][0],
+    "v.argsort(*...)": lambda v: v[v.argsort(*(0,), **{"kind": "stable"})][0],  # noqa: PIE804
+    "v.argpartition()": lambda v: v[v.argpartition(1)][0],
+    "v.argmax()": lambda v: v[v.argmax()],
+    "v.argmin() of each": lambda v: v[next(w.argmin() for w in [v])],
+    "v.searchsorted()": lambda v: v[0] * v.searchsorted(2.0),
+    "of an array of floats": lambda v: v[0] * np.arange(4.0).searchsorted(v[1]),
+    "a method under another name": lambda v, order=None: v[(order := v.argsort) and order()][0],
+    "a method by its name": lambda v: v[getattr(v, "argmax")()],  # noqa: B009
+    "a method of ndarray": lambda v: v[next(map(np.ndarray.argmin, [v]))],
+    "a caller of methods": lambda v: v[operator.methodcaller("argmax")(v)],
 }
 
 
@@ -55,6 +72,8 @@ ASKED = {
     "any": lambda v: v[0] * (1.0 + any(u >= 2.0 for u in v)),
     "max and sorted": lambda v: max(v[0], v[1]) + sorted([v[2], v[1]])[0] + min([v[0], v[1], v[2]]),
     "operator.gt": lambda v: v[0] * (2.0 + operator.gt(v[1], 1.0)),
+    "a list sorted in place": lambda v, w=None: (w := [v[0], v[1]]) and (w.sort(), w[0])[1],
+    "max of what is sorted": lambda v: max(v[[0, 2]][v[[0, 2]].argsort()][1], v[1]),
     "where": lambda v: np.sum(np.where(v > 2.0, v, 1.0)),
     "mask": lambda v: np.sum(v[v >= 2.0]),
     "nanmin": lambda v: np.nanmin(v),
