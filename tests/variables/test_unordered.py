@@ -88,3 +88,31 @@ def test_comparisons_with_nan_are_answered_as_of_floats(name, engine):
     value, gradient = contad.value_and_grad(ASKED[name], engine=engine)(X)
     assert value == ASKED[name](X)
     assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum])
+def test_ufunc_at_of_objects_keeps_nan_and_accumulates(ufunc, engine):
+    def f(v):
+        z = np.array([v[1], v[0], v[2]])
+        ufunc.at(z, [0, 1, 1], v[2] * 0.5)
+        return z[1] if np.isnan(z[0]) else 5.0 * z[1]
+
+    value, gradient = contad.value_and_grad(f, engine=engine)(X)
+    assert value == f(X)
+    np.testing.assert_array_equal(gradient, [0.0, 0.0, 0.5] if ufunc is np.maximum else [1.0, 0.0, 0.0])
+
+
+def test_ufunc_at_of_one_variable_and_overlapping_objects():
+    def f(v):
+        z = np.array([v[0], v[1] * v[0], v[2]])
+        np.add.at(z, [0, 0, 1], z)
+        np.multiply.at(z, [0, 1], v[2])
+        return z @ np.array([1.0, 10.0, 100.0])
+
+    x = np.array([0.3, 0.7, 1.1])
+    slopes = [(f(x + d) - f(x - d)) / 2e-6 for d in np.eye(3) * 1e-6]
+    for engine in ("closures", "records", "matrix"):
+        value, gradient = contad.value_and_grad(f, engine=engine)(x)
+        assert value == pytest.approx(f(x), rel=1e-15)
+        assert gradient == pytest.approx(slopes, rel=1e-8)
