@@ -12,8 +12,8 @@ from contad.protocols.number_protocols import CONSTANTS, at_elements, exported_n
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
-from contad.variables.array import Array, as_objects, root_of
-from contad.variables.number import map_numbers, observed, primal
+from contad.variables.array import Array, as_objects
+from contad.variables.number import observed
 
 # ufunc.reduce and ufunc.accumulate of these are functions of their own
 _REDUCTIONS = {
