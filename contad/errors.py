@@ -162,6 +162,7 @@ class GuardError(ContadError, RuntimeError):
 _REFUSALS = re.compile(
     r"(Cannot cast ufunc '(\w+)' input.* from dtype\('O'\)|ufunc '(\w+)' not supported for the input types"
     r"|Cannot cast (?:array data|scalar) from dtype\('O'\)|object arrays are not supported"
+    r"|Iterator operand (?:\d+ dtype could not be cast from dtype\('O'\)|or requested dtype holds references)"
     r"|Result from function call is not a proper array of floats|data type <class 'numpy.object_'> not inexact"
     r"|(unorderable types for comparison)$)"
 )

@@ -51,9 +51,11 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     for option in ("dtype", "initial", "casting", "order", "subok"):
         if options.get(option) is None or options.get(option) is np._NoValue:
             options.pop(option, None)
+    if "dtype" in options and np.dtype(options["dtype"]) == (bool if ufunc in CONSTANTS else np.float64):
+        del options["dtype"]  # which it has
     if method == "__call__" and not options:
         return _called(ufunc, inputs) if out is None else _assigned(ufunc, out, ufunc(*inputs))
-    if ufunc in CONSTANTS and method != "at" and out is None:
+    if ufunc in CONSTANTS and method != "at" and out is None and "dtype" not in options:
         return observed(getattr(ufunc, method), *inputs, **options)
     if method == "at" and not options:
         return at_elements(ufunc, *inputs)

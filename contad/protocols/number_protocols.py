@@ -60,7 +60,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         raise UnsupportedError(
             f"{name}: an array of floats cannot hold a variable (out=, or an operation in place); write a = a + v"
         )
-    if len(options) == 1 and options.get("dtype", int) in (object, np.float64):  # which it has
+    if options.keys() == {"dtype"} and np.dtype(options["dtype"]) in (object, np.float64):  # which it has
         return ufunc(*inputs)
     if options:
         raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")

@@ -340,6 +340,18 @@ def test_reductions_of_an_element_mind_their_options(name, options, way):
         agree(f, way)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [float, "f8", np.dtype("d")], ids=str)
+def test_ufuncs_take_the_type_that_variables_have(dtype, way):
+    agree(lambda x: np.add(x[0], 1.0, dtype=dtype) * x[1], way)
+    if way in ("matrix", "forward"):  # to NumPy the others are objects
+        agree(lambda x: np.sum(np.exp(x, dtype=dtype) * np.add.outer(x, x, dtype=dtype)), way)
+        agree(lambda x: np.sum(np.logical_or(x, x > 9.0, dtype=bool) * x), way)
+        for f in (lambda x: np.sum(np.exp(x, dtype=np.float32)), lambda x: x[0] * np.logical_or(x, x, dtype=object)[0]):
+            with pytest.raises(UnsupportedError, match=r"np\.(exp|logical_or) with dtype=: not supported"):
+                differentiate(f, POINT, way)
+
+
 # ---- lists -----------------------------------------------------------------------------------------------------------
 def binary_ufuncs():
     """Every ufunc of two arguments that has a rule, with where the arguments may lie."""

@@ -366,7 +366,7 @@ def leaves(x):
     """The arrays in a result, in order."""
     if isinstance(x, (list, tuple)):
         return [leaf for item in x for leaf in leaves(item)]
-    return [x] if isinstance(x, (np.ndarray, Array)) and x.ndim else []
+    return [x] if isinstance(x, (np.ndarray, Array)) else []
 
 
 def parts(x):
