@@ -423,7 +423,8 @@ FUNCTIONS = {
     "inner": lambda v: np.inner(v, 2.0), "vdot": lambda v: np.vdot(v, v), "ones_like": lambda v: v * np.ones_like(v),
     "full_like": lambda v: v * np.full_like(v, 2.0),
     "piecewise": lambda v: np.piecewise(v, [v < 0, v >= 0], [1.0, 2.0]) * v,
-    "insert": lambda v: np.insert([1.0, 2.0], 1, v), "insert a row": lambda v: np.insert(v * np.ones((2, 2)), 1, v, axis=0),
+    "insert": lambda v: np.insert([1.0, 2.0], 1, v),
+    "insert a row": lambda v: np.insert(v * np.ones((2, 2)), 1, v, axis=0),
     "select": lambda v: np.select([v > 0], [v], 0.0), "sinc": lambda v: np.sinc(v), "i0": lambda v: v * np.ndim(v) + v,
 }  # fmt: skip
 
