@@ -472,6 +472,7 @@ def test_covariances_without_degrees_of_freedom_are_numpys(options):
     x = a(2, 4)
     with pytest.warns(RuntimeWarning):
         expected = np.cov(x, **options)
+    with pytest.warns(RuntimeWarning):
         value, gradient = contad.value_and_grad(lambda x: np.cov(x, **options)[0, 1])(x)
     assert np.isinf(expected[0, 1])
     assert value == expected[0, 1]
