@@ -58,7 +58,7 @@ _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 class _Call(NamedTuple):
     """What the expression of a call names."""
 
-    first: str | None
+    first: str | None  # the first name in it, of a function that is called by its name
     methods: set[str]  # of those that sort, as attributes or in strings
     names: set[str]  # that it looks up
     sorted_names: set[str]  # whose method `sort` it names
