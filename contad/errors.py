@@ -161,9 +161,12 @@ class GuardError(ContadError, RuntimeError):
 # ---- what NumPy and SciPy make of errors -----------------------------------------------------------------------------
 _REFUSALS = re.compile(
     r"(Cannot cast ufunc '(\w+)' input.* from dtype\('O'\)|ufunc '(\w+)' not supported for the input types"
-    r"|Cannot cast array data from dtype\('O'\)|object arrays are not supported"
-    r"|Result from function call is not a proper array of floats)"
+    r"|Cannot cast (?:array data|scalar) from dtype\('O'\)|object arrays are not supported"
+    r"|Iterator operand (?:\d+ dtype could not be cast from dtype\('O'\)|or requested dtype holds references)"
+    r"|Result from function call is not a proper array of floats|data type <class 'numpy.object_'> not inexact"
+    r"|(unorderable types for comparison)$)"
 )
+_NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # of NumPy's own code
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
 _MIRRORED = "contad.scipy.linalg has SciPy's names for variables; else "
@@ -232,16 +235,19 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
 
 def _refusal_of_objects(error: BaseException) -> ContadError | None:
     """UnsupportedError, with the function, the file and the line, for NumPy's refusal of an object array."""
-    found = _REFUSALS.match(str(error))
+    found: Any = _REFUSALS.match(str(error))
+    frames = list(traceback.walk_tb(error.__traceback__))
+    if found is None and frames and frames[-1][0].f_code.co_filename.startswith(NUMPY_FILES):
+        found = _NO_ARRAY.match(str(error))
     if found is None:
         return None
-    frames = list(traceback.walk_tb(error.__traceback__))
     refusal = _refusal_of_scipy([frame for frame, _ in reversed(frames)], "variable")
     if refusal is not None:
         return UnsupportedError(refusal)
     inside = [frame.f_code.co_filename.startswith((NUMPY_FILES, OWN_FILES)) for frame, _ in frames]
     last = max((k for k, within in enumerate(inside) if not within), default=-1)
-    function = found[2] or found[3] or "a conversion to floats"
+    ufunc = found[2] or found[3] or (found[4] and "sign") if found.re is _REFUSALS else None
+    function = ufunc or "a conversion to floats"
     if last + 1 < len(frames):  # NumPy's function that the user called
         function = frames[last + 1][0].f_code.co_name
     for name in ("numpy", "numpy.linalg", "numpy.fft", "scipy.special"):

@@ -1,8 +1,8 @@
 """NumPy's functions that are silently wrong of lists and object arrays of variables, as they are answered there.
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
-np.nan_to_num leaves objects as they are, and np.sinc of them is flat at 0; contad is asked by none of them. A
-function that names them runs as a copy of itself whose `np` is `NUMPY`.
+np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, and np.floor gives Python's ints and no nan;
+contad is asked by none of them. A function that names them runs as a copy of itself whose `np` is `NUMPY`.
 """
 
 import functools
@@ -86,18 +86,19 @@ class Logical(_Answering):
 
 
 class ElementwiseUfunc(_Answering):
-    """A ufunc of two arguments that asks every variable itself."""
+    """A ufunc that asks every variable itself."""
 
     def __init__(self, ufunc: np.ufunc) -> None:
         super().__init__(ufunc)
-        self.of_elements = np.frompyfunc(ufunc, 2, 1)
+        self.of_elements = np.frompyfunc(ufunc, ufunc.nin, 1)
 
-    def __call__(self, x: Any, y: Any, *out: Any, **options: Any) -> Any:
-        a, b = _given(x), _given(y)
-        if out or options or isinstance(a, Array) or isinstance(b, Array) or not _is_objects(a, b):
-            return self.ufunc(a, b, *out, **options)
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        nin = self.ufunc.nin
+        given, out = tuple(map(_given, inputs[:nin])), inputs[nin:]
+        if out or options or any(isinstance(x, Array) for x in given) or not _is_objects(*given):
+            return self.ufunc(*given, *out, **options)
         with np.errstate(invalid="ignore"):  # a comparison with nan
-            return self.of_elements(a, b)
+            return self.of_elements(*given)
 
     def reduce(self, x: Any, *args: Any, **options: Any) -> Any:
         numbers = _numbers(x)
@@ -133,9 +134,13 @@ def sinc(x: Any) -> Any:
     return np.sinc(x if numbers is None else numbers)
 
 
-OF_OBJECTS: dict[str, Any] = {  # name in NumPy -> what answers for variables
-    ufunc.__name__: Logical(ufunc) for ufunc in (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
-} | {"fmax": ElementwiseUfunc(np.fmax), "fmin": ElementwiseUfunc(np.fmin), "nan_to_num": nan_to_num, "sinc": sinc}
+_LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
+_ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
+OF_OBJECTS: dict[str, Any] = (  # name in NumPy -> what answers for variables
+    {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
+    | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
+    | {"nan_to_num": nan_to_num, "sinc": sinc}
+)
 _OF = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
 
 

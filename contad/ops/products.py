@@ -183,8 +183,6 @@ def tensordot(a, b, axes=2):
     left = _ordered(a, (*free_a, *over_a), (math.prod(a.shape[k] for k in free_a), p))
     right = _ordered(b, (*over_b, *free_b), (p, math.prod(b.shape[k] for k in free_b)))
     shape = [a.shape[k] for k in free_a] + [b.shape[k] for k in free_b]
-    if not shape:
-        return matmul(np.reshape(left, (-1,)), np.reshape(right, (-1,)))
     z = matmul(left, right)
     return z if list(z.shape) == shape else np.reshape(z, shape)
 

@@ -189,10 +189,14 @@ def deviation(a, axis):
 
 
 def direction(z, a, axis, ddof):
-    """The gradient of the standard deviation z: (a - mean a) / (m z), and 0 where z = 0."""
+    """The gradient of the standard deviation z: (a - mean a) / (m z), and 0 where z = 0.
+
+    Without the rounding of the mean, which of equal elements may be all that a - mean a is, and z too.
+    """
     length = spread(z, np.shape(a), axis)
     kink = observed(np.equal, length, 0.0)
-    return np.where(kink, 0.0, deviation(a, axis) / (np.where(kink, 1.0, length) * freedom(a, axis, ddof)))
+    centred = deviation(deviation(a, axis), axis)
+    return np.where(kink, 0.0, centred / (np.where(kink, 1.0, length) * freedom(a, axis, ddof)))
 
 
 # ---- product ---------------------------------------------------------------------------------------------------------

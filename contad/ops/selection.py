@@ -19,6 +19,8 @@ from contad.variables.number import Carrier, map_numbers, observed, primal
 
 def rows_of(function: Any, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     """x with the axes of a reduction merged into one, the last; and the shape of the result with keepdims=True."""
+    if x.ndim == 0 and axis in (0, -1):  # which NumPy lets pass
+        axis = None
     axes = tuple(range(x.ndim)) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, x.ndim)
     others = tuple(k for k in range(x.ndim) if k not in axes)
     reduced = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
@@ -248,7 +250,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     masks = observed(np.isnan, x), observed(np.equal, x, np.inf), observed(np.equal, x, -np.inf)
     for mask, y in zip(masks, constants, strict=True):
         x = np.where(mask, y, x)
-    return x
+    return x if np.ndim(x) else x[()]
 
 
 @implements(np.select)

@@ -160,8 +160,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         arr = arr if arr.dtype == object else arr.astype(np.float64)
 
     def move(given: dict[Any, Any]) -> Any:
-        place = insert if holds_numbers(given) else np.insert
-        return place(given["arr"], obj, given["values"], axis)
+        arr = given["arr"]
+        of_objects = isinstance(arr, np.ndarray) and arr.dtype == object  # to which NumPy assigns numbers of any level
+        place = insert if holds_numbers(given) and not of_objects else np.insert
+        return place(arr, obj, given["values"], axis)
 
     return moved("np.insert", move, {"arr": arr, "values": values})
 

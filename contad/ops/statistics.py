@@ -1,5 +1,7 @@
 """Covariances and correlations of samples."""
 
+import warnings
+
 import numpy as np
 
 from contad.errors import UnsupportedError
@@ -43,9 +45,12 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         freedom = total - ddof
     else:
         freedom = total - ddof * np.sum(w * aweights) / total
+    if freedom <= 0:  # as NumPy does
+        warnings.warn("np.cov: degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        freedom = 0.0
     mean = np.mean(x, axis=1, keepdims=True) if w is None else np.sum(x * w, axis=1, keepdims=True) / total
     centred = x - mean
-    c = matmul(centred, transposed_of(centred if w is None else centred * w)) * (1.0 / freedom)
+    c = matmul(centred, transposed_of(centred if w is None else centred * w)) * np.true_divide(1.0, freedom)
     return np.reshape(c, ()) if np.shape(c) == (1, 1) else c
 
 

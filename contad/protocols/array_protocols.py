@@ -8,12 +8,12 @@ import numpy as np
 import contad.variables.array_methods  # noqa: F401  (installs the methods of ndarrays)
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import reciprocal, sqrt, square
-from contad.protocols.number_protocols import CONSTANTS, exported_name, general_methods, install
+from contad.protocols.number_protocols import CONSTANTS, at_elements, exported_name, general_methods, install
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
-from contad.variables.array import Array, as_objects, root_of
-from contad.variables.number import map_numbers, observed, primal
+from contad.variables.array import Array, as_objects
+from contad.variables.number import observed
 
 # ufunc.reduce and ufunc.accumulate of these are functions of their own
 _REDUCTIONS = {
@@ -51,12 +51,14 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     for option in ("dtype", "initial", "casting", "order", "subok"):
         if options.get(option) is None or options.get(option) is np._NoValue:
             options.pop(option, None)
+    if "dtype" in options and np.dtype(options["dtype"]) == (bool if ufunc in CONSTANTS else np.float64):
+        del options["dtype"]  # which it has
     if method == "__call__" and not options:
         return _called(ufunc, inputs) if out is None else _assigned(ufunc, out, ufunc(*inputs))
-    if ufunc in CONSTANTS and method != "at" and out is None:
+    if ufunc in CONSTANTS and method != "at" and out is None and "dtype" not in options:
         return observed(getattr(ufunc, method), *inputs, **options)
     if method == "at" and not options:
-        return _at(ufunc, *inputs)
+        return at_elements(ufunc, *inputs)
     if method == "outer" and not options:
         a, b = inputs
         return ufunc(np.reshape(a, (*np.shape(a), *(1,) * np.ndim(b))), b)
@@ -103,24 +105,6 @@ def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
         raise ValueError(f"{exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
     target[...] = result
     return target
-
-
-def _at(ufunc: Any, a: Any, indices: Any, *b: Any) -> None:
-    """ufunc.at: one element after the other, so that repeated indices accumulate."""
-    if isinstance(a, np.ndarray) and a.dtype == object:
-        ufunc.at(a, map_numbers(primal, indices), *map(as_objects, b))
-        return
-    if not isinstance(a, Array):
-        raise LostDerivativeError(
-            f"{exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
-        )
-    # NumPy reads what overlaps with a before it writes
-    b = tuple(y.copy() if isinstance(y, Array) and root_of(y) is root_of(a) else y for y in b)
-    positions = np.arange(a.size).reshape(a.shape)[map_numbers(primal, indices)]
-    others = [np.broadcast_to(y, positions.shape) for y in b]
-    for k in np.ndindex(positions.shape):
-        index = np.unravel_index(positions[k], a.shape)
-        a[index] = ufunc(a[index], *(y[k] for y in others))
 
 
 def _in_place(operator: str) -> Callable[[Any, Any], Any]:

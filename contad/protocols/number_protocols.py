@@ -11,10 +11,10 @@ import contad.ops
 import contad.protocols.number_methods  # noqa: F401  (both register what numbers can do)
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
-from contad.variables.array import Array, as_objects
+from contad.variables.array import Array
 from contad.variables.containers import CONTAINERS
 from contad.variables.creation import array
-from contad.variables.number import Number, observed
+from contad.variables.number import Number, map_numbers, observed, primal
 
 # Functions of the primal alone: their results carry no derivative.
 CONSTANTS: dict[Any, Callable[..., Any]] = {
@@ -60,7 +60,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
         raise UnsupportedError(
             f"{name}: an array of floats cannot hold a variable (out=, or an operation in place); write a = a + v"
         )
-    if len(options) == 1 and options.get("dtype", int) in (object, np.float64):  # which it has
+    if options.keys() == {"dtype"} and np.dtype(options["dtype"]) in (object, np.float64):  # which it has
         return ufunc(*inputs)
     if options:
         raise UnsupportedError(f"{name}: the option {next(iter(options))}= is not supported on variables")
@@ -101,11 +101,22 @@ def _of_arrays(name: str, ufunc: Any, method: str, inputs: tuple[Any, ...], opti
     if method == "reduce":
         raise UnsupportedError(f"{name}.reduce: not supported on variables; call {name} and combine the results")
     if method == "at":
-        a, indices, *others = inputs
-        if isinstance(a, np.ndarray) and a.dtype == object:
-            return ufunc.at(a, indices, *map(as_objects, others))
-        raise LostDerivativeError(f"{name}.at: an array of floats cannot hold a variable; create it with contad.zeros")
+        return at_elements(ufunc, *inputs)
     raise TypeError(f"{name}.{method}: cannot {method} on a scalar")
+
+
+def at_elements(ufunc: Any, a: Any, indices: Any, *others: Any) -> None:
+    """ufunc.at: one element after the other, so that repeated indices accumulate, and each finds its rule."""
+    if not isinstance(a, Array) and not (isinstance(a, np.ndarray) and a.dtype == object):
+        raise LostDerivativeError(
+            f"{exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
+        )
+    positions = np.arange(a.size).reshape(a.shape)[map_numbers(primal, indices)]
+    # NumPy reads what overlaps with a before it writes
+    copies = [np.broadcast_to(np.copy(_as_array(y)), positions.shape) for y in others]
+    for k in np.ndindex(positions.shape):
+        index = np.unravel_index(positions[k], a.shape)
+        a[index] = ufunc(a[index], *(y[k] for y in copies))
 
 
 def _in_float64(x: Any) -> Any:

@@ -148,7 +148,7 @@ def refusal(error: Exception, f: Function, args: Sequence[Any], active: Sequence
     out= beside one; or if, on plain object arrays of floats in the places of `active`, it raises the same, or makes
     float arrays of them.
     """
-    if isinstance(error, UnsupportedError) and isinstance(error.__cause__, TypeError):
+    if isinstance(error, UnsupportedError) and isinstance(error.__cause__, (TypeError, AttributeError, ValueError)):
         error = error.__cause__  # contad has put NumPy's refusal in its own words
     if is_of_numpy(error, TypeError, AttributeError):
         return f"NumPy on object arrays: {type(error).__name__}: {error}"

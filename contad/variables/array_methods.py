@@ -177,7 +177,7 @@ class Flat:
         return (self[k] for k in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
-        return self._array[self._at(key)]
+        return np.atleast_1d(self._array)[self._at(key)]
 
     def __setitem__(self, key: Any, y: Any) -> None:
         key = plain_key(key)
@@ -186,7 +186,7 @@ class Flat:
     def _at(self, key: Any) -> Any:
         """The indices of elements: ints for one, arrays for several, so that several are copied."""
         positions = np.arange(len(self))[plain_key(key)]
-        indices = np.unravel_index(positions, self._array.shape)
+        indices = np.unravel_index(positions, self._array.shape or (1,))
         return indices if np.ndim(positions) else tuple(int(k) for k in indices)
 
 

@@ -7,17 +7,25 @@ from NumPy's code is refused.
 
 import dis
 import sys
-from types import FrameType
+from functools import lru_cache
+from itertools import pairwise
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from contad.errors import UnsupportedError
 
 _COMPARE = dis.opmap["COMPARE_OP"]
+# what NumPy computes in C by `<` and `>`, with no frame of its own
+_METHODS = {"sort", "argsort", "partition", "argpartition", "argmax", "argmin", "searchsorted", "lexsort"}
 
 
 def refuse_of_numpy(symbol: str, level: object) -> None:
     """Raise UnsupportedError where NumPy has asked for a comparison with nan, and its answer would lose the nan.
 
-    Called by what a comparison calls. `>` and `<` are asked by Python's max and sorted, too, which do so with floats.
+    Called by what a comparison calls. `>` and `<` are asked by Python's max and sorted, too, which do so with floats,
+    and by the methods of arrays, which the code that calls them names.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("contad.variables."):
@@ -25,9 +33,14 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
     if frame is None or frame.f_code.co_code[frame.f_lasti] == _COMPARE:
         return
     name = str(frame.f_globals.get("__name__"))
-    if name.startswith("contad.") or not (symbol in (">=", "<=") or name.startswith("numpy.")):
+    if name.startswith("contad."):
         return
     called = ""
+    if symbol in ("<", ">") and not name.startswith("numpy."):
+        method = _method_of_array(frame)
+        if method is None:
+            return
+        called = f"{method}: "
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("numpy."):
         called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
     raise UnsupportedError(
@@ -36,3 +49,50 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
         "engine= out, so that arrays are array variables; np.fmax, np.nanmax and their like leave nan out",
         level=level,
     )
+
+
+_LOADS = {"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"}
+_ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
+
+
+class _Call(NamedTuple):
+    """What the expression of a call names."""
+
+    first: str | None  # the first name in it, of a function that is called by its name
+    methods: set[str]  # of those that sort, as attributes or in strings
+    names: set[str]  # that it looks up
+    sorted_names: set[str]  # whose method `sort` it names
+
+
+def _method_of_array(frame: FrameType) -> str | None:
+    """The method of arrays that the call which a frame is in names, or calls by a name; None for Python's own."""
+    call = _call_at(frame.f_code, frame.f_lasti)
+    if call.first in ("max", "min", "sorted"):
+        return None
+    values = {name: frame.f_locals.get(name, frame.f_globals.get(name)) for name in call.names}
+    for x in values.values():  # array.argsort under another name
+        name = getattr(x, "__name__", None)
+        if isinstance(getattr(x, "__self__", None), np.ndarray) and name in _METHODS:
+            return str(name)
+    if call.methods == {"sort"} and any(isinstance(values[name], list) for name in call.sorted_names):
+        return None
+    return min(call.methods, default=None)
+
+
+@lru_cache(1024)
+def _call_at(code: CodeType, offset: int) -> _Call:
+    instructions = list(dis.get_instructions(code))
+    start, end = next((_extent(i) for i in instructions if i.offset == offset), ((0, 0), (sys.maxsize, 0)))
+    inside = [i for i in instructions if start <= _extent(i)[0] and _extent(i)[1] <= end]
+    strings = [i.argval for i in inside if isinstance(i.argval, str)]
+    loads = {i.argval for i in inside if i.opname in _LOADS}
+    of_lists = {x.argval for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
+    return _Call(next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads)
+
+
+def _extent(i: dis.Instruction) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Where the expression of an instruction begins and ends in the source; its line, where no more is known."""
+    at: Any = i.positions
+    if at is None or at.lineno is None:
+        return (0, 0), (0, 0)
+    return (at.lineno, at.col_offset or 0), (at.end_lineno or at.lineno, at.end_col_offset or sys.maxsize)

@@ -229,3 +229,23 @@ def test_nan_is_the_smaller_and_the_larger_one(f, gradient, way):
     value, found = differentiate(f, POINT, way)
     assert value == pytest.approx(f(POINT), rel=1e-15)
     assert found == pytest.approx(np.array(gradient), rel=1e-14)
+
+
+ROUNDED = {
+    "sign": (lambda v: v[0] * (np.nansum(np.sign(v)) + np.isnan(np.sign(v)[1])), 3),
+    "of a list": (lambda v: v[0] * np.nansum(np.sign([v[2], -1.0, v[1], -2.0])), -1),
+    "floor": (lambda v: v[0] if ~(np.floor(v)[0] < 0.0) else 2.0 * v[0], 1),
+    "ceil": (lambda v: v[0] * ((np.ceil(v)[0] > 0.0) + (np.ceil(v)[2] > 0.0)), 1),
+    "trunc": (lambda v: v[0] * np.nansum(np.trunc(-v)), -3),
+    "of a number": (lambda v: v[0] * (np.floor(v[2]) + np.sign(v[0].item())), 3),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ROUNDED)
+def test_signs_and_whole_numbers_of_objects_are_floats_with_nan(name, way):
+    (f, slope), x = ROUNDED[name], np.array([1.3, np.nan, 2.7])
+    value, gradient = differentiate(f, x, way)
+    assert value == pytest.approx(f(x), rel=1e-15)
+    assert value == pytest.approx(slope * x[0], rel=1e-15)
+    assert gradient == pytest.approx(np.array([slope, 0.0, 0.0]), rel=1e-15)

@@ -372,3 +372,18 @@ def test_cross_products_along_every_axis(left, right, options):
 def test_a_cross_product_of_vectors_with_two_elements_is_refused():
     with pytest.raises(ValueError, match=r"np\.cross: a must have 3 elements along axis -1, got shape \(2,\)"):
         rule("cross")(np.ones(2), np.ones(3))
+
+
+@pytest.mark.parametrize("engine", ["matrix", "closures"])
+def test_a_standard_deviation_does_not_see_the_rounding_of_the_mean(engine):
+    equal = np.full(3, 0.7)
+    assert 0.0 < np.std(equal) < 1e-15  # all rounding
+    assert contad.grad(np.std, engine=engine)(equal).tolist() == [0.0, 0.0, 0.0]
+    assert contad.jvp(np.std, (equal,), (np.ones(3),))[1] == 0.0
+    far, exact = 1e8 + np.array([1.1, 2.3, 6.7]), mp.clone()
+    exact.prec = 200
+    mean = exact.fsum(map(exact.mpf, far)) / 3
+    centred = np.array([float(v - mean) for v in map(exact.mpf, far)])
+    gradient = centred / np.linalg.norm(centred) / np.sqrt(3.0)
+    np.testing.assert_allclose(contad.grad(np.std, engine=engine)(far), gradient, rtol=1e-14)
+    np.testing.assert_allclose(contad.jvp(np.std, (far,), (gradient,))[1], gradient @ gradient, rtol=1e-14)

@@ -465,3 +465,20 @@ def test_every_function_of_linear_algebra_is_there():
         and (entry_of(getattr(np.linalg, name)) is None or entry_of(getattr(np.linalg, name)).kind == "refused")
     ]  # fmt: skip
     assert missing == []
+
+
+@pytest.mark.parametrize("options", [{"ddof": 4}, {"ddof": 7}, {"aweights": [1.0, 2.0, 3.0, 4.0], "ddof": 9}], ids=str)
+def test_covariances_without_degrees_of_freedom_are_numpys(options):
+    x = a(2, 4)
+    with pytest.warns(RuntimeWarning):
+        expected = np.cov(x, **options)
+    with pytest.warns(RuntimeWarning):
+        value, gradient = contad.value_and_grad(lambda x: np.cov(x, **options)[0, 1])(x)
+    assert np.isinf(expected[0, 1])
+    assert value == expected[0, 1]
+    assert not np.isfinite(gradient).any()
+
+
+def test_covariances_of_one_sample_are_nan():
+    with pytest.warns(RuntimeWarning):
+        assert np.isnan(contad.value_and_grad(lambda x: np.cov(x)[0, 1])(a(2, 1))[0])

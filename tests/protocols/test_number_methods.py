@@ -340,6 +340,18 @@ def test_reductions_of_an_element_mind_their_options(name, options, way):
         agree(f, way)
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("dtype", [float, "f8", np.dtype("d")], ids=str)
+def test_ufuncs_take_the_type_that_variables_have(dtype, way):
+    agree(lambda x: np.add(x[0], 1.0, dtype=dtype) * x[1], way)
+    if way in ("matrix", "forward"):  # to NumPy the others are objects
+        agree(lambda x: np.sum(np.exp(x, dtype=dtype) * np.add.outer(x, x, dtype=dtype)), way)
+        agree(lambda x: np.sum(np.logical_or(x, x > 9.0, dtype=bool) * x), way)
+        for f in (lambda x: np.sum(np.exp(x, dtype=np.float32)), lambda x: x[0] * np.logical_or(x, x, dtype=object)[0]):
+            with pytest.raises(UnsupportedError, match=r"np\.(exp|logical_or) with dtype=: not supported"):
+                differentiate(f, POINT, way)
+
+
 # ---- lists -----------------------------------------------------------------------------------------------------------
 def binary_ufuncs():
     """Every ufunc of two arguments that has a rule, with where the arguments may lie."""
@@ -411,6 +423,8 @@ FUNCTIONS = {
     "inner": lambda v: np.inner(v, 2.0), "vdot": lambda v: np.vdot(v, v), "ones_like": lambda v: v * np.ones_like(v),
     "full_like": lambda v: v * np.full_like(v, 2.0),
     "piecewise": lambda v: np.piecewise(v, [v < 0, v >= 0], [1.0, 2.0]) * v,
+    "insert": lambda v: np.insert([1.0, 2.0], 1, v),
+    "insert a row": lambda v: np.insert(v * np.ones((2, 2)), 1, v, axis=0),
     "select": lambda v: np.select([v > 0], [v], 0.0), "sinc": lambda v: np.sinc(v), "i0": lambda v: v * np.ndim(v) + v,
 }  # fmt: skip
 

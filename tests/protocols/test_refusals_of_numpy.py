@@ -27,6 +27,8 @@ REFUSED = {
     "np.polyfit": (lambda v: np.polyfit(np.arange(3.0), v, 1)[0], x),
     "np.fft.fft": (lambda v: np.fft.fft(v)[0], x),
     "scipy.special.erf": (lambda v: np.sum(scipy.special.erf(v)), x),
+    "np.cov": (lambda v: np.cov(v, v * v)[0, 1], x),
+    "np.corrcoef": (lambda v: np.corrcoef(v, v * v)[0, 1], x),
 }
 
 
@@ -47,6 +49,23 @@ def test_a_refusal_of_object_arrays_has_a_name_and_a_place(name, engine, transfo
     }
     with pytest.raises(UnsupportedError, match=told):
         calls[transform]()
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
+def test_a_refusal_of_a_sign_has_a_name(engine):
+    sign = np.sign  # in code that contad does not make anew: a library's, or a method's
+
+    class Model:
+        def value(self, v):
+            return sign(contad.to_matvar(v))[0]
+
+    with pytest.raises(UnsupportedError, match=r": np\.sign: NumPy does not take .*\(unorderable types"):
+        contad.grad(lambda v: Model().value(v) * v[0], engine=engine)(np.array([np.nan, 1.0]))
+
+
+def test_an_error_of_the_users_own_stays_what_it_is():
+    with pytest.raises(AttributeError, match="'float' object has no attribute 'shape'"):
+        contad.grad(lambda v: v[0] * (2.0).shape[0])(x)
 
 
 LISTS = {
