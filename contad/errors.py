@@ -165,6 +165,7 @@ _REFUSALS = re.compile(
     r"|Result from function call is not a proper array of floats)"
 )
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
+_NO_SIGN = "unorderable types for comparison"  # np.sign of objects, where one of them is nan
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
 _BY_A_RULE = (
     "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
@@ -219,6 +220,8 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
     found = _NO_METHOD.search(str(error))
     if isinstance(error, AttributeError) and hasattr(getattr(sys.modules["numpy"], error.name or "", None), "nin"):
         found = type(error.obj).__name__, error.name  # a ufunc of two arguments
+    if str(error) == _NO_SIGN:
+        found = "nan", "sign"
     if found is None:
         return None
     kind, name = found if isinstance(found, tuple) else found.groups()

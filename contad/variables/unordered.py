@@ -2,16 +2,19 @@
 
 Of floats these functions propagate nan. Of objects NumPy asks for `x >= y` and takes the other one where that is False,
 which loses the nan without a word. A comparison that a program writes itself is an instruction of its code; what comes
-from NumPy's code is refused.
+from NumPy's code is refused. Methods of arrays are C code that a program calls itself, as Python's sorted is: they are
+known by the name that the instruction calls.
 """
 
 import dis
+import functools
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 
 from contad.errors import UnsupportedError
 
 _COMPARE = dis.opmap["COMPARE_OP"]
+_IN_C = {"sort", "argsort", "argmax", "argmin", "partition", "argpartition", "searchsorted", "lexsort"}
 
 
 def refuse_of_numpy(symbol: str, level: object) -> None:
@@ -25,9 +28,10 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
     if frame is None or frame.f_code.co_code[frame.f_lasti] == _COMPARE:
         return
     name = str(frame.f_globals.get("__name__"))
-    if name.startswith("contad.") or not (symbol in (">=", "<=") or name.startswith("numpy.")):
+    method = "" if name.startswith("numpy.") else _method_of_numpy(frame)
+    if name.startswith("contad.") or not (symbol in (">=", "<=") or name.startswith("numpy.") or method):
         return
-    called = ""
+    called = f"{method}: " if method else ""
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("numpy."):
         called, frame = f"np.{frame.f_code.co_name.lstrip('_')}: ", frame.f_back
     raise UnsupportedError(
@@ -36,3 +40,29 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
         "engine= out, so that arrays are array variables; np.fmax, np.nanmax and their like leave nan out",
         level=level,
     )
+
+
+def _method_of_numpy(frame: FrameType) -> str:
+    """The name of the function of NumPy's that this frame calls, if its C code asks for comparisons; or ""."""
+    name, owner = _called(frame.f_code, frame.f_lasti)
+    if name not in _IN_C or (name == "sort" and isinstance(frame.f_locals.get(owner, frame.f_globals.get(owner)), list)):
+        return ""
+    return name
+
+
+@functools.lru_cache
+def _called(code: CodeType, offset: int) -> tuple[str, str]:
+    """The attribute that an instruction calls, and the variable it is an attribute of; "" where there is none."""
+    instructions = {one.offset: one for one in dis.get_instructions(code)}
+    place = instructions[offset].positions
+    name = owner = ""
+    for one in instructions.values():
+        if one.offset >= offset:
+            break
+        if place is None or one.positions is None or one.positions[::2] != place[::2]:  # line and column of the start
+            continue
+        if one.opname in ("LOAD_METHOD", "LOAD_ATTR"):
+            name, owner = one.argval, "" if name else owner
+        elif one.opname.startswith("LOAD_"):
+            name, owner = "", str(one.argval)
+    return name, owner
