@@ -45,9 +45,8 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
 def _method_of_numpy(frame: FrameType) -> str:
     """The name of the function of NumPy's that this frame calls, if its C code asks for comparisons; or ""."""
     name, owner = _called(frame.f_code, frame.f_lasti)
-    if name not in _IN_C or (name == "sort" and isinstance(frame.f_locals.get(owner, frame.f_globals.get(owner)), list)):
-        return ""
-    return name
+    of_list = isinstance(frame.f_locals.get(owner, frame.f_globals.get(owner)), list)
+    return name if name in _IN_C and not (name == "sort" and of_list) else ""
 
 
 @functools.lru_cache
