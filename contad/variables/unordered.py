@@ -62,6 +62,6 @@ def _called(code: CodeType, offset: int) -> tuple[str, str]:
             continue
         if one.opname in ("LOAD_METHOD", "LOAD_ATTR"):
             name, owner = one.argval, "" if name else owner
-        elif one.opname.startswith("LOAD_"):
+        elif one.opname.startswith("LOAD_") and one.opname != "LOAD_CONST":  # names of keywords lie there, too
             name, owner = "", str(one.argval)
     return name, owner
