@@ -423,6 +423,25 @@ def _creation_like(name: str) -> Callable[..., Any]:
     return made
 
 
+def _as_array(x: Any, dtype: Any = None) -> Any:
+    """np.asarray, which gives an array as it is."""
+    if not isinstance(x, (Array, np.ndarray)):
+        return _NUMPY["array"](x, dtype)
+    return x if dtype is None or np.dtype(dtype) in (x.dtype, np.dtype(float)) else _as_type(x, dtype)
+
+
+def _in_memory_order(order: str) -> Callable[[Any], Any]:
+    """np.ascontiguousarray and np.asfortranarray: a copy where the array does not lie so."""
+    function: Callable[[Any], Any] = np.ascontiguousarray if order == "C" else np.asfortranarray
+
+    def ordered(x: Any) -> Any:
+        if not isinstance(x, Array):
+            return function(x)
+        return x if peek(x).flags[f"{order}_CONTIGUOUS"] else x.copy(order)
+
+    return ordered
+
+
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if not isinstance(fill_value, Number):
         return assignable(_of_doubles(np.full(shape, fill_value, dtype)))
@@ -512,6 +531,8 @@ _NUMPY: dict[str, Any] = {
 }
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
 _NUMPY.update({"full": _full, "full_like": _full_like, "float64": _Float})
+_NUMPY.update(dict.fromkeys(("asarray", "asarray_chkfinite"), _as_array))
+_NUMPY.update({"ascontiguousarray": _in_memory_order("C"), "asfortranarray": _in_memory_order("F")})
 _NUMPY.update({name: _test(name) for name in ("isnan", "isinf", "isfinite", "signbit")})
 for _name, _value in vars(np).items():
     if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:

@@ -105,6 +105,21 @@ def asks_types(x, n):
 
 
 @numba.njit
+def as_arrays(x):
+    """As people write it in the first line; what is an array already is not copied."""
+    own = x * 1.5
+    a, b = np.asarray(own), np.asarray((x[0], x[1] * x[2]))
+    scaled = np.asarray(x * 2.0, np.float64)
+    a[0] *= scaled[1]
+    columns = np.asfortranarray(np.outer(x, b))
+    rows = np.ascontiguousarray(columns.T)
+    rows[0, 1] = x[1] * 0.3
+    again = np.ascontiguousarray(scaled)
+    again[1] = x[2] ** 2
+    return np.sum(columns * columns) + np.sum(rows[0] * a) + np.sum(scaled * own) + np.sum(b * b)
+
+
+@numba.njit
 def linear_algebra(x):
     """Of arrays that the function makes, and of their factors, which it writes."""
     m = np.array([[x[0] + 2.0, x[1]], [0.3, x[2]]])
@@ -138,7 +153,7 @@ def by_attribute(x):
 
 FUNCTIONS = [
     (logistic,), (negative_power,), (in_place,), (quotients,), (rotates,), (literals,), (constructs,), (converts,),
-    (asks_types, 3), (by_attribute,), (library_of_data, np.array([0.5, 2.0, 1.3])),
+    (asks_types, 3), (by_attribute,), (as_arrays,), (library_of_data, np.array([0.5, 2.0, 1.3])),
 ]  # fmt: skip
 
 
