@@ -427,7 +427,8 @@ def _as_array(x: Any, dtype: Any = None) -> Any:
     """np.asarray, which gives an array as it is."""
     if not isinstance(x, (Array, np.ndarray)):
         return _NUMPY["array"](x, dtype)
-    return x if dtype is None or np.dtype(dtype) in (x.dtype, np.dtype(float)) else _as_type(x, dtype)
+    own = np.dtype(float) if _holds_objects(x) or isinstance(x, Array) else x.dtype
+    return x if dtype is None or np.dtype(dtype) == own else assignable(_as_type(x, dtype))
 
 
 def _in_memory_order(order: str) -> Callable[[Any], Any]:

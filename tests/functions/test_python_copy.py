@@ -111,12 +111,15 @@ def as_arrays(x):
     a, b = np.asarray(own), np.asarray((x[0], x[1] * x[2]))
     scaled = np.asarray(x * 2.0, np.float64)
     a[0] *= scaled[1]
+    counts = np.asarray(np.array([1, 2, 3]), np.float64)
+    counts[1] += x[1] * x[0]
     columns = np.asfortranarray(np.outer(x, b))
     rows = np.ascontiguousarray(columns.T)
     rows[0, 1] = x[1] * 0.3
     again = np.ascontiguousarray(scaled)
     again[1] = x[2] ** 2
-    return np.sum(columns * columns) + np.sum(rows[0] * a) + np.sum(scaled * own) + np.sum(b * b)
+    total = np.sum(columns * columns) + np.sum(rows[0] * a) + np.sum(counts * b[1])
+    return total + np.sum(scaled * own) + np.sum(b * b)
 
 
 @numba.njit
