@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad import ops
-from contad.errors import UnsupportedError
+from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.declared_types import NameCasts, cast_of_values, declared_names, with_signature
 from contad.functions.object_arrays import OF_OBJECTS
 from contad.rules.definition import definition_of
@@ -26,6 +26,7 @@ from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observed, peek
+from contad.variables.stack import attempt
 
 NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
 
@@ -388,7 +389,7 @@ class _Module:
         try:
             return self._replaced[name]
         except KeyError:
-            return getattr(self._module, name)
+            return _of_numpy(getattr(self._module, name))
 
 
 def _creation(name: str) -> Callable[..., Any]:
@@ -422,6 +423,26 @@ def _creation_like(name: str) -> Callable[..., Any]:
     return made
 
 
+def _as_array(x: Any, dtype: Any = None) -> Any:
+    """np.asarray, which gives an array as it is."""
+    if not isinstance(x, (Array, np.ndarray)):
+        return _NUMPY["array"](x, dtype)
+    own = np.dtype(float) if _holds_objects(x) or isinstance(x, Array) else x.dtype
+    return x if dtype is None or np.dtype(dtype) == own else assignable(_as_type(x, dtype))
+
+
+def _in_memory_order(order: str) -> Callable[[Any], Any]:
+    """np.ascontiguousarray and np.asfortranarray: a copy where the array does not lie so."""
+    function: Callable[[Any], Any] = np.ascontiguousarray if order == "C" else np.asfortranarray
+
+    def ordered(x: Any) -> Any:
+        if not isinstance(x, Array):
+            return function(x)
+        return x if peek(x).flags[f"{order}_CONTIGUOUS"] else x.copy(order)
+
+    return ordered
+
+
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     if not isinstance(fill_value, Number):
         return assignable(_of_doubles(np.full(shape, fill_value, dtype)))
@@ -449,10 +470,40 @@ def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
     return apply
 
 
-def _of_whole_arrays(name: str) -> Callable[..., Any]:
-    """A function that NumPy does not evaluate on object arrays: it is given array variables, and arrays of floats."""
-    function = getattr(np, name)
-    return lambda *args, **options: function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
+def _of_numpy(value: Any) -> Any:
+    """What NumPy has under a name, and no rule answers for: its functions take the arrays of a rewritten function."""
+    if value is np.linalg:
+        return _Module(np.linalg, {})
+    numpys = str(getattr(value, "__module__", None)).startswith("numpy")
+    return _of_any_array(value) if isinstance(value, np.ufunc) or (inspect.isroutine(value) and numpys) else value
+
+
+def _of_any_array(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is asked again with whole arrays where NumPy does not compute it of objects.
+
+    What it makes can hold variables.
+    """
+
+    def made(*args: Any, **options: Any) -> Any:
+        if not any(_holds_objects(x) for x in (*args, *options.values())):
+            return function(*args, **options)
+        try:
+            with attempt():
+                return function(*args, **options)
+        except (TypeError, AttributeError, LostDerivativeError, UnsupportedError):  # NumPy's of floats, and contad's
+            return function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
+
+    def apply(*args: Any, **options: Any) -> Any:
+        z = made(*args, **options)
+        if isinstance(z, tuple):
+            return type(z)(*map(_with_room, z)) if hasattr(z, "_fields") else tuple(map(_with_room, z))
+        return _with_room(z)
+
+    return apply
+
+
+def _with_room(x: Any) -> Any:
+    return assignable(x) if isinstance(x, np.ndarray) and x.dtype == float else x
 
 
 def _whole(x: Any) -> Any:
@@ -481,7 +532,8 @@ _NUMPY: dict[str, Any] = {
 }
 _NUMPY.update({f"{name}_like": _creation_like(f"{name}_like") for name in ("zeros", "ones", "empty")})
 _NUMPY.update({"full": _full, "full_like": _full_like, "float64": _Float})
-_NUMPY.update({name: _of_whole_arrays(name) for name in ("interp", "bincount", "percentile", "quantile")})
+_NUMPY.update(dict.fromkeys(("asarray", "asarray_chkfinite"), _as_array))
+_NUMPY.update({"ascontiguousarray": _in_memory_order("C"), "asfortranarray": _in_memory_order("F")})
 _NUMPY.update({name: _test(name) for name in ("isnan", "isinf", "isfinite", "signbit")})
 for _name, _value in vars(np).items():
     if isinstance(_value, np.ufunc) and (_rule := rule_of_ufunc(_value)) is not None and _rule.operator is None:
@@ -504,4 +556,4 @@ def _translated(value: Any, made: dict[Any, Any], caller: Flags) -> Any:
         return python_twin(value, made, caller)
     if isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
         return _UsersModule(value, made, caller)
-    return _REPLACED.get(id(value), value)
+    return _REPLACED[id(value)] if id(value) in _REPLACED else _of_numpy(value)

@@ -74,7 +74,6 @@ def sylvester_back(a, b, z_bar):
 # ---- functions -------------------------------------------------------------------------------------------------------
 def with_direction(a, e):
     """The matrix [[a, e], [0, a]], whose function f has f(a) on its diagonal and the derivative of f along e above."""
-    e = e + np.zeros(np.shape(a))
     upper = np.concatenate([a, e], axis=-1)
     return np.concatenate([upper, np.concatenate([np.zeros(np.shape(a)), a], axis=-1)], axis=-2)
 

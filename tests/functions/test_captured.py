@@ -518,7 +518,7 @@ def test_what_the_comparison_of_names_cannot_see_the_values_tell():
 
 
 def test_what_a_function_writes_itself_is_its_own():
-    count, work, calls = [0], np.empty(2), 0
+    count, work, calls = [0], np.zeros(2), 0
 
     def step(x, c):
         nonlocal calls

@@ -6,6 +6,7 @@ import types
 import numba
 import numpy as np
 import pytest
+from numpy.linalg import inv
 
 import contad
 from contad.engines import engine_names
@@ -103,6 +104,48 @@ def asks_types(x, n):
     return 0.0 * x[0]
 
 
+@numba.njit
+def as_arrays(x):
+    """As people write it in the first line; what is an array already is not copied."""
+    own = x * 1.5
+    a, b = np.asarray(own), np.asarray((x[0], x[1] * x[2]))
+    scaled = np.asarray(x * 2.0, np.float64)
+    a[0] *= scaled[1]
+    counts = np.asarray(np.array([1, 2, 3]), np.float64)
+    counts[1] += x[1] * x[0]
+    columns = np.asfortranarray(np.outer(x, b))
+    rows = np.ascontiguousarray(columns.T)
+    rows[0, 1] = x[1] * 0.3
+    again = np.ascontiguousarray(scaled)
+    again[1] = x[2] ** 2
+    total = np.sum(columns * columns) + np.sum(rows[0] * a) + np.sum(counts * b[1])
+    return total + np.sum(scaled * own) + np.sum(b * b)
+
+
+@numba.njit
+def linear_algebra(x):
+    """Of arrays that the function makes, and of their factors, which it writes."""
+    m = np.array([[x[0] + 2.0, x[1]], [0.3, x[2]]])
+    factor = np.linalg.cholesky(m @ m.T + np.eye(2))
+    factor[0, 1] = x[1] * x[2]
+    sign, logarithm = np.linalg.slogdet(m)
+    total = np.linalg.det(m) * x[0] + sign * logarithm + np.sum(factor * m) + np.linalg.eigvalsh(m @ m.T)[0]
+    return total + np.sum(inv(m) * x[1]) + np.sum(np.linalg.solve(m, x[:2])) + np.linalg.norm(m)
+
+
+@numba.njit
+def library_of_data(x, data):
+    """What carries no derivative is computed as it stands, whatever is called; the results are written."""
+    basis = np.linalg.inv(np.outer(data, data) + np.eye(3))
+    basis[1] = x * basis[0]
+    factor = np.linalg.qr(np.outer(data, data) + np.eye(3))[1]
+    factor[0] += x
+    scale = np.corrcoef(data, data[::-1])[0, 1] + np.digitize(data, np.array([0.1, 0.6]))[1] + np.round(data, 1)[2]
+    if np.allclose(data, data):
+        scale += np.float_power(data, 2.0)[1] + np.ldexp(data, 2)[0] + np.fmod(data, 0.4)[2]
+    return scale * np.sum(basis * x) + np.sum(factor * factor)
+
+
 _users = in_a_module(root)
 
 
@@ -113,7 +156,7 @@ def by_attribute(x):
 
 FUNCTIONS = [
     (logistic,), (negative_power,), (in_place,), (quotients,), (rotates,), (literals,), (constructs,), (converts,),
-    (asks_types, 3), (by_attribute,),
+    (asks_types, 3), (by_attribute,), (as_arrays,), (library_of_data, np.array([0.5, 2.0, 1.3])),
 ]  # fmt: skip
 
 
@@ -137,6 +180,15 @@ def test_second_derivatives_of_the_copy(f, rest):
     np.testing.assert_allclose(contad.hessian(f)(X, *rest), expected, rtol=1e-6, atol=1e-7)
     direction = np.array([0.3, -1.0, 0.5])
     np.testing.assert_allclose(contad.hvp(f)(X, *rest, direction), direction @ expected, rtol=1e-6, atol=1e-7)
+
+
+def test_linear_algebra_by_the_copy():
+    assert "on a Python copy" in contad.explain(linear_algebra, X)
+    value, gradient = contad.value_and_grad(linear_algebra)(X)
+    assert value == pytest.approx(linear_algebra(X), rel=1e-13)
+    np.testing.assert_allclose(gradient, by_differences(linear_algebra, X), rtol=1e-6, atol=1e-8)
+    along = by_differences(lambda x: contad.grad(linear_algebra)(x)[1], X)
+    np.testing.assert_allclose(contad.hessian(linear_algebra)(X)[1], along, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("engine", EAGER)

@@ -201,7 +201,7 @@ class Builder(Workspace):
         if "imum" in form:
             self.separate(x, f"np.array({y})")
         text = form.format(x, y) if self.chance(0.6) else form.format(y, x)
-        total = f"np.sum({text} * 2)" if self.chance(0.6) else f"np.sum({text})"  # a list repeats itself
+        total = f"np.mean({text} * 2)" if self.chance(0.6) else f"np.sum({text})"  # a list repeats itself: not its sum
         self.define("listed", f"0.3 * {total} * {entry.name}", entry.assignable)
 
     # ---- statements: assignment --------------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from contad.engines.matrix.array_var import ArrayVar, scattered
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.stream.sweep import CODES, GATHER
+from contad.protocols import array_protocols
+from contad.rules import numpy_functions
 from contad.variables.array import Array
 from contad.variables.number import Number
 from tests.judges.agreement import Disagreement
@@ -193,9 +195,42 @@ def copies_in_two_orders(patch):
     patch.setattr(ArrayVar, "_make_copy", make_copy)
 
 
+def comparisons_of_python(patch):
+    """Elements compare as Python floats do: ~ of a truth value is a number, and + of two counts."""
+    element = ArrayVar._element
+
+    def read(self, key, v):
+        x = element(self, key, v)
+        return x.in_class(x.float_class) if isinstance(x, Number) else x
+
+    patch.setattr(ArrayVar, "_element", read)
+
+
+def lists_stay_lists(patch):
+    """A ufunc of an element and a list gives a list, which * repeats."""
+    right = Number.__array_ufunc__
+
+    def listing(self, ufunc, method, *inputs, **options):
+        z = right(self, ufunc, method, *inputs, **options)
+        return list(z) if any(isinstance(x, (list, tuple)) for x in inputs) else z
+
+    patch.setattr(Number, "__array_ufunc__", listing)
+
+
+def at_reads_what_it_has_written(patch):
+    """np.add.at reads its operand while it writes it, where NumPy has copied it before."""
+    patch.setattr(array_protocols, "root_of", lambda x: object())
+
+
+def results_in_c_order(patch):
+    """np.sort, np.select and their like give C order whatever NumPy gives: flat views alias otherwise."""
+    patch.setattr(numpy_functions, "_laid_out", lambda z, expected, arguments: z)
+
+
 PLANTED = (
     constants_leave_cells, gather_assigns, first_write_in_place, gather_kept, version_not_counted, fortran_for_c_order,
     repeated_index_accumulates, repeated_index_keeps_the_first_cell, views_not_synchronised, copies_in_two_orders,
+    comparisons_of_python, lists_stay_lists, at_reads_what_it_has_written, results_in_c_order,
 )  # fmt: skip
 
 

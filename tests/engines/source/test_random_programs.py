@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from contad.engines.source.planning import store_plan
+from contad.engines.source.reading import call_reader, statements
 from contad.engines.source.writing import adjoint_sweep, reverse_sweep
 from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
@@ -91,7 +92,20 @@ def stores_forgotten(monkeypatch):
     monkeypatch.setattr(adjoint_sweep.AdjointWriter, "reverse_Store", lambda self, o: self.add(o.stored, "0.0"))
 
 
-@pytest.mark.parametrize("plant", [misread_stores, forwards_always, adjoints_assigned, stores_forgotten])
+def overlaps_unseen(monkeypatch):
+    """Updates by parts that overlap are read before they are written, as NumPy does and Numba does not."""
+    monkeypatch.setattr(statements, "overlaps", lambda a, b: False)
+
+
+def signatures_ignored(monkeypatch):
+    """Callees compute with what they are given, though their signature casts it."""
+    monkeypatch.setattr(call_reader, "cast_arguments", lambda builder, f, names, given: (given, None))
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [misread_stores, forwards_always, adjoints_assigned, stores_forgotten, overlaps_unseen, signatures_ignored],
+)
 def test_planted_faults_are_found(plant, monkeypatch):
     plant(monkeypatch)
     assert any((generated_programs.check(seed) or "").startswith("wrong") for seed in range(120))
