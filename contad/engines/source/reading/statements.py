@@ -289,7 +289,7 @@ class StatementReader:
             return statement
         made = copy.copy(statement)
         name = iterated.id
-        if isinstance(entry.type, types.DictType):
+        if isinstance(entry.type, types.DictType) and read in ("keys", "values", "items"):
             arrays = [f"__array(__list({name}.{k}()))" for k in ("keys", "values") if read in (k, "items")]
             text = arrays[0] if len(arrays) == 1 else f"__zip({', '.join(arrays)})"
         elif isinstance(entry.type, (types.ListType, types.List)) and iterated is statement.iter:
