@@ -8,14 +8,17 @@ where z and the derivative overflow and underflow together.
 
 import functools
 import linecache
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 from contad.ops.elementary import sqrt
 from contad.rules.scalar_rule import ScalarRule
+from contad.variables.number import peek
 
-COMMON = (2.0, 3.0, 0.5, 1.5, 4.0, 6.0)  # exponents that are looked for where they are not written
+# exponents that compiled code looks for where they are not written, the most frequent first; negative ones need no list
+COMMON = (2.0, 3.0, 0.5, 1.5, 4.0, 6.0, 5.0, 2.5, 8.0, 7.0, 12.0)
 MOST = 64  # of a whole exponent; beyond it the error of repeated products shows
 _SOURCE = """\
 def {name}(x):
@@ -62,15 +65,24 @@ def partial_of_power(c: float) -> str | None:
 
 
 def partial_of_rule(rule: ScalarRule, k: int, active: str) -> Callable[..., Any]:
-    """The partial of a rule by operand k, for Python; of a power by a constant ("vc") by the common exponents first."""
+    """The partial of a rule by operand k, for Python; of a power by a constant ("vc") by the shorter ones first."""
     general = rule.partial(k)
     if rule.name != "power" or active != "vc":
         return general
-    short = {c: found.partial(0) for c in COMMON if (found := literal_power(c)) is not None}
+    short: dict[float, Callable[..., Any]] = {}
 
     def partial(z: Any, x: Any, y: Any) -> Any:
-        found = short.get(y) if y.__class__ is float or y.__class__ is int else None
-        return general(z, x, y) if found is None else found(z, x)
+        if y.__class__ is float or y.__class__ is int:
+            found = short.get(y)
+            if found is None and y > 0.0 and (2.0 * y).is_integer():
+                literal = literal_power(float(y))
+                if literal is not None:
+                    found = short[y] = literal.partial(0)
+            if found is not None:
+                return found(z, x)
+            if y < 0.0 and math.isfinite(peek(z)):  # as in `with_shortcuts`
+                return y * z / x
+        return general(z, x, y)
 
     return partial
 

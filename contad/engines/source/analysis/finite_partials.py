@@ -26,8 +26,9 @@ from contad.engines.source.ir.single_assignment import (
     SourceProgram,
     Store,
     Value,
+    View,
 )
-from contad.engines.source.ir.walks import around, walk
+from contad.engines.source.ir.walks import around, leaves, walk
 from contad.ops.powers import MOST
 
 # finite at finite operands, with finite partials; large products are not considered
@@ -93,34 +94,83 @@ def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
 
 
 def unselected_values(program: SourceProgram, readers: dict[Value, list[Operation]]) -> set[Value]:
-    """The numbers whose adjoints are zero where a selection or a branch takes another number."""
-    found: set[Value] = set()
-    values = [o.result for o in walk(program.block) if isinstance(o, (Apply, Load))]
-    size = -1
-    while len(found) != size:
-        size = len(found)
-        for value in reversed(values):
-            mine = readers.get(value)
-            if value not in found and mine and all(_may_pass_by(value, reader, found) for reader in mine):
-                found.add(value)
+    """The numbers whose adjoints may be zero, because another number or element is taken in their place.
+
+    Among them are arrays, by their roots, of whose elements some may be passed by: by what data decide, or by a slice.
+    What counters alone decide passes by numbers only; elements that no index reaches are not looked for.
+    """
+    operations = list(walk(program.block))
+    returned = leaves(program.returned)
+    found = set(returned) if len(returned) > 1 else set()  # some of the results may have no cotangent
+    values: list[Value] = []
+    for o in operations:
+        values += [*(c.inner for c in o.carried), *o.results] if isinstance(o, Loop) else o.results
+        if isinstance(o, View) and o.spec is not None and any(isinstance(part, tuple) and any(part) for part in o.spec):
+            found.update(o.result.roots)
+    loads = [o for o in operations if isinstance(o, Load)]
+    by_data = {o for o in operations if isinstance(o, If) and _reads_data(o.inputs[0])}
+    for branches in (by_data, {o for o in operations if isinstance(o, If)}):
+        size = -1
+        while len(found) != size:
+            size = len(found)
+            for value in reversed(values):
+                mine = readers.get(value)
+                if value not in found and mine and all(_may_pass_by(value, o, readers, found, branches) for o in mine):
+                    found.add(value)
+            for o in loads if branches is by_data else []:
+                if o.result in found or not branches.isdisjoint(_holders(o, o.array)):
+                    found.update(o.array.roots)
     return found
 
 
-def _may_pass_by(value: Value, reader: Operation, found: set[Value]) -> bool:
+def _may_pass_by(
+    value: Value, reader: Operation, readers: dict[Value, list[Operation]], found: set[Value], branches: set[If]
+) -> bool:
     """Whether a reader may hand nothing on to the adjoint of a value."""
+    if isinstance(reader, Call):
+        return True
+    if isinstance(reader, (Store, Accumulate)):
+        return any(root in found for root in reader.array.roots)
     if isinstance(reader, Apply):
         if reader.result.kind != FLOAT or reader.result in found:
             return True
         places = [k for k, x in enumerate(reader.inputs) if x is value]
         if reader.function is SELECT or all(_routes(reader, k) for k in places):
             return True
-    if isinstance(reader, If) and not any(value.block is block for block in reader.blocks):
+    if reader in branches and not any(value.block is block for block in reader.blocks):
         return True
+    if isinstance(reader, Loop):  # each iteration may overtake the one before
+        inner = [c.inner for c in reader.carried if value in (c.initial, c.following)]
+        if any(x in found or x not in readers for x in inner):
+            return True
+    return not branches.isdisjoint(_holders(reader, value))
+
+
+def _holders(reader: Operation, value: Value) -> Iterable[Operation]:
+    """What holds a reader of a value, but not the value."""
     if value.block is None:
-        return False
+        return ()
     made_in = value.block.parent
-    holders = itertools.takewhile(lambda holder: holder is not made_in, around(reader.block))
-    return any(isinstance(holder, If) for holder in holders)
+    return itertools.takewhile(lambda holder: holder is not made_in, around(reader.block))
+
+
+def _reads_data(condition: Value) -> bool:
+    """Whether a condition depends on more than counters, lengths and numbers that are integers."""
+    seen: set[Value] = set()
+    left = [condition]
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        o = value.operation
+        if (value.kind == FLOAT and value.constant is None) or isinstance(o, (Load, Call, Handed)):
+            return True
+        if isinstance(o, (Apply, If)):
+            left += o.reads()
+        if isinstance(o, Loop):
+            left += [x for c in o.carried if value in (c.inner, c.result) for x in (c.initial, c.following)]
+    return False
 
 
 def _routes(o: Apply, k: int) -> bool:

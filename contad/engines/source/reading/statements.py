@@ -2,11 +2,15 @@
 
 import ast
 import builtins
+import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numba import types
+
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import Elementwise, Local, constant, is_array, is_number
+from contad.engines.source.ir.entries import Elementwise, Local, Object, Opaque, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
 from contad.engines.source.ir.walks import written_roots
 from contad.engines.source.reading.call_reader import Iteration, Range
@@ -255,7 +259,8 @@ class StatementReader:
         return ends
 
     def do_For(self, statement: ast.For, env: Environment) -> None:
-        """A loop over a range, an array or a tuple."""
+        """A loop over a range, an array or a tuple; over an argument that is a list or a dict, as one of these."""
+        statement = self._over_argument(statement, env)
         iterated = self.expressions.expression(statement.iter, env)
         if isinstance(iterated, tuple):
             self._unrolled(statement, iterated, env)
@@ -273,6 +278,31 @@ class StatementReader:
             return For(limits, index, body, ends)
 
         self.loop(env, assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+
+    def _over_argument(self, statement: ast.For, env: Environment) -> ast.For:
+        """A loop over a list that is an argument as one over its indices, over a dict as one over arrays."""
+        iterated, read, call = statement.iter, "keys", statement.iter
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and not call.args:
+            iterated, read = call.func.value, call.func.attr
+        entry = env.get(iterated.id) if isinstance(iterated, ast.Name) else None
+        if not isinstance(iterated, ast.Name) or not isinstance(entry, Opaque):
+            return statement
+        made = copy.copy(statement)
+        name = iterated.id
+        if isinstance(entry.type, types.DictType) and read in ("keys", "values", "items"):
+            arrays = [f"__array(__list({name}.{k}()))" for k in ("keys", "values") if read in (k, "items")]
+            text = arrays[0] if len(arrays) == 1 else f"__zip({', '.join(arrays)})"
+        elif isinstance(entry.type, (types.ListType, types.List)) and iterated is statement.iter:
+            text, index = f"__range(__len({name}))", f"__index_{name}"
+            made.target = ast.copy_location(ast.Name(index, ast.Store()), statement)
+            element = ast.Assign([statement.target], _parsed(f"{name}[{index}]", statement))
+            made.body = [ast.copy_location(element, statement), *statement.body]
+        else:
+            return statement
+        # under names of their own, because the function may give these to something else
+        env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip, range, len))
+        made.iter = _parsed(text, statement)
+        return made
 
     def _unrolled(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
         """A loop over a tuple: its body once for each part."""
@@ -317,6 +347,14 @@ class StatementReader:
         return self.progress.refuse(
             node, "a loop over something that is no range, array or tuple", "loop over range(...)"
         )
+
+
+def _parsed(text: str, statement: ast.stmt) -> ast.expr:
+    """An expression that stands for what is at a statement."""
+    tree = ast.parse(text, mode="eval").body
+    for node in ast.walk(tree):
+        ast.copy_location(node, statement)
+    return tree
 
 
 def assigned(statements: list[ast.stmt]) -> list[str]:

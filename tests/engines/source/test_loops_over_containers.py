@@ -1,0 +1,65 @@
+"""Loops over typed lists and dicts that are arguments: they carry no derivative, and are generated as other loops."""
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.typed import Dict, List
+
+import contad
+
+X = np.array([0.3, 1.2, 0.7])
+NUMBERS = List([2, 0, 1])
+ARRAYS = List([np.array([1.0, 2.0, 3.0]), np.array([0.0, -2.0, 1.0])])
+RATES = Dict()
+RATES[1], RATES[5] = 2.0, 3.0
+
+
+@njit
+def over_a_list(x, numbers):
+    total = 0.0
+    for k in numbers:
+        if k == 1:
+            continue
+        total += x[k] ** 2 * (k + 1)
+    total *= x[1]
+    return total
+
+
+@njit
+def over_arrays(x, list):  # the name of a function that the loop is made with
+    total = 0.0
+    for a in list:
+        for b in list:
+            total += np.sum(a * b * x) ** 2
+    return total
+
+
+@njit
+def over_a_dict(x, rates):
+    total = 0.0
+    for k in rates:
+        total += rates[k] * x[k % 3] ** 2
+    for k, rate in rates.items():
+        total += k * rate * x[0] * x[1]
+    for rate in rates.values():
+        total *= rate
+    return total
+
+
+def gradient_over_arrays(x):
+    pairs = [a * b for a in ARRAYS for b in ARRAYS]
+    return sum(2.0 * (pair @ x) * pair for pair in pairs)
+
+
+A, B, C = X
+EXPECTED = {
+    over_a_list: (NUMBERS, [2.0 * A * B, A**2 + 3.0 * C**2, 6.0 * C * B]),
+    over_arrays: (ARRAYS, gradient_over_arrays(X)),
+    over_a_dict: (RATES, [6.0 * 17.0 * B, 6.0 * (4.0 * B + 17.0 * A), 36.0 * C]),
+}
+
+
+@pytest.mark.parametrize("f", EXPECTED, ids=lambda f: f.__name__)
+def test_the_gradient_is_generated(f):
+    container, expected = EXPECTED[f]
+    np.testing.assert_allclose(contad.grad(f, engine="generated")(X, container), expected, rtol=1e-13)

@@ -1,0 +1,93 @@
+"""Data that are nan or infinite, where no result depends on them: their elements take no part in a derivative.
+
+A residual that is selected away has an adjoint of 0, and a partial that is nan; their product is 0.
+"""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+
+TIMES = np.array([1.0, 2.0, 3.0, 4.5])
+DATA = np.array([1.5, 3.0, 7.0, np.nan])  # the last is missing
+P = np.array([0.7, 0.4])
+
+
+@njit
+def summed_by_nansum(p, t, d):
+    return np.nansum((p[0] * t + p[1] - d) ** 2)
+
+
+@njit
+def chosen_by_where(p, t, d):
+    r = (p[0] * t + p[1] - d) ** 2
+    return np.sum(np.where(np.isfinite(d), r, 0.0))
+
+
+@njit
+def stored_and_chosen(p, t, d):
+    r = p[0] * t + p[1] - d
+    q = np.empty(len(t))
+    for i in range(len(t)):
+        q[i] = r[i] * r[i]
+    total = 0.0
+    for i in range(len(t)):
+        if np.isfinite(d[i]):
+            total += q[i]
+    return total
+
+
+@njit
+def cut_off(p, t, d):
+    r = (p[0] * t + p[1] - d) ** 2
+    return np.sum(r[:3])
+
+
+@njit
+def overtaken(p, t, d):
+    last = 0.0
+    total = 0.0
+    for i in range(len(t) - 1, -1, -1):
+        r = p[0] * t[i] + p[1] - d[i]
+        last = r * r
+        if i < 3:
+            total += last
+    return total
+
+
+MODELS = [summed_by_nansum, chosen_by_where, stored_and_chosen, cut_off, overtaken]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda f: f.__name__)
+def test_missing_residuals_have_no_part_in_the_gradient(model):
+    r = P[0] * TIMES[:3] + P[1] - DATA[:3]
+    expected = [2.0 * r @ TIMES[:3], 2.0 * r.sum()]
+    np.testing.assert_allclose(contad.grad(model, engine="generated")(P, TIMES, DATA), expected, rtol=1e-12)
+
+
+@njit
+def state_of_the_last(p, d):
+    """Each state is overtaken by the next, which does not depend on it."""
+    state = p
+    for i in range(len(d)):
+        x = p - d[i]
+        state = x * x
+    return state
+
+
+def test_iterations_that_are_overtaken():
+    d = np.array([np.nan, 0.5, 1.5])
+    assert contad.grad(state_of_the_last, engine="generated")(0.7, d) == pytest.approx(-1.6, rel=1e-14)
+
+
+@njit
+def pair(p, d):
+    r = p - d[0]
+    q = p - d[1]
+    return r * r, q * q
+
+
+def test_a_result_without_a_cotangent():
+    _, pullback = contad.vjp(pair, 0.7, np.array([1.5, np.nan]), engine="generated")
+    assert pullback((1.0, 0.0))[0] == pytest.approx(-1.6, rel=1e-14)
