@@ -30,13 +30,13 @@ COMMUTATIVE = ("scaled", "np.minimum", "np.maximum", "min", "max")  # `scaled` b
 SHAPES = ("np.shape", "np.size", "np.ndim", "len", "count", "freedom")
 APART = (
     "plain", "all_finite", "in_range", "scaled", "as_array", "largest", "reduced_axes", "kept_shape", "lanes",
-    "from_lanes", "folded",
+    "from_lanes", "folded", "without_zeros", "_real",
 )  # fmt: skip
 
 PIECEWISE, LAST = "the slope is piecewise constant in x", "the last piece ends at n - 1"
 SHIFT, ENDLESS = "the shift cancels", "for infinite elements, which tests/ops/test_array_rules.py has"
-# mutants that are the same function at every point here: rule, kind, function, a part of the line; the reason
 LOGARITHM = "log(c a) = log(a) + log(c) 1: the corner is the same"
+# mutants that are the same function at every point here: rule, kind, function, a part of the line; the reason
 SAME: dict[tuple[str, str, str, str], str] = {
     ("interp", "detached", "interp_vjp_x", "slope(PRIMAL(x), fp, xp)"): PIECEWISE,
     ("interp", "detached", "interp_jvp", "slope(PRIMAL(x), fp, xp)"): PIECEWISE,
@@ -49,7 +49,11 @@ SAME: dict[tuple[str, str, str, str], str] = {
     ("logsumexp", "dropped term", "shares", "-np.inf, finite))"): SHIFT,
     ("logsumexp", "swapped", "shares", "np.where(np.where(v == top, 0.0, -np.inf), endless, a)"): ENDLESS,
     ("logsumexp", "sign", "shares", "np.where(v == top, 0.0, np.inf)"): ENDLESS,
+    ("std", "forgotten axis", "direction", "deviation(deviation(a, "): "the other of the two takes the mean away",
+    ("std", "sign", "deviation", "return -(a - np.mean"): "it is called twice",
+    ("std", "swapped", "deviation", "keepdims=True) - a"): "it is called twice",
     ("logm", "1.001 times", "with_direction", "return 1.001 * np.concatenate"): LOGARITHM,
+    ("logm", "forgotten axis", "with_direction", "a], axis=-1)])"): "it takes one matrix, whose first axis is -2",
 }
 
 
