@@ -23,6 +23,7 @@ from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     answered,
     asks,
+    attributes_of,
     builtins_of,
     class_of_primal,
     code_of,
@@ -30,6 +31,7 @@ from contad.functions.questions import (
     names_of_objects,
     passes_by_globals,
     questions_of,
+    warn_if_it_asks,
     warn_of_unanswered,
 )
 from contad.variables.number import Carrier
@@ -52,6 +54,8 @@ def with_numba_callees(f: Callable[..., Any], at_variables: AtVariables) -> Call
         function, own = inspect.getattr_static(type(f), "__call__", None), f
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
+    if function not in _LOOKED:
+        _warn_of_hidden(function, [type(own), *_named(function)])
     copy = _for_variables(function, at_variables)
     return f if copy is function else MethodType(copy, own)
 
@@ -143,6 +147,7 @@ def _reaches_numba(f: FunctionType, seen: dict[int, _Reached]) -> bool:
         return False
     reached = seen[id(f)] = _Reached(f)
     named = [x for x in reached.values() if x is not _MISSING]
+    _warn_of_hidden(f, named)
     # all of them, because copies are made of each
     found = [is_dispatcher(x) or _dispatches_on_type(x) for x in named]
     found += [_reaches_numba(x, seen) for x in named if isinstance(x, FunctionType)]
@@ -152,6 +157,47 @@ def _reaches_numba(f: FunctionType, seen: dict[int, _Reached]) -> bool:
 def _dispatches_on_type(x: Any) -> bool:
     """Whether x is a function of functools.singledispatch."""
     return isinstance(x, FunctionType) and callable(getattr(x, "dispatch", None)) and hasattr(x, "registry")
+
+
+_MOST_ELEMENTS = 64  # of a container that is looked through
+_LOOKED: WeakSet[FunctionType] = WeakSet()
+
+
+# ---- what no copy is made of -----------------------------------------------------------------------------------------
+def _warn_of_hidden(f: FunctionType, named: list[Any]) -> None:
+    """Warn once of each function that f may reach by an attribute or out of a container, and that asks for types."""
+    if f in _LOOKED:
+        return
+    _LOOKED.add(f)
+    found = _hidden_in(f, named)
+    seen: set[int] = set()
+    while found:
+        g = found.pop()
+        known = not isinstance(g, FunctionType) or id(g) in seen
+        if known or is_contads(g) or is_installed(g.__code__.co_filename):
+            continue
+        seen.add(id(g))
+        warn_if_it_asks(g.__code__)
+        inner = _named(g)
+        found += [*inner, *_hidden_in(g, inner)]
+
+
+def _hidden_in(f: FunctionType, named: list[Any]) -> list[Any]:
+    """What the objects that a function names hold as their elements, or under the names of its attributes."""
+    attributes = attributes_of(f.__code__)
+    found: list[Any] = []
+    for x in named:
+        if isinstance(x, functools.partial):
+            found.append(x.func)
+        elif isinstance(x, (list, tuple, dict)):
+            found += (x.values() if isinstance(x, dict) else x) if len(x) <= _MOST_ELEMENTS else ()
+        elif isinstance(x, ModuleType):
+            found += [vars(x).get(name) for name in attributes]
+        elif isinstance(x, type) or not (type(x) in _PLAIN or type(x) in _KEPT or is_dispatcher(x)):
+            owner, names = (x, attributes) if isinstance(x, type) else (type(x), attributes | {"__call__"})
+            methods = [inspect.getattr_static(owner, name, None) for name in names]
+            found += [g.fget if isinstance(g, property) else getattr(g, "__func__", g) for g in methods]
+    return found
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------

@@ -128,6 +128,26 @@ def _warn_of_unseen(code: CodeType) -> None:
             return
 
 
+@functools.lru_cache(4096)
+def attributes_of(code: CodeType) -> frozenset[str]:
+    """The names that the code of a function, and of functions inside it, looks up anywhere."""
+    return frozenset(name for inner in _inside(code) for name in inner.co_names)
+
+
+@functools.lru_cache(4096)
+def warn_if_it_asks(code: CodeType) -> None:
+    """Warn once where a function of which no copy is made asks for the types of what variables stand for."""
+    asked = questions_of(code)
+    names = asked.names & {"isinstance", "type"}
+    if asked.of_types and names:
+        warnings.warn_explicit(
+            f"{code.co_qualname}: {min(names)} sees variables there, not the floats and arrays that they stand for, "
+            "and may take another branch than with plain numbers: it is reached as an attribute, or in a container or "
+            "a partial. Ask in a plain function that the differentiated one names",
+            RuntimeWarning, code.co_filename, code.co_firstlineno,
+        )  # fmt: skip
+
+
 # ---- the answers -----------------------------------------------------------------------------------------------------
 def class_of_primal(x: Any) -> type:
     """type(x), of a variable what it stands for: float, np.float64 or np.ndarray."""

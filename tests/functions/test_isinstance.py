@@ -2,6 +2,7 @@
 
 import functools
 import numbers
+import types
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import contad
 from contad import select
+from contad.functions import questions
 from tests.protocols.test_number_methods import POINT, WAYS, agree, differentiate
 
 KINDS = (float, np.floating)
@@ -144,6 +146,63 @@ def test_what_cannot_be_answered_is_warned_of_once(f, what):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         contad.jvp(f, (POINT,), (POINT,))
+
+
+class Askers:
+    def run(self, x):
+        return x[0] if isinstance(x, np.ndarray) else 3.0 * x[1]
+
+    def outer(self, x):
+        return self.run(x)
+
+    @staticmethod
+    def plain(x):
+        return x[0] * x[1]
+
+    @property
+    def chosen(self):
+        return lambda x: x[0] if type(x) is np.ndarray else 3.0 * x[1]
+
+
+def asking(k, x):
+    return x[0] if isinstance(x, np.ndarray) else k * x[1]
+
+
+def naming(x):
+    return asking(3.0, x)
+
+
+ASKERS = Askers()
+ASKING, LISTED, NAMED = functools.partial(asking, 3.0), [asking], types.ModuleType("named")
+NAMED.naming, NAMED.asking = naming, asking
+HIDDEN = {
+    "a method": (lambda x: ASKERS.run(x), "Askers.run: isinstance"),
+    "a method of a new object": (lambda x: Askers().run(x), "Askers.run: isinstance"),
+    "another method": (ASKERS.outer, "Askers.run: isinstance"),
+    "a property": (lambda x: ASKERS.chosen(x), "Askers.chosen: type"),
+    "a partial": (lambda x: ASKING(x), "asking: isinstance"),
+    "a list": (lambda x: LISTED[0](3.0, x), "asking: isinstance"),
+    "a module": (lambda x: NAMED.asking(3.0, x), "asking: isinstance"),
+    "a module's that names it": (lambda x: NAMED.naming(x), "asking: isinstance"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_what_asks_where_no_copy_is_made_is_warned_of_with_its_line(name):
+    f, what = HIDDEN[name]
+    questions.warn_if_it_asks.cache_clear()
+    with pytest.warns(RuntimeWarning, match=f"{what} sees variables there, not the floats and arrays") as found:
+        contad.grad(f)(POINT)
+    assert [(w.filename, len(found)) for w in found] == [(__file__, 1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        contad.grad(f)(POINT)
+
+
+def test_what_does_not_ask_or_is_copied_is_not_warned_of():
+    questions.warn_if_it_asks.cache_clear()
+    assert contad.grad(lambda x: ASKERS.plain(x))(POINT)[0] == POINT[1]
+    assert contad.grad(lambda x: asking(3.0, x))(POINT)[0] == 1.0
 
 
 def test_functions_that_do_not_ask_run_as_they_are():
