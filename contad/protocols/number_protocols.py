@@ -112,11 +112,15 @@ def at_elements(ufunc: Any, a: Any, indices: Any, *others: Any) -> None:
             f"{exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
         )
     positions = np.arange(a.size).reshape(a.shape)[map_numbers(primal, indices)]
-    # NumPy reads what overlaps with a before it writes
-    copies = [np.broadcast_to(np.copy(_as_array(y)), positions.shape) for y in others]
+    copies = [np.broadcast_to(_read_before(y), positions.shape) for y in others]
     for k in np.ndindex(positions.shape):
         index = np.unravel_index(positions[k], a.shape)
         a[index] = ufunc(a[index], *(y[k] for y in copies))
+
+
+def _read_before(y: Any) -> Any:
+    """An operand that NumPy reads before it writes to what may overlap with it."""
+    return np.copy(_as_array(y))
 
 
 def _in_float64(x: Any) -> Any:
