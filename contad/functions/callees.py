@@ -54,8 +54,7 @@ def with_numba_callees(f: Callable[..., Any], at_variables: AtVariables) -> Call
         function, own = inspect.getattr_static(type(f), "__call__", None), f
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
-    if function not in _LOOKED:
-        _warn_of_hidden(function, [type(own), *_named(function)])
+    _warn_of_hidden(function, type(own))
     copy = _for_variables(function, at_variables)
     return f if copy is function else MethodType(copy, own)
 
@@ -147,7 +146,7 @@ def _reaches_numba(f: FunctionType, seen: dict[int, _Reached]) -> bool:
         return False
     reached = seen[id(f)] = _Reached(f)
     named = [x for x in reached.values() if x is not _MISSING]
-    _warn_of_hidden(f, named)
+    _warn_of_hidden(f)
     # all of them, because copies are made of each
     found = [is_dispatcher(x) or _dispatches_on_type(x) for x in named]
     found += [_reaches_numba(x, seen) for x in named if isinstance(x, FunctionType)]
@@ -159,17 +158,20 @@ def _dispatches_on_type(x: Any) -> bool:
     return isinstance(x, FunctionType) and callable(getattr(x, "dispatch", None)) and hasattr(x, "registry")
 
 
+# ---- what no copy is made of -----------------------------------------------------------------------------------------
 _MOST_ELEMENTS = 64  # of a container that is looked through
 _LOOKED: WeakSet[FunctionType] = WeakSet()
 
 
-# ---- what no copy is made of -----------------------------------------------------------------------------------------
-def _warn_of_hidden(f: FunctionType, named: list[Any]) -> None:
-    """Warn once of each function that f may reach by an attribute or out of a container, and that asks for types."""
+def _warn_of_hidden(f: FunctionType, *owner: type) -> None:
+    """Warn once of each function that f may reach by an attribute or out of a container, and that asks for types.
+
+    `owner` is the class of an f that is a method.
+    """
     if f in _LOOKED:
         return
     _LOOKED.add(f)
-    found = _hidden_in(f, named)
+    found = _hidden_in(f, [*owner, *_named(f)])
     seen: set[int] = set()
     while found:
         g = found.pop()

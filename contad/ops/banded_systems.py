@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.ops._scipy import linalg
-from contad.ops.linear_systems import masked
+from contad.ops.linear_systems import as_columns, masked
 from contad.rules.array_rule import array_rule
 
 _TRI = [[0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
@@ -53,8 +53,8 @@ def banded_solution_jvp(z, ab_dot, b_dot, ab, b, *, lower, upper):
 def banded_back(ab, z_bar, lower, upper):
     """The cotangent of b."""
     transposed = transposed_band(ab, lower, upper)
-    found = banded_solution(transposed, z_bar, lower=upper, upper=lower)
-    return masked(z_bar, found) if np.ndim(z_bar) == 2 else masked(z_bar[:, None], found[:, None])[:, 0]
+    columns = as_columns(z_bar, np.ndim(z_bar))
+    return np.reshape(masked(columns, banded_solution(transposed, columns, lower=upper, upper=lower)), np.shape(z_bar))
 
 
 def moved(x, k):
@@ -76,17 +76,14 @@ def transposed_band(ab, lower, upper):
 
 def banded_product(ab, x, lower, upper):
     """The product of a banded matrix with x."""
-    columns = (slice(None),) if np.ndim(x) == 1 else (slice(None), None)
-    total = moved(ab[0][columns] * x, upper)
+    columns = as_columns(x, np.ndim(x))
+    total = moved(ab[0][:, None] * columns, upper)
     for d in range(1, lower + upper + 1):
-        total = total + moved(ab[d][columns] * x, upper - d)
-    return total
+        total = total + moved(ab[d][:, None] * columns, upper - d)
+    return np.reshape(total, np.shape(x))
 
 
 def band_of_product(x, y, lower, upper):
     """The band of x y^T, zeros outside the matrix."""
-    rows = []
-    for d in range(lower + upper + 1):
-        product = moved(x, d - upper) * y
-        rows.append(product if np.ndim(y) == 1 else np.sum(product, axis=1))
-    return np.stack(rows)
+    left, right = as_columns(x, np.ndim(x)), as_columns(y, np.ndim(y))
+    return np.stack([np.sum(moved(left, d - upper) * right, axis=1) for d in range(lower + upper + 1)])

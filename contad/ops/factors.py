@@ -22,6 +22,19 @@ def triangular_solution(t, b, *, lower, transposed, unit_diagonal=False):
     return linalg().blas.dtrsm(1.0, t, b, lower=lower, trans_a=transposed, diag=unit_diagonal)
 
 
+def order_of(pivots):
+    """The order of the rows after the exchanges that LAPACK reports.
+
+    >>> order_of(np.array([2, 1, 2]))
+    array([2, 1, 0])
+    """
+    order = np.arange(len(pivots))
+    for k, other in enumerate(pivots.tolist()):
+        if other != k:
+            order[[k, other]] = order[[other, k]]
+    return order
+
+
 class Factor:
     """The LU factors with partial pivoting of one square matrix."""
 
@@ -32,12 +45,8 @@ class Factor:
         # LAPACK's matrices are in Fortran's order: the transposed of one in C's order is there without a copy
         self._lu, pivots, info = linalg().lapack.dgetrf(self._matrix.T)
         self.singular = info > 0
-        self._order = np.arange(pivots.size)  # of the rows of the transposed, in which it is l u
-        self._swaps = 0
-        for k, other in enumerate(pivots.tolist()):
-            if other != k:
-                self._order[[k, other]] = self._order[[other, k]]
-                self._swaps += 1
+        self._order = order_of(pivots)  # of the rows of the transposed, in which it is l u
+        self._swaps = np.count_nonzero(pivots != np.arange(pivots.size))
 
     def of(self, matrix):
         """Whether this is the factor of that matrix."""

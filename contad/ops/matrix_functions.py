@@ -5,6 +5,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite, plain
+from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, masked, transposed_of
 from contad.ops.orthogonal_factors import without_zeros
 from contad.ops.products import matmul
@@ -226,14 +227,6 @@ def lu_factors(a):
         return np.zeros((1, 0))
     factors, pivots, _ = linalg().lapack.dgetrf(a)
     return np.concatenate([factors, order_of(pivots)[None].astype(np.float64)])
-
-
-def order_of(pivots):
-    """The order of the rows after the exchanges that LAPACK reports."""
-    order = np.arange(len(pivots))
-    for k, other in enumerate(pivots.tolist()):
-        order[[k, other]] = order[[other, k]]
-    return order
 
 
 def order_in(z):

@@ -22,8 +22,9 @@ from contad.ops import linear_systems, matrix_functions, norms, orthogonal_facto
 from contad.ops._scipy import linalg
 from contad.ops.banded_systems import banded_solution, moved
 from contad.ops.cotangents import all_finite
+from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, in_c_order, transposed_of
-from contad.ops.matrix_functions import lu_factors, order_in, order_of, unit_lower
+from contad.ops.matrix_functions import lu_factors, order_in, unit_lower
 from contad.ops.products import as_array, matmul
 from contad.ops.triangular_factors import cholesky_factor, mirrored, upper_cholesky_factor
 from contad.variables.array import numbers_in
@@ -88,6 +89,11 @@ def _matrices(name: str, options: dict[str, Any], *arrays: Any) -> list[Any]:
     return found
 
 
+def _is_transposed(trans: Any) -> bool:
+    """Whether SciPy's `trans` asks for the transposed matrix: 1 or "T"; 2 or "C", which is the same for real ones."""
+    return trans in (1, "T", 2, "C")
+
+
 # ---- systems ---------------------------------------------------------------------------------------------------------
 _GENERAL = (None, "gen", "general", "banded", "tridiagonal")
 _SYMMETRIC = ("sym", "symmetric", "her", "hermitian")
@@ -132,7 +138,7 @@ def solve_triangular(
     """
     a, b = _matrices("solve_triangular", options, a, b)
     return triangular_factors.solve_triangular(
-        a, b, trans=1 if trans in (1, "T", 2, "C") else 0, lower=bool(lower), unit_diagonal=bool(unit_diagonal)
+        a, b, trans=_is_transposed(trans), lower=bool(lower), unit_diagonal=bool(unit_diagonal)
     )
 
 
@@ -252,7 +258,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0, **options: Any
     factors, b = _matrices("lu_solve", options, factors, b)
     order = order_of(np.asarray(pivots))
     solved = triangular_factors.solve_triangular
-    if trans in (1, "T", 2, "C"):
+    if _is_transposed(trans):
         half = solved(factors, b, trans=1)
         return solved(factors, half, trans=1, lower=True, unit_diagonal=True)[np.argsort(order)]
     half = solved(factors, b[order], lower=True, unit_diagonal=True)

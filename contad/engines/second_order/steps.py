@@ -118,14 +118,19 @@ class OperationStep(SweepStep):
         self.live = [a for a, kind in enumerate(active) if kind == "v" and literal(a) != 0.0]
         self.places = [places[a] for a in self.live]
         self.rule, self.active, self.values = rule, active, values
-        self.first = [rule.array_partial(a, True)(*values) for a in self.live]
         self.z = z.span
         self.operands = [place.span for place in self.places]
 
     @functools.cached_property
+    def first(self) -> list[Any]:
+        """The partials by the live arguments, where nobody has asked for the second ones."""
+        return [self.rule.array_partial(a, True)(*self.values) for a in self.live]
+
+    @functools.cached_property
     def second(self) -> list[list[Any]]:
         """Rows of the second partials, None where one is zero; going up needs none of them."""
-        return partials_of(self.rule, self.active, self.live, self.values)[1]
+        self.first, rows = partials_of(self.rule, self.active, self.live, self.values)
+        return rows
 
     @property
     def bending(self) -> Sequence[slice | np.ndarray]:  # type: ignore[override]
