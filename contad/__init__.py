@@ -142,6 +142,10 @@ def __getattr__(name: str) -> object:
         import contad.scipy
 
         return contad.scipy
+    if name == "stan":
+        import contad.stan
+
+        return contad.stan
     if name == "record":
         from contad.programs.program import record
 
@@ -155,4 +159,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "record", "scipy", "testing", "__version__"])
+    return sorted([*__all__, "record", "scipy", "stan", "testing", "__version__"])

@@ -1,5 +1,6 @@
 """The named errors of contad; each message names the function, the argument, what was expected and what came."""
 
+import inspect
 import os
 import re
 import sys
@@ -163,13 +164,18 @@ _REFUSALS = re.compile(
     r"(Cannot cast ufunc '(\w+)' input.* from dtype\('O'\)|ufunc '(\w+)' not supported for the input types"
     r"|Cannot cast (?:array data|scalar) from dtype\('O'\)|object arrays are not supported"
     r"|Iterator operand (?:\d+ dtype could not be cast from dtype\('O'\)|or requested dtype holds references)"
+    r"|no supported conversion for types: .*dtype\('O'\)"
     r"|Result from function call is not a proper array of floats|data type <class 'numpy.object_'> not inexact"
     r"|(unorderable types for comparison)$)"
 )
 _NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # of NumPy's own code
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
-_MIRRORED = "contad.scipy.linalg has SciPy's names for variables; else "
+_MIRRORED = {
+    "scipy.linalg.": "contad.scipy.linalg has SciPy's names for variables; else ",
+    "scipy.sparse.": "S @ x takes array variables (of a list contad.array([...]), of an object array "
+    "contad.to_varmat(v)), and contad.scipy.sparse has matrices of variables, spsolve, splu, cg; else ",
+}
 _BY_A_RULE = (
     "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
     "function theorem), or give it contad.value_of(v) where a constant is meant"
@@ -180,9 +186,10 @@ _CALLED_BACK = (
 )
 
 
-def lost(message: str, kind: str, level: Any) -> LostDerivativeError:
-    """The error of a conversion to plain numbers: this message, unless it is a function of SciPy's that converts."""
-    return LostDerivativeError(_refusal_of_scipy(_frames_above(), kind) or message, level=level)
+def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
+    """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts."""
+    frames = _frames_above()
+    return LostDerivativeError(_refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or message, level=level)
 
 
 def error_behind(error: BaseException, caught: VariableError | None = None) -> ContadError | None:
@@ -208,8 +215,16 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
                 return behind if told else LostDerivativeError(_CALLED_BACK)
             behind = behind.__cause__ or behind.__context__
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    of_library = isinstance(error, SystemError) or (frames and _is_of_library(frames[-1]))
+    of_library = isinstance(error, SystemError) or _finds_nothing(error) or (frames and _is_of_library(frames[-1]))
     return caught if caught is not None and of_library else None
+
+
+def _finds_nothing(error: BaseException) -> bool:
+    """Whether an attribute was not found that is there: Python's search fails while an exception is pending."""
+    if not isinstance(error, AttributeError) or error.name is None:
+        return False
+    nothing = object()
+    return inspect.getattr_static(error.obj, error.name, nothing) is not nothing
 
 
 def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
@@ -256,9 +271,30 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
             break
     place = f"{frames[last][0].f_code.co_filename}:{frames[last][1]}: " if last >= 0 else ""
     return UnsupportedError(
-        f"{place}{function}: NumPy does not take object arrays of variables here ({error}); call contad's function of "
-        "that name, give NumPy contad.to_varmat(v), or leave engine= out, so that arrays are array variables"
+        f"{place}{function}: NumPy does not take object arrays of variables here ({error}); {_instead_of(function)}"
     )
+
+
+def _instead_of(function: str) -> str:
+    """What to write where NumPy's function does not take an object array of variables."""
+    name = function.rpartition(".")[2]
+    own = f"call contad.{name}, or " if hasattr(sys.modules["contad"], name) else ""
+    return (
+        f"{own}give it contad.array([...]) for a list, contad.to_varmat(v) for an object array; where engine= is "
+        "given, leave it out, so that these are array variables"
+    )
+
+
+def _refusal_of_linalg(frames: list[FrameType]) -> str | None:
+    """What to say where a function of np.linalg, called by one of these frames, innermost first, converts."""
+    name = ""
+    for frame in frames:
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("numpy.linalg"):
+            name = f"np.linalg.{frame.f_code.co_name}"
+        elif name or not module.startswith("contad."):
+            break
+    return f"{name}: NumPy does not take object arrays of variables here; {_instead_of(name)}" if name else None
 
 
 def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
@@ -280,9 +316,10 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
     if not name:
         return None
     article = "an" if kind[0] == "a" else "a"
+    mirrored = next((advice for start, advice in _MIRRORED.items() if name.startswith(start)), "")
     return (
         f"{name}: SciPy computes with plain numbers, and got {article} {kind} as an argument or from a function that "
-        f"it calls; {_MIRRORED if name.startswith('scipy.linalg.') else ''}{_BY_A_RULE}"
+        f"it calls; {mirrored}{_BY_A_RULE}"
     )
 
 

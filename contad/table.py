@@ -1,8 +1,9 @@
-"""The table of functions, made from the registries: `python -m contad.table > docs/functions.md`."""
+"""The tables of functions: `python -m contad.table`, from the registries; `--stan`, name by name beside Stan."""
 
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from contad.engines import engine_names
 from contad.errors import ContadError, UnsupportedError
 from contad.protocols.number_protocols import CONSTANTS
 from contad.rules.array_rule import ArrayRule, array_rules
-from contad.rules.numpy_functions import Entry, entries, exported_name
+from contad.rules.numpy_functions import Entry, entries, find_exported_name
 from contad.rules.scalar_rule import ScalarRule, rules
+from contad.stan import parity
 from contad.variables.continuations import var
 from contad.variables.stack import nested
 
@@ -125,7 +127,7 @@ def array_rows() -> list[list[str]]:
 
 
 def _rule_row(rule: ArrayRule, group: Sequence[Entry]) -> list[str]:
-    names = [exported_name(entry.function) for entry in group]
+    names = [find_exported_name(entry.function) for entry in group]
     lines = inspect.cleandoc(rule.__doc__ or "").splitlines() or [""]
     ways = [*engine_names(), "forward"]
     if not rule.linear and rule.jvp_body is None:
@@ -141,7 +143,7 @@ def _rule_row(rule: ArrayRule, group: Sequence[Entry]) -> list[str]:
 
 def _entry_row(group: Sequence[Entry]) -> list[str]:
     entry = group[0]
-    names = [exported_name(each.function) for each in group]
+    names = [find_exported_name(each.function) for each in group]
     differentiated = entry.kind not in ("constant", "refused")
     ways: Sequence[str] = ON_ARRAYS if NOT_ON_OBJECTS & set(names) else (*engine_names(), "forward")
     return [
@@ -173,6 +175,48 @@ def _remedy(entry: Entry) -> str:
     return ""
 
 
+# ---- Stan's names ----------------------------------------------------------------------------------------------------
+STAN_HEADER = ("Stan", "status", "how", "description")
+
+
+def stan_table() -> str:
+    """Every name of Stan: what `contad.stan` has, what is spelled with NumPy, and what is missing, as Markdown.
+
+    >>> stan_table().splitlines()[0]
+    "# Stan's functions"
+    """
+    from contad import stan
+
+    found = parity.rows(tuple(stan.__all__))
+    counts = Counter(row.status for row in found)
+    numbers = ", ".join(f"{counts[status]} {words}" for status, words in _STATUSES.items())
+    text = (
+        f"# Stan's functions\n\nOf {len(found)} names {numbers}. In the expressions x, y, z and p are numbers, v and w "
+        "vectors, a and b matrices, k and n whole numbers, f is a function of a vector. Random numbers are drawn by "
+        "`numpy.random.Generator`.\n"
+    )
+    for section in parity.NAMES:
+        own = [row for row in found if row.section == section]
+        text += f"\n## {section}\n\n" + _table(STAN_HEADER, map(_stan_row, own))
+    return text
+
+
+_STATUSES = {
+    "works": "are functions of `contad.stan`",
+    "NumPy": "are expressions that differentiate",
+    "constant": "are expressions without a derivative",
+    "missing": "are missing",
+}
+
+
+def _stan_row(row: parity.StanName) -> list[str]:
+    from contad import stan
+
+    described = (inspect.getdoc(getattr(stan, row.name)) or "").splitlines()[0] if row.status == "works" else ""
+    notes = [described.rstrip("."), parity.REMARKS.get(row.name, "")]
+    return [_code(row.name), row.status, _code(row.how), _text("; ".join(filter(None, notes)))]
+
+
 # ---- cells -----------------------------------------------------------------------------------------------------------
 def _first(lines: Iterable[str], start: str) -> str:
     return next((line.strip() for line in lines if line.strip().startswith(start)), "")
@@ -195,7 +239,7 @@ def _codes(names: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        print("usage: python -m contad.table    (it takes no arguments)", file=sys.stderr)
+    if sys.argv[1:] not in ([], ["--stan"]):
+        print("usage: python -m contad.table [--stan]", file=sys.stderr)
         sys.exit(2)
-    print(function_table(), end="")
+    print(stan_table() if sys.argv[1:] else function_table(), end="")

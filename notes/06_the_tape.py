@@ -279,10 +279,10 @@ assert abs(contad.grad(walk)(lowest, 1.3, 5)) < 0.01 * abs(contad.grad(walk)(0.7
 # %% [markdown]
 # ## Where this lives
 #
-# - `contad/engines/tape/variables.py::variable` makes the variables; `contad/engines/tape/variables.py::chained` is
+# - `contad/engines/tape/variables.py::variable` makes the variables; `contad/engines/tape/variables.py::emit_chain` is
 #   our `push`.
 # - `contad/engines/tape/operations.py` teaches Numba every rule of the registry, by the same bodies as everywhere.
-# - `contad/engines/tape/tape_sweep.py::sweep` is the sweep, and `contad/engines/tape/guard.py::guarded` what leaves
+# - `contad/engines/tape/tape_sweep.py::sweep` is the sweep, and `contad/engines/tape/guard.py::guard` what leaves
 #   the tape as it was when the function raises.
 # - `contad/native/arena.py` is the memory of a thread, found by name from compiled code, so that machine code can
 #   be kept on disk.

@@ -1,5 +1,6 @@
 """Hypothesis draws the same examples in every run, unless `--hypothesis-profile=explore` asks for new ones."""
 
+import gc
 import os
 
 # The workers have a core each: threads of BLAS would wait for one another. It reads this when NumPy is first imported.
@@ -29,6 +30,12 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     deselect(config, items, config.option.share)
+
+
+def pytest_collection_finish(session):
+    """Keep Python's collector from walking again and again what was imported and collected."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "contad"
+from tests.judges.sources import PACKAGE, ROOT, SOURCES
+
 MAX_LINES = 600
 VAGUE = {"utils", "helpers", "misc", "data"}
 
@@ -15,8 +15,9 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # floors its modules import each other as they like, in no circle.
 FLOORS = {
     "contad": (
-        *("errors", "variables", "rules", "ops", "scipy", "protocols", "functions", "native", "_generated", "engines"),
-        *("front", "programs", "transforms", ("testing", "table"), "__init__", "example", "command", "__main__"),
+        *("errors", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),
+        *("engines", "front", "programs", "transforms", ("testing", "table")),
+        *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
     "contad.engines.source": (
@@ -25,14 +26,6 @@ FLOORS = {
     ),
 }
 ROOT_MODULES = {"errors", "table"}  # beside __init__ and __main__
-
-
-def module_name(path):
-    """`contad.ops.special` for contad/ops/special.py; a package's own file keeps its `__init__`."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
-
-
-SOURCES = {module_name(path): path.read_text() for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------
@@ -341,7 +334,29 @@ def test_a_repeated_class_is_found():
     assert repeated_classes(planted) == {"Plan": ["a", "b"]}
 
 
+def repeated_files(modules):
+    """The names of files that stand in several rooms; mirrors of SciPy's modules are called as these are."""
+    found = {}
+    for module in modules:
+        name = module.rpartition(".")[2]
+        if name != "__init__" and not (name == "linalg" and module.startswith("contad.scipy.")):
+            found.setdefault(name, []).append(module)
+    return {name: modules for name, modules in found.items() if len(modules) > 1}
+
+
+def test_every_file_has_a_name_of_its_own():
+    assert repeated_files(SOURCES) == {}
+
+
+def test_a_repeated_file_is_found():
+    planted = ["a.b.arrays", "a.arrays", "a.__init__", "a.b.__init__", "contad.scipy.linalg", "contad.scipy.a.linalg"]
+    assert repeated_files(planted) == {"arrays": ["a.b.arrays", "a.arrays"]}
+
+
 # ---- docstrings ------------------------------------------------------------------------------------------------------
+OF_RULES = {"partials", "vjp", "jvp", "forward", "common", "overload"}  # decorators of bodies
+
+
 def undocumented(source):
     """The module, and public functions and classes at its top level, that lack a docstring.
 
@@ -352,7 +367,7 @@ def undocumented(source):
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
             decorators = {ast.unparse(d).partition("(")[0].rpartition(".")[2] for d in node.decorator_list}
-            if not ast.get_docstring(node) and not decorators & {"partials", "vjp", "jvp", "forward", "overload"}:
+            if not ast.get_docstring(node) and not decorators & OF_RULES:
                 missing.append(node.name)
     return missing
 

@@ -69,6 +69,30 @@ def test_an_undeclared_package_is_found():
     }
 
 
+def imports_of_tests(source):
+    """The files of tests that a source imports from; what tests share stands in files without tests."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    names += [f"{node.module}.{alias.name}" for node in froms for alias in node.names]
+    return [name for name in names if name.startswith("tests.") and ".test_" in name]
+
+
+def test_no_test_imports_from_another():
+    sources = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "tests").rglob("*.py")}
+    found = {str(path): names for path, source in sources.items() if (names := imports_of_tests(source))}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    "source", ["from tests.ops.test_shape import CALLS", "from tests.ops import test_shape as shape",
+               "def test():\n    import tests.ops.test_shape"],
+)  # fmt: skip
+def test_an_import_from_a_test_is_found(source):
+    assert len(imports_of_tests(source)) == 1
+    assert imports_of_tests(source.replace("test_shape", "movement_calls")) == []
+
+
 def test_changelog_has_one_unreleased_section():
     text = (ROOT / "CHANGELOG.md").read_text()
     assert text.count("## [Unreleased]") == 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from contad.command.report import CommandReport
-from contad.command.source import CommandError, Components, Problem, blamed, components, require_no_nan
+from contad.command.source import CommandError, Components, Problem, blame, components, require_no_nan
 from contad.errors import ContadError
 from contad.testing.differences import derivative_by_differences
 from contad.transforms.compiled_code import engine_name
@@ -23,7 +23,7 @@ TIMING_SECONDS = 0.3  # for each of function and gradient
 DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared
 
 
-def examined(
+def examine(
     problem: Problem, engine: str | None, tolerance: float, names: Sequence[str] | None = None
 ) -> CommandReport:
     """Evaluate, differentiate, time, and compare with differences; `names` replace the names of the components.
@@ -36,9 +36,9 @@ def examined(
         return problem.function(*args, **kwargs)
 
     gradient_of, engine_used = _gradient(problem, engine)
-    with _blamed(problem):
-        value = _checked_value(problem, primal())
-    with silenced(), _blamed(problem):
+    with _blame(problem):
+        value = _check_value(problem, primal())
+    with silence(), _blame(problem):
         start = time.perf_counter()
         value_there, gradients = gradient_of()
         first_gradient_time = time.perf_counter() - start
@@ -57,7 +57,7 @@ def examined(
     for name, x in derivatives:
         if not math.isfinite(x):
             raise CommandError(f"{problem.label}: the derivative with respect to {name} is {x}")
-    with silenced():
+    with silence():
         disagreements = _disagreements(problem, derivatives, tolerance, primal_time)
     # differences cannot see a function that does something else on variables than on floats
     disagreements["value"] = abs(value_there - value) / abs(value or 1.0)
@@ -99,14 +99,14 @@ def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Any], 
     return lambda: transform(*args, **kwargs), lambda: engine_name(transform, engine, args)
 
 
-def _blamed(problem: Problem) -> contextlib.AbstractContextManager[None]:
+def _blame(problem: Problem) -> contextlib.AbstractContextManager[None]:
     hint = ""
     if problem.integers:
         hint = f" (integers in the file, floats here: {', '.join(problem.integers)}; --wrt chooses other parameters)"
-    return blamed(problem.label, problem.path, hint)
+    return blame(problem.label, problem.path, hint)
 
 
-def _checked_value(problem: Problem, value: Any) -> float:
+def _check_value(problem: Problem, value: Any) -> float:
     """The value as a float; CommandError if it is no finite real number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
@@ -208,7 +208,7 @@ def duration_of_call(call: Callable[[], Any]) -> float:
 
 
 @contextlib.contextmanager
-def silenced() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Discard what the user's function prints and warns about when it is called again and again."""
     with (
         open(os.devnull, "w", encoding="utf-8") as nowhere,

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.command.examination import examined
+from contad.command.examination import examine
 from contad.command.report import as_json
-from contad.command.source import CommandError, Problem, assignment, bound, loaded
+from contad.command.source import CommandError, Problem, assignment, bind, load_module
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
@@ -95,8 +95,11 @@ def _file(options: argparse.Namespace) -> int:
     at = dict(map(assignment, options.at))
     wrt = [name.strip() for names in options.wrt for name in names.split(",")]
     # with --json, standard output is for the report alone
-    with contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext(), loaded(path) as module:
-        report = examined(bound(module, path, name, at, wrt), options.engine, options.tolerance)
+    with (
+        contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext(),
+        load_module(path) as module,
+    ):
+        report = examine(bind(module, path, name, at, wrt), options.engine, options.tolerance)
     print(as_json(report.as_dict()) if options.json else report.text())
     return 1 if options.check and not report.agrees else 0
 
@@ -120,7 +123,7 @@ def _example(options: argparse.Namespace) -> int:
     values |= {"features": table.features, "malignant": table.malignant}
     label = "contad.example.logistic_regression:log_posterior"
     problem = Problem(label, logistic_regression.__file__, logistic_regression.log_posterior, values, ("coefficients",))
-    report = examined(problem, options.engine, options.tolerance, names)
+    report = examine(problem, options.engine, options.tolerance, names)
     try:
         fitted = logistic_regression.fit(table, options.engine)
     except ArithmeticError as error:

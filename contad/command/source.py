@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from contad.variables.number import is_real
-from contad.variables.trees import assembled, elements, flatten
+from contad.variables.trees import assemble, elements, flatten
 
 Components = list[tuple[str, Any]]
 
@@ -50,7 +50,7 @@ class Problem:
 
 # ---- the file --------------------------------------------------------------------------------------------------------
 @contextlib.contextmanager
-def loaded(path: str) -> Iterator[ModuleType]:
+def load_module(path: str) -> Iterator[ModuleType]:
     """The module of a file; the modules beside it can be imported while it is in use.
 
     Raises CommandError, in one line, for whatever goes wrong in it.
@@ -67,7 +67,7 @@ def loaded(path: str) -> Iterator[ModuleType]:
     sys.modules[name] = module
     sys.path.insert(0, str(file.parent.resolve()))
     try:
-        with blamed(path, path):
+        with blame(path, path):
             # not exec_module: it may take an older version of an edited file from the bytecode cache
             exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)  # running the user's file is the task
         yield module
@@ -80,7 +80,7 @@ def loaded(path: str) -> Iterator[ModuleType]:
 
 
 @contextlib.contextmanager
-def blamed(label: str, path: str, hint: str = "") -> Iterator[None]:
+def blame(label: str, path: str, hint: str = "") -> Iterator[None]:
     """Turn an exception of the user's code into a CommandError that names the line of the user's file."""
     try:
         yield
@@ -128,7 +128,7 @@ def assignment(text: str) -> tuple[str, Any]:
     return name.strip(), value
 
 
-def bound(
+def bind(
     module: ModuleType, path: str, name: str, at: dict[str, Any] | None = None, wrt: list[str] | None = None
 ) -> Problem:
     """The function with a value for every parameter: from `at`, from its default, or the file's variable of that name.
@@ -139,7 +139,7 @@ def bound(
     function = function_of(module, path, name)
     label = f"{path}:{name}"
     at = at or {}
-    with blamed(label, path):
+    with blame(label, path):
         parameters = {
             p.name: p
             for p in inspect.signature(function).parameters.values()
@@ -250,7 +250,7 @@ def _floats(label: str, name: str, value: Any) -> Any:
     leaves = []
     for leaf in tree.leaves:
         numbers = [float(x) for x in elements(leaf)]
-        leaves.append(assembled(numbers, leaf.shape) if isinstance(leaf, np.ndarray) else numbers[0])
+        leaves.append(assemble(numbers, leaf.shape) if isinstance(leaf, np.ndarray) else numbers[0])
     return tree.unflatten(leaves)
 
 

@@ -8,8 +8,7 @@ from contad.errors import UnsupportedError
 from contad.variables.stack import ChainStack, set_base_engine, set_engines
 
 DEFAULT = "matrix"
-COMPILED = ("tape", "generated")  # for Numba functions
-ASKED = ("generated", "tape")  # where no engine is named, in this order; then the default takes a Python copy
+COMPILED = ("generated", "tape")  # for Numba functions, as they are asked in turn; then a Python copy is made
 
 
 def engine(name: str | None = None) -> type[ChainStack]:

@@ -15,7 +15,7 @@ from contad.ops.powers import partial_of_rule
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
-from contad.variables.number import NumpyNumber, pair
+from contad.variables.number import like_numpy
 from contad.variables.stack import THREAD, ChainStack, Row
 from contad.variables.var import Var
 
@@ -24,23 +24,27 @@ Product = Callable[[Any, Any], Any]
 Partial = Callable[..., Any]
 
 
+def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The methods of a rule on variables of a class; beyond two arguments the general way of `ClosureStack.apply`."""
+    if rule.arity > 2:
+        return lambda *args: rule.general(args), None
+    return generate(cls, rule, _record)
+
+
 class ClosureVar(Var):
     """A variable whose operations push closures."""
 
     __slots__ = ()
 
-    @classmethod
-    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """The methods of a rule; beyond two arguments the general way of `ClosureStack.apply`."""
-        if rule.arity > 2:
-            return lambda *args: rule.general(args), None
-        return generate(cls, rule, _record)
+    implement = classmethod(_implementation)
 
 
-class NumpyClosureVar(NumpyNumber, ClosureVar):
+@like_numpy(ClosureVar)
+class NumpyClosureVar(Var):
     """A variable in place of an np.float64."""
 
     __slots__ = ()
+    implement = classmethod(_implementation)
 
 
 def of_one(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
@@ -116,7 +120,6 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
     operands = ", ".join(["z", *"xy"[: len(active)], *(f"{'ab'[k]}._index" for k in positions)])
     make = f"make_{active}"
     lines = f"""\
-c = Var(); c._value = z; c._owner = s
 c._index = k = s.top; s.top = k + 1
 s.push({make}(k, {operands}))"""
     return lines, {make: MAKERS[active](f"{rule.name}_chain", *of_rule)}
@@ -206,7 +209,7 @@ class ClosureStack(ChainStack):
             yield _row(k + 1, chain)
 
     @staticmethod
-    def captured(chain: Chain) -> CapturedOperand:
+    def find_captured(chain: Chain) -> CapturedOperand:
         """What a continuation has captured; nothing of operands where it belongs to no rule."""
         found = dict(zip(chain.__code__.co_freevars, (c.cell_contents for c in chain.__closure__ or ()), strict=True))
         if "z" not in found:
@@ -225,12 +228,11 @@ class ClosureStack(ChainStack):
 
 
 def _row(index: int, chain: Chain) -> Row:
-    z, values, partials = ClosureStack.captured(chain)
+    z, values, partials = ClosureStack.find_captured(chain)
     parents = tuple(partials[k][0] if k in partials else value for k, value in enumerate(values))
     operation = chain.__name__.removesuffix("_chain")
     return Row(index, operation, parents, tuple(p(z, *values) for _, p in partials.values()), z)
 
 
-pair(ClosureVar, NumpyClosureVar)
 for _class in (ClosureVar, NumpyClosureVar):
     install(_class, _class.implement)

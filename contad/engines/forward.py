@@ -51,7 +51,7 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
             zero = "p" if rule.body is not None and rule.body.routes(k) else t
             lines.append(f"{t} = {t} * p if type({t}) is float and {zero} != 0.0 else product{k}({t}, p)")
             terms.append(t)
-    lines.append(f"c = Var(); c._value = z; c._owner = s; c._tangent = {' + '.join(terms)}")
+    lines.append(f"c._tangent = {' + '.join(terms)}")
     return "\n".join(lines), names
 
 
@@ -74,11 +74,11 @@ def _methods(rule: ScalarRule, slowly: Callable[..., Any]) -> tuple[Callable[...
         z = _of_plain_arrays(rule, partials, x._owner, (x, *others))
         return slowly(x, *others) if z is None else z
 
-    def reflected(y: ArrayDual, x: Any) -> Any:
+    def reflect(y: ArrayDual, x: Any) -> Any:
         z = _of_plain_arrays(rule, partials, y._owner, (x, y))
         return slowly(x, y) if z is None else z
 
-    return method, reflected
+    return method, reflect
 
 
 def _of_plain_arrays(rule: ScalarRule, partials: list[Any], s: Any, args: tuple[Any, ...]) -> ArrayDual | None:
@@ -179,7 +179,7 @@ def _install() -> None:
 def forward_level(several: int | None = None) -> Iterator[ForwardLevel]:
     """A forward level, whose duals are stale after it."""
     _install()
-    level = (ForwardLevel if THREAD.watch is None else THREAD.watch.level_class())(several)
+    level = ForwardLevel(several) if THREAD.watch is None else THREAD.watch.forward_level(several)
     THREAD.forward.append(level)
     try:
         yield level

@@ -3,15 +3,14 @@
 It works on scalars: an array is an object array of scalar variables, and an array rule one continuation of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from contad.engines.stream.array_callbacks import apply_as_callback
 from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import Recording
 from contad.protocols.number_protocols import install
-from contad.rules.scalar_rule import ScalarRule
-from contad.variables.number import NumpyNumber, pair
+from contad.variables.number import like_numpy
 from contad.variables.var import Var
 
 
@@ -20,16 +19,15 @@ class RecordVar(Var):
 
     __slots__ = ()
 
-    @classmethod
-    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """The methods of a rule on variables of this class."""
-        return implementation(cls, rule)
+    implement = classmethod(implementation)
 
 
-class NumpyRecordVar(NumpyNumber, RecordVar):
+@like_numpy(RecordVar)
+class NumpyRecordVar(Var):
     """A variable in place of an np.float64."""
 
     __slots__ = ()
+    implement = classmethod(implementation)
 
 
 class RecordStack(Recording):
@@ -43,6 +41,5 @@ class RecordStack(Recording):
         return apply_as_callback(self, rule, args, options)
 
 
-pair(RecordVar, NumpyRecordVar)
 for _class in (RecordVar, NumpyRecordVar):
     install(_class, _class.implement)

@@ -105,11 +105,11 @@ def read_table(path: Path | str = DATA) -> Table:
     for name, column in columns.items():
         if len(set(column)) == 1:
             raise ValueError(f"{path}: column {name!r} has the value {column[0]:g} in every row")
-    standardised = [_standardised(column) for column in columns.values()]
+    standardised = [_standardise(column) for column in columns.values()]
     return Table(names, [list(x) for x in zip(*standardised, strict=True)], diagnoses)
 
 
-def _standardised(column: list[float]) -> list[float]:
+def _standardise(column: list[float]) -> list[float]:
     """The column with mean 0 and standard deviation 1."""
     mean = math.fsum(column) / len(column)
     sd = math.sqrt(math.fsum((x - mean) ** 2 for x in column) / len(column))

@@ -15,7 +15,7 @@ from contad.functions.python_copy import assignable, python_twin
 from contad.native.frozen import Frozen
 from contad.variables.array import Array
 from contad.variables.number import Number, map_numbers, peek
-from contad.variables.trees import flatten
+from contad.variables.trees import flatten, map_leaves
 
 
 def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
@@ -35,7 +35,7 @@ def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
         given, n = [*args, *kwargs.values()], len(args)
         for_twin = [assignable(x) for x in given]
         # both may write into their arrays, so they share none
-        plain = [x if own is not x else _for_compiled(x) for x, own in zip(given, for_twin, strict=True)]
+        plain = [x if own is not x else map_leaves(_for_compiled, x) for x, own in zip(given, for_twin, strict=True)]
         try:
             y = twin(*for_twin[:n], **dict(zip(kwargs, for_twin[n:], strict=True)))
         except ContadError:
@@ -61,7 +61,7 @@ def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
                     "floats of 64 bits, or pass them as arguments"
                 )
         copies = [own for x, own in zip(given, for_twin, strict=True) if own is not x] if keeps_arrays else []
-        return _callers_arrays(y, expected, copies)
+        return map_leaves(functools.partial(_callers_array, copies), y, expected, is_leaf=_is_no_tuple)
 
     run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
     return run
@@ -95,20 +95,19 @@ def _not_reproduced(f: Any, error: Exception) -> UnsupportedError:
 _INTERNAL = ("Var", "Dual", "dtype('O')", "_Float")
 
 
-def _callers_arrays(y: Any, expected: Any, copies: list[Any]) -> Any:
-    """The twin's result; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
-    if isinstance(y, tuple) and not hasattr(y, "_fields"):
-        return tuple(_callers_arrays(a, b, copies) for a, b in zip(y, expected, strict=True))
+def _callers_array(copies: list[Any], y: Any, expected: Any) -> Any:
+    """A result of the twin; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
     return expected if isinstance(y, np.ndarray) and any(np.may_share_memory(y, own) for own in copies) else y
+
+
+def _is_no_tuple(x: Any) -> bool:
+    """Whether results are not looked into: what is no plain tuple of Python's may be another class with Numba."""
+    return type(x) is not tuple
 
 
 def _for_compiled(x: Any) -> Any:
     """An argument as compiled code takes it: plain numbers, arrays of its own, dispatchers as they are."""
     if isinstance(x, OnNumbers):
         return x.dispatcher
-    if isinstance(x, tuple) and hasattr(x, "_fields"):
-        return type(x)(*map(_for_compiled, x))
-    if isinstance(x, (tuple, list)):
-        return type(x)(map(_for_compiled, x))
     plain = map_numbers(peek, x)
     return plain.copy() if isinstance(x, Array) or (plain is x and isinstance(x, np.ndarray)) else plain

@@ -45,7 +45,7 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
     return Choice(None, None, tuple(refusals), lasting)
 
 
-def refused(engine: str, why: str) -> str:
+def describe_refusal(engine: str, why: str) -> str:
     """A refusal in words."""
     return f"engine {engine} refuses it: {why}" if engine else why
 

@@ -21,9 +21,9 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
 
-from contad.engines import ASKED, DEFAULT
+from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.front.choice import Choice, choose, reason, refused
+from contad.front.choice import Choice, choose, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import Form
 from contad.front.plan import Plan, plan
@@ -34,6 +34,7 @@ from contad.native.frozen import Frozen
 from contad.native.modules import Served, install_finder
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.stack import attempt
+from contad.variables.trees import holds_carriers, map_leaves
 
 _STUBS: dict[str, Callable[..., Any]] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 
@@ -137,7 +138,7 @@ class Derivative(CPUDispatcher):
                 result = call(module.derivative.py_func, self._plan(given).run_types, self._of_f, args)
             else:  # machine code came from the disk
                 result = self.overloads[given].entry_point(*args)
-                call.require_same(self._value_of(given, args), self._of_f(args), self._converted(args))
+                call.require_same(self._value_of(given, args), self._of_f(args), self._convert(args))
             served.mark_compared()
         return result
 
@@ -152,7 +153,7 @@ class Derivative(CPUDispatcher):
         """Answer a call for which compiled code of these types raises EngineLimitError; tell of it once."""
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
         try:
-            following = ASKED[ASKED.index(str(self.choices[given].engine)) + 1]
+            following = COMPILED[COMPILED.index(str(self.choices[given].engine)) + 1]
             if self._following is None:
                 self._following = Derivative(self.f, self.form, following, self.eager, self.frozen.memo)
             result = self._following(*args)
@@ -172,19 +173,20 @@ class Derivative(CPUDispatcher):
         kind = self.form.kind
         if kind == "vjp":
             primals = args[0]
-            args = primals, tuple(_zeros(primals[n]) for n in self.form.argnums or range(len(primals)))
+            args = primals, tuple(map_leaves(_zeros, primals[n]) for n in self.form.argnums or range(len(primals)))
             given = tuple(map(self._type_of, args))
         if kind in ("grad", "vjp"):
             form = self.form._replace(kind="value_and_grad" if kind == "grad" else "jvp")
-            other = Derivative(self.f, form, self.engine if kind == "grad" else ASKED[-1], self.eager, self.frozen.memo)
+            engine = self.engine if kind == "grad" else "tape"  # which has forward mode
+            other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
             return other.compile(given)(*args)[0]
         return self.overloads[given].entry_point(*args)[0]
 
-    def _converted(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _convert(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of f, those that are differentiated as floats."""
         args = self._of_f(args)
         argnums = self.form.argnums or range(len(args))
-        return tuple(_as_floats(x) if n in argnums else x for n, x in enumerate(args))
+        return tuple(map_leaves(_as_floats, x) if n in argnums else x for n, x in enumerate(args))
 
     def _of_f(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of f among those of the derivative."""
@@ -245,7 +247,7 @@ class Derivative(CPUDispatcher):
                 self.frozen.check()
                 raise UnsupportedError(self._refusal(choice))
             self.frozen.require_unchanged()
-            found = self._compiled(args)
+            found = self._compile(args)
             self.overloads[args] = found  # for compiled callers; calls from Python are let in by `_call_first`
             return found.entry_point
 
@@ -259,7 +261,7 @@ class Derivative(CPUDispatcher):
         self.eager.cache_clear()
         super().recompile()
 
-    def _compiled(self, args: tuple[Any, ...]) -> Any:
+    def _compile(self, args: tuple[Any, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
         p = self._plan(args)
         served = self._module(args)
@@ -320,10 +322,10 @@ class Derivative(CPUDispatcher):
         return Served("derivative", self.f, key, self.noted, lasting and all(stable for _, stable in texts))
 
     def _engines(self) -> tuple[str, ...]:
-        return (self.engine,) if self.engine else ASKED
+        return (self.engine,) if self.engine else COMPILED
 
     def _refusal(self, choice: Choice) -> str:
-        return f"{self.what}: " + "; ".join(refused(name, why) for name, why in choice.refusals)
+        return f"{self.what}: " + "; ".join(describe_refusal(name, why) for name, why in choice.refusals)
 
     # ---- as a value --------------------------------------------------------------------------------------------------
     def __reduce__(self) -> Any:
@@ -347,24 +349,12 @@ def _level_of_user() -> int:
 
 
 def _as_floats(x: Any) -> Any:
-    if isinstance(x, tuple):
-        parts = [_as_floats(part) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
     return x.astype(float) if isinstance(x, np.ndarray) else float(x)
 
 
 def _zeros(x: Any) -> Any:
     """A tangent of zeros."""
-    if isinstance(x, tuple):
-        return tuple(map(_zeros, x))
     return np.zeros(x.shape) if isinstance(x, np.ndarray) else 0.0
-
-
-def holds_carriers(x: Any) -> bool:
-    """Whether x is or contains a number of an outer level."""
-    if isinstance(x, (tuple, list)):
-        return any(map(holds_carriers, x))
-    return isinstance(x, Carrier)
 
 
 def _header(choice: Choice) -> str:

@@ -4,11 +4,12 @@ from typing import Any
 
 from numba import types
 
-from contad.engines import ASKED, DEFAULT, compiled_engine
+from contad.engines import COMPILED, DEFAULT, compiled_engine
 from contad.errors import UnsupportedError
-from contad.front.choice import reason, refused
-from contad.front.derivative import Derivative, holds_carriers
+from contad.front.choice import describe_refusal, reason
+from contad.front.derivative import Derivative
 from contad.front.plan import plan
+from contad.variables.trees import holds_carriers
 
 
 def engine_for(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
@@ -17,7 +18,7 @@ def engine_for(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, 
     return (choice and choice.engine) or DEFAULT
 
 
-def explained(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def explain_call(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Lines of text: the engine that answers this call, why those before it do not, what it does and stores."""
     choice = _choice(derivative, args, kwargs)
     if choice is None:
@@ -26,7 +27,9 @@ def explained(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
             "derivative, and compiled engines take first derivatives only"
         )
     given = derivative.types_of(args, kwargs)
-    why_not = [f"  {refused(name, _reason_now(derivative, given, name, why))}" for name, why in choice.refusals]
+    why_not = [
+        f"  {describe_refusal(name, _reason_now(derivative, given, name, why))}" for name, why in choice.refusals
+    ]
     shown = ", ".join(str(t.value if isinstance(t, types.Omitted) else t) for t in given)
     if choice.engine is None:
         head = f"{derivative.what}({shown}): engine {DEFAULT}, on a Python copy of the function"
@@ -47,7 +50,7 @@ def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
     """The source that the engine `generated`, or the one that was asked for, makes for this call."""
     if holds_carriers((*args, *kwargs.values())):
         raise UnsupportedError(f"source: {derivative.what}: the call is inside another derivative; ask outside of it")
-    name = derivative.engine or ASKED[0]
+    name = derivative.engine or COMPILED[0]
     write = compiled_engine(name).source
     if write is None:
         raise UnsupportedError(f"source: {derivative.what}: the engine {name} generates no source; explain tells of it")

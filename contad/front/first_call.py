@@ -4,6 +4,7 @@ It is made once for each signature and version of a function, on the machine who
 go straight to machine code. Compiled callers never come here.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -13,9 +14,9 @@ from numba import types
 from numba.core.errors import NumbaError
 
 from contad.errors import ValueMismatchError
-from contad.functions.python_copy import global_names
 from contad.native.writes import may_write_arrays
-from contad.variables.trees import flatten
+from contad.rules.function_names import global_names
+from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers
 _FAST = 1e-6  # where fastmath lets every operation round as it likes
@@ -80,7 +81,7 @@ class FirstCall:
         f is given the arguments as they are; where it does not take them, or they are of float32 and f would round as
         such, it gets them as the engine did, in float64.
         """
-        rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _leaves(args)))
+        rounds = any(leaf.dtype.kind == "f" and leaf.dtype != float for leaf in map(np.asarray, _numbers_in(args)))
         taken = converted if rounds else args
         try:
             expected = self._value(taken)
@@ -97,22 +98,20 @@ class FirstCall:
         if _distance(self._value(taken), expected, fast) > 0.0:
             return  # it has no value of its own: it counts its calls, say
         draws = map(np.random.default_rng, range(_RUNS if np.isfinite(distance) else 0))
-        spread = max((_distance(self._value(_nudged(taken, draw)), expected, fast) for draw in draws), default=0.0)
+        spread = max((_distance(self._value(_nudge(taken, draw)), expected, fast) for draw in draws), default=0.0)
         if not distance <= _SPREADS * spread:
             raise ValueMismatchError(
-                f"{self.what}: the engine {self.engine} computes the value {_shown(got)} where the function gives "
-                f"{_shown(expected)}, so its derivative would be that of another function; ask for another engine by "
+                f"{self.what}: the engine {self.engine} computes the value {_show(got)} where the function gives "
+                f"{_show(expected)}, so its derivative would be that of another function; ask for another engine by "
                 "engine=, and report it; integers that become floats are the other reason: pass floats"
             )
 
     def _value(self, args: tuple[Any, ...]) -> Any:
-        return self.f(*(map(_copy, args) if may_write_arrays(self.f) else args))
+        return self.f(*(map_leaves(_copy, args) if may_write_arrays(self.f) else args))
 
 
-def _leaves(x: Any) -> list[Any]:
-    if isinstance(x, tuple):
-        return [leaf for part in x for leaf in _leaves(part)]
-    return [x] if isinstance(x, (int, float, np.ndarray, np.generic)) else []
+def _numbers_in(x: Any) -> list[Any]:
+    return [leaf for leaf in leaves_of(x) if isinstance(leaf, (int, float, np.ndarray, np.generic))]
 
 
 def _as_typed(x: Any, t: Any) -> Any:
@@ -126,8 +125,6 @@ def _as_typed(x: Any, t: Any) -> Any:
 
 
 def _copy(x: Any) -> Any:
-    if isinstance(x, tuple):
-        return type(x)(*map(_copy, x)) if hasattr(x, "_fields") else tuple(map(_copy, x))
     if not isinstance(x, np.ndarray):
         return x
     copied = x.copy("K")
@@ -135,11 +132,12 @@ def _copy(x: Any) -> Any:
     return copied
 
 
-def _nudged(x: Any, draw: Any) -> Any:
+def _nudge(args: tuple[Any, ...], draw: Any) -> Any:
     """The arguments with floats one ulp away."""
-    if isinstance(x, tuple):
-        parts = [_nudged(part, draw) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    return map_leaves(functools.partial(_move, draw), args)
+
+
+def _move(draw: Any, x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype == float:
         moved = x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52], x.shape))
         moved.flags.writeable = x.flags.writeable
@@ -168,6 +166,6 @@ def _distance(got: Any, expected: Any, fast: bool) -> float:
     return worst
 
 
-def _shown(x: Any) -> str:
+def _show(x: Any) -> str:
     text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, tuple) else repr(x)
     return text if len(text) < 80 else f"{text[:77]}..."

@@ -54,7 +54,7 @@ class Argument(NamedTuple):
         return [leaf for part in parts for leaf in part.leaves()]
 
 
-def differentiated(x: Argument) -> Argument:
+def differentiate(x: Argument) -> Argument:
     """An argument to differentiate: numbers become float64, arrays float64 and writable.
 
     Raises UnsupportedError for what holds anything but real numbers and arrays of them.
@@ -72,7 +72,7 @@ def differentiated(x: Argument) -> Argument:
             return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.copy()")
         return Argument(t, x.expression)
     if isinstance(t, types.BaseTuple) and len(t):
-        parts = [differentiated(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
+        parts = [differentiate(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
         if all(part.type == was for part, was in zip(parts, t, strict=True)):
             return Argument(t, x.expression)
         if not isinstance(t, types.BaseNamedTuple):

@@ -23,6 +23,7 @@ from contad.variables.array import Array
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
 from contad.variables.stack import THREAD, attempt, stack
+from contad.variables.trees import map_leaves
 from contad.variables.var import Var, value_of
 
 
@@ -47,7 +48,7 @@ def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     elif missing:
         args = args + defaults[-missing:]
     active = tuple(k for k, x in enumerate(args) if isinstance(x, Carrier))
-    if stack().is_traced:  # a recorded program holds the operations of the function
+    if stack().tracer is not None:  # a recorded program holds the operations of the function
         return NotImplemented
     plain = [value_of(x) if isinstance(x, Carrier) else x for x in args]
     if not _takes(args, plain, active):
@@ -63,17 +64,13 @@ def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         return number_result(value, inputs, gradients)
     if not stack().has_arrays:
         return NotImplemented
-    kept = tuple(map(_kept, plain))
+    kept = tuple(map_leaves(_keep, x) for x in plain)
     return several_results(f(*plain), inputs, functools.partial(derivative, kept))
 
 
-def _kept(x: Any) -> Any:
-    """An argument with copies of the arrays in it, which the caller may write to before a sweep."""
-    if isinstance(x, np.ndarray):
-        return x if is_immutable(x) else x.copy()
-    if isinstance(x, tuple):
-        return type(x)(*map(_kept, x)) if hasattr(x, "_fields") else tuple(map(_kept, x))
-    return x
+def _keep(x: Any) -> Any:
+    """A copy of an array, which the caller may write to before a sweep; anything else as it is."""
+    return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
 
 
 def _takes(args: tuple[Any, ...], plain: list[Any], active: tuple[int, ...]) -> bool:
@@ -104,11 +101,11 @@ def _how(f: Any, plain: list[Any], active: tuple[int, ...]) -> Any:
     key = "call", active, given
     if key not in memo:
         with attempt():
-            memo[key] = _found(f, types, given, active)
+            memo[key] = _find(f, types, given, active)
     return memo[key]
 
 
-def _found(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) -> Any:
+def _find(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) -> Any:
     from contad.native.writes import may_write_arrays
 
     if may_write_arrays(f):

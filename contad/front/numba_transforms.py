@@ -16,7 +16,7 @@ from contad.functions.user_call import name_of, positions
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
 from contad.variables.stack import attempt
-from contad.variables.trees import flatten, output_leaves, with_cotangents
+from contad.variables.trees import flatten, map_leaves, output_leaves, with_cotangents
 
 if TYPE_CHECKING:
     from contad.front.user_function import UserFunction
@@ -88,20 +88,20 @@ def pair_of(
     return memo[key]
 
 
-def compiled_vjp(
+def call_compiled_vjp(
     f: "UserFunction", primals: tuple[Any, ...], what: str, pair: Any
 ) -> tuple[Any, Any] | None:
     """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
     try:
         with attempt():
-            own = tuple(map(_owned, primals))
+            own = tuple(map(_own_parts, primals))
     except UnsupportedError:
         return None
     from numba.core.errors import TypingError
 
     pair.frozen.check()
     try:
-        result = flatten(f.dispatcher(*map(_owned, own)))
+        result = flatten(f.dispatcher(*map(_own_parts, own)))
     except TypingError as error:
         require_no_counts(primals, what, "contad.vjp(lambda x: f(x, n), x)", error)
         raise
@@ -125,11 +125,12 @@ def require_no_counts(primals: Sequence[Any], what: str, remedy: str, error: Exc
         ) from error
 
 
-def _owned(x: Any) -> Any:
+def _own_parts(x: Any) -> Any:
     """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else."""
-    if isinstance(x, tuple):
-        parts = [_owned(part) for part in x]
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    return map_leaves(_own, x, is_leaf=lambda part: not isinstance(part, tuple))
+
+
+def _own(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiu" and not subclass_of_arrays(x):
         return x.astype(np.float64)
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
-from contad.front.form import Argument, Form, constant, differentiated, overlap_checks, shape_checks, tuple_of
+from contad.front.form import Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 
@@ -57,7 +57,7 @@ def plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
         raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled")
     if max(form.argnums) >= len(arguments):
         raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")
-    taken = [differentiated(x) if n in form.argnums else constant(x) for n, x in enumerate(arguments)]
+    taken = [differentiate(x) if n in form.argnums else constant(x) for n, x in enumerate(arguments)]
     request = _request(f, form, taken, form.argnums)
     body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
     return Plan(request, request.types, tuple(x.expression for x in arguments), body)
@@ -71,18 +71,18 @@ def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
         raise UnsupportedError(f"{what}: primals must be a tuple of numbers and arrays, got {first.type}")
     primals = [Argument(t, f"primals_[{k}]") for k, t in enumerate(first.type)]
     argnums = form.argnums or tuple(range(len(primals)))
-    taken = [differentiated(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
+    taken = [differentiate(x) if n in argnums else constant(x) for n, x in enumerate(primals)]
     taken += _defaults(f, len(primals), what)
     request = _request(f, form, taken, argnums)
     body = _checks(f, primals, what)
     if form.kind == "vjp":
-        along = differentiated(second)
+        along = differentiate(second)
         run_types = (types.Tuple(request.types), along.type)
         passed = along.expression
     else:
         if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(argnums):
             raise UnsupportedError(f"{what}: tangents must be a tuple with one entry for each primal")
-        tangents = [differentiated(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
+        tangents = [differentiate(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
         body += shape_checks([primals[n] for n in argnums], tangents, what)
         run_types = (types.Tuple(request.types), types.Tuple([t.type for t in tangents]))
         passed = f"({tuple_of(tangents)})"

@@ -8,24 +8,24 @@ from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, split_aux
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.stack import ChainStack, opened
-from contad.variables.trees import flatten, lowered, output_leaves, with_cotangents
+from contad.variables.trees import flatten, lower, output_leaves, with_cotangents
 
 
 class Recorded:
     """A function that runs on variables, recorded at primals: its value, and what sweeps and tangents need."""
 
     def __init__(
-        self, f: Callable[..., Any], primals: Sequence[Any], what: str, stack_class: type[ChainStack],
+        self, f: Callable[..., Any], primals: Sequence[Any], what: str, make_stack: Callable[[], ChainStack],
         has_aux: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.what = name_of(f), what
-        with opened(stack_class) as s:
+        with opened(make_stack) as s:
             active, self.trees = activate(s, what, range(len(primals)), primals)
             y, aux = split_aux(f(*active), has_aux, what)
             self.result = flatten(y)
             self.leaves = output_leaves(self.result, what, s)
-            self.value = self.result.unflatten([lowered(leaf, s) for leaf in self.leaves])
-            self.aux = lowered(aux, s)
+            self.value = self.result.unflatten([lower(leaf, s) for leaf in self.leaves])
+            self.aux = lower(aux, s)
             s.end("its vjp call has ended")  # the recording stays with the pullback
         self.stack = s
 

@@ -20,7 +20,7 @@ def _type_of_maker(transform: Any) -> Any:
     name = transform.function.__name__
 
     def parameters(f, argnums=0, has_aux=False, engine=None):  # type: ignore[no-untyped-def]
-        raise NotImplementedError
+        return transform.function(f, argnums, has_aux=has_aux, engine=engine)
 
     class Template(AbstractTemplate):
         """Numba's question: of which type is contad.grad(f)?"""
@@ -75,7 +75,7 @@ def _type_of_call(transform: Any) -> Any:
     """The type of a transform that is called with f and its arguments, as contad.jvp(f, primals, tangents)."""
 
     def call(f, primals, tangents):  # type: ignore[no-untyped-def]
-        raise NotImplementedError
+        return transform.function(f, primals, tangents)
 
     @overload(call)
     def typed_call(f, primals, tangents):  # type: ignore[no-untyped-def]

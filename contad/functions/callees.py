@@ -21,7 +21,7 @@ from contad.functions.memo import memo_of
 from contad.functions.object_arrays import answering
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
-    answered,
+    answer,
     asks,
     attributes_of,
     builtins_of,
@@ -35,6 +35,7 @@ from contad.functions.questions import (
     warn_of_unanswered,
 )
 from contad.variables.number import Carrier
+from contad.variables.trees import leaves_of
 
 AtVariables = Callable[["OnNumbers", tuple[Any, ...], dict[str, Any]], Any]
 
@@ -128,7 +129,7 @@ def _kind(x: Any) -> Any:
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray, ModuleType, type))
 
 
-def _named(f: FunctionType) -> list[Any]:
+def _find_named(f: FunctionType) -> list[Any]:
     """What a function's global and captured names, and its defaults, stand for now."""
     return [x for x in _Reached(f).values() if x is not _MISSING]
 
@@ -171,7 +172,7 @@ def _warn_of_hidden(f: FunctionType, *owner: type) -> None:
     if f in _LOOKED:
         return
     _LOOKED.add(f)
-    found = _hidden_in(f, [*owner, *_named(f)])
+    found = _hidden_in(f, [*owner, *_find_named(f)])
     seen: set[int] = set()
     while found:
         g = found.pop()
@@ -180,7 +181,7 @@ def _warn_of_hidden(f: FunctionType, *owner: type) -> None:
             continue
         seen.add(id(g))
         warn_if_it_asks(g.__code__)
-        inner = _named(g)
+        inner = _find_named(g)
         found += [*inner, *_hidden_in(g, inner)]
 
 
@@ -197,9 +198,18 @@ def _hidden_in(f: FunctionType, named: list[Any]) -> list[Any]:
             found += [vars(x).get(name) for name in attributes]
         elif isinstance(x, type) or not (type(x) in _PLAIN or type(x) in _KEPT or is_dispatcher(x)):
             owner, names = (x, attributes) if isinstance(x, type) else (type(x), attributes | {"__call__"})
-            methods = [inspect.getattr_static(owner, name, None) for name in names]
+            methods = _attributes_of(owner, names)
             found += [g.fget if isinstance(g, property) else getattr(g, "__func__", g) for g in methods]
     return found
+
+
+def _attributes_of(owner: type, names: frozenset[str]) -> list[Any]:
+    """What a class has under these names, unbound; of its metaclass as well. As inspect.getattr_static, but faster."""
+    found: dict[str, Any] = {}
+    for c in (*inspect.getmro(type(owner))[::-1], *inspect.getmro(owner)[::-1]):
+        own = c.__dict__
+        found |= {name: own[name] for name in names if name in own}
+    return [*found.values()]
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
@@ -210,7 +220,7 @@ class _StandIns:
         self.at_variables = at_variables
         self.made: dict[int, tuple[Any, Any]] = {}
 
-    def needed(self, value: Any) -> bool:
+    def need(self, value: Any) -> bool:
         if is_dispatcher(value):
             return True
         return isinstance(value, FunctionType) and (_dispatches_on_type(value) or _reaches_numba(value, {}))
@@ -225,14 +235,14 @@ class _StandIns:
             known = self.made[id(value)] = value, stand_in
             if isinstance(value, FunctionType) and _dispatches_on_type(value):
                 self.made[id(value)] = known = value, self._dispatching(value)
-            elif not is_dispatcher(value) and self.needed(value):
+            elif not is_dispatcher(value) and self.need(value):
                 return self._copy(value)
         return known[1]
 
     def _copy(self, f: FunctionType) -> FunctionType:
-        answers = answering if names_of_objects(f, _named(f)) else _as_it_is
+        answers = answering if names_of_objects(f, _find_named(f)) else _as_it_is
         captured = [cell.cell_contents if _is_filled(cell) else None for cell in f.__closure__ or ()]
-        replaced = [self.needed(x) or answers(x) is not x for x in captured]
+        replaced = [self.need(x) or answers(x) is not x for x in captured]
         cells = tuple(CellType() if new else cell for new, cell in zip(replaced, f.__closure__ or (), strict=True))
         needs_names = questions_of(f.__code__).inside or answers is answering or self._names_any(f)
         if needs_names and not passes_by_globals(f):
@@ -240,7 +250,7 @@ class _StandIns:
         else:  # with the function's own globals, which are read faster
             if answers is answering:
                 warn_of_unanswered(f)
-            copy = answered(f, cells)
+            copy = answer(f, cells)
         copy.__dict__ = f.__dict__  # shared, so that both see an attribute that is set later
         _COPIES.add(copy)
         self.made[id(f)] = (f, copy)  # before its cells are filled: a function that captures itself meets it there
@@ -254,7 +264,7 @@ class _StandIns:
     def _names_any(self, f: FunctionType) -> bool:
         """Whether a global name of a function is one for which something stands in."""
         names = questions_of(f.__code__).names
-        return any(self.needed(f.__globals__[name]) for name in names if name in f.__globals__)
+        return any(self.need(f.__globals__[name]) for name in names if name in f.__globals__)
 
     def _dispatching(self, function: Any) -> Callable[..., Any]:
         """A function of functools.singledispatch, for which a variable is of the class that it stands for."""
@@ -319,6 +329,4 @@ class OnNumbers:
 
 def holds_number(x: Any) -> bool:
     """Whether x is or contains a variable or a dual; object arrays are taken to."""
-    if isinstance(x, np.ndarray):
-        return x.dtype == object
-    return isinstance(x, Carrier) or (isinstance(x, (tuple, list)) and any(map(holds_number, x)))
+    return any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Carrier) for x in leaves_of(x))

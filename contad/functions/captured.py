@@ -21,6 +21,7 @@ from contad.errors import ChangedDataError
 from contad.functions.callees import is_installed
 from contad.functions.python_copy import is_dispatcher
 from contad.rules.capturing import Capturing
+from contad.rules.function_names import codes_of
 from contad.variables.array import is_plain
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.number import Carrier, map_numbers, peek
@@ -119,8 +120,8 @@ class Captured:
         elif not isinstance(x, Carrier):
             if not self._is_new(x):
                 return
-            if _opened(x) is not None:
-                self._note(name, lambda: _opened(read()))
+            if _open(x) is not None:
+                self._note(name, lambda: _open(read()))
             if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)):
                 self._note_object(name, read, x)
 
@@ -188,7 +189,7 @@ class _Entry:
         import optree
 
         accessor = optree.tree_accessors(x, none_is_leaf=True)[k]
-        return accessor.codify(self.name), functools.partial(_accessed, self.read, accessor)
+        return accessor.codify(self.name), functools.partial(_access, self.read, accessor)
 
     def changed_place(self) -> str | None:
         """The name of what has changed, if anything has."""
@@ -281,7 +282,7 @@ def _as_array(x: Any) -> np.ndarray | None:
     return None if a.dtype == object else a
 
 
-def _opened(x: Any) -> Any:
+def _open(x: Any) -> Any:
     """The contents, as a plain container, of an object that optree takes for a leaf; None where it has none."""
     if isinstance(x, np.ndarray):
         return x.tolist() if x.dtype == object else None
@@ -343,7 +344,7 @@ def _attribute(read: Callable[[], Any], name: str) -> Any:
     return getattr(read(), name, _NONE)
 
 
-def _accessed(read: Callable[[], Any], accessor: Any) -> Any:
+def _access(read: Callable[[], Any], accessor: Any) -> Any:
     try:
         return accessor(read())
     except (AttributeError, LookupError, TypeError):
@@ -371,8 +372,7 @@ def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
     named: set[str] = set()
     written: set[str] = set()
     stored: set[str] = set()
-    codes = [code]
-    for c in codes:
+    for c in codes_of(code):
         for i in dis.get_instructions(c):
             if i.opname in ("STORE_GLOBAL", "STORE_DEREF", "DELETE_GLOBAL", "DELETE_DEREF"):
                 written.add(i.argval)
@@ -382,7 +382,6 @@ def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
                 read.add(i.argval)
             elif i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 named.add(i.argval)
-        codes += [x for x in c.co_consts if isinstance(x, CodeType)]
         named |= {x for x in c.co_consts if isinstance(x, str) and x.isidentifier()}
     return frozenset(code.co_freevars) - written, tuple(sorted(read - written)), tuple(sorted(named - stored))
 
@@ -393,7 +392,7 @@ def require_same_value(name: str, y: Any, z: Any) -> None:
     for a, b in zip(again, before, strict=False):
         if np.shape(a) != np.shape(b) or not (_close(a, b) if is_plain(a) and is_plain(b) else True):
             raise ChangedDataError(
-                f"{name}: evaluated again for its derivative, the function gave {_shown(a)} where it gave {_shown(b)}; "
+                f"{name}: evaluated again for its derivative, the function gave {_show(a)} where it gave {_show(b)}; "
                 "it reads data that have changed, or random numbers: pass them as arguments, which are copied"
             )
 
@@ -404,5 +403,5 @@ def _close(a: Any, b: Any) -> bool:
     return bool(np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True))
 
 
-def _shown(x: Any) -> str:
+def _show(x: Any) -> str:
     return f"an array of shape {np.shape(x)} around {np.mean(x):.6g}" if np.ndim(x) else f"{float(x):.17g}"

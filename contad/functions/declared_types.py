@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.variables.number import Number, map_numbers, observed, peek
+from contad.variables.number import Number, map_numbers, observe, peek
 
 _NUMBERS = ("Integer", "IntegerLiteral", "Float", "Boolean", "BooleanLiteral")
 
@@ -80,7 +80,7 @@ def _fits(have: Any, want: Any) -> bool:
     return bool(have == want or getattr(have, "literal_type", None) == want)
 
 
-def refused_cast(f: Any, what: str, t: Any) -> UnsupportedError:
+def refuse_cast(f: Any, what: str, t: Any) -> UnsupportedError:
     """The error for a declared type that would cut or round a derivative in a way that is not followed."""
     remedy = "declare float64" if "float" in str(t) else "declare int64 or float64"
     return UnsupportedError(
@@ -103,11 +103,11 @@ class NameCasts(ast.NodeTransformer):
         """A definition with its casts."""
         arguments = definition.args
         names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-        body = [new for statement in definition.body for new in self._visited(statement)]
+        body = [new for statement in definition.body for new in self._visit(statement)]
         definition.body = [*self._after(names, definition), *body]
         return definition
 
-    def _visited(self, statement: ast.stmt) -> list[ast.stmt]:
+    def _visit(self, statement: ast.stmt) -> list[ast.stmt]:
         found = self.visit(statement)
         return found if isinstance(found, list) else [found]
 
@@ -127,17 +127,17 @@ class NameCasts(ast.NodeTransformer):
             if node.targets[0].id in self.casts:
                 node.value = self._call(node.targets[0].id, node.value)
             return node
-        return [node, *self._after(_bound(node.targets), node)]
+        return [node, *self._after(_find_bound(node.targets), node)]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        return [node, *self._after(_bound([node.target]), node)] if node.value is not None else node
+        return [node, *self._after(_find_bound([node.target]), node)] if node.value is not None else node
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
-        return [node, *self._after(_bound([node.target]), node)]
+        return [node, *self._after(_find_bound([node.target]), node)]
 
     def visit_For(self, node: ast.For) -> Any:
         self.generic_visit(node)
-        node.body = [*self._after(_bound([node.target]), node), *node.body]
+        node.body = [*self._after(_find_bound([node.target]), node), *node.body]
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
@@ -146,7 +146,7 @@ class NameCasts(ast.NodeTransformer):
     visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
 
 
-def _bound(targets: Sequence[ast.expr]) -> list[str]:
+def _find_bound(targets: Sequence[ast.expr]) -> list[str]:
     names = [n for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)]
     return [n.id for n in names if isinstance(n.ctx, ast.Store)]
 
@@ -163,13 +163,13 @@ def cast_of_values(f: Any, what: str, t: Any) -> Callable[[Any], Any]:
         return lambda x: tuple(cast(v) for cast, v in zip(casts, x, strict=True)) if type(x) is tuple else x
     kind = str(t.dtype if _is_array(t) else t)
     if (is_number(t) or _is_array(t)) and kind not in ("float64", "int64", "bool"):
-        raise refused_cast(f, what, t)
+        raise refuse_cast(f, what, t)
     if not is_number(t):
         return lambda x: x
     if kind == "float64":
         return lambda x: float(x) if isinstance(x, (int, np.integer, np.bool_)) else x
     convert = int if kind == "int64" else bool
-    return lambda x: observed(convert, x) if isinstance(x, (Number, int, float, np.number, np.bool_)) else x
+    return lambda x: observe(convert, x) if isinstance(x, (Number, int, float, np.number, np.bool_)) else x
 
 
 def with_signature(f: Any, twin: Callable[..., Any]) -> Callable[..., Any]:

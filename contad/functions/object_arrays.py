@@ -13,12 +13,13 @@ import numpy as np
 
 from contad.variables.array import Array
 from contad.variables.creation import array
-from contad.variables.number import Carrier, Number, is_real
+from contad.variables.number import Number, is_real
+from contad.variables.trees import holds_carriers
 
 
 def _numbers(x: Any) -> Any:
     """x where it is an object array, or a list, of variables and numbers, as an array; None where NumPy is right."""
-    if isinstance(x, (list, tuple)) and _holds_variable(x):
+    if isinstance(x, (list, tuple)) and holds_carriers(x):
         x = array(x)
     if isinstance(x, Array):
         return x
@@ -27,14 +28,10 @@ def _numbers(x: Any) -> Any:
     return x if all(isinstance(v, (Number, bool, np.bool_)) or is_real(v) for v in x.flat) else None
 
 
-def _given(x: Any) -> Any:
+def _take(x: Any) -> Any:
     """x, as an array where it is an object array, or a list, of variables and numbers."""
     numbers = _numbers(x)
     return x if numbers is None else numbers
-
-
-def _holds_variable(x: Any) -> bool:
-    return isinstance(x, Carrier) or (isinstance(x, (list, tuple)) and any(map(_holds_variable, x)))
 
 
 _truth_of_element = np.frompyfunc(bool, 1, 1)
@@ -94,7 +91,7 @@ class ElementwiseUfunc(_Answering):
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         nin = self.ufunc.nin
-        given, out = tuple(map(_given, inputs[:nin])), inputs[nin:]
+        given, out = tuple(map(_take, inputs[:nin])), inputs[nin:]
         if out or options or any(isinstance(x, Array) for x in given) or not _is_objects(*given):
             return self.ufunc(*given, *out, **options)
         with np.errstate(invalid="ignore"):  # a comparison with nan

@@ -21,11 +21,12 @@ from contad import ops
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.declared_types import NameCasts, cast_of_values, declared_names, with_signature
 from contad.functions.object_arrays import OF_OBJECTS
-from contad.rules.definition import definition_of
+from contad.rules.definition import definition_of, factory_of, without_annotations
+from contad.rules.function_names import captured_values, global_names
 from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat
-from contad.variables.number import Number, observed, peek
+from contad.variables.number import Number, observe, peek
 from contad.variables.stack import attempt
 
 NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
@@ -73,7 +74,7 @@ def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flag
     twin_globals: dict[str, Any] = {"__builtins__": builtins, "__name__": function.__module__}
     casts = {name: cast_of_values(f, name, t) for name, t in declared_names(f).items()}
     try:
-        factory = _compiled_factory(function, code, list(casts))
+        factory = _compile_factory(function, code, list(casts))
     except RecursionError:
         place = f"{code.co_filename}:{code.co_firstlineno}"
         raise UnsupportedError(
@@ -83,18 +84,17 @@ def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flag
 
     # A recursive function meets itself while it is being made.
     made[key] = lambda *args, **kwargs: twin(*args, **kwargs)  # noqa: PLW0108  (twin is bound below)
-    closure = inspect.getclosurevars(function)
-    captured = {name: _translated(value, made, flags) for name, value in closure.nonlocals.items()}
+    captured = {name: _translate(value, made, flags) for name, value in captured_values(function).items()}
     names = global_names(code)
     for name in names & function.__globals__.keys():
-        twin_globals[name] = _translated(function.__globals__[name], made, flags)
+        twin_globals[name] = _translate(function.__globals__[name], made, flags)
     own = names - function.__globals__.keys()
     twin_globals |= {name: _BUILTINS[name] for name in _BUILTINS.keys() & own}
     twin_globals |= {f"__contad_cast_{name}": cast for name, cast in casts.items()}
     twin_globals["__contad_key"] = np.s_
     twin_globals["__contad_store"] = _store
     twin_globals["__contad_truth"] = _truth
-    twin_globals["__contad_invert"] = _inverted
+    twin_globals["__contad_invert"] = _invert
     twin_globals["__contad_as_type"] = _as_type
     for name in _OPERATIONS.values():
         operate: Callable[[Any, Any], Any] = _power
@@ -114,7 +114,7 @@ def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flag
     return twin
 
 
-def _compiled_factory(function: Any, code: types.CodeType, casts: list[str]) -> types.CodeType:
+def _compile_factory(function: Any, code: types.CodeType, casts: list[str]) -> types.CodeType:
     """A function of the captured values that returns the rewritten function, compiled with the user's lines.
 
     `casts` are the names whose types are declared.
@@ -128,20 +128,10 @@ def _compiled_factory(function: Any, code: types.CodeType, casts: list[str]) -> 
         ) from None
     if not isinstance(definition, ast.FunctionDef):
         raise UnsupportedError(f"{code.co_filename}:{start}: {NOT_COPIED}; write it as a function")
-    definition.returns = None  # annotations are not compiled, so their names need not be known
-    for argument in ast.walk(definition.args):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
-    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
-    definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
-    definition = NameCasts({name: f"__contad_cast_{name}" for name in casts}).function(definition)
+    casting = NameCasts({name: f"__contad_cast_{name}" for name in casts})
+    definition = casting.function(without_annotations(definition))
     _Operations().visit(definition)
-    factory = ast.parse(f"def __contad_factory({', '.join(code.co_freevars)}):\n    return {definition.name}").body[0]
-    assert isinstance(factory, ast.FunctionDef)
-    factory.body.insert(0, definition)
-    module = ast.Module([factory], [])
-    ast.fix_missing_locations(module)
-    return compile(module, code.co_filename, "exec")
+    return compile(factory_of(definition, "__contad_factory", code.co_freevars), code.co_filename, "exec")
 
 
 class _Operations(ast.NodeTransformer):
@@ -205,7 +195,7 @@ def _truth(z: Any) -> Any:
     return bool(z) if z.__class__ is np.bool_ else z
 
 
-def _inverted(x: Any) -> Any:
+def _invert(x: Any) -> Any:
     """~x, which of a bool is its negation in Numba."""
     return not x if x.__class__ is bool else ~x
 
@@ -227,14 +217,14 @@ def _as_type(x: Any, dtype: Any) -> Any:
 def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
     def divide(x: Any, y: Any) -> Any:
         if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # of arrays the default error model raises nothing either
-            return _on_elements(divided, x, y) if _holds_objects(x) or _holds_objects(y) else divided(x, y)
-        if error_model == "python" and observed(operator.eq, y, 0):
+            return _on_elements(compute, x, y) if _holds_objects(x) or _holds_objects(y) else compute(x, y)
+        if error_model == "python" and observe(operator.eq, y, 0):
             raise ZeroDivisionError("division by zero")
         if isinstance(x, int) and isinstance(y, int) and ufunc is not np.true_divide and y:
             return x // y if ufunc is np.floor_divide else x % y  # counters stay Python integers
-        return divided(x, y)
+        return compute(x, y)
 
-    def divided(x: Any, y: Any) -> Any:
+    def compute(x: Any, y: Any) -> Any:
         with np.errstate(all="ignore"):
             z = ufunc(x, y)
         return float(z) if isinstance(z, np.floating) else z
@@ -359,15 +349,6 @@ def _type_of(x: Any) -> Any:
 _BUILTINS: dict[str, Any] = {"float": _Float, "type": _type_of}
 
 
-def global_names(code: types.CodeType) -> set[str]:
-    """The names a function and the functions inside it may look up."""
-    names = set(code.co_names)
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            names |= global_names(inner)
-    return names
-
-
 class _UsersModule:
     """A user's module as a rewritten function sees it: its njit functions are rewritten, too."""
 
@@ -375,7 +356,7 @@ class _UsersModule:
         self._module, self._made, self._caller = module, made, caller
 
     def __getattr__(self, name: str) -> Any:
-        return _translated(getattr(self._module, name), self._made, self._caller)
+        return _translate(getattr(self._module, name), self._made, self._caller)
 
 
 class _Module:
@@ -396,10 +377,10 @@ def _creation(name: str) -> Callable[..., Any]:
     """np.zeros and its kin with room for variables: float arrays become object arrays of floats."""
     create = getattr(np, name)
 
-    def made(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: Any, **kwargs: Any) -> Any:
         return assignable(_of_doubles(create(*args, **kwargs)))
 
-    return made
+    return make
 
 
 def _of_doubles(x: Any) -> Any:
@@ -416,11 +397,11 @@ def _of_doubles(x: Any) -> Any:
 def _creation_like(name: str) -> Callable[..., Any]:
     create = getattr(np, name)
 
-    def made(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def make(x: Any, *args: Any, **kwargs: Any) -> Any:
         floats = isinstance(x, Number) or x.dtype == object
         return assignable(_of_doubles(create(np.empty(np.shape(x)) if floats else x, *args, **kwargs)))
 
-    return made
+    return make
 
 
 def _as_array(x: Any, dtype: Any = None) -> Any:
@@ -435,12 +416,12 @@ def _in_memory_order(order: str) -> Callable[[Any], Any]:
     """np.ascontiguousarray and np.asfortranarray: a copy where the array does not lie so."""
     function: Callable[[Any], Any] = np.ascontiguousarray if order == "C" else np.asfortranarray
 
-    def ordered(x: Any) -> Any:
+    def reorder(x: Any) -> Any:
         if not isinstance(x, Array):
             return function(x)
         return x if peek(x).flags[f"{order}_CONTIGUOUS"] else x.copy(order)
 
-    return ordered
+    return reorder
 
 
 def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -484,7 +465,7 @@ def _of_any_array(function: Callable[..., Any]) -> Callable[..., Any]:
     What it makes can hold variables.
     """
 
-    def made(*args: Any, **options: Any) -> Any:
+    def make(*args: Any, **options: Any) -> Any:
         if not any(_holds_objects(x) for x in (*args, *options.values())):
             return function(*args, **options)
         try:
@@ -494,7 +475,7 @@ def _of_any_array(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
 
     def apply(*args: Any, **options: Any) -> Any:
-        z = made(*args, **options)
+        z = make(*args, **options)
         if isinstance(z, tuple):
             return type(z)(*map(_with_room, z)) if hasattr(z, "_fields") else tuple(map(_with_room, z))
         return _with_room(z)
@@ -514,7 +495,7 @@ def _whole(x: Any) -> Any:
 
 def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
     """A function whose result carries no derivative."""
-    return lambda x: observed(function, x)
+    return lambda x: observe(function, x)
 
 
 def _test(name: str) -> Callable[..., Any]:
@@ -546,7 +527,7 @@ _REPLACED.update({id(getattr(np, name)): value for name, value in _NUMPY.items()
 _LIBRARIES = frozenset(("numpy", "math", "cmath", "scipy", "numba", "contad", *sys.stdlib_module_names))
 
 
-def _translated(value: Any, made: dict[Any, Any], caller: Flags) -> Any:
+def _translate(value: Any, made: dict[Any, Any], caller: Flags) -> Any:
     """A global or captured value as the rewritten function sees it."""
     if value is math:
         return _Module(math, MATH)

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.functions.object_arrays import OF_OBJECTS, answering
-from contad.functions.python_copy import global_names
-from contad.functions.watched_blocks import look_at, watched
+from contad.functions.watched_blocks import look_at, watch
+from contad.rules.function_names import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
 
@@ -48,7 +48,7 @@ class Questions(NamedTuple):
 def questions_of(code: CodeType) -> Questions:
     """What a function may ask, by its code."""
     names = frozenset(global_names(code))
-    codes = _inside(code)
+    codes = codes_of(code)
     instructions = [i for c in codes for i in dis.get_instructions(c)]
     operations = {i.opname for i in instructions}
     return Questions(
@@ -73,7 +73,7 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
     asked = questions_of(f.__code__)
     if asked.of_types:
         _warn_of_unseen(f.__code__)
-    if asked.catches or watched(f.__code__) is not None or names_of_objects(f, named):
+    if asked.catches or watch(f.__code__) is not None or names_of_objects(f, named):
         return True
     names = {name for name in ANSWERS if name in asked.names and name not in f.__globals__}
     if not names:
@@ -101,14 +101,10 @@ def passes_by_globals(f: FunctionType) -> bool:
     return asked.stores or any(name in f.__globals__ and name != "__name__" for name in asked.in_classes)
 
 
-def _inside(code: CodeType) -> list[CodeType]:
-    return [code, *(c for x in code.co_consts if isinstance(x, CodeType) for c in _inside(x))]
-
-
 @functools.lru_cache(4096)
 def _warn_of_unseen(code: CodeType) -> None:
     """Warn once where a function asks in a way that no copy of it can answer for variables."""
-    for inner in _inside(code):
+    for inner in codes_of(code):
         line = inner.co_firstlineno
         instructions = list(dis.get_instructions(inner))
         for k, i in enumerate(instructions):
@@ -131,7 +127,7 @@ def _warn_of_unseen(code: CodeType) -> None:
 @functools.lru_cache(4096)
 def attributes_of(code: CodeType) -> frozenset[str]:
     """The names that the code of a function, and of functions inside it, looks up anywhere."""
-    return frozenset(name for inner in _inside(code) for name in inner.co_names)
+    return frozenset(global_names(code))
 
 
 @functools.lru_cache(4096)
@@ -211,7 +207,7 @@ _HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name 
 def builtins_of(f: FunctionType) -> dict[str, Any]:
     """The built-in names for a copy of a function."""
     asked = questions_of(f.__code__)
-    names = _HANDLING if asked.catches and watched(f.__code__) is None else _BUILTINS
+    names = _HANDLING if asked.catches and watch(f.__code__) is None else _BUILTINS
     if asked.of_objects and "numpy" in asked.names:  # it imports numpy itself
         return type(names)(names | {"__import__": _import})
     return names
@@ -234,10 +230,10 @@ def warn_of_unanswered(f: FunctionType) -> None:
 
 def code_of(f: FunctionType) -> CodeType:
     """The code of a copy of a function."""
-    return watched(f.__code__) or f.__code__
+    return watch(f.__code__) or f.__code__
 
 
-def answered(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
+def answer(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
     """A copy of a function, with its own globals, whose built-in names are these.
 
     Python takes them from the globals when a function is made, and nowhere else. They are exchanged, and put back, in

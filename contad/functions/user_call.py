@@ -29,7 +29,7 @@ def numba_function(f: Any) -> Any:
     return f if is_dispatcher(f) else None
 
 
-def _unshared(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
+def _unshare(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = None
     for n, x in enumerate(args):
@@ -54,7 +54,7 @@ def positional(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
     if max(argnums) < len(args):
-        return _unshared(args, argnums), kwargs
+        return _unshare(args, argnums), kwargs
     try:
         bound = inspect.signature(f).bind(*args, **kwargs)
     except TypeError as error:
@@ -62,7 +62,7 @@ def positional(
     bound.apply_defaults()
     if max(argnums) >= len(bound.args):
         raise TypeError(f"{what}: argnums {tuple(argnums)} out of range for {len(bound.args)} positional argument(s)")
-    return _unshared(bound.args, argnums), bound.kwargs
+    return _unshare(bound.args, argnums), bound.kwargs
 
 
 def require_number(x: Any, what: str) -> None:

@@ -62,12 +62,12 @@ def _mark() -> ast.withitem:
 
 
 @functools.lru_cache(4096)
-def watched(code: CodeType) -> CodeType | None:
+def watch(code: CodeType) -> CodeType | None:
     """The code of a function, and of functions inside it, with watched blocks; None without any, or without source."""
     if not _has_handlers(code):
         return None
     text = "".join(linecache.getlines(code.co_filename))
-    for plain, with_watch in _compiled(text, code.co_filename, code.co_flags & _FUTURE):
+    for plain, with_watch in _compile(text, code.co_filename, code.co_flags & _FUTURE):
         if plain == code:  # the source is that of this code
             return with_watch if with_watch.co_qualname == code.co_qualname else None
     return None
@@ -79,7 +79,7 @@ def _has_handlers(code: CodeType) -> bool:
 
 
 @functools.lru_cache(64)
-def _compiled(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]]:
+def _compile(text: str, file: str, flags: int) -> list[tuple[CodeType, CodeType]]:
     """Each code of a file, as it is and with watched blocks."""
     try:
         trees = ast.parse(text), ast.fix_missing_locations(_Wrapping().visit(ast.parse(text)))

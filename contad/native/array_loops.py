@@ -221,6 +221,9 @@ def _repeat_number(a, repeats):  # type: ignore[no-untyped-def]
 def _repeat_each(a, repeats):  # type: ignore[no-untyped-def]
     if len(a) != len(repeats):
         raise ValueError("operands could not be broadcast together")
+    for k in range(len(repeats)):
+        if repeats[k] < 0:
+            raise ValueError("negative dimensions are not allowed")
     made = zeros(np.sum(repeats))
     at = 0
     for k in range(len(a)):
@@ -250,15 +253,36 @@ def _cross(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
+@_body(np.cross, "a, b", 1, 2)
+def _cross_with_rows(a, b):  # type: ignore[no-untyped-def]
+    if len(a) != 3 or b.shape[1] != 3:
+        raise ValueError("Incompatible dimensions for cross product")
+    made = zeros((len(b), 3))
+    for k in range(len(b)):
+        made[k, 0] = a[1] * b[k, 2] - a[2] * b[k, 1]
+        made[k, 1] = a[2] * b[k, 0] - a[0] * b[k, 2]
+        made[k, 2] = a[0] * b[k, 1] - a[1] * b[k, 0]
+    return made
+
+
+@_body(np.cross, "a, b", 2, 1)
+def _cross_of_rows_with(a, b):  # type: ignore[no-untyped-def]
+    return -_cross_with_rows(b, a)
+
+
 @_body(np.cross, "a, b", 2, 2)
 def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
     if a.shape[1] != 3 or b.shape[1] != 3:
         raise ValueError("Incompatible dimensions for cross product")
-    made = zeros((len(a), 3))
-    for k in range(len(a)):
-        made[k, 0] = a[k, 1] * b[k, 2] - a[k, 2] * b[k, 1]
-        made[k, 1] = a[k, 2] * b[k, 0] - a[k, 0] * b[k, 2]
-        made[k, 2] = a[k, 0] * b[k, 1] - a[k, 1] * b[k, 0]
+    count = len(b) if len(a) == 1 else len(a)
+    if len(b) != count and len(b) != 1:
+        raise ValueError("unable to broadcast argument 1 to output array")
+    made = zeros((count, 3))
+    for k in range(count):
+        i, j = min(k, len(a) - 1), min(k, len(b) - 1)  # a single row meets all of the other's
+        made[k, 0] = a[i, 1] * b[j, 2] - a[i, 2] * b[j, 1]
+        made[k, 1] = a[i, 2] * b[j, 0] - a[i, 0] * b[j, 2]
+        made[k, 2] = a[i, 0] * b[j, 1] - a[i, 1] * b[j, 0]
     return made
 
 

@@ -32,12 +32,10 @@ def cache_directory() -> Path:
     configured = os.environ.get("CONTAD_CACHE_DIR")
     if configured:
         path = Path(configured)
-    elif sys.platform == "win32":
-        path = Path(os.environ.get("LOCALAPPDATA", Path.home())) / "contad" / "cache"
-    elif sys.platform == "darwin":
-        path = Path.home() / "Library" / "Caches" / "contad"
     else:
-        path = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "contad"
+        from platformdirs import user_cache_path
+
+        path = user_cache_path("contad", appauthor=False)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = path.stat()
@@ -59,7 +57,7 @@ def temporary_directory() -> Path:
     return Path(directory.name)
 
 
-def cached_module(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
+def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
     """The module of generated source called `name`, made once for given contents of what it depends on (files or text).
 
     A truncated or altered file is written again, and machine code that is damaged is compiled again.

@@ -22,9 +22,11 @@ from numba.core.registry import cpu_target
 
 from contad.functions.callees import is_installed
 from contad.functions.declared_types import declared_names, signatures
-from contad.functions.python_copy import global_names, is_dispatcher
+from contad.functions.python_copy import is_dispatcher
 from contad.rules.array_rule import ArrayRule
+from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
+from contad.variables.trees import leaves_of
 
 LARGEST_CONSTANT = 10**6  # bytes; a larger global array is read by Numba's code where it is
 
@@ -47,7 +49,7 @@ class Fingerprint(NamedTuple):
         """One text for all."""
         return hashlib.sha256(repr(sorted(self.parts.items())).encode()).hexdigest()
 
-    def changed(self, later: "Fingerprint") -> list[tuple[str, str, str]]:
+    def find_changes(self, later: "Fingerprint") -> list[tuple[str, str, str]]:
         """(name, text, later text) of what differs."""
         names = sorted(self.parts.keys() | later.parts.keys())
         pairs = [(name, self.parts.get(name, "nothing"), later.parts.get(name, "nothing")) for name in names]
@@ -85,7 +87,7 @@ def text_of_type(t: Any) -> tuple[str, bool]:
     return parts["type"] if len(parts) == 1 else Fingerprint(parts, True).digest, reader.stable
 
 
-def changed_since_compiled(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]:
+def find_changed_since(dispatchers: Iterable[Any]) -> list[tuple[str, str, str]]:
     """(name, text, later text) of values that the machine code of these functions was made with.
 
     Attributes of modules, and what an array held that is still the same object, are told where `note_untold` has seen
@@ -96,10 +98,10 @@ def changed_since_compiled(dispatchers: Iterable[Any]) -> list[tuple[str, str, s
         function = dispatcher.py_func
         untold = _untold(function).parts if dispatcher.overloads else {}
         for overload in dispatcher.overloads.values():
-            for name, text in (_noted(overload) or {}).items():
+            for name, text in (_note(overload) or {}).items():
                 if untold.get(name, text) != text:
                     found.append((name, text, untold[name]))
-        now = _named_by(function)
+        now = named_values(function)
         for overload in dispatcher.overloads.values():
             for name, value in _values_read(overload):
                 later = now.get(name, value)
@@ -123,22 +125,22 @@ def note_untold(dispatcher: Any, args: Any) -> None:
     """
     with contextlib.suppress(Exception):  # a note that is missing must not spoil anybody's compilation
         overload = dispatcher.overloads.get(tuple(args))
-        if overload is not None and _noted(overload) is None:
+        if overload is not None and _note(overload) is None:
             found = _untold(dispatcher.py_func)
             if found.parts:
                 overload.environment.consts.append((_NOTE, 0 if found.stable else os.getpid(), found.parts))
 
 
 def is_told(dispatchers: Iterable[Any]) -> bool:
-    """Whether for all machine code of these functions `changed_since_compiled` knows what it has frozen."""
+    """Whether for all machine code of these functions `find_changed_since` knows what it has frozen."""
     for dispatcher in dispatchers:
         if dispatcher.overloads and _untold(dispatcher.py_func).parts:
-            if any(_noted(overload) is None for overload in dispatcher.overloads.values()):
+            if any(_note(overload) is None for overload in dispatcher.overloads.values()):
                 return False
     return True
 
 
-def _noted(overload: Any) -> dict[str, str] | None:
+def _note(overload: Any) -> dict[str, str] | None:
     for constant in getattr(overload.environment, "consts", ()):
         if isinstance(constant, tuple) and constant[:1] == (_NOTE,) and constant[1] in (0, os.getpid()):
             return dict(constant[2])
@@ -148,7 +150,7 @@ def _noted(overload: Any) -> dict[str, str] | None:
 def _untold(f: FunctionType) -> Fingerprint:
     """The arrays and the attributes of modules that a function itself reads, as texts by name."""
     reader = _Reader()
-    for name, x in sorted(_named_by(f).items()):
+    for name, x in sorted(named_values(f).items()):
         if isinstance(x, ModuleType):
             reader.module(f"{f.__name__}.{name}", x, f.__code__)
             reader.parts.pop(f"{f.__name__}.{name}")  # of the module itself
@@ -158,14 +160,7 @@ def _untold(f: FunctionType) -> Fingerprint:
 
 
 def _holds_array(x: Any) -> bool:
-    return isinstance(x, (np.ndarray, np.void)) or (isinstance(x, tuple) and any(map(_holds_array, x)))
-
-
-def _named_by(f: FunctionType) -> dict[str, Any]:
-    """What the globals and captured names of a function stand for."""
-    names = global_names(f.__code__)
-    found = {name: value for name, value in f.__globals__.items() if name in names}
-    return found | dict(inspect.getclosurevars(f).nonlocals)
+    return any(isinstance(part, (np.ndarray, np.void)) for part in (leaves_of(x) if isinstance(x, tuple) else [x]))
 
 
 class _Reader:
@@ -232,18 +227,18 @@ class _Reader:
                 continue
             if not _is_library(held):
                 self.places.cells.append((cell, held))
-            self.named(f"{name}.{free}", held, code)
+            self.note_named(f"{name}.{free}", held, code)
         for used in sorted(global_names(code) & f.__globals__.keys()):
-            self.found_in(f.__globals__, used)
-            self.named(f"{name}.{used}", f.__globals__[used], code)
+            self.note_place(f.__globals__, used)
+            self.note_named(f"{name}.{used}", f.__globals__[used], code)
         self._open.pop()
 
-    def found_in(self, names: dict[str, Any], name: str) -> None:
+    def note_place(self, names: dict[str, Any], name: str) -> None:
         """Note where a name stands, unless for a library."""
         if not _is_library(names[name]):
             self.places.names.append((names, name, names[name]))
 
-    def named(self, name: str, x: Any, code: CodeType) -> None:
+    def note_named(self, name: str, x: Any, code: CodeType) -> None:
         """Note what a global or captured name stands for in the code."""
         if isinstance(x, ModuleType):
             self.module(name, x, code)
@@ -260,7 +255,7 @@ class _Reader:
             return
         for used in sorted(global_names(code) & vars(x).keys()):
             attribute = vars(x)[used]
-            self.found_in(vars(x), used)
+            self.note_place(vars(x), used)
             self.places.attributes.append(used)
             if isinstance(attribute, ModuleType):
                 self.module(f"{name}.{used}", attribute, code, (*above, x))
@@ -387,7 +382,7 @@ def _functions_of_rule(rule: ScalarRule | ArrayRule) -> list[FunctionType]:
     if isinstance(rule, ScalarRule):
         bodies += [rule.body and rule.body.function]
     else:
-        bodies += [*rule.vjps.values(), rule.jvp_body, rule.forward_body]
+        bodies += [*rule.vjps.values(), rule.jvp_body, rule.forward_body, rule.common_body]
     return [body for body in bodies if isinstance(body, FunctionType)]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import event
 
 from contad.errors import EngineLimitError, FrozenValueError
-from contad.native.fingerprint import Fingerprint, Places, changed_since_compiled, fingerprint_and_places, is_told
+from contad.native.fingerprint import Fingerprint, Places, find_changed_since, fingerprint_and_places, is_told
 
 _compilations = (ctypes.c_int64 * 1)()  # how often Numba has compiled something
 
@@ -68,8 +68,8 @@ class Frozen:
         now, places = fingerprint_and_places(self.f)
         remedy = "pass it as an argument, or define the function again"
         for since, changed, more in (
-            ("its first derivative was made", self.noted.changed(now), ""),
-            ("the function was compiled", changed_since_compiled(now.dispatchers), ", or call its recompile()"),
+            ("its first derivative was made", self.noted.find_changes(now), ""),
+            ("the function was compiled", find_changed_since(now.dispatchers), ", or call its recompile()"),
         ):
             for name, before, after in changed:
                 if more:  # nothing has been made of f as it is now, so that it binds no other derivative
@@ -102,11 +102,11 @@ class Frozen:
         """
         if self.is_empty and otherwise is None:
             return entry
-        from contad.native.guarded import guarded
+        from contad.native.guarded import guard
 
         if self._table is None:
             self._make_table()
-        made = guarded(entry, self._head, otherwise and (EngineLimitError, otherwise))
+        made = guard(entry, self._head, otherwise and (EngineLimitError, otherwise))
         self._kept += [made, otherwise]
         return made
 

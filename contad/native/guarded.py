@@ -177,7 +177,7 @@ _address_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction
 _object_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object)(("PyCFunction_GetSelf", ctypes.pythonapi))
 
 
-def guarded(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
+def guard(entry: Any, table: Any, limit: tuple[Any, Any] | None = None) -> Any:
     """A builtin function that looks at a table and calls `entry`, which Numba has compiled.
 
     `table` is a word with the address of the table. `limit` is a class of exceptions of `entry`, and what is called

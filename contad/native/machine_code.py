@@ -5,10 +5,12 @@ changes a number. Here a file whose digest does not fit counts as missing, so th
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -21,6 +23,8 @@ from numba.core.typeinfer import register_dispatcher
 from contad.errors import UnsupportedError
 
 _DIGEST = 32  # bytes of SHA-256
+# where functions of contad's own are compiled that call each other
+_FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "engines" / "tape")
 
 
 class _SealedFile(IndexDataCacheFile):
@@ -87,6 +91,8 @@ class SealedCache(FunctionCache):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
+        if _is_own(function.__code__.co_filename):  # machine code has that of functions of other files in it
+            stamp = (stamp, newest(_FOLDERS))
         self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -101,6 +107,16 @@ class SealedCache(FunctionCache):
         """Keep the compiled function if possible."""
         with contextlib.suppress(OSError):
             super().save_overload(sig, data)
+
+
+def _is_own(filename: str) -> bool:
+    return Path(filename).parent in _FOLDERS
+
+
+@functools.cache
+def newest(folders: tuple[Path, ...]) -> int:
+    """When a file of these folders was written last, in nanoseconds."""
+    return max(path.stat().st_mtime_ns for folder in folders for path in folder.glob("*.py"))
 
 
 def _cache_of(function: Callable[..., Any]) -> Any:

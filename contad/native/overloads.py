@@ -7,7 +7,7 @@ from typing import Any
 from numba.extending import overload, overload_method
 
 
-def overloaded(function: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def add_overload(function: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`overload(function, **options)`; annotations of the typing function and of the implementation are dropped."""
 
     def register(typing: Callable[..., Any]) -> Callable[..., Any]:
@@ -17,7 +17,7 @@ def overloaded(function: Any, **options: Any) -> Callable[[Callable[..., Any]], 
     return register
 
 
-def overloaded_method(kind: Any, name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`overload_method(kind, name, **options)`, likewise."""
 
     def register(typing: Callable[..., Any]) -> Callable[..., Any]:

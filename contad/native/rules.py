@@ -4,28 +4,19 @@ The rules of contad are two modules in the disk cache, one for the core rules an
 compiled in memory.
 """
 
-import ast
 import functools
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-import numpy as np
 from numba import types
 from numba.core.registry import cpu_target
 
-import contad.ops.powers
-import contad.rules.body
-from contad.errors import UnsupportedError
-from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.machine_code import njit
-from contad.native.overloads import overloaded
-from contad.ops._scipy import special
-from contad.ops.powers import with_shortcuts
-from contad.rules.body import inline, or_call
-from contad.rules.definition import definition_of
+from contad.native.overloads import add_overload
+from contad.native.rule_source import GENERATORS, or_call, partial_source, value_source
 from contad.rules.scalar_rule import ScalarRule, rules
 
 _HEAD = '''\
@@ -40,7 +31,7 @@ from contad.native.machine_code import njit
 
 def value_function(rule: ScalarRule) -> Callable[..., float]:
     """The rule's value as an njit function of floats; it never raises."""
-    found: Callable[..., float] = _compiled(rule)[f"value_{rule.name}"]
+    found: Callable[..., float] = _compile(rule)[f"value_{rule.name}"]
     return found
 
 
@@ -49,7 +40,7 @@ def partial_function(rule: ScalarRule, k: int) -> Callable[..., float] | None:
     assert rule.body is not None
     if rule.body.literal(k) == 0.0:
         return None
-    found: Callable[..., float] = _compiled(rule)[f"partial_{rule.name}_{k}"]
+    found: Callable[..., float] = _compile(rule)[f"partial_{rule.name}_{k}"]
     return found
 
 
@@ -57,7 +48,7 @@ def _is_own(rule: ScalarRule) -> bool:
     return rule.__module__.startswith("contad.ops.")
 
 
-def _compiled(rule: ScalarRule) -> dict[str, Any]:
+def _compile(rule: ScalarRule) -> dict[str, Any]:
     if _is_own(rule):
         return vars(_core_module() if rule.core else _special_module())
     return _of_user(rule)
@@ -74,10 +65,9 @@ def _special_module() -> ModuleType:
 
 
 def _module(name: str, own: list[ScalarRule]) -> ModuleType:
-    files = {contad.rules.body.__file__, __file__, str(Path(__file__).with_name("special.py"))}
-    files.add(contad.ops.powers.__file__)
+    files = {*GENERATORS, __file__, str(Path(__file__).with_name("special.py"))}
     files |= {rule.function.__code__.co_filename for rule in rules() if _is_own(rule)}
-    return cached_module(name, lambda: Source(own).text(), sorted(files))
+    return load_cached(name, lambda: Source(own).text(), sorted(files))
 
 
 @functools.cache
@@ -110,7 +100,7 @@ def numba_type(rule: ScalarRule) -> Any:
         floats = ", ".join(f"float({name})" for name in rule.argument_names)
         known: dict[str, Any] = {"value_": value_function(rule), "_PLAIN": PLAIN}
         exec(_PLAIN_CALL.format(names=names, floats=floats), known)
-        overloaded(rule)(known["typing"])
+        add_overload(rule)(known["typing"])
         cpu_target.typing_context.refresh()
     return cpu_target.typing_context._lookup_global(rule)
 
@@ -148,7 +138,7 @@ class Source:
         """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
         name = f"value_{rule.name}"
         if rule in self.own:
-            self._write(name, rule.function)  # type: ignore[arg-type]
+            self._write(name, rule.function)
         else:
             which = "_core_module" if rule.core else "_special_module"
             self.imports |= {"from contad.native import rules", f"{name} = rules.{which}().{name}"}
@@ -157,22 +147,14 @@ class Source:
     def _partial(self, rule: ScalarRule, k: int) -> str:
         assert rule.body is not None
         parameters = rule.body.parameters
-        lines, result = inline(rule.body, k, {name: name for name in parameters}, "", or_call(self.name_of_value))
-        if rule.name == "power" and k == 0 and _is_own(rule):
-            result = with_shortcuts(result)
+        lines, result = partial_source(rule, k, parameters, "", or_call(self.name_of_value))
         body = "".join(f"    {line}\n" for line in [*lines, f"return {result}"])
         return f"def partial_{rule.name}_{k}({', '.join(parameters)}):\n{body}"
 
-    def _write(self, name: str, function: FunctionType) -> str:
+    def _write(self, name: str, function: Any) -> str:
         if name not in self.written:
             self.written[name] = ""  # functions call themselves and one another
-            definition, _ = definition_of(function)
-            if not isinstance(definition, ast.FunctionDef):
-                raise UnsupportedError(f"{function.__qualname__}: the value of a rule is compiled from a def statement")
-            definition.name = name
-            definition.body = definition.body[1:] if ast.get_docstring(definition) else definition.body
-            translated = _Translator(self, function).visit(definition)
-            self.written[name] = ast.unparse(ast.fix_missing_locations(translated))
+            self.written[name] = value_source(function, name, self)
         return name
 
     def name_of_helper(self, function: FunctionType) -> str:
@@ -183,74 +165,3 @@ class Source:
         """The name of a function of SciPy."""
         self.imports |= {"from contad.native import special", f"special_{name} = special.FUNCTIONS[{name!r}]"}
         return f"special_{name}"
-
-
-class _Translator(ast.NodeTransformer):
-    """A value function of a rule for Numba, with NumPy's results where Python's floats raise."""
-
-    def __init__(self, source: Source, function: FunctionType) -> None:
-        self.source = source
-        self.function = function
-        self.local = set(function.__code__.co_varnames)
-        names = function.__code__.co_freevars
-        cells = {name: cell.cell_contents for name, cell in zip(names, function.__closure__ or (), strict=True)}
-        self.values = function.__globals__ | cells
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        return node if self._global(node) is None else self._reference(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        base = node.value
-        if isinstance(base, ast.Call) and isinstance(base.func, ast.Name) and self._global(base.func) is special:
-            return ast.Name(self.source.name_of_special(node.attr), ast.Load())
-        if isinstance(self._global(base), ScalarRule) and node.attr == "function":
-            return self._reference(base)
-        if self._global(base) is math and node.attr == "floor":
-            return ast.Attribute(ast.Name("np", ast.Load()), "floor", ast.Load())  # math.floor is an int64 in Numba
-        if isinstance(self._global(base), ModuleType) and self._global(base) not in (math, np):
-            return self._reference(node)
-        return self.generic_visit(node)
-
-    def _global(self, node: ast.expr) -> Any:
-        """What a global name or an attribute of a module stands for; None for anything else."""
-        if isinstance(node, ast.Attribute):
-            base = self._global(node.value)
-            return getattr(base, node.attr, None) if isinstance(base, ModuleType) else None
-        return self.values.get(node.id) if isinstance(node, ast.Name) and node.id not in self.local else None
-
-    def _reference(self, node: ast.expr) -> ast.AST:
-        value = self._global(node)
-        if value is math or value is np:
-            return ast.Name("math" if value is math else "np", ast.Load())
-        if isinstance(value, (int, float, tuple)):
-            return ast.parse(repr(value), mode="eval").body
-        if isinstance(value, ScalarRule):
-            return ast.Name(self.source.name_of_value(value), ast.Load())
-        if isinstance(value, FunctionType):
-            return ast.Name(self.source.name_of_helper(value), ast.Load())
-        raise UnsupportedError(
-            f"{self.function.__module__}.{self.function.__qualname__}: {ast.unparse(node)} is a "
-            f"{type(value).__name__}; in compiled code the value of a rule uses numbers, functions and rules only"
-        )
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        self.generic_visit(node)
-        if ast.unparse(node.func) == "math.pow":
-            node.args = [_as_float(x) for x in node.args]
-        return node
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Pow):  # Numba's powers of integer exponents raise where a square underflows
-            node.left, node.right = _as_float(node.left), _as_float(node.right)
-        return node
-
-    def visit_Try(self, node: ast.Try) -> list[ast.AST]:
-        return [self.visit(statement) for statement in node.body]  # compiled arithmetic gives inf and nan
-
-    def visit_keyword(self, node: ast.keyword) -> ast.AST | None:
-        return None if node.arg == "strict" else self.generic_visit(node)
-
-
-def _as_float(expression: ast.expr) -> ast.expr:
-    return ast.Call(ast.Name("float", ast.Load()), [expression], [])

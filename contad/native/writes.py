@@ -8,8 +8,9 @@ import numpy as np
 
 from contad.errors import StaleSourceError
 from contad.functions.callees import is_installed
-from contad.functions.python_copy import global_names, is_dispatcher
+from contad.functions.python_copy import is_dispatcher
 from contad.rules.definition import definition_of
+from contad.rules.function_names import global_names, named_values
 
 _METHODS = {"fill", "sort", "itemset", "put", "partition"}
 _FUNCTIONS = {"copyto", "fill_diagonal", "put", "place", "putmask", "put_along_axis", "shuffle", "nan_to_num"}
@@ -41,19 +42,16 @@ def _may_write(f: Any, seen: set[int]) -> bool:
         return True
     captured = dict.fromkeys(function.__code__.co_freevars)
     return _Writes(definition, function.__globals__ | captured).found or any(
-        _may_write(x, seen) for x in _named(function)
+        _may_write(x, seen) for x in _find_named(function)
     )
 
 
-def _named(function: FunctionType) -> list[Any]:
+def _find_named(function: FunctionType) -> list[Any]:
     """What the names of a function stand for, and the attributes of users' modules that it may mean."""
     names = global_names(function.__code__)
-    found = [cell.cell_contents for cell in function.__closure__ or ()]
-    for name in names & function.__globals__.keys():
-        x = function.__globals__[name]
-        found.append(x)
-        if isinstance(x, ModuleType) and x.__name__.partition(".")[0] not in _LIBRARIES:
-            found += [vars(x)[attribute] for attribute in names & vars(x).keys()]
+    found = list(named_values(function).values())
+    for x in [x for x in found if isinstance(x, ModuleType) and x.__name__.partition(".")[0] not in _LIBRARIES]:
+        found += [vars(x)[attribute] for attribute in names & vars(x).keys()]
     return found
 
 
@@ -71,7 +69,7 @@ class _Writes:
             elif isinstance(node, ast.AnnAssign) and node.value:
                 self._give(node.target, node.value)
             elif isinstance(node, ast.For):
-                self._give(node.target, node.iter if _called(node.iter) == "range" else None)
+                self._give(node.target, node.iter if _find_called(node.iter) == "range" else None)
             elif isinstance(node, (ast.NamedExpr, ast.comprehension, ast.withitem)):
                 self._give(getattr(node, "target", None) or ast.Tuple([]), None)
             elif isinstance(node, ast.arg):
@@ -98,7 +96,7 @@ class _Writes:
             return self.own(x.value, True, asking)
         if isinstance(x, ast.IfExp):
             return self.own(x.body, element, asking) and self.own(x.orelse, element, asking)
-        return isinstance(x, ast.Call) and _called(x) in _NEW and self._of_library(x.func)
+        return isinstance(x, ast.Call) and _find_called(x) in _NEW and self._of_library(x.func)
 
     def _of_library(self, function: ast.expr) -> bool:
         """Whether a name with a known meaning has it: of a builtin, in a library, or as a method."""
@@ -128,7 +126,7 @@ def calls_writers(node: ast.AST) -> bool:
 
 
 def _is_writer(node: ast.Call) -> bool:
-    name = _called(node)
+    name = _find_called(node)
     ufunc = vars(np).get(name)  # np.str would warn
     inputs = ufunc.nin if isinstance(ufunc, np.ufunc) else 2 if name in ("dot", "take", "round") else None
     out = any(keyword.arg in (None, "out") for keyword in node.keywords)
@@ -137,7 +135,7 @@ def _is_writer(node: ast.Call) -> bool:
     return out or name in writers or (inputs is not None and len(node.args) > inputs)
 
 
-def _called(node: ast.expr) -> str:
+def _find_called(node: ast.expr) -> str:
     """The last name of what is called; no name for anything else."""
     if not isinstance(node, ast.Call):
         return ""

@@ -7,19 +7,29 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     calculus,
     constants,
     convolution,
+    determinants,
     einsum,
     linear_systems,
     matrix_functions,
     norms,
     orthogonal_factors,
+    polar_factors,
     polynomials,
+    positive_definite,
     powers,
     products,
+    quadratic_forms,
     reductions,
+    schur_forms,
     selection,
     shape,
+    sparse_products,
+    sparse_systems,
     spectra,
     statistics,
+    toeplitz_systems,
+    tridiagonal_spectra,
+    truncated_spectra,
 )
 from contad.ops.arithmetic import (
     absolute,
@@ -33,6 +43,7 @@ from contad.ops.arithmetic import (
     subtract,
 )
 from contad.ops.beta_functions import beta, betaln
+from contad.ops.covariances import covariance, cross_covariance  # noqa: F401  (after the rules of numbers it calls)
 from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, reciprocal, sqrt, square
 from contad.ops.error_functions import erf, erfc, erfcx, log_ndtr, ndtr, ndtri
 from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp

@@ -18,3 +18,19 @@ def linalg() -> ModuleType:
     import scipy.linalg
 
     return scipy.linalg
+
+
+@functools.cache
+def sparse() -> ModuleType:
+    """The module scipy.sparse."""
+    import scipy.sparse
+
+    return scipy.sparse
+
+
+@functools.cache
+def spatial_distance() -> ModuleType:
+    """The module scipy.spatial.distance."""
+    import scipy.spatial.distance
+
+    return scipy.spatial.distance

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops.cotangents import in_range, previous, scaled
+from contad.ops.cotangents import in_range, previous, scale
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -90,13 +90,13 @@ def linear_recurrence(a, b, *, axis=-1):
             found.append(last)
         return np.array(found, dtype=np.float64)
     for i in range(1, len(z)):
-        z[i] += scaled(z[i - 1], rows[i])
+        z[i] += scale(z[i - 1], rows[i])
     return np.moveaxis(z, 0, axis)
 
 
 @linear_recurrence.vjp("a")
 def linear_recurrence_vjp_a(z, z_bar, a, b, *, axis=-1):
-    return scaled(reverse_recurrence(a, z_bar, axis), previous(z, 0.0, axis))
+    return scale(reverse_recurrence(a, z_bar, axis), previous(z, 0.0, axis))
 
 
 @linear_recurrence.vjp("b")
@@ -106,7 +106,7 @@ def linear_recurrence_vjp_b(z, z_bar, a, b, *, axis=-1):
 
 @linear_recurrence.jvp
 def linear_recurrence_jvp(z, a_dot, b_dot, a, b, *, axis=-1):
-    return linear_recurrence(a, b_dot + scaled(a_dot, previous(z, 0.0, axis)), axis=axis)
+    return linear_recurrence(a, b_dot + scale(a_dot, previous(z, 0.0, axis)), axis=axis)
 
 
 def reverse_recurrence(a, b, axis):
@@ -163,7 +163,7 @@ def cumprod_cotangent(z, z_bar, a, axis):
     if in_range(z):
         found = reverse_cumsum(z_bar * z, k) / rows
     else:
-        found = scaled(reverse_recurrence(rows, z_bar, k), previous(z, 1.0, k))
+        found = scale(reverse_recurrence(rows, z_bar, k), previous(z, 1.0, k))
     return np.reshape(found, np.shape(a))
 
 
@@ -173,7 +173,7 @@ def cumprod_tangent(z, a_dot, a, axis):
     dots = np.reshape(a_dot, np.shape(rows))
     if in_range(z):
         return z * np.cumsum(dots / rows, k)
-    return linear_recurrence(rows, scaled(dots, previous(z, 1.0, k)), axis=k)
+    return linear_recurrence(rows, scale(dots, previous(z, 1.0, k)), axis=k)
 
 
 # ---- NumPy's other names ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import LostDerivativeError
-from contad.rules.numpy_functions import exported_name, implements
+from contad.rules.numpy_functions import find_exported_name, implements
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, Write, as_objects, numbers_in
 from contad.variables.number import map_numbers, peek, primal
@@ -17,7 +17,7 @@ def like(function: Any, x: Any, dtype: Any, order: Any, shape: Any, fill: Any) -
     if dtype is not None and np.dtype(dtype) != np.float64:
         return np.full(x.shape if shape is None else shape, fill, dtype)
     zeros = np.zeros_like(peek(x), dtype=np.float64, order=order, shape=shape)
-    z = owner_of(exported_name(function), numbers_in([x, fill])).writable(zeros)
+    z = owner_of(find_exported_name(function), numbers_in([x, fill])).writable(zeros)
     if not isinstance(fill, float) or fill != 0.0:
         z[...] = fill
     return z
@@ -57,7 +57,7 @@ def store(function: Any, destination: Any, write: Write, y: Any) -> None:
         write(destination, as_objects(y) if isinstance(y, Array) else y)
     else:
         raise LostDerivativeError(
-            f"{exported_name(function)}: an array of floats cannot hold a variable; make the destination with "
+            f"{find_exported_name(function)}: an array of floats cannot hold a variable; make the destination with "
             "contad.zeros"
         )
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.ops._scipy import linalg
-from contad.ops.linear_systems import as_columns, masked
+from contad.ops.linear_systems import as_columns, mask
 from contad.rules.array_rule import array_rule
 
 _TRI = [[0.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 0.0]]
@@ -35,14 +35,19 @@ def banded_solution(ab, b, *, lower, upper):
     return linalg().solve_banded((lower, upper), ab, b)
 
 
+@banded_solution.common
+def banded_solution_common(z, z_bar, ab, b, *, lower, upper):
+    return banded_back(ab, z_bar, lower, upper)
+
+
 @banded_solution.vjp("ab")
-def banded_solution_vjp_ab(z, z_bar, ab, b, *, lower, upper):
-    return -band_of_product(banded_back(ab, z_bar, lower, upper), z, lower, upper)
+def banded_solution_vjp_ab(z, z_bar, ab, b, common, *, lower, upper):
+    return -band_of_product(common, z, lower, upper)
 
 
 @banded_solution.vjp("b")
-def banded_solution_vjp_b(z, z_bar, ab, b, *, lower, upper):
-    return banded_back(ab, z_bar, lower, upper)
+def banded_solution_vjp_b(z, z_bar, ab, b, common, *, lower, upper):
+    return common
 
 
 @banded_solution.jvp
@@ -54,13 +59,13 @@ def banded_back(ab, z_bar, lower, upper):
     """The cotangent of b."""
     transposed = transposed_band(ab, lower, upper)
     columns = as_columns(z_bar, np.ndim(z_bar))
-    return np.reshape(masked(columns, banded_solution(transposed, columns, lower=upper, upper=lower)), np.shape(z_bar))
+    return np.reshape(mask(columns, banded_solution(transposed, columns, lower=upper, upper=lower)), np.shape(z_bar))
 
 
-def moved(x, k):
+def move_rows(x, k):
     """x with its rows moved up by k (down by -k), zeros where none is left.
 
-    >>> moved(np.array([1.0, 2.0, 3.0]), 1), moved(np.array([1.0, 2.0, 3.0]), -2)
+    >>> move_rows(np.array([1.0, 2.0, 3.0]), 1), move_rows(np.array([1.0, 2.0, 3.0]), -2)
     (array([2., 3., 0.]), array([0., 0., 1.]))
     """
     if k == 0:
@@ -71,19 +76,19 @@ def moved(x, k):
 
 def transposed_band(ab, lower, upper):
     """The band of the transposed matrix."""
-    return np.stack([moved(ab[d], upper - d) for d in range(lower + upper, -1, -1)])
+    return np.stack([move_rows(ab[d], upper - d) for d in range(lower + upper, -1, -1)])
 
 
 def banded_product(ab, x, lower, upper):
     """The product of a banded matrix with x."""
     columns = as_columns(x, np.ndim(x))
-    total = moved(ab[0][:, None] * columns, upper)
+    total = move_rows(ab[0][:, None] * columns, upper)
     for d in range(1, lower + upper + 1):
-        total = total + moved(ab[d][:, None] * columns, upper - d)
+        total = total + move_rows(ab[d][:, None] * columns, upper - d)
     return np.reshape(total, np.shape(x))
 
 
 def band_of_product(x, y, lower, upper):
     """The band of x y^T, zeros outside the matrix."""
     left, right = as_columns(x, np.ndim(x)), as_columns(y, np.ndim(y))
-    return np.stack([np.sum(moved(left, d - upper) * right, axis=1) for d in range(lower + upper + 1)])
+    return np.stack([np.sum(move_rows(left, d - upper) * right, axis=1) for d in range(lower + upper + 1)])

@@ -43,7 +43,7 @@ def beta(a, b):
         return float(special().beta(a, b))
     if _direct(a, b):
         return _beta(a, b)
-    above, below, rest, x, y, inverse = _reflected(a, b)
+    above, below, rest, x, y, inverse = _reflect(a, b)
     z = _beta(x, y)
     factor = above / below
     if z > 1e-290:
@@ -89,7 +89,7 @@ def betaln(a, b):
         return float(special().betaln(a, b))
     if _direct(a, b):
         return _betaln(a, b)
-    above, below, rest, x, y, inverse = _reflected(a, b)
+    above, below, rest, x, y, inverse = _reflect(a, b)
     if above == 0.0:
         return -math.inf
     factor = above / below / rest
@@ -165,7 +165,7 @@ def _lost_by_rounding(a, b):
 
 
 # ---- other arguments -------------------------------------------------------------------------------------------------
-def _reflected(a, b):
+def _reflect(a, b):
     """(above, below, rest, x, y, inverse): beta(a, b) is above / below / rest, times or over beta(x, y), x, y > 0."""
     a, b = min(a, b), max(a, b)
     c = a + b

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from contad.ops.cotangents import plain, scaled
+from contad.ops.cotangents import plain, scale
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.number import Carrier, observed
+from contad.variables.number import Carrier, observe
 
 
 def cut(a, axis, start, stop=None):
@@ -64,9 +64,9 @@ def _along(f, spacing, axis, edge_order):
         if np.shape(spacing) != (n,):
             raise ValueError(f"np.gradient: coordinates must have shape ({n},), got {np.shape(spacing)}")
         h = spacing[1:] - spacing[:-1]
-        even = bool(np.all(observed(np.equal, h, h[0])))
+        even = bool(np.all(observe(np.equal, h, h[0])))
         uniform = even and not isinstance(h, Carrier)
-    slopes = _spaced(cut(f, axis, 1) - cut(f, axis, 0, -1), h, axis)
+    slopes = _space(cut(f, axis, 1) - cut(f, axis, 0, -1), h, axis)
     first, last = cut(slopes, axis, 0, 1), cut(slopes, axis, n - 2)
     if n == 2:
         return np.concatenate([first, last], axis=axis)
@@ -77,10 +77,10 @@ def _along(f, spacing, axis, edge_order):
         left, right = h[:-1], h[1:]
         inner = _times(cut(f, axis, 0, -2), -right / (left * (left + right)), axis)
         middle, weight = cut(f, axis, 1, -1), _column((right - left) / (left * right), f, axis)
-        inner = inner + (scaled(weight, middle) if even else weight * middle)
+        inner = inner + (scale(weight, middle) if even else weight * middle)
         inner = inner + _times(cut(f, axis, 2), left / (right * (left + right)), axis)
     if edge_order == 2:
-        bend = _spaced(cut(slopes, axis, 1) - cut(slopes, axis, 0, -1), h[:-1] + h[1:], axis)
+        bend = _space(cut(slopes, axis, 1) - cut(slopes, axis, 0, -1), h[:-1] + h[1:], axis)
         first = first - cut(bend, axis, 0, 1) * h[0]
         last = last + cut(bend, axis, n - 3) * h[n - 2]
     return np.concatenate([first, inner, last], axis=axis)
@@ -90,7 +90,7 @@ def _column(h, a, axis):
     return np.reshape(h, [-1 if k == axis else 1 for k in range(a.ndim)])
 
 
-def _spaced(a, h, axis):
+def _space(a, h, axis):
     return a / _column(h, a, axis)
 
 
@@ -169,7 +169,7 @@ def interp(x, fp, *, xp, left=None, right=None):
 
 @interp.vjp("x")
 def interp_vjp_x(z, z_bar, x, fp, *, xp, left=None, right=None):
-    return scaled(z_bar, slope(x, fp, xp))
+    return scale(z_bar, slope(x, fp, xp))
 
 
 @interp.vjp("fp")
@@ -179,7 +179,7 @@ def interp_vjp_fp(z, z_bar, x, fp, *, xp, left=None, right=None):
 
 @interp.jvp
 def interp_jvp(z, x_dot, fp_dot, x, fp, *, xp, left=None, right=None):
-    return scaled(x_dot, slope(x, fp, xp)) + interp(x, fp_dot, xp=xp, left=at_end(left), right=at_end(right))
+    return scale(x_dot, slope(x, fp, xp)) + interp(x, fp_dot, xp=xp, left=at_end(left), right=at_end(right))
 
 
 def at_end(value):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from contad.variables.number import map_numbers, observed, primal
+from contad.variables.number import map_numbers, observe, primal
 
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
 
@@ -23,27 +23,27 @@ def all_finite(x):
     >>> all_finite(np.array([1.0, 2.0])), all_finite(np.array([1.0, np.inf]))
     (True, False)
     """
-    return bool(np.all(observed(np.isfinite, x)))
+    return bool(np.all(observe(np.isfinite, x)))
 
 
 def in_range(z):
     """Whether every primal of z is finite and so far from zero that it may be divided without loss."""
-    far = observed(np.greater_equal, z, TINY) | observed(np.less_equal, z, -TINY)
-    return bool(np.all(far & observed(np.isfinite, z)))
+    far = observe(np.greater_equal, z, TINY) | observe(np.less_equal, z, -TINY)
+    return bool(np.all(far & observe(np.isfinite, z)))
 
 
-def scaled(d, p):
+def scale(d, p):
     """d p, in which a zero d masks a non-finite partial p: dead code never makes a nan.
 
     Only the partial is masked, so that the derivative of d is kept on outer levels.
 
-    >>> scaled(np.array([0.0, 2.0]), np.array([np.inf, 3.0]))
+    >>> scale(np.array([0.0, 2.0]), np.array([np.inf, 3.0]))
     array([0., 6.])
     """
-    finite = observed(np.isfinite, p)
+    finite = observe(np.isfinite, p)
     if np.all(finite):
         return d * p
-    dead = observed(np.equal, d, 0.0) & ~finite
+    dead = observe(np.equal, d, 0.0) & ~finite
     return d * np.where(dead, 0.0, p)
 
 
@@ -74,10 +74,10 @@ def spread(z_bar, shape, axis):
     return np.broadcast_to(np.reshape(z_bar, kept_shape(shape, axis)), shape)
 
 
-def folded(x, shape):
+def fold(x, shape):
     """The transpose of broadcasting `shape` to that of x: sums over the axes that were repeated.
 
-    >>> folded(np.ones((2, 3)), (3,))
+    >>> fold(np.ones((2, 3)), (3,))
     array([2., 2., 2.])
     """
     new = np.ndim(x) - len(shape)

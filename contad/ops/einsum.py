@@ -6,7 +6,7 @@ import string
 
 import numpy as np
 
-from contad.ops.cotangents import all_finite, plain, scaled
+from contad.ops.cotangents import all_finite, plain, scale
 from contad.ops.products import as_array
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
@@ -64,11 +64,11 @@ def einsum_cotangent(z_bar, p, subscripts, k):
         return found
     labels = pair[k] + "".join(label for label in result + pair[1 - k] if label not in pair[k])
     labels = "".join(dict.fromkeys(labels))
-    products = scaled(_aligned(z_bar, result, labels), _aligned(p, pair[1 - k], labels))
+    products = scale(_align(z_bar, result, labels), _align(p, pair[1 - k], labels))
     return np.sum(products, axis=tuple(range(len(pair[k]), len(labels))))
 
 
-def _aligned(x, term, labels):
+def _align(x, term, labels):
     """x with its axes in the order of the labels, and of length 1 where it lacks one."""
     order = sorted(range(len(term)), key=lambda i: labels.index(term[i]))
     lengths = dict(zip(term, np.shape(x), strict=True))
@@ -80,10 +80,10 @@ def _aligned(x, term, labels):
 def einsum(*operands, optimize=False, **options):
     """Sums of products of the elements of any number of arrays; with three or more, two at a time."""
     refuse_given(np.einsum, **options)
-    terms, result, arrays = _parsed(operands)
+    terms, result, arrays = _parse(operands)
     if len(arrays) == 1 and set(terms[0]) == set(result) and isinstance(arrays[0], Array):
         _without_repeats(arrays[0], terms[0], [], result)  # which checks the lengths
-        return arrays[0]._moved(lambda a: np.einsum(f"{terms[0]}->{result}", a))  # a view
+        return arrays[0]._move(lambda a: np.einsum(f"{terms[0]}->{result}", a))  # a view
     for simpler in (_without_repeats, _without_ones, _without_own):
         for k, x in enumerate(arrays):
             arrays[k], terms[k] = simpler(x, terms[k], terms[:k] + terms[k + 1 :], result)
@@ -95,10 +95,10 @@ def einsum(*operands, optimize=False, **options):
         x, term = chosen[0]
         for n, (y, other) in enumerate(chosen[1:], 2):
             wanted = "".join(dict.fromkeys(result + "".join(terms) + "".join(t for _, t in chosen[n:])))
-            x, term = _multiplied(x, term, y, other, wanted, bool(optimize), several)
+            x, term = _multiply(x, term, y, other, wanted, bool(optimize), several)
         arrays.append(x)
         terms.append(term)
-    return _finished(arrays[0], terms[0], result)
+    return _finish(arrays[0], terms[0], result)
 
 
 def _path(arrays, terms, result, optimize):
@@ -120,7 +120,7 @@ def _path_of(subscripts, shapes, optimize):
     return np.einsum_path(subscripts, *arrays, optimize=optimize)[0][1:]
 
 
-def _multiplied(x, term, y, other, wanted, optimize, several):
+def _multiply(x, term, y, other, wanted, optimize, several):
     """The product of two operands, summed over the labels that nothing else wants, and its term."""
     if not term or not other:
         return x * y, term + other
@@ -133,7 +133,7 @@ def _multiplied(x, term, y, other, wanted, optimize, several):
     return einsum_pair(x, y, subscripts=f"{term},{other}->{kept}", optimize=optimize), kept
 
 
-def _finished(x, term, result):
+def _finish(x, term, result):
     """The product with its axes in the order of the result."""
     order = [term.index(label) for label in result if label in term]
     if order != sorted(order):
@@ -144,7 +144,7 @@ def _finished(x, term, result):
     return np.reshape(x, [lengths.get(label, 1) for label in result])
 
 
-def _parsed(operands):
+def _parse(operands):
     """Terms, result and arrays, with the ellipsis spelt out as labels."""
     if isinstance(operands[0], str):
         text, *arrays = operands

@@ -9,7 +9,7 @@ from contad.ops.exponential import exp
 from contad.ops.logic import select
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.vectorised import mended
+from contad.rules.vectorised import mend
 
 TWO_OVER_SQRT_PI = 1.1283791670955126
 SQRT_HALF = 0.7071067811865476
@@ -40,7 +40,7 @@ def erf_partials(z, x):
 # ---- values on arrays ------------------------------------------------------------------------------------------------
 def _erfc(x):
     z = special().erfc(x)
-    return mended(z, (x > 0.5) & (x < 28.0), math.erfc, x)  # SciPy loses two digits there
+    return mend(z, (x > 0.5) & (x < 28.0), math.erfc, x)  # SciPy loses two digits there
 
 
 def _erfcx(x):

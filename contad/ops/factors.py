@@ -73,31 +73,63 @@ class Factor:
             return np.prod(np.sign(diagonal)) * (-1.0) ** self._swaps, np.sum(np.log(np.abs(diagonal)))
 
 
-_factors: list["weakref.ref[Factor]"] = []  # the newest last
+class CholeskyFactor:
+    """The Cholesky factor of one symmetric positive definite matrix, of which the lower triangle is read."""
+
+    __slots__ = ("__weakref__", "_matrix", "_upper")
+
+    def __init__(self, matrix):
+        self._upper = np.linalg.cholesky(matrix).T  # in Fortran's order without a copy
+        self._matrix = matrix.copy()
+
+    def of(self, matrix):
+        """Whether this is the factor of that matrix."""
+        return self._matrix.shape == matrix.shape and np.array_equal(self._matrix, matrix)
+
+    def solve(self, b):
+        """The solution of a z = b, for the columns of b."""
+        half = triangular_solution(self._upper, b, lower=False, transposed=True)
+        return np.ascontiguousarray(triangular_solution(self._upper, half, lower=False, transposed=False))
+
+    def inverse(self):
+        """The inverse of the matrix, exactly symmetric."""
+        upper = np.triu(linalg().lapack.dpotri(self._upper)[0])
+        return np.ascontiguousarray(upper + np.triu(upper, 1).T)
+
+    def log_determinant(self):
+        """The logarithm of the determinant."""
+        return 2.0 * np.sum(np.log(np.diagonal(self._upper)))
 
 
-def known_factor(a):
-    """The factor of the primals of a that some record keeps; None if there is none, or if a is a stack of matrices."""
+_factors: list["weakref.ref[Factor | CholeskyFactor]"] = []  # the newest last
+
+
+def known_factor(a, symmetric=False):
+    """The factor of the primals of a that some record keeps; None if there is none, or if a is a stack of matrices.
+
+    `symmetric` asks for a Cholesky factor, else it is one of the whole matrix.
+    """
     if not _factors or np.ndim(a) != 2:
         return None
+    kind = CholeskyFactor if symmetric else Factor
     matrix = plain(a)
     for reference in reversed(_factors.copy()):
         factor = reference()
-        if factor is not None and factor.of(matrix):
+        if isinstance(factor, kind) and factor.of(matrix):
             return factor
     return None
 
 
-def factorise(a):
+def factorise(a, symmetric=False):
     """The factor of a matrix, which is known from now on while the caller keeps it.
 
     None for stacks of matrices and for what is not finite, on which NumPy's own functions have to be called.
     """
     if np.ndim(a) != 2 or np.shape(a)[0] == 0 or not all_finite(a):
         return None
-    found = known_factor(a)
+    found = known_factor(a, symmetric)
     if found is None:
-        found = Factor(plain(a))
+        found = (CholeskyFactor if symmetric else Factor)(plain(a))
         _factors.append(weakref.ref(found))
         del _factors[:-KEPT]
     return found

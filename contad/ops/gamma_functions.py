@@ -7,7 +7,7 @@ import numpy as np
 from contad.ops._scipy import special
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.vectorised import mended
+from contad.rules.vectorised import mend
 
 # B_2k / (2k)! for k = 1 ... 10
 EULER_MACLAURIN = (
@@ -20,7 +20,7 @@ EULER_MACLAURIN = (
 # ---- values on arrays: SciPy's, and the scalar functions where these do not take them --------------------------------
 def _gamma(x):
     poles = (x <= 0.0) & (x == np.floor(x))
-    return mended(special().gamma(x), poles | ((x > -200.0) & (x < -170.0)), gamma.function, x)
+    return mend(special().gamma(x), poles | ((x > -200.0) & (x < -170.0)), gamma.function, x)
 
 
 def _gammaln(x):
@@ -39,7 +39,7 @@ def _polygamma(n, x):
     order = np.where(inside, order, 1.0)
     zeta = special().zeta(order + 1.0, np.where(inside, x, 1.0))  # never below 0, where SciPy's takes |x| steps
     z = np.where(order % 2.0, 1.0, -1.0) * special().gamma(order + 1.0) * zeta
-    return mended(z, ~(inside & (zeta > 1e-250) & (zeta < 1e250)), polygamma.function, n, x)
+    return mend(z, ~(inside & (zeta > 1e-250) & (zeta < 1e250)), polygamma.function, n, x)
 
 
 @scalar_rule(ufunc="scipy.special.gamma", math="gamma", array=_gamma, points=[(3.3,), (-1.4,)])

@@ -1,16 +1,16 @@
-"""Solutions of linear systems, inverses and determinants."""
+"""Solutions of linear systems, and inverses."""
 
 import operator
 
 import numpy as np
 
-from contad.ops.cotangents import all_finite, folded, in_range, plain, scaled
+from contad.ops.cotangents import all_finite, fold, plain
 from contad.ops.factors import factorise, known_factor
 from contad.ops.products import as_array, masked_product, matmul
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import constant, implements
-from contad.variables.number import observed, peek
+from contad.variables.number import peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
@@ -21,7 +21,7 @@ def transposed_of(a):
     return np.swapaxes(a, -1, -2)
 
 
-def turned(a, transposed):
+def turn(a, transposed):
     """a, or a with its last two axes exchanged."""
     return transposed_of(a) if transposed else a
 
@@ -63,7 +63,7 @@ def solve(a, b, *, transposed=False):
     factor = known_factor(a)
     if factor is not None and np.ndim(b) <= 2 and np.size(b) and np.shape(b)[0] == np.shape(a)[0]:
         return factor.solve(b, transposed)
-    return np.linalg.solve(turned(a, transposed), b)
+    return np.linalg.solve(turn(a, transposed), b)
 
 
 @solve.forward
@@ -73,22 +73,25 @@ def solve_forward(a, b, *, transposed=False):
     return solve(a, b, transposed=transposed), factor
 
 
+@solve.common
+def solve_common(z, z_bar, a, b, saved, *, transposed=False):
+    return solve_back(a, z_bar, np.ndim(b), transposed)
+
+
 @solve.vjp("a")
-def solve_vjp_a(z, z_bar, a, b, saved, *, transposed=False):
-    b_bar = solve_back(a, z_bar, np.ndim(b), transposed)
-    c = masked_product(b_bar, transposed_of(as_columns(z, np.ndim(b))))
-    return -folded(turned(c, transposed), np.shape(a))
+def solve_vjp_a(z, z_bar, a, b, saved, common, *, transposed=False):
+    c = masked_product(common, transposed_of(as_columns(z, np.ndim(b))))
+    return -fold(turn(c, transposed), np.shape(a))
 
 
 @solve.vjp("b")
-def solve_vjp_b(z, z_bar, a, b, saved, *, transposed=False):
-    b_bar = folded(solve_back(a, z_bar, np.ndim(b), transposed), column_shape(np.shape(b)))
-    return np.reshape(b_bar, np.shape(b))
+def solve_vjp_b(z, z_bar, a, b, saved, common, *, transposed=False):
+    return np.reshape(fold(common, column_shape(np.shape(b))), np.shape(b))
 
 
 @solve.jvp
 def solve_jvp(z, a_dot, b_dot, a, b, saved, *, transposed=False):
-    product = matmul(turned(a_dot, transposed), as_columns(z, np.ndim(b)))
+    product = matmul(turn(a_dot, transposed), as_columns(z, np.ndim(b)))
     return np.reshape(solve(a, as_columns(b_dot, np.ndim(b)) - product, transposed=transposed), np.shape(z))
 
 
@@ -102,13 +105,18 @@ def column_shape(shape):
     return (*shape, 1) if len(shape) == 1 else shape
 
 
+def by_matrix(x):
+    """x with two axes more, so that its elements meet the matrices of a stack."""
+    return np.reshape(x, (*np.shape(x), 1, 1))
+
+
 def solve_back(a, z_bar, ndim, transposed):
     """The cotangent of the columns of b, before the stacks are summed."""
     columns = as_columns(z_bar, ndim)
-    return masked(columns, solve(a, columns, transposed=not transposed))
+    return mask(columns, solve(a, columns, transposed=not transposed))
 
 
-def masked(z_bar, c):
+def mask(z_bar, c):
     """c, with zeros for the matrices whose cotangent z_bar is zero: dead code never makes a nan."""
     if all_finite(c):
         return c
@@ -138,125 +146,12 @@ def inv(a):
 @inv.vjp("a")
 def inv_vjp_a(z, z_bar, a):
     zt = transposed_of(z)
-    return masked(z_bar, -matmul(matmul(zt, z_bar), zt))
+    return mask(z_bar, -matmul(matmul(zt, z_bar), zt))
 
 
 @inv.jvp
 def inv_jvp(z, a_dot, a):
     return -matmul(matmul(z, a_dot), z)
-
-
-# ---- determinants ----------------------------------------------------------------------------------------------------
-@array_rule(numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
-def det(a):
-    """The determinant of a matrix, or of each in a stack.
-
-        z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
-
-    Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; where a is singular, c is made from its singular values.
-    Raises:  LinAlgError if a is not square.
-    Cost:    O(n^3) forward and reverse; saves nothing. For large matrices take slogdet: det overflows.
-    Ref:     Giles (2008), section 2.2.4.
-
-    >>> det(np.array([[2.0, 1.0], [1.0, 4.0]]))
-    7.000000000000001
-    """
-    return np.linalg.det(a)
-
-
-@det.vjp("a")
-def det_vjp_a(z, z_bar, a):
-    return scaled(by_matrix(z_bar), cofactors(z, a))
-
-
-@det.jvp
-def det_jvp(z, a_dot, a):
-    return np.sum(scaled(a_dot, cofactors(z, a)), axis=(-2, -1))
-
-
-def by_matrix(x):
-    """x with two axes more, so that its elements meet the matrices of a stack."""
-    return np.reshape(x, (*np.shape(x), 1, 1))
-
-
-def cofactors(z, a):
-    """The matrix of cofactors of a, whose determinant is z."""
-    if np.size(a) == 0 or not all_finite(a) or (observed(well_conditioned, a) and in_range(z)):
-        return by_matrix(z) * transposed_of(inv(a))
-    u, s, vh = np.linalg.svd(a)
-    sign = observed(np.linalg.det, u) * observed(np.linalg.det, vh)
-    n = np.shape(s)[-1]
-    others = np.where(np.eye(n, dtype=bool), 1.0, np.expand_dims(s, -2))  # row i: the singular values but s_i
-    return matmul(u * np.expand_dims(np.expand_dims(np.round(sign), -1) * np.prod(others, axis=-1), -2), vh)
-
-
-def well_conditioned(a):
-    """Whether plain matrices may be inverted without losing half of the digits, by their condition in the 1-norm."""
-    try:
-        inverse = np.linalg.inv(a)
-    except np.linalg.LinAlgError:
-        return False
-    return bool(np.all(np.linalg.norm(a, 1, (-2, -1)) * np.linalg.norm(inverse, 1, (-2, -1)) < 1e8))
-
-
-@array_rule(points=[(_A,), ([_A, _C],), ([[-1.3]],)])
-def log_determinant(a):
-    """The logarithm of the magnitude of the determinant; Stan's name for what np.linalg.slogdet gives second.
-
-        z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
-
-    Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; -inf where a is singular, with the derivative nan.
-    Raises:  LinAlgError if a is not square.
-    Cost:    O(n^3) forward and reverse; saves the factors, which solve and inv of the same a share.
-    Ref:     Giles (2008), section 2.2.4.
-
-    >>> log_determinant(np.array([[2.0, 0.0], [1.0, -4.0]]))
-    2.0794415416798357
-    """
-    check_square("slogdet", a)
-    factor = known_factor(a)
-    return np.linalg.slogdet(a)[1] if factor is None else factor.sign_and_log()[1]
-
-
-@log_determinant.forward
-def log_determinant_forward(a):
-    check_square("slogdet", a)
-    factor = factorise(a)
-    return log_determinant(a), factor
-
-
-@log_determinant.vjp("a")
-def log_determinant_vjp_a(z, z_bar, a, saved):
-    return scaled(by_matrix(z_bar), inverse_transposed(z, a))
-
-
-@log_determinant.jvp
-def log_determinant_jvp(z, a_dot, a, saved):
-    return np.sum(scaled(a_dot, inverse_transposed(z, a)), axis=(-2, -1))
-
-
-def inverse_transposed(z, a):
-    """a^-T, from the factors of a where they are known; nan where a is singular, so that z is -inf."""
-    singular = by_matrix(plain(z) == -np.inf)
-    if np.any(singular):
-        return np.where(singular, np.nan, transposed_of(inv(np.where(singular, np.eye(np.shape(a)[-1]), a))))
-    return transposed_of(inv(a)) if known_factor(a) is None else solve(a, np.eye(np.shape(a)[-1]), transposed=True)
-
-
-@implements(np.linalg.slogdet, layout="own")
-def slogdet(a):
-    """The sign of the determinant, which is constant, and the logarithm of its magnitude."""
-    a = as_array(a)
-    z = log_determinant(a)
-    return type(np.linalg.slogdet(np.eye(1)))(observed(sign_of_determinant, a), z)
-
-
-def sign_of_determinant(a):
-    """The sign of the determinant of a plain matrix, or of each in a stack."""
-    factor = known_factor(a)
-    return np.linalg.slogdet(a)[0] if factor is None else factor.sign_and_log()[0]
 
 
 # ---- systems of tensors ----------------------------------------------------------------------------------------------

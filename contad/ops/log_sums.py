@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops.cotangents import all_finite, plain, scaled, spread
+from contad.ops.cotangents import all_finite, plain, scale, spread
 from contad.ops.exponential import exp
 from contad.rules.array_rule import array_rule
 
@@ -51,12 +51,12 @@ def logsumexp(a, *, axis=None, b=None, keepdims=False):
 
 @logsumexp.vjp("a")
 def logsumexp_vjp_a(z, z_bar, a, *, axis=None, b=None, keepdims=False):
-    return scaled(spread(z_bar, np.shape(a), axis), shares(z, a, b, axis))
+    return scale(spread(z_bar, np.shape(a), axis), shares(z, a, b, axis))
 
 
 @logsumexp.jvp
 def logsumexp_jvp(z, a_dot, a, *, axis=None, b=None, keepdims=False):
-    return np.sum(scaled(a_dot, shares(z, a, b, axis)), axis=axis, keepdims=keepdims)
+    return np.sum(scale(a_dot, shares(z, a, b, axis)), axis=axis, keepdims=keepdims)
 
 
 def largest(a, w, axis):
@@ -122,5 +122,5 @@ def softmax_jvp(z, x_dot, x, *, axis=None):
 
 def softmax_product(z, d, axis):
     """The symmetric Jacobian of softmax times d: z (d - sum(z d))."""
-    weighted = scaled(d, z)
-    return weighted - scaled(np.sum(weighted, axis=axis, keepdims=True), z)
+    weighted = scale(d, z)
+    return weighted - scale(np.sum(weighted, axis=axis, keepdims=True), z)

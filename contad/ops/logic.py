@@ -6,7 +6,7 @@ import numpy as np
 
 from contad.variables.array import as_objects
 from contad.variables.containers import CONTAINERS, map_containers
-from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for, traced
+from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for, trace
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -47,9 +47,9 @@ def stop_gradient(x: Any) -> Any:
     >>> stop_gradient({"a": [1.0, 2.0]})
     {'a': [1.0, 2.0]}
     """
-    return map_numbers(_stopped, x)
+    return map_numbers(_stop, x)
 
 
-def _stopped(x: Any) -> Any:
-    found = traced(x)
-    return found._owner.stopped(found) if isinstance(found, Carrier) else standing_for(primal(found), x)
+def _stop(x: Any) -> Any:
+    found = trace(x)
+    return found._owner.tracer.stop(found) if isinstance(found, Carrier) else standing_for(primal(found), x)

@@ -6,7 +6,7 @@ from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite, plain
 from contad.ops.factors import order_of
-from contad.ops.linear_systems import check_square, masked, transposed_of
+from contad.ops.linear_systems import check_square, mask, transposed_of
 from contad.ops.orthogonal_factors import without_zeros
 from contad.ops.products import matmul
 from contad.ops.triangular_factors import solve_triangular
@@ -47,19 +47,24 @@ def solve_sylvester(a, b, q):
     return u @ (scale * y) @ v.T
 
 
+@solve_sylvester.common
+def solve_sylvester_common(z, z_bar, a, b, q):
+    return sylvester_back(a, b, z_bar)
+
+
 @solve_sylvester.vjp("a")
-def solve_sylvester_vjp_a(z, z_bar, a, b, q):
-    return -matmul(sylvester_back(a, b, z_bar), transposed_of(z))
+def solve_sylvester_vjp_a(z, z_bar, a, b, q, common):
+    return -matmul(common, transposed_of(z))
 
 
 @solve_sylvester.vjp("b")
-def solve_sylvester_vjp_b(z, z_bar, a, b, q):
-    return -matmul(transposed_of(z), sylvester_back(a, b, z_bar))
+def solve_sylvester_vjp_b(z, z_bar, a, b, q, common):
+    return -matmul(transposed_of(z), common)
 
 
 @solve_sylvester.vjp("q")
-def solve_sylvester_vjp_q(z, z_bar, a, b, q):
-    return sylvester_back(a, b, z_bar)
+def solve_sylvester_vjp_q(z, z_bar, a, b, q, common):
+    return common
 
 
 @solve_sylvester.jvp
@@ -69,7 +74,7 @@ def solve_sylvester_jvp(z, a_dot, b_dot, q_dot, a, b, q):
 
 def sylvester_back(a, b, z_bar):
     """The cotangent of q."""
-    return masked(z_bar, solve_sylvester(transposed_of(a), transposed_of(b), z_bar))
+    return mask(z_bar, solve_sylvester(transposed_of(a), transposed_of(b), z_bar))
 
 
 # ---- functions -------------------------------------------------------------------------------------------------------
@@ -107,7 +112,7 @@ def expm(a):
 
 @expm.vjp("a")
 def expm_vjp_a(z, z_bar, a):
-    return masked(z_bar, exponential_along(transposed_of(a), z_bar))
+    return mask(z_bar, exponential_along(transposed_of(a), z_bar))
 
 
 @expm.jvp
@@ -143,7 +148,7 @@ def sqrtm(a):
 
 @sqrtm.vjp("a")
 def sqrtm_vjp_a(z, z_bar, a):
-    return masked(z_bar, root_along(transposed_of(z), z_bar))
+    return mask(z_bar, root_along(transposed_of(z), z_bar))
 
 
 @sqrtm.jvp
@@ -182,7 +187,7 @@ def logm(a):
 
 @logm.vjp("a")
 def logm_vjp_a(z, z_bar, a):
-    return masked(z_bar, upper_corner(logm(with_direction(transposed_of(a), z_bar))))
+    return mask(z_bar, upper_corner(logm(with_direction(transposed_of(a), z_bar))))
 
 
 @logm.jvp
@@ -244,9 +249,9 @@ def lu_cotangent(z, z_bar):
     factors, bar = z[:-1], z_bar[:-1]
     low = np.tril(matmul(transposed_of(unit_lower(factors)), np.tril(bar, -1)), -1)
     inner = low + np.triu(matmul(np.triu(bar), transposed_of(np.triu(factors))))
-    half = solve_triangular(factors, inner, trans=1, lower=True, unit_diagonal=True)
+    half = solve_triangular(factors, inner, transposed=True, lower=True, unit_diagonal=True)
     c = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half)))
-    return masked(z_bar, c[np.argsort(order_in(z))])
+    return mask(z_bar, c[np.argsort(order_in(z))])
 
 
 @lu_factors.jvp
@@ -258,7 +263,7 @@ def lu_tangent(z, a_dot):
     """The tangents of the factors of a matrix."""
     factors = z[:-1]
     half = solve_triangular(factors, a_dot[order_in(z)], lower=True, unit_diagonal=True)
-    f = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half), trans=1))
+    f = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half), transposed=True))
     tangent = matmul(unit_lower(factors), np.tril(f, -1)) + matmul(np.triu(f), np.triu(factors))
     return np.concatenate([tangent, np.zeros((1, np.shape(factors)[-1]))])
 

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops.cotangents import plain, reduced_axes, scaled, spread
+from contad.ops.cotangents import plain, reduced_axes, scale, spread
 from contad.ops.linear_systems import inv
 from contad.ops.products import as_array
 from contad.ops.spectra import svdvals
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.number import Carrier, observed
+from contad.variables.number import Carrier, observe
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _AXES: list[dict[str, Any]] = [{"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1), "keepdims": True}]
@@ -38,12 +38,12 @@ def euclidean_norm(x, *, axis=None, keepdims=False):
 
 @euclidean_norm.vjp("x")
 def euclidean_norm_vjp_x(z, z_bar, x, *, axis=None, keepdims=False):
-    return scaled(spread(z_bar, np.shape(x), axis), directions(z, x, axis))
+    return scale(spread(z_bar, np.shape(x), axis), directions(z, x, axis))
 
 
 @euclidean_norm.jvp
 def euclidean_norm_jvp(z, x_dot, x, *, axis=None, keepdims=False):
-    return np.sum(scaled(x_dot, directions(z, x, axis)), axis=axis, keepdims=keepdims)
+    return np.sum(scale(x_dot, directions(z, x, axis)), axis=axis, keepdims=keepdims)
 
 
 def directions(z, x, axis):
@@ -79,12 +79,12 @@ def power_norm(x, *, ord, axis=None, keepdims=False):
 
 @power_norm.vjp("x")
 def power_norm_vjp_x(z, z_bar, x, *, ord, axis=None, keepdims=False):
-    return scaled(spread(z_bar, np.shape(x), axis), power_shares(z, x, ord, axis))
+    return scale(spread(z_bar, np.shape(x), axis), power_shares(z, x, ord, axis))
 
 
 @power_norm.jvp
 def power_norm_jvp(z, x_dot, x, *, ord, axis=None, keepdims=False):
-    return np.sum(scaled(x_dot, power_shares(z, x, ord, axis)), axis=axis, keepdims=keepdims)
+    return np.sum(scale(x_dot, power_shares(z, x, ord, axis)), axis=axis, keepdims=keepdims)
 
 
 def power_shares(z, x, p, axis):
@@ -119,7 +119,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if ord == -np.inf:
         return np.min(np.abs(x), axis=axes, keepdims=keepdims)
     if ord == 0:
-        return observed(np.linalg.vector_norm, x, axis=axes, keepdims=keepdims, ord=0)
+        return observe(np.linalg.vector_norm, x, axis=axes, keepdims=keepdims, ord=0)
     if ord == 1:
         return np.sum(np.abs(x), axis=axes, keepdims=keepdims)
     return power_norm(x, ord=ord, axis=axes, keepdims=keepdims)
@@ -132,6 +132,8 @@ def norm_of_matrices(x, ord, axes, keepdims):
         raise ValueError("Duplicate axes given.")
     if ord is None or ord in ("fro", "f"):
         return euclidean_norm(x, axis=axes, keepdims=keepdims)
+    if np.size(x) == 0:  # 0 or an error, as NumPy's version has it; there is nothing to differentiate
+        return observe(np.linalg.norm, x, ord, axes, keepdims)
     if ord in (2, -2, "nuc"):
         s = svdvals(np.moveaxis(x, axes, (-2, -1)))
         z = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)

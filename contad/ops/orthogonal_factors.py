@@ -7,10 +7,11 @@ from contad.ops.cotangents import plain
 from contad.ops.linear_systems import in_c_order, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.ops.spectra import check_finite, svdvals
-from contad.ops.triangular_factors import mirrored, solve_triangular
+from contad.ops.triangular_factors import solve_triangular, symmetrise
+from contad.ops.truncated_spectra import along_kept, drops_some, truncated_matrix
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.number import observed, peek
+from contad.variables.number import observe, peek
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 _TALL = [[1.3, -0.7], [0.4, 1.9], [-1.1, 0.8]]
@@ -49,8 +50,8 @@ def orthogonal_cotangent(z, z_bar, m):
     """The cotangent of a matrix, from those of its factors."""
     q, q_bar, rt = z[..., :m, :], z_bar[..., :m, :], without_zeros(z[..., m:, :])
     t = np.tril(matmul(transposed_of(rt), np.tril(z_bar[..., m:, :])) - matmul(transposed_of(q_bar), q))
-    total = q_bar + matmul(q, mirrored(t))
-    return transposed_of(solve_triangular(rt, transposed_of(total), trans=1, lower=True))
+    total = q_bar + matmul(q, symmetrise(t))
+    return transposed_of(solve_triangular(rt, transposed_of(total), transposed=True, lower=True))
 
 
 @orthogonal_factor.jvp
@@ -97,7 +98,16 @@ def qr(a, mode="reduced"):
 
 
 # ---- pseudoinverses --------------------------------------------------------------------------------------------------
-@array_rule(points=[(_A,), (_TALL,), (_WIDE,), ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],)])
+@array_rule(
+    points=[
+        (_A,),
+        (_TALL,),
+        (_WIDE,),
+        ([_TALL, [[0.4, 1.2], [2.1, -0.3], [0.6, 1.5]]],),
+        (_A, {"rcond": 0.7}),
+        (_WIDE, {"rcond": 0.9}),
+    ]
+)
 def pseudoinverse(a, *, rcond=None, hermitian=False):
     """The pseudoinverse of Moore and Penrose; np.linalg.pinv calls it.
 
@@ -105,7 +115,8 @@ def pseudoinverse(a, *, rcond=None, hermitian=False):
         a_bar = -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a)
 
     Shapes:  a (..., m, n) -> z (..., n, m).
-    Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant.
+    Domain:  where the rank does not change; rcond, the bound of small singular values, is a constant. Where it drops
+             one that is not 0, z is that of `truncated_matrix`, through which the derivative passes.
     Raises:  LinAlgError if a is not finite.
     Cost:    O(m n min(m, n)) forward and reverse; saves nothing.
     Ref:     Golub & Pereyra (1973), equation 4.12.
@@ -119,11 +130,13 @@ def pseudoinverse(a, *, rcond=None, hermitian=False):
 
 @pseudoinverse.vjp("a")
 def pseudoinverse_vjp_a(z, z_bar, a, *, rcond=None, hermitian=False):
-    return pseudoinverse_cotangent(z, z_bar, a)
+    return pseudoinverse_cotangent(z, z_bar, a, rcond)
 
 
-def pseudoinverse_cotangent(z, z_bar, a):
+def pseudoinverse_cotangent(z, z_bar, a, rcond):
     """The cotangent of a matrix, from that of its pseudoinverse z."""
+    if drops_some(a, rcond):
+        return along_kept(a, pseudoinverse_cotangent(z, z_bar, truncated_matrix(a, bound=rcond), None), rcond)
     zt, across = transposed_of(z), transposed_of(z_bar)
     c = matmul(across, matmul(z, zt)) - matmul(matmul(zt, z_bar), zt)
     c = c - matmul(a, matmul(z, matmul(across, matmul(z, zt))))
@@ -133,11 +146,13 @@ def pseudoinverse_cotangent(z, z_bar, a):
 
 @pseudoinverse.jvp
 def pseudoinverse_jvp(z, a_dot, a, *, rcond=None, hermitian=False):
-    return pseudoinverse_tangent(z, a_dot, a)
+    return pseudoinverse_tangent(z, a_dot, a, rcond)
 
 
-def pseudoinverse_tangent(z, a_dot, a):
+def pseudoinverse_tangent(z, a_dot, a, rcond):
     """The tangent of a pseudoinverse z."""
+    if drops_some(a, rcond):
+        return pseudoinverse_tangent(z, along_kept(a, a_dot, rcond), truncated_matrix(a, bound=rcond), None)
     zt, across = transposed_of(z), transposed_of(a_dot)
     left = matmul(matmul(z, zt), across)
     right = matmul(across, matmul(zt, z))
@@ -150,7 +165,7 @@ def pinv(a, rcond=None, hermitian=False, *, rtol=None):
     """The pseudoinverse; singular values below a share of the largest are taken for 0."""
     if rcond is None and rtol is not None:
         rcond = rtol
-    return pseudoinverse(mirrored(a) if hermitian else a, rcond=peek(rcond))
+    return pseudoinverse(symmetrise(a) if hermitian else a, rcond=peek(rcond))
 
 
 # ---- least squares ---------------------------------------------------------------------------------------------------
@@ -159,7 +174,7 @@ def lstsq(a, b, rcond=None):
     """Solution of least squares, residuals, rank and singular values, as NumPy gives them.
 
     With full rank the solution is made of QR factors, else of the pseudoinverse: then of all solutions it is the
-    shortest, and its derivative holds where the rank does not change.
+    shortest, and its derivative holds where the rank does not change. What rcond drops belongs to the derivative, too.
     """
     a, b = as_array(a), as_array(b)
     if np.ndim(a) != 2 or np.ndim(b) not in (1, 2):
@@ -171,7 +186,7 @@ def lstsq(a, b, rcond=None):
         raise np.linalg.LinAlgError(f"lstsq: a and b must have as many rows, got {m} and {np.shape(b)[0]}")
     s = svdvals(a)
     smallest = np.finfo(float).eps * max(m, n) if rcond is None else max(peek(rcond), 0.0)
-    rank = int(np.sum(observed(_above, s, smallest)))
+    rank = int(np.sum(observe(_above, s, smallest)))
     if rank < min(m, n):
         x = matmul(pseudoinverse(a, rcond=smallest), b)
     elif m >= n:
@@ -179,7 +194,7 @@ def lstsq(a, b, rcond=None):
         x = solve_triangular(r, matmul(transposed_of(q), b))
     else:
         q, r = qr(transposed_of(a))
-        x = matmul(q, solve_triangular(r, b, trans=1))
+        x = matmul(q, solve_triangular(r, b, transposed=True))
     if rank == n < m:
         residual = b - matmul(a, x)
         residuals = np.sum(residual * residual, axis=0)

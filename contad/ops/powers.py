@@ -9,7 +9,6 @@ where z and the derivative overflow and underflow together.
 import functools
 import linecache
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -84,20 +83,6 @@ def partial_of_rule(rule: ScalarRule, k: int, active: str) -> Callable[..., Any]
                 return y * z / x
         return general(z, x, y)
 
-    return partial
-
-
-def with_shortcuts(partial: str, z: str = "z", x: str = "x", y: str = "y") -> str:
-    """The partial of x ** y by x as compiled code evaluates it: by the common exponents, before the general power."""
-    # at a pole, which may be at -0.0, the quotient has the sign of another branch of the power
-    cases = [(f"{y} < 0.0 and math.isfinite({z})", f"{y} * {z} / {x}")]
-    for c in COMMON:
-        found = partial_of_power(c)
-        assert found is not None
-        found = found.replace("sqrt(", "math.sqrt(")
-        cases.append((f"{y} == {c!r}", re.sub(r"\b[zx]\b", lambda name: {"z": z, "x": x}[name[0]], found)))
-    for condition, short in reversed(cases):
-        partial = f"{short} if {condition} else ({partial})"
     return partial
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from contad.ops.cotangents import all_finite, folded, plain, scaled
+from contad.ops.cotangents import all_finite, fold, plain, scale
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -73,33 +73,33 @@ def masked_product(d, p):
     good = np.flatnonzero(~bad)
     z = matmul(d[..., good], p[..., good, :])
     for k in np.flatnonzero(bad):
-        z = z + scaled(d[..., k, None], p[..., k, None, :])
+        z = z + scale(d[..., k, None], p[..., k, None, :])
     return z
 
 
 def left_cotangent(z_bar, shape, b):
     """The cotangent of a in z = a @ b, where a has the given shape."""
     if b.ndim == 1:
-        return scaled(z_bar, b) if len(shape) == 1 else scaled(np.expand_dims(z_bar, -1), b)
+        return scale(z_bar, b) if len(shape) == 1 else scale(np.expand_dims(z_bar, -1), b)
     if len(shape) <= 2 < b.ndim:  # one matrix meets a stack: its cotangent is one product, with the stack in the sum
         row = np.expand_dims(z_bar, -2) if len(shape) == 1 else z_bar
         wide = np.reshape(np.moveaxis(row, -2, 0), (row.shape[-2], -1))
         tall = np.swapaxes(np.reshape(np.moveaxis(b, -2, 0), (b.shape[-2], -1)), 0, 1)
         return np.reshape(masked_product(wide, tall), shape)
-    return folded(masked_product(z_bar, np.swapaxes(b, -1, -2)), shape)
+    return fold(masked_product(z_bar, np.swapaxes(b, -1, -2)), shape)
 
 
 def right_cotangent(z_bar, a, shape):
     """The cotangent of b in z = a @ b, where b has the given shape."""
     if a.ndim == 1:
-        return scaled(z_bar, a) if len(shape) == 1 else scaled(np.expand_dims(z_bar, -2), a[:, None])
+        return scale(z_bar, a) if len(shape) == 1 else scale(np.expand_dims(z_bar, -2), a[:, None])
     if len(shape) <= 2:
         tall = np.reshape(a, (-1, a.shape[-1])) if a.ndim > 2 else a
         if len(shape) == 1:
             return masked_product(np.reshape(z_bar, (-1,)), tall)
         wide = np.reshape(z_bar, (-1, z_bar.shape[-1])) if a.ndim > 2 else z_bar
         return np.swapaxes(masked_product(np.swapaxes(wide, 0, 1), tall), 0, 1)
-    return folded(np.swapaxes(masked_product(np.swapaxes(z_bar, -1, -2), a), -1, -2), shape)
+    return fold(np.swapaxes(masked_product(np.swapaxes(z_bar, -1, -2), a), -1, -2), shape)
 
 
 # ---- products of vectors and of many dimensions ----------------------------------------------------------------------
@@ -180,14 +180,14 @@ def tensordot(a, b, axes=2):
     free_a = [k for k in range(a.ndim) if k not in over_a]
     free_b = [k for k in range(b.ndim) if k not in over_b]
     p = math.prod(lengths)
-    left = _ordered(a, (*free_a, *over_a), (math.prod(a.shape[k] for k in free_a), p))
-    right = _ordered(b, (*over_b, *free_b), (p, math.prod(b.shape[k] for k in free_b)))
+    left = _reorder(a, (*free_a, *over_a), (math.prod(a.shape[k] for k in free_a), p))
+    right = _reorder(b, (*over_b, *free_b), (p, math.prod(b.shape[k] for k in free_b)))
     shape = [a.shape[k] for k in free_a] + [b.shape[k] for k in free_b]
     z = matmul(left, right)
     return z if list(z.shape) == shape else np.reshape(z, shape)
 
 
-def _ordered(a, order, shape):
+def _reorder(a, order, shape):
     """a with its axes in another order and then another shape; itself where neither changes."""
     if order != tuple(range(len(order))):
         a = np.transpose(a, order)
@@ -251,10 +251,10 @@ def cross_cotangent(z_bar, p, shape, axis_z, axis_p, axis_out, axis):
     if axis is not None:
         axis_z = axis_p = axis_out = axis
     d, q = np.moveaxis(z_bar, axis_z, -1), np.moveaxis(p, axis_p, -1)
-    found = scaled(d[..., _NEXT], q[..., _LAST]) - scaled(d[..., _LAST], q[..., _NEXT])
+    found = scale(d[..., _NEXT], q[..., _LAST]) - scale(d[..., _LAST], q[..., _NEXT])
     k = axis_out % len(shape)
     rows = (*shape[:k], *shape[k + 1 :], shape[k])
-    return np.moveaxis(folded(found, rows), -1, axis_out)
+    return np.moveaxis(fold(found, rows), -1, axis_out)
 
 
 @implements(np.linalg.cross, layout="own")

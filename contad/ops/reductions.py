@@ -3,11 +3,11 @@
 import numpy as np
 
 from contad.ops.accumulations import cumprod
-from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, scaled, spread
+from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, scale, spread
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.number import observed
+from contad.variables.number import observe
 
 _VECTOR, _MATRIX = [1.3, -0.7, 2.1], [[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]
 _POINTS = [
@@ -82,16 +82,16 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     else:
         w = weights if hasattr(weights, "shape") else np.asarray(weights)
         if w.shape != np.shape(a):
-            w = _placed(w, np.shape(a), axis)
+            w = _place(w, np.shape(a), axis)
         w = w + np.zeros(np.shape(a))
         total = np.sum(w, axis=axis, keepdims=keepdims)
-        if np.any(observed(np.equal, total, 0.0)):
+        if np.any(observe(np.equal, total, 0.0)):
             raise ZeroDivisionError("np.average: weights must not sum to zero, got a sum of 0.0")
         z = np.sum(a * w, axis=axis, keepdims=keepdims) / total
     return (z, total) if returned else z
 
 
-def _placed(w, shape, axis):
+def _place(w, shape, axis):
     """Weights with the shape of the given axes, made to broadcast with the array."""
     axes = () if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, len(shape))
     if axis is None or w.shape != tuple(shape[k] for k in axes):
@@ -137,13 +137,13 @@ def var(a, *, axis=None, ddof=0, keepdims=False):
 
 @var.vjp("a")
 def var_vjp_a(z, z_bar, a, *, axis=None, ddof=0, keepdims=False):
-    return scaled(spread(z_bar, np.shape(a), axis), deviation(a, axis) * (2.0 / freedom(a, axis, ddof)))
+    return scale(spread(z_bar, np.shape(a), axis), deviation(a, axis) * (2.0 / freedom(a, axis, ddof)))
 
 
 @var.jvp
 def var_jvp(z, a_dot, a, *, axis=None, ddof=0, keepdims=False):
     slope = deviation(a, axis) * (2.0 / freedom(a, axis, ddof))
-    return np.sum(scaled(a_dot, slope), axis=axis, keepdims=keepdims)
+    return np.sum(scale(a_dot, slope), axis=axis, keepdims=keepdims)
 
 
 @array_rule(numpy=np.std, parameters="a axis dtype out ddof keepdims where", points=_SPREAD_POINTS)
@@ -165,12 +165,12 @@ def std(a, *, axis=None, ddof=0, keepdims=False):
 
 @std.vjp("a")
 def std_vjp_a(z, z_bar, a, *, axis=None, ddof=0, keepdims=False):
-    return scaled(spread(z_bar, np.shape(a), axis), direction(z, a, axis, ddof))
+    return scale(spread(z_bar, np.shape(a), axis), direction(z, a, axis, ddof))
 
 
 @std.jvp
 def std_jvp(z, a_dot, a, *, axis=None, ddof=0, keepdims=False):
-    return np.sum(scaled(a_dot, direction(z, a, axis, ddof)), axis=axis, keepdims=keepdims)
+    return np.sum(scale(a_dot, direction(z, a, axis, ddof)), axis=axis, keepdims=keepdims)
 
 
 def freedom(a, axis, ddof):
@@ -194,7 +194,7 @@ def direction(z, a, axis, ddof):
     Without the rounding of the mean, which of equal elements may be all that a - mean a is, and z too.
     """
     length = spread(z, np.shape(a), axis)
-    kink = observed(np.equal, length, 0.0)
+    kink = observe(np.equal, length, 0.0)
     centred = deviation(deviation(a, axis), axis)
     return np.where(kink, 0.0, centred / (np.where(kink, 1.0, length) * freedom(a, axis, ddof)))
 
@@ -228,12 +228,12 @@ def prod(a, *, axis=None, keepdims=False):
 
 @prod.vjp("a")
 def prod_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
-    return scaled(spread(z_bar, np.shape(a), axis), others(z, a, axis))
+    return scale(spread(z_bar, np.shape(a), axis), others(z, a, axis))
 
 
 @prod.jvp
 def prod_jvp(z, a_dot, a, *, axis=None, keepdims=False):
-    return np.sum(scaled(a_dot, others(z, a, axis)), axis=axis, keepdims=keepdims)
+    return np.sum(scale(a_dot, others(z, a, axis)), axis=axis, keepdims=keepdims)
 
 
 def others(z, a, axis):

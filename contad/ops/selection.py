@@ -14,7 +14,7 @@ from contad.errors import UnsupportedError
 from contad.ops.shape import refuse_given
 from contad.rules.numpy_functions import implements, refuse, refuse_out
 from contad.variables.array import Array
-from contad.variables.number import Carrier, map_numbers, observed, primal
+from contad.variables.number import Carrier, map_numbers, observe, primal
 
 
 def rows_of(function: Any, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
@@ -48,7 +48,7 @@ def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
         refuse_out(function, {"out": out})
         refuse_given(function, initial=initial, where=None if where is True else where)
         rows, reduced = rows_of(function, a, axis)
-        positions = np.asarray(observed(argument, rows))
+        positions = np.asarray(observe(argument, rows))
         if rows.ndim == 1 and keepdims is not True:
             return rows[int(positions)]  # a read: no index arrays
         z = np.take_along_axis(rows, positions[..., None], -1)
@@ -93,7 +93,7 @@ def without_nan(function: Any, plain: Any, neutral: float) -> None:
     """Declare a function that treats nan as a constant, the neutral element of the function without it."""
 
     def implementation(a: Any, *args: Any, **options: Any) -> Any:
-        return plain(np.where(observed(np.isnan, a), neutral, a), *args, **options)
+        return plain(np.where(observe(np.isnan, a), neutral, a), *args, **options)
 
     implements(function)(implementation)
 
@@ -116,7 +116,7 @@ def nanmean(
     refuse_out(np.nanmean, {"out": out})
     refuse_given(np.nanmean, dtype=dtype, where=None if where is True else where)
     keepdims = keepdims is True
-    count = np.sum(~observed(np.isnan, a), axis=axis, keepdims=keepdims)
+    count = np.sum(~observe(np.isnan, a), axis=axis, keepdims=keepdims)
     return np.nansum(a, axis=axis, keepdims=keepdims) / np.where(count == 0, np.nan, count)[()]
 
 
@@ -127,7 +127,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
     refuse_given(np.sort, order=order)
     if axis is None:
         a, axis = a.reshape(-1), 0
-    return np.take_along_axis(a, observed(np.argsort, a, axis=axis, kind="stable"), axis)
+    return np.take_along_axis(a, observe(np.argsort, a, axis=axis, kind="stable"), axis)
 
 
 @implements(np.partition)
@@ -139,10 +139,10 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
     return np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
 
 
-def ranked(rows: Any, rank: np.ndarray) -> Any:
+def select_ranks(rows: Any, rank: np.ndarray) -> Any:
     """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
-    order = observed(np.argsort, rows, axis=-1, kind="stable")  # nan is last
-    positions = np.where(observed(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
+    order = observe(np.argsort, rows, axis=-1, kind="stable")  # nan is last
+    positions = np.where(observe(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
     return np.take_along_axis(rows, positions, -1)
 
 
@@ -152,21 +152,21 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     refuse_out(np.median, {"out": out})
     rows, reduced = rows_of(np.median, a, axis)
     n = rows.shape[-1]
-    z = ranked(rows, np.array([n // 2]))
+    z = select_ranks(rows, np.array([n // 2]))
     if n % 2 == 0:
-        z = (ranked(rows, np.array([n // 2 - 1])) + z) / 2.0
+        z = (select_ranks(rows, np.array([n // 2 - 1])) + z) / 2.0
     return number_or_array(z.reshape(reduced if keepdims else rows.shape[:-1]))
 
 
-def interpolated(rows: Any, position: np.ndarray) -> Any:
+def interpolate(rows: Any, position: np.ndarray) -> Any:
     """The sorted elements of each row, interpolated at positions (m,) that may lie between two of them."""
     n = rows.shape[-1]
     below = np.clip(np.floor(position).astype(int), 0, n - 1)
     t = position - below
-    x = ranked(rows, below)
-    if not t.any() and not observed(np.isinf, rows).any():
+    x = select_ranks(rows, below)
+    if not t.any() and not observe(np.isinf, rows).any():
         return x  # a read
-    y = ranked(rows, np.minimum(below + 1, n - 1))
+    y = select_ranks(rows, np.minimum(below + 1, n - 1))
     near = t < 0.5  # from the nearer end, as NumPy does, with its nan at infinite elements
     return np.where(near, x, y) + (y - x) * np.where(near, t, t - 1.0)
 
@@ -189,7 +189,7 @@ def quantiles(function: Any, scale: float) -> None:
         if not np.all((fraction >= 0.0) & (fraction <= 1.0)):
             raise ValueError(f"{name}: q must be in [0, {scale:g}], got {q}")
         rows, reduced = rows_of(function, a, axis)
-        z = interpolated(rows, fraction.ravel() * (rows.shape[-1] - 1))
+        z = interpolate(rows, fraction.ravel() * (rows.shape[-1] - 1))
         return number_or_array(np.moveaxis(z, -1, 0).reshape(fraction.shape + (reduced if keepdims else z.shape[:-1])))
 
     implements(function)(implementation)
@@ -247,7 +247,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
             "np.nan_to_num: copy must be True on variables, got False; write x[...] = np.nan_to_num(x)"
         )
     constants = np.nan_to_num(np.array([np.nan, np.inf, -np.inf]), nan=nan, posinf=posinf, neginf=neginf)
-    masks = observed(np.isnan, x), observed(np.equal, x, np.inf), observed(np.equal, x, -np.inf)
+    masks = observe(np.isnan, x), observe(np.equal, x, np.inf), observe(np.equal, x, -np.inf)
     for mask, y in zip(masks, constants, strict=True):
         x = np.where(mask, y, x)
     return x if np.ndim(x) else x[()]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.rules.numpy_functions import exported_name, implements, moved, moves, refuse_out
+from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.array import Array, numbers_in
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
@@ -59,19 +59,21 @@ def refuse_given(function: Any, **options: Any) -> None:
     """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
     for name, x in options.items():
         if x is not None and x is not np._NoValue:
-            raise UnsupportedError(f"{exported_name(function)}: {name}= is not supported on variables, got {x!r}")
+            raise UnsupportedError(f"{find_exported_name(function)}: {name}= is not supported on variables, got {x!r}")
 
 
 def require_float64(function: Any, dtype: Any) -> None:
     """Refuse a dtype other than float64."""
     if dtype is not None and np.dtype(dtype) != np.float64:
-        raise UnsupportedError(f"{exported_name(function)}: dtype must be float64 on variables, got {np.dtype(dtype)}")
+        raise UnsupportedError(
+            f"{find_exported_name(function)}: dtype must be float64 on variables, got {np.dtype(dtype)}"
+        )
 
 
 def require_logical_order(function: Any, order: str) -> str:
     """Refuse orders that depend on the layout in memory, where values and cells may differ."""
     if order not in ("C", "F"):
-        raise UnsupportedError(f"{exported_name(function)}: order must be 'C' or 'F' on variables, got {order!r}")
+        raise UnsupportedError(f"{find_exported_name(function)}: order must be 'C' or 'F' on variables, got {order!r}")
     return order
 
 
@@ -135,7 +137,9 @@ def joins(function: Any, first: str) -> None:
         refuse_out(function, options)
         require_float64(function, dtype)
         arrays, *others = (options.pop(first), *args) if first in options else args
-        return moved(exported_name(function), lambda given: function(given[0], *others, **options), {0: arrays})
+        return move_elements(
+            find_exported_name(function), lambda given: function(given[0], *others, **options), {0: arrays}
+        )
 
     implements(function, layout="own")(implementation)
 
@@ -165,7 +169,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
         place = insert if holds_numbers(given) and not of_objects else np.insert
         return place(arr, obj, given["values"], axis)
 
-    return moved("np.insert", move, {"arr": arr, "values": values})
+    return move_elements("np.insert", move, {"arr": arr, "values": values})
 
 
 def holds_numbers(given: dict[Any, Any]) -> bool:
@@ -202,7 +206,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
         place = pad if holds_numbers(given) else np.pad
         return place(given["array"], pad_width, mode, **values, **options)
 
-    return moved("np.pad", move, sources)
+    return move_elements("np.pad", move, sources)
 
 
 # ---- splitting -------------------------------------------------------------------------------------------------------
@@ -282,6 +286,6 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: An
     if not results:
         raise ValueError(f"np.apply_along_axis: there must be a vector along axis {axis}, got shape {arr.shape}")
     each = np.shape(results[0])
-    joined = moved("np.apply_along_axis", lambda given: np.stack(given[0]), {0: results}).reshape(shape + each)
+    joined = move_elements("np.apply_along_axis", lambda given: np.stack(given[0]), {0: results}).reshape(shape + each)
     first = axis % arr.ndim
     return np.moveaxis(joined, range(len(shape), len(shape + each)), range(first, first + len(each)))

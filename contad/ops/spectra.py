@@ -10,7 +10,7 @@ from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.linear_systems import check_square, in_c_order, inv, transposed_of
 from contad.ops.products import as_array, matmul
-from contad.ops.triangular_factors import mirrored, onto_triangle
+from contad.ops.triangular_factors import onto_triangle, symmetrise
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
 from contad.variables.number import Carrier
@@ -112,7 +112,7 @@ def symmetric_spectrum_jvp(z, a_dot, a, *, upper=False):
 def symmetric_tangent(z, a_dot, upper):
     """The tangents of eigenvalues and eigenvectors of a symmetric matrix."""
     w, v = z[..., 0, :], z[..., 1:, :]
-    c = matmul(matmul(transposed_of(v), mirrored(a_dot, upper)), v)
+    c = matmul(matmul(transposed_of(v), symmetrise(a_dot, upper)), v)
     v_dot = matmul(v, reciprocal_gaps(w) * c)
     return np.concatenate([row(diagonal_of(c)), v_dot], axis=-2)
 
@@ -319,7 +319,7 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
             f"np.linalg.svd: of shape {np.shape(a)}, the additional vectors of full matrices have no derivative; pass "
             "full_matrices=False"
         )
-    z = singular_spectrum(mirrored(a) if hermitian else a)
+    z = singular_spectrum(symmetrise(a) if hermitian else a)
     if not compute_uv:
         return in_c_order(z[..., m, :])
     return _SVDResult(*map(in_c_order, (z[..., :m, :], z[..., m, :], transposed_of(z[..., m + 1 :, :]))))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from contad.ops.cotangents import folded
+from contad.ops.cotangents import fold
 from contad.ops.factors import triangular_solution
-from contad.ops.linear_systems import as_columns, check_square, column_shape, in_c_order, masked, transposed_of, turned
+from contad.ops.linear_systems import as_columns, check_square, column_shape, in_c_order, mask, transposed_of, turn
 from contad.ops.products import as_array, masked_product, matmul
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -27,7 +27,7 @@ def half_triangle(a):
     return np.tril(a) * (1.0 - 0.5 * np.eye(n))
 
 
-def mirrored(a, upper=False):
+def symmetrise(a, upper=False):
     """The symmetric matrix of which a function reads one triangle in a."""
     lower = np.tril(transposed_of(a) if upper else a)
     return lower + transposed_of(np.tril(lower, -1))
@@ -44,22 +44,22 @@ def onto_triangle(c, upper=False):
     points=[
         (_L, [0.6, 1.7, -0.2], {"lower": True}),
         (_M, _B),
-        (_M, _B, {"trans": 1, "lower": True}),
-        (_M, [0.6, 1.7, -0.2], {"trans": 1}),
+        (_M, _B, {"transposed": True, "lower": True}),
+        (_M, [0.6, 1.7, -0.2], {"transposed": True}),
         (_M, _B, {"lower": True, "unit_diagonal": True}),
         ([_L, _M], _B, {"lower": True}),
         (_M, [_B, [[0.3, 1.1], [-0.8, 2.4], [0.5, 1.6]]]),
     ]
 )
-def solve_triangular(a, b, *, trans=0, lower=False, unit_diagonal=False):
+def solve_triangular(a, b, *, transposed=False, lower=False, unit_diagonal=False):
     """The solution of a z = b, where one triangle of a is read; as scipy.linalg.solve_triangular.
 
         z = a^-1 b,     z_dot = a^-1 (b_dot - a_dot z),     b_bar = a^-T z_bar,     a_bar = -b_bar z^T in the triangle
 
-    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> z like b. trans: 1 or "T" solves a^T z = b.
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> z like b. transposed: a^T z = b is solved.
     Domain:  a without a zero on its diagonal; with unit_diagonal the diagonal is taken for 1 and not read.
     Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
-    Cost:    O(n^2 k) forward, twice that in reverse; saves nothing.
+    Cost:    O(n^2 k) forward, twice that in reverse, one solution for both arguments; saves nothing.
     Ref:     Giles (2008), section 2.3.1.
 
     >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([4.0, 10.0]), lower=True)
@@ -69,7 +69,7 @@ def solve_triangular(a, b, *, trans=0, lower=False, unit_diagonal=False):
     columns = as_columns(b, b.ndim)
     if np.shape(a)[-1] != np.shape(columns)[-2]:
         raise ValueError(f"solve_triangular: a has shape {np.shape(a)}, b {np.shape(b)}: their lengths differ")
-    flags = (1 if trans in (1, "T", 2, "C") else 0, lower, unit_diagonal)
+    flags = (bool(transposed), bool(lower), bool(unit_diagonal))
     if a.ndim == 2 and columns.ndim == 2:
         return np.reshape(_solve_one(a, columns, flags), np.shape(b))
     stack = np.broadcast_shapes(a.shape[:-2], columns.shape[:-2])
@@ -81,45 +81,48 @@ def solve_triangular(a, b, *, trans=0, lower=False, unit_diagonal=False):
 
 
 def _solve_one(a, b, flags):
-    trans, lower, unit_diagonal = flags
+    transposed, lower, unit_diagonal = flags
     if b.size == 0:
         return np.zeros(b.shape)
     zeros = () if unit_diagonal else np.flatnonzero(np.diagonal(a) == 0.0)
     if len(zeros):
         raise np.linalg.LinAlgError(f"Singular matrix: element {zeros[0]} of the diagonal is 0")
     if a.flags.c_contiguous:  # the transposed is in the order of BLAS, without a copy
-        return triangular_solution(a.T, b, lower=not lower, transposed=not trans, unit_diagonal=unit_diagonal)
-    return triangular_solution(a, b, lower=lower, transposed=trans, unit_diagonal=unit_diagonal)
+        return triangular_solution(a.T, b, lower=not lower, transposed=not transposed, unit_diagonal=unit_diagonal)
+    return triangular_solution(a, b, lower=lower, transposed=transposed, unit_diagonal=unit_diagonal)
+
+
+@solve_triangular.common
+def solve_triangular_common(z, z_bar, a, b, *, transposed=False, lower=False, unit_diagonal=False):
+    return triangular_back(a, z_bar, np.ndim(b), transposed, lower, unit_diagonal)
 
 
 @solve_triangular.vjp("a")
-def solve_triangular_vjp_a(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
-    columns = triangular_back(a, z_bar, np.ndim(b), trans, lower, unit_diagonal)
-    c = masked_product(columns, transposed_of(as_columns(z, np.ndim(b))))
-    return -folded(triangle_of(turned(c, trans), lower, unit_diagonal), np.shape(a))
+def solve_triangular_vjp_a(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
+    c = masked_product(common, transposed_of(as_columns(z, np.ndim(b))))
+    return -fold(triangle_of(turn(c, transposed), lower, unit_diagonal), np.shape(a))
 
 
 @solve_triangular.vjp("b")
-def solve_triangular_vjp_b(z, z_bar, a, b, *, trans=0, lower=False, unit_diagonal=False):
-    b_bar = triangular_back(a, z_bar, np.ndim(b), trans, lower, unit_diagonal)
-    return np.reshape(folded(b_bar, column_shape(np.shape(b))), np.shape(b))
+def solve_triangular_vjp_b(z, z_bar, a, b, common, *, transposed=False, lower=False, unit_diagonal=False):
+    return np.reshape(fold(common, column_shape(np.shape(b))), np.shape(b))
 
 
 @solve_triangular.jvp
-def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, trans=0, lower=False, unit_diagonal=False):
+def solve_triangular_jvp(z, a_dot, b_dot, a, b, *, transposed=False, lower=False, unit_diagonal=False):
     read = triangle_of(a_dot, lower, unit_diagonal)
-    product = matmul(turned(read, trans), as_columns(z, np.ndim(b)))
+    product = matmul(turn(read, transposed), as_columns(z, np.ndim(b)))
     solution = solve_triangular(
-        a, as_columns(b_dot, np.ndim(b)) - product, trans=trans, lower=lower, unit_diagonal=unit_diagonal
+        a, as_columns(b_dot, np.ndim(b)) - product, transposed=transposed, lower=lower, unit_diagonal=unit_diagonal
     )
     return np.reshape(solution, np.shape(z))
 
 
-def triangular_back(a, z_bar, ndim, trans, lower, unit_diagonal):
+def triangular_back(a, z_bar, ndim, transposed, lower, unit_diagonal):
     """The cotangent of the columns of b, before the stacks are summed."""
     columns = as_columns(z_bar, ndim)
-    flipped = 0 if trans else 1
-    return masked(columns, solve_triangular(a, columns, trans=flipped, lower=lower, unit_diagonal=unit_diagonal))
+    solution = solve_triangular(a, columns, transposed=not transposed, lower=lower, unit_diagonal=unit_diagonal)
+    return mask(columns, solution)
 
 
 def triangle_of(a, lower, unit_diagonal):
@@ -159,14 +162,14 @@ def cholesky_factor_vjp_a(z, z_bar, a):
 
 @cholesky_factor.jvp
 def cholesky_factor_jvp(z, a_dot, a):
-    half = solve_triangular(z, mirrored(a_dot), lower=True)
+    half = solve_triangular(z, symmetrise(a_dot), lower=True)
     return matmul(z, half_triangle(solve_triangular(z, transposed_of(half), lower=True)))
 
 
 def between_inverses(z, c):
     """z^-T c z^-1 for a symmetric c."""
-    half = solve_triangular(z, c, trans=1, lower=True)
-    return masked(c, solve_triangular(z, transposed_of(half), trans=1, lower=True))
+    half = solve_triangular(z, c, transposed=True, lower=True)
+    return mask(c, solve_triangular(z, transposed_of(half), transposed=True, lower=True))
 
 
 def upper_cholesky_factor(a):

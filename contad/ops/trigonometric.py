@@ -10,7 +10,7 @@ from contad.ops.elementary import sqrt
 from contad.ops.logic import select
 from contad.rules.numpy_functions import implements
 from contad.rules.scalar_rule import scalar_rule
-from contad.variables.number import observed
+from contad.variables.number import observe
 
 RADIANS_PER_DEGREE = 0.017453292519943295
 DEGREES_PER_RADIAN = 57.29577951308232
@@ -201,10 +201,10 @@ _SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))  # o
 def sinc(x: Any) -> Any:
     """sin(pi x) / (pi x), 1 at 0; near 0 its series, of which all derivatives are as accurate as the value."""
     y = np.pi * x
-    near = observed(np.less, abs(y), 0.8)
+    near = observe(np.less, abs(y), 0.8)
     t = np.where(near, y * y, 0.0)
     series: Any = _SERIES[-1]
     for c in _SERIES[-2::-1]:
         series = series * t + c
     away = np.where(near, 1.0, y)
-    return np.where(near, series, np.sin(away) / away)
+    return np.where(near, series, sin(away) / away)

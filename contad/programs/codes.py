@@ -8,8 +8,10 @@ of its cells.
 
 import operator
 
-from contad.engines.stream.sweep import CODES, OPERATIONS
-from contad.programs.plain_rules import compiled_rules
+from contad.engines.stream.record_head import CODES
+from contad.engines.stream.sweep import OPERATIONS
+from contad.programs.plain_rules import find_compiled_rules
+from contad.rules import operators
 from contad.rules.scalar_rule import ScalarRule
 
 ARRAY = CODES
@@ -18,10 +20,7 @@ ARRAY = CODES
 # STOPPED: a number, and a GATHER, that pass no derivative on.
 CONSTANT, CALL, STOP, PRODUCT, GATHER, COMPARE, STOPPED = 0, 1, 2, ARRAY + 3, ARRAY + 4, ARRAY + 5, ARRAY + 1
 
-COMPARISONS = {
-    "lt": ("<", operator.lt), "le": ("<=", operator.le), "gt": (">", operator.gt), "ge": (">=", operator.ge),
-    "eq": ("==", operator.eq), "ne": ("!=", operator.ne),
-}  # fmt: skip
+COMPARISONS = {name: (symbol, getattr(operator, name)) for name, symbol in operators.COMPARISONS.items()}
 ORDER = tuple(COMPARISONS)
 
 # guards of scalars: (comparison, whether it held when it was recorded, whether y is a cell (v) or a constant (c))
@@ -37,7 +36,9 @@ GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 SCALARS = OPERATIONS | {
     max(GUARDS) + 1 + k: operation
     for k, operation in enumerate(
-        (rule, active) for rule in compiled_rules() for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))
+        (rule, active)
+        for rule in find_compiled_rules()
+        for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))
     )
 }
 _CODES = {operation: code for code, operation in SCALARS.items()}

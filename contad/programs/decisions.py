@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.array_var import ArrayVar, is_own
-from contad.engines.matrix.elements import taken
+from contad.engines.matrix.elements import take
 from contad.engines.stream.kernels import two_axes
 from contad.errors import UnsupportedError
 from contad.ops.selection import argmax_of_rows, argmin_of_rows
@@ -22,29 +22,29 @@ from contad.variables.number import Number, peek
 
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
-def compared(tracer: Any, name: str, x: Any, y: Any) -> Any:
+def decide_comparison(tracer: Any, name: str, x: Any, y: Any) -> Any:
     """x < y and its like, of numbers and arrays of which one is a variable; the outcome becomes a guard."""
-    x, y = taken(tracer, x), taken(tracer, y)
+    x, y = take(tracer.stack, x), take(tracer.stack, y)
     if not any(isinstance(v, (np.ndarray, Array)) for v in (x, y)):
-        if is_own(x, tracer):
-            return tracer.guard(name, x, y if is_own(y, tracer) else float(y))
+        if is_own(x, tracer.stack):
+            return tracer.guard(name, x, y if is_own(y, tracer.stack) else float(y))
         return tracer.guard(MIRRORED[name], y, float(x))
     plain = [peek(v) for v in (x, y)]
     shape = np.broadcast_shapes(*map(np.shape, plain))
     axes = two_axes(shape, *(_strides(s, shape) for s in (shape, *map(np.shape, plain))))
     if axes is None:  # more axes than records have: the operands in full
-        return compared(tracer, name, *(np.broadcast_to(v, shape).copy() if np.ndim(v) else v for v in (x, y)))
+        return decide_comparison(tracer, name, *(np.broadcast_to(v, shape).copy() if np.ndim(v) else v for v in (x, y)))
     outcome = np.asarray(getattr(operator, name)(*plain))
     if outcome.size:
         fields = [_side(tracer, v) for v in (x, y)]
-        expected = tracer.buffers.push_constant(outcome.astype(np.float64))
+        expected = tracer.stack.buffers.push_constant(outcome.astype(np.float64))
         outer, inner, *steps = axes
         (a, a_in_cells), (b, b_in_cells) = fields
         shape_of_guard = (
             expected, outer, inner, *steps[:2], a, *steps[2:4], b, *steps[4:6], ORDER.index(name), a_in_cells,
             b_in_cells,
         )  # fmt: skip
-        slot = tracer.buffers.push_cells(np.array(shape_of_guard))
+        slot = tracer.stack.buffers.push_cells(np.array(shape_of_guard))
         tracer.push_guard(COMPARE, slot)
     return outcome if outcome.ndim else bool(outcome)
 
@@ -59,26 +59,26 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
 
 def _side(tracer: Any, v: Any) -> tuple[int, int]:
     """The place of an operand, and whether that is a cell or one among the constants."""
-    if isinstance(v, ArrayVar) and v._owner is tracer:
+    if isinstance(v, ArrayVar) and v._owner is tracer.stack:
         v = v.operand()
-    if is_own(v, tracer):
+    if is_own(v, tracer.stack):
         return (v.first if isinstance(v, ArrayVar) else v._index), 1
-    return tracer.buffers.push_constant(np.ascontiguousarray(peek(v), dtype=np.float64)), 0
+    return tracer.stack.buffers.push_constant(np.ascontiguousarray(peek(v), dtype=np.float64)), 0
 
 
 def comparison(name: str) -> Callable[..., Any]:
     """The decision of a comparison."""
-    return lambda tracer, x, y: compared(tracer, name, x, y)
+    return lambda tracer, x, y: decide_comparison(tracer, name, x, y)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 def within(tracer: Any, x: Any, low: float, low_included: bool, high: float, high_included: bool) -> None:
     """Guards that hold where x is between two numbers."""
-    compared(tracer, "ge" if low_included else "gt", x, low)
-    compared(tracer, "le" if high_included else "lt", x, high)
+    decide_comparison(tracer, "ge" if low_included else "gt", x, low)
+    decide_comparison(tracer, "le" if high_included else "lt", x, high)
 
 
-def truncated(tracer: Any, x: Any) -> int:
+def truncate(tracer: Any, x: Any) -> int:
     """int(x)"""
     x = _number("int", x)
     k = int(x._value)
@@ -86,7 +86,7 @@ def truncated(tracer: Any, x: Any) -> int:
     return k
 
 
-def floored(tracer: Any, x: Any) -> int:
+def floor(tracer: Any, x: Any) -> int:
     """math.floor(x)"""
     x = _number("floor", x)
     k = math.floor(x._value)
@@ -94,7 +94,7 @@ def floored(tracer: Any, x: Any) -> int:
     return k
 
 
-def ceiled(tracer: Any, x: Any) -> int:
+def ceil(tracer: Any, x: Any) -> int:
     """math.ceil(x)"""
     x = _number("ceil", x)
     k = math.ceil(x._value)
@@ -102,7 +102,7 @@ def ceiled(tracer: Any, x: Any) -> int:
     return k
 
 
-def rounded(tracer: Any, x: Any) -> int:
+def round_even(tracer: Any, x: Any) -> int:
     """round(x), halves to the even integer"""
     x = _number("round", x)
     k = round(x._value)
@@ -112,7 +112,7 @@ def rounded(tracer: Any, x: Any) -> int:
 
 def truth(tracer: Any, x: Any) -> bool:
     """bool(x) of one number"""
-    return bool(compared(tracer, "ne", _number("bool", x), 0.0))
+    return bool(decide_comparison(tracer, "ne", _number("bool", x), 0.0))
 
 
 def _number(function: str, x: Any) -> Any:
@@ -127,17 +127,17 @@ def _number(function: str, x: Any) -> Any:
 # ---- arrays ----------------------------------------------------------------------------------------------------------
 def is_nan(tracer: Any, x: Any) -> Any:
     """np.isnan(x)"""
-    return compared(tracer, "ne", x, x)
+    return decide_comparison(tracer, "ne", x, x)
 
 
 def is_infinite(tracer: Any, x: Any) -> Any:
     """np.isinf(x)"""
-    return compared(tracer, "eq", x, math.inf) | compared(tracer, "eq", x, -math.inf)
+    return decide_comparison(tracer, "eq", x, math.inf) | decide_comparison(tracer, "eq", x, -math.inf)
 
 
 def is_finite(tracer: Any, x: Any) -> Any:
     """np.isfinite(x)"""
-    return compared(tracer, "lt", x, math.inf) & compared(tracer, "gt", x, -math.inf)
+    return decide_comparison(tracer, "lt", x, math.inf) & decide_comparison(tracer, "gt", x, -math.inf)
 
 
 def argsort(tracer: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
@@ -205,7 +205,7 @@ def searchsorted(tracer: Any, a: Any, v: Any, side: str = "left", sorter: Any = 
 def _all_hold(tracer: Any, name: str, x: Any, y: Any) -> None:
     """A guard that a comparison holds for all elements, as it does now."""
     if np.size(x):
-        compared(tracer, name, x, y)
+        decide_comparison(tracer, name, x, y)
 
 
 def _require_numbers(function: str, rows: Any) -> None:
@@ -217,7 +217,7 @@ DECISIONS: dict[Any, Callable[..., Any]] = {
     **{getattr(operator, name): comparison(name) for name in ORDER},
     np.less: comparison("lt"), np.less_equal: comparison("le"), np.greater: comparison("gt"),
     np.greater_equal: comparison("ge"), np.equal: comparison("eq"), np.not_equal: comparison("ne"),
-    int: truncated, math.trunc: truncated, math.floor: floored, math.ceil: ceiled, round: rounded, bool: truth,
+    int: truncate, math.trunc: truncate, math.floor: floor, math.ceil: ceil, round: round_even, bool: truth,
     math.isnan: is_nan, math.isinf: is_infinite, math.isfinite: is_finite,
     np.isnan: is_nan, np.isinf: is_infinite, np.isfinite: is_finite,
     np.argsort: argsort, np.argmax: largest("g", np.argmax), np.argmin: largest("l", np.argmin),

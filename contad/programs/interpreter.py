@@ -8,14 +8,18 @@ cell, and is resumed from there.
 
 import ast
 import functools
+from collections.abc import Mapping
 from typing import Any
 
-from contad.engines.stream.sweep import accumulated, dependencies, partial_of
-from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.engines.stream.sweep import dependencies, partial_of, write_accumulation
+from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.rule_source import with_functions
 from contad.programs import codes, header, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
-from contad.programs.plain_rules import compiled_rules, value, value_source
+from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.rules.scalar_rule import ScalarRule
+
+_AS_THEY_ARE: Mapping[str, str] = {}
 
 _HEAD = '''\
 """The interpreter of recorded programs; generated from the rules, do not edit."""
@@ -166,7 +170,7 @@ def interpreter_source() -> str:
     numbers = vars(codes) | vars(header)
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in compiled_rules()]
+    copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in find_compiled_rules()]
     parts = [_HEAD.format(**names), *copies, _FORWARD.format(**names)]
     parts += [_value_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
     parts += [_guard_branch(code) for code in GUARDS]
@@ -178,9 +182,9 @@ def interpreter_source() -> str:
     return "".join(parts)
 
 
-def value_of_rule(rule: ScalarRule) -> str:
-    """The value of a rule as an expression in x and y."""
-    return ast.unparse(value(rule, [ast.Name(name) for name in "xy"[: rule.arity]]))
+def value_of_rule(rule: ScalarRule, functions: Mapping[str, str] = _AS_THEY_ARE) -> str:
+    """The value of a rule as an expression in x and y; `functions` maps those that are called to other ones."""
+    return ast.unparse(with_functions(value(rule, [ast.Name(name) for name in "xy"[: rule.arity]]), functions))
 
 
 def _operand(name: str, kind: str) -> str:
@@ -206,7 +210,7 @@ def _guard_branch(code: int) -> str:
 
 def _partials(rule: ScalarRule, active: str) -> list[tuple[str, list[str], str]]:
     """(operand, lines, expression) of the partials that are not zero."""
-    found = [(name, partial_of(rule, n, f"local_{name}_", value)) for n, name in enumerate("xy"[: rule.arity])]
+    found = [(name, partial_of(rule, n, f"local_{name}_", value=value)) for n, name in enumerate("xy"[: rule.arity])]
     return [
         (name, *partial)
         for (name, partial), kind in zip(found, active, strict=True)
@@ -225,7 +229,7 @@ def _adjoint_branch(code: int, rule: ScalarRule, active: str) -> str:
     lines = _operands(rule, active)
     for name, body, expression in partials:
         k = "xy".index(name)
-        lines += [*body, *accumulated(rule, k, f"adjoints[code[r, {k + 1}]]", expression)]
+        lines += [*body, *write_accumulation(rule, k, f"adjoints[code[r, {k + 1}]]", expression)]
     return _branch(code, f"{rule.name}: {active}", lines, 3)
 
 
@@ -236,7 +240,7 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
     lines = [*_operands(rule, active), "t = 0.0"]
     for name, body, expression in partials:
         lines.append(f"d = dots[code[r, {'xy'.index(name) + 1}]]")
-        add = accumulated(rule, "xy".index(name), "t", expression)
+        add = write_accumulation(rule, "xy".index(name), "t", expression)
         lines += ["if d != 0.0:", *(f"    {line}" for line in [*body, *add])]
     return _branch(code, f"{rule.name}: {active}", [*lines, "dots[z_cell] = t"], 2)
 
@@ -245,5 +249,5 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
 def interpreter() -> Any:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
     files = {str(module.__file__) for module in (codes, plain_rules, header)}
-    files |= {rule.function.__code__.co_filename for rule in compiled_rules()}
-    return cached_module("interpreter", interpreter_source, (__file__, *sorted(files), numbering(), *dependencies()))
+    files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
+    return load_cached("interpreter", interpreter_source, (__file__, *sorted(files), numbering(), *dependencies()))

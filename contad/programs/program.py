@@ -33,16 +33,17 @@ from contad.programs.header import (
 from contad.programs.inputs import Inputs
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADDRESSES, TANGENTS
-from contad.programs.run_memory import given_back, taken
+from contad.programs.run_memory import give_back, take
 from contad.programs.trace import Trace, trace_of
 from contad.programs.tracer import Tracer
 from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables import check
 from contad.variables.activation import activate
-from contad.variables.number import Carrier
+from contad.variables.number import Number
 from contad.variables.stack import opened
 from contad.variables.trees import scalar_output
+from contad.variables.var import Var
 
 MAX_TRACES = 64
 NONE = np.empty(0)
@@ -82,7 +83,7 @@ class Program:
         self._run = runnable(f)
         self.inputs = Inputs(self.what, argnums, [args[n] for n in argnums])
         self._start()
-        self._add(self._recorded(args))
+        self._add(self._record(args))
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
@@ -101,21 +102,21 @@ class Program:
         self._at = self._header.ctypes.data
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def _recorded(self, args: tuple[Any, ...]) -> Trace:
+    def _record(self, args: tuple[Any, ...]) -> Trace:
         args, _ = positional(self._run, self.what, self.argnums, args, {})
-        with opened(Tracer, "its recording has ended") as s:
-            assert isinstance(s, Tracer)
-            s.name = self.__name__
+        tracer = Tracer(self.__name__)
+        with opened(tracer.make_stack, "its recording has ended"):
+            s = tracer.stack
             active, _ = activate(s, self.what, self.argnums, args)
             s.flush()
-            s.check_plain()
+            tracer.check_plain()
             first_row, inputs = s.rows_packed, s.top - 1
             y = scalar_output(self._run(*active), self.what, s)
             s.flush()
-            s.check_plain()
-            if isinstance(y, Carrier) and y._owner is not s:
+            tracer.check_plain()
+            if isinstance(y, Number) and y._owner is not s:
                 raise NestingError(f"{self.what} returned a {y.kind} of a gradient or jvp call around it")
-            return trace_of(s, first_row, inputs, y._index if isinstance(y, Carrier) else float(y))  # type: ignore[attr-defined]
+            return trace_of(tracer, first_row, inputs, y._index if isinstance(y, Var) else float(y))
 
     def _add(self, trace: Trace) -> None:
         if self._tangents:
@@ -133,12 +134,12 @@ class Program:
         self._header[COUNT] = len(self.traces)  # last: other threads see whole traces only
 
     # ---- running -----------------------------------------------------------------------------------------------------
-    def _tried(self, run: Run) -> Outcome:
+    def _try(self, run: Run) -> Outcome:
         """The outcome of the trace that goes, or of the last one that was tried."""
         out = np.zeros(4)  # where the program needs Python nothing is written to it
-        memory = taken(self._numbers)
+        memory = take(self._numbers)
         number = self._interpreter.run(self._at, *run, out, memory)
-        given_back(memory)
+        give_back(memory)
         if number >= 0:
             value, slope, _, _ = out.tolist()
             return Outcome(value, slope, -1, number)
@@ -151,7 +152,7 @@ class Program:
         return found
 
     def _outcome(self, args: Sequence[Any], *run: np.ndarray) -> Outcome:
-        found = self._tried(run)
+        found = self._try(run)
         if found.row < 0:
             return found
         if not self.retrace:
@@ -160,7 +161,7 @@ class Program:
                 "with retrace=True, or another program there"
             )
         with self._lock:
-            found = self._tried(run)  # another thread may have been here
+            found = self._try(run)  # another thread may have been here
             if found.row < 0:
                 return found
             if len(self.traces) == MAX_TRACES:
@@ -168,8 +169,8 @@ class Program:
                     f"{self.what} takes more than {MAX_TRACES} ways: {self._guard(found)}; use contad.grad, or write "
                     "the branches with np.where or contad.select"
                 )
-            self._add(self._recorded(self._whole(args)))
-            found = self._tried(run)
+            self._add(self._record(self._whole(args)))
+            found = self._try(run)
         if found.row >= 0:
             raise GuardError(f"{self.what} does not decide the same twice: {self._guard(found)}")
         return found

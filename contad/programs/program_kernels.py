@@ -4,27 +4,29 @@ They read the same shapes as the kernels of adjoints: two nested axes with a str
 is 0 along an axis is a sum over it.
 """
 
-import re
 import threading
 from typing import Any
 
 import numpy as np
 
 import contad.engines.stream.kernels
-from contad.engines.matrix.matrix_products import ROW_LOOPS
+import contad.native.product_kernels
 from contad.engines.stream.kernels import (
+    FAST,
     KERNELS,
     by_strides,
     compile_kernel,
     element_text,
-    indented,
+    indent,
     kernel_module,
     slices_text,
     source_of,
     sums,
 )
-from contad.engines.stream.sweep import CODES, LINEAR, OPERATIONS, accumulated, dependencies, partial_of
-from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.engines.stream.record_head import CODES, LINEAR
+from contad.engines.stream.sweep import OPERATIONS, dependencies, partial_of, write_accumulation
+from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.programs.blas_products import PRODUCTS_SOURCE
 from contad.programs.codes import ARRAY, PRODUCT
@@ -60,11 +62,11 @@ def kernel_source(purpose: int, code: int) -> str:
     rule, active = OPERATIONS.get(code, (None, "vc"))
     if purpose == TANGENTS:
         lines = _tangents(rule, active)
-    elif rule is not None and re.search("(math|np)", value_of_rule(rule).replace("math.exp(", "")):
+    elif rule is not None and names_read([value_of_rule(rule, FAST)]) & {"math", "np"}:
         lines = _values(rule, active, "")  # a call for each element, which nothing vectorises
     else:
         lines = by_strides(rule, active, _values)
-    start = "\n".join([*indented(_START.splitlines()), ""]) if sums(rule) and purpose == VALUES else ""
+    start = "\n".join([*indent(_START.splitlines()), ""]) if sums(rule) and purpose == VALUES else ""
     return kernel_module(("Values", "", "Tangents")[purpose], rule, active, lines, "target", start)
 
 
@@ -75,30 +77,33 @@ def _values(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     if rule in (None, multiply):
         product = f"{elements['x']} * {elements['y']}"
         if strides in sums(rule):
-            lanes = [f"{lane} += {product.replace('[i]', f'[i + {k}]')}" for k, lane in enumerate("abcdefgh")]
+            shifted = [[element_text(source_of(n, active), n, strides, f"i + {k}") for n in names] for k in range(8)]
+            lanes = [f"{lane} += {' * '.join(factors)}" for lane, factors in zip("abcdefgh", shifted, strict=True)]
             return [
                 *slices_text(strides, used),
-                *_SUM.format(lanes="\n".join(indented(lanes)), element=product).split("\n"),
+                *_SUM.format(lanes="\n".join(indent(lanes)), element=product).split("\n"),
             ]
         lines = [f"{element_text('target', 'z', strides)} += {product}"]
     else:
         lines = [f"{name} = {element}" for name, element in elements.items()]
-        lines.append(f"{element_text('target', 'z', strides)} = {value_of_rule(rule)}")
-    return [*slices_text(strides, {*used, ("target", "z")}), "for i in range(inner):", *indented(lines)]
+        lines.append(f"{element_text('target', 'z', strides)} = {value_of_rule(rule, FAST)}")
+    return [*slices_text(strides, {*used, ("target", "z")}), "for i in range(inner):", *indent(lines)]
 
 
 def _tangents(rule: ScalarRule | None, active: str) -> list[str]:
     lines: list[str] = []
     for k, kind in enumerate(active):
-        found = (([], "y") if rule is None else partial_of(rule, k, f"local_{k}_")) if kind == "v" else None
+        if kind != "v":
+            continue
+        found = ([], "y") if rule is None else partial_of(rule, k, f"local_{k}_", functions=FAST)
         if found is not None:
             body, expression = found
-            add = accumulated(rule, k, element_text("target", "z", ""), expression)
-            lines += [f"d = {element_text('target', 'xy'[k], '')}", "if d != 0.0:", *indented([*body, *add])]
+            add = write_accumulation(rule, k, element_text("target", "z", ""), expression)
+            lines += [f"d = {element_text('target', 'xy'[k], '')}", "if d != 0.0:", *indent([*body, *add])]
     if not lines:
         return ["pass"]
     reads = [f"{name} = {element_text(source_of(name, active), name, '')}" for name in "zxy"[: len(active) + 1]]
-    return ["for i in range(inner):", *indented([*reads, *lines])]
+    return ["for i in range(inner):", *indent([*reads, *lines])]
 
 
 def compile_kernels(code: int, purposes: tuple[int, ...]) -> None:
@@ -116,14 +121,14 @@ def _kernel(purpose: int, code: int) -> int:
     name = "linear" if code == LINEAR else "_".join((OPERATIONS[code][0].name, OPERATIONS[code][1]))
     kind = "values" if purpose == VALUES else "tangents"
     depends = (__file__, contad.engines.stream.kernels.__file__, *dependencies())
-    module = cached_module(f"{kind}_{name}", lambda: kernel_source(purpose, code), depends)
+    module = load_cached(f"{kind}_{name}", lambda: kernel_source(purpose, code), depends)
     _modules.append(module)
     return int(module.kernel.address)
 
 
 def _products(purpose: int) -> int:
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    source = PRODUCTS_SOURCE.replace("{options}", options).replace("{loops}", ROW_LOOPS)
-    module = cached_module("products", lambda: source, (source,))
+    source = PRODUCTS_SOURCE.format(options=options)
+    module = load_cached("products", lambda: source, (source, str(contad.native.product_kernels.__file__)))
     _modules.append(module)
     return int((module.value, module.adjoint, module.tangent)[purpose].address)

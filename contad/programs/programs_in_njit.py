@@ -175,7 +175,7 @@ def _put(program: Any, inputs: Any, at: int, axis: int, x: Any) -> Any:
 
 
 @overload(_put)
-def _overloaded_put(program: Any, inputs: Any, at: int, axis: int, x: Any) -> Any:
+def _overload_put(program: Any, inputs: Any, at: int, axis: int, x: Any) -> Any:
     if not isinstance(x, types.Array):
 
         def put_number(program: Any, inputs: Any, at: int, axis: int, x: Any) -> Any:
@@ -197,12 +197,12 @@ def _overloaded_put(program: Any, inputs: Any, at: int, axis: int, x: Any) -> An
     return put_array
 
 
-def _taken(gradient: Any, at: int, x: Any) -> Any:
+def _take(gradient: Any, at: int, x: Any) -> Any:
     """The gradient by an argument, from `at`."""
 
 
-@overload(_taken)
-def _overloaded_taken(gradient: Any, at: int, x: Any) -> Any:
+@overload(_take)
+def _overload_take(gradient: Any, at: int, x: Any) -> Any:
     def array(gradient: Any, at: int, x: Any) -> Any:
         return gradient[at : at + x.size].copy().reshape(x.shape)
 
@@ -217,7 +217,7 @@ def _count(x: Any) -> Any:
 
 
 @overload(_count)
-def _overloaded_count(x: Any) -> Any:
+def _overload_count(x: Any) -> Any:
     def of_array(x: Any) -> Any:
         return x.size
 
@@ -227,7 +227,7 @@ def _overloaded_count(x: Any) -> Any:
     return of_array if isinstance(x, types.Array) else of_number
 
 
-def _filled(program: Any, name: str, arguments: Sequence[str]) -> str:
+def _fill(program: Any, name: str, arguments: Sequence[str]) -> str:
     """Lines that lay arguments out in an array."""
     lines = [f"{name} = np.empty(_header_field(program, SIZE))", "at = 0"]
     axis = 0
@@ -237,10 +237,10 @@ def _filled(program: Any, name: str, arguments: Sequence[str]) -> str:
     return "\n    ".join(lines)
 
 
-def _made(parameters: str, *lines: str) -> Any:
+def _make(parameters: str, *lines: str) -> Any:
     """A function of these lines, for Numba to compile."""
     scope = {
-        "np": np, "SIZE": SIZE, "_header_field": _header_field, "_put": _put, "_taken": _taken, "_count": _count,
+        "np": np, "SIZE": SIZE, "_header_field": _header_field, "_put": _put, "_taken": _take, "_count": _count,
         "_execute": _execute,
     }  # fmt: skip
     exec(f"def implementation(program, {parameters}):\n    " + "\n    ".join(lines), scope)
@@ -255,7 +255,7 @@ PARAMETERS = ", ".join(f"{name}=None" for name in NAMES)
 def _method(name: str, *lines: str) -> None:
     """Let programs have a method of up to 16 arguments; the lines may use inputs, and {gradient} for what is left."""
 
-    def overloaded(program: Any, given: dict[str, Any]) -> Any:
+    def type_call(program: Any, given: dict[str, Any]) -> Any:
         args = [x for x in map(given.get, NAMES) if not isinstance(x, (types.Omitted, types.NoneType, type(None)))]
         _check(program, args)
         names = NAMES[: len(args)]
@@ -264,9 +264,9 @@ def _method(name: str, *lines: str) -> None:
             for k in range(len(args))
         ]
         gradient = parts[0] if program.single else f"({', '.join(parts)},)"
-        return _made(PARAMETERS, _filled(program, "inputs", names), *(line.format(gradient=gradient) for line in lines))
+        return _make(PARAMETERS, _fill(program, "inputs", names), *(line.format(gradient=gradient) for line in lines))
 
-    scope = {"overloaded": overloaded}
+    scope = {"overloaded": type_call}
     exec(f"def method(program, {PARAMETERS}):\n    return overloaded(program, locals())", scope)
     overload_method(ProgramType, name)(scope["method"])
 
@@ -284,9 +284,9 @@ def _jvp(program, primals, tangents):  # type: ignore[no-untyped-def]  # Numba c
             raise TypingError(f"contad.record: jvp takes a tuple of primals and one of tangents, got {xs}")
         _check(program, xs)
     n = len(program.dimensions)
-    return _made(
+    return _make(
         "primals, tangents",
-        _filled(program, "inputs", [f"primals[{k}]" for k in range(n)]),
-        _filled(program, "direction", [f"tangents[{k}]" for k in range(n)]),
+        _fill(program, "inputs", [f"primals[{k}]" for k in range(n)]),
+        _fill(program, "direction", [f"tangents[{k}]" for k in range(n)]),
         "return _execute(program, inputs, direction, np.empty(0))",
     )

@@ -86,7 +86,7 @@ class ArrayCall:
                 found[position] = float(cells[cell])
         return found
 
-    def _evaluated(self, values: np.ndarray) -> Continuation:
+    def _evaluate(self, values: np.ndarray) -> Continuation:
         """The continuation at other values, its results not known yet."""
         recorded = self.recorded
         arguments = self._arguments(values)
@@ -104,17 +104,17 @@ class ArrayCall:
 
     def evaluate(self, values: np.ndarray, first: int) -> None:
         """The value of the rule, into its cells."""
-        self._write(values, [part.value for part in self._evaluated(values).results])
+        self._write(values, [part.value for part in self._evaluate(values).results])
 
     def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int) -> None:
         """Pass the adjoints of the cells on."""
         n = sum(part.size for part in self.recorded.results)
         if adjoints[first : first + n].any():
-            self._evaluated(values)(Adjoints(None, adjoints, first))  # type: ignore[operator]
+            self._evaluate(values)(Adjoints(None, adjoints, first))  # type: ignore[operator]
 
     def push(self, values: np.ndarray, dots: np.ndarray, first: int) -> None:
         """The tangents of the cells."""
-        at = self._evaluated(values)
+        at = self._evaluate(values)
         tangents = self._arguments(dots)
         z = at.values_of_results()
         if isinstance(at, Pullback):

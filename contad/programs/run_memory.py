@@ -20,7 +20,7 @@ class _Kept(threading.local):
 _kept = _Kept()
 
 
-def taken(n: int) -> np.ndarray:
+def take(n: int) -> np.ndarray:
     """At least n numbers for a run; none where the run had better ask for them itself."""
     if n < FEW:
         return NONE
@@ -29,7 +29,7 @@ def taken(n: int) -> np.ndarray:
     return found if len(found) >= n else np.empty(n)
 
 
-def given_back(numbers: np.ndarray) -> None:
+def give_back(numbers: np.ndarray) -> None:
     """Keep what was taken for the next run of this thread."""
     if len(_kept.numbers) < len(numbers) <= MOST:
         _kept.numbers = numbers

@@ -7,24 +7,24 @@ import numpy as np
 
 from contad.engines.matrix.array_sweep import strides_of
 from contad.engines.stream.pullbacks import Continuation
-from contad.engines.stream.sweep import (
-    CELLS,
+from contad.engines.stream.record_head import (
     GATHER as GATHERED,
     INPUT,
     PULLBACK,
     STRIDED,
     X_NUMBER,
     Y_NUMBER,
-    decoded,
-    operation_code,
+    decode,
+    own_cells,
 )
+from contad.engines.stream.sweep import operation_code
 from contad.errors import UnsupportedError
 from contad.ops import power, square
 from contad.programs.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
 from contad.programs.python_steps import ArrayCall
-from contad.programs.run_memory import given_back, taken
+from contad.programs.run_memory import give_back, take
 
 
 class Trace:
@@ -79,7 +79,7 @@ class Trace:
         compiled = interpreter()
         arrays = self.code, self.constants, self.shapes, ADDRESSES
         n = self.inputs
-        memory = taken(2 * self.cells)
+        memory = take(2 * self.cells)
         values, other = (memory if len(memory) else np.empty(2 * self.cells))[: 2 * self.cells].reshape(2, -1)
         values[0] = 0.0
         values[1 : n + 1] = inputs
@@ -87,7 +87,7 @@ class Trace:
 
         row = self._driven(lambda *at: forward(*arrays, values, *at), lambda call, at: call.evaluate(values, at))
         if row < len(self.code):
-            given_back(memory)
+            give_back(memory)
             return np.nan, 0.0, row
         result = self.result
         value = float(values[result] if result > 0 else self.constants[-1 - result])
@@ -113,7 +113,7 @@ class Trace:
                     self.calls[self.code[row, 1]].pull(values, other, cell - size + 1)
                     row, cell = row - 1, cell - size
             gradient[:] = other[1 : n + 1]
-        given_back(memory)
+        give_back(memory)
         return value, slope, -1
 
     def _driven(self, compiled: Callable[..., Any], call: Callable[..., None]) -> int:
@@ -131,15 +131,15 @@ class Trace:
 class _Translation:
     """The parts of a trace while they are made."""
 
-    def __init__(self, recording: Any) -> None:
-        b = recording.buffers
-        self.recording = recording
+    def __init__(self, tracer: Any) -> None:
+        self.recording = tracer.stack
+        b = self.recording.buffers
         self.buffers = b
         self.constants = [b.constants[: b.constants_top].copy()]  # so that places stay what they are
         self.size = b.constants_top
         self.shapes = b.shapes[: b.shapes_top].tolist()
         self.known: dict[int, tuple[Any, int]] = {}
-        self.calls = list(recording.calls)
+        self.calls = list(tracer.calls)
 
     def constant(self, a: Any) -> int:
         """The place of an array among the constants."""
@@ -182,7 +182,7 @@ class _Translation:
     def array(self, head: float, x: float, y: float, first: int) -> tuple[int, int, int]:
         """The record of an array."""
         b = self.buffers
-        code, form, n = decoded(head)
+        code, form, n = decode(head)
         values = b.values[first : first + n]
         if code == INPUT:  # made inside the function: its values are constants
             return GATHER, self.gather(np.zeros(n, np.int64), values), n
@@ -215,17 +215,18 @@ def _are_matrices(values: Any) -> bool:
     return all(isinstance(v, np.ndarray) and 0 < v.ndim <= 2 and v.size for v in values)
 
 
-def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
-    """The trace of a recording; its inputs are the first cells, and `first_row` is the row after theirs.
+def trace_of(tracer: Any, first_row: int, inputs: int, result: Any) -> Trace:
+    """The trace of what a tracer's stack has recorded; its inputs are the first cells, `first_row` is the row after.
 
     The result is the cell of a variable, or a float.
     """
-    t = _Translation(recording)
+    t = _Translation(tracer)
+    recording = tracer.stack
     b = recording.buffers
     rows = b.records[first_row : recording.rows_packed]
     heads = rows[:, 0].astype(np.int64)
     scalars = (heads >= 0) & (heads < ARRAY)
-    cells = np.cumsum(np.where(heads < 0, -heads // CELLS, 1)) + inputs + 1
+    cells = np.cumsum(own_cells(heads)) + inputs + 1
     firsts = np.concatenate([[inputs + 1], cells[:-1]]) if len(rows) else cells
     assert not len(rows) or cells[-1] == recording.top
 
@@ -251,13 +252,13 @@ def trace_of(recording: Any, first_row: int, inputs: int, result: Any) -> Trace:
     for k in np.flatnonzero(heads < 0).tolist():
         head, x, y = rows[k].tolist()
         code[k] = t.array(head, x, y, int(firsts[k]))
-    named = recording.places.keys() | recording.stopped_arrays
+    named = tracer.places.keys() | tracer.stopped_arrays
     if max(recording.top, t.size, len(t.shapes)) >= 1 << 32:
         raise UnsupportedError("contad.record: more than 2**32 numbers in one recording; use contad.grad")
     row_of = {cell: k for k, cell in enumerate(firsts.tolist()) if cell in named}
-    for cell in recording.stopped_arrays:
+    for cell in tracer.stopped_arrays:
         code[row_of[cell], 0] = STOPPED
-    where = {row_of[cell]: place for cell, place in recording.places.items()}
+    where = {row_of[cell]: place for cell, place in tracer.places.items()}
     end = result if result.__class__ is int else -1 - t.constant(result)
     return Trace(
         code, np.concatenate(t.constants), np.array(t.shapes, np.int64), recording.top, inputs, end, t.calls, where,

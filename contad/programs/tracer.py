@@ -1,4 +1,4 @@
-"""The level on which a program is recorded: a stack of the engine `matrix` that keeps rules and notes decisions.
+"""What makes a program of a recording: a stack of the engine `matrix` has a tracer, which notes decisions.
 
 Whatever looks at values becomes a guard of the program, or is refused by name.
 """
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import FrameType
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from contad.programs.decisions import DECISIONS
 from contad.programs.python_steps import ScalarCall
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
-from contad.variables.number import Carrier, NumpyNumber, compared, pair, peek, stands_for_float
+from contad.variables.number import Carrier, compare_primals, like_numpy, peek, stands_for_float
 from contad.variables.stack import THREAD
 from contad.variables.var import Var
 
@@ -38,6 +38,14 @@ def place_in_user_code() -> tuple[str, int]:
     return "<unknown>", 0
 
 
+def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    """The methods of a rule on variables of a class; rules that are not compiled go to `Tracer.push_rule`."""
+    if operation_code(rule, "v" * rule.arity) is not None:
+        return implementation(cls, rule)
+    general = rule.operate if rule.operator else lambda *args: rule.general(args)
+    return general, (lambda y, x: general(x, y)) if rule.arity == 2 else None
+
+
 class TracedVar(Var):
     """A scalar variable of a recorded function: its comparisons and roundings are guards."""
 
@@ -45,88 +53,86 @@ class TracedVar(Var):
 
     @classmethod
     def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """The methods of a rule on variables of this class; rules that are not compiled go to `Tracer.apply`."""
-        if operation_code(rule, "v" * rule.arity) is not None:
-            return implementation(cls, rule)
-        general = rule.operate if rule.operator else lambda *args: rule.general(args)
-        return general, (lambda y, x: general(x, y)) if rule.arity == 2 else None
-
-    @property
-    def value(self) -> Any:
-        """Refused: a program would freeze it."""
-        self._owner.refuse_reading()
-
-    def __repr__(self) -> str:
-        return f"Var({self._value!r}, recorded)"
+        return _implementation(cls, rule)
 
 
 
 def _comparison(name: str) -> Any:
     compare = COMPARISONS[name][1]
 
-    def method(x: TracedVar, y: Any) -> Any:
+    def method(x: Var, y: Any) -> Any:
         if y.__class__ is float or y.__class__ is int:
-            outcome = x._owner.guard(name, x, float(y))
-        elif isinstance(y, TracedVar) and y._owner is x._owner:
-            outcome = x._owner.guard(name, x, y)
+            outcome = x._owner.tracer.guard(name, x, float(y))
+        elif isinstance(y, Var) and y._owner is x._owner:
+            outcome = x._owner.tracer.guard(name, x, y)
         else:
-            return compared(compare, x, y)
+            return compare_primals(compare, x, y)
         return outcome if x.is_float and stands_for_float(y) else np.bool_(outcome)
 
     method.__name__ = f"__{name}__"
     return method
 
 
-class NumpyTracedVar(NumpyNumber, TracedVar):
+@like_numpy(TracedVar)
+class NumpyTracedVar(Var):
     """A scalar variable in place of an np.float64."""
 
     __slots__ = ()
 
+    @classmethod
+    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+        """The methods of a rule on variables of this class."""
+        return _implementation(cls, rule)
 
-def _install_comparisons(cls: type[TracedVar]) -> None:
+
+def _install_comparisons(cls: type[Var]) -> None:
     for name in COMPARISONS:
         setattr(cls, f"__{name}__", _comparison(name))
 
 
-class Tracer(MatrixStack):
-    """The stack of a recorded function."""
+class Tracer:
+    """What a recorded function decides and leaves to Python, beside the records of its stack."""
 
-    __slots__ = ("calls", "name", "places", "stopped_arrays")
-    is_traced = True
-    keeps_rules = True
-    var_class: ClassVar[type[Var]] = NumpyTracedVar
-    float_class: ClassVar[type[Var]] = TracedVar
+    __slots__ = ("calls", "name", "places", "stack", "stopped_arrays")
+    stack: MatrixStack
 
-    def __init__(self, level: int | None = None) -> None:
-        if any(isinstance(s, Tracer) for s in THREAD.open):
-            raise NestingError(
-                "contad.record: the recorded function opens a level of its own (contad.nested, contad.record), which "
-                "a program does not have; take gradients in it with contad.grad"
-            )
-        super().__init__(level)
-        self.name = "f"
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.calls: list[Any] = []  # what Python runs in the program, in order
         self.stopped_arrays: set[int] = set()  # first cells of what `stop_gradient` has gathered
         self.places: dict[int, tuple[str, int]] = {}  # of guards, by the cell of their record
 
+    def make_stack(self) -> MatrixStack:
+        """The stack of the recorded function."""
+        if any(s.tracer is not None for s in THREAD.open):
+            self.refuse_levels()
+        self.stack = MatrixStack(var_class=NumpyTracedVar, keeps_rules=True)
+        self.stack.tracer = self
+        return self.stack
+
     # ---- decisions ---------------------------------------------------------------------------------------------------
     def guard(self, name: str, x: Any, y: Any) -> bool:
         """A comparison of a scalar variable with a number or another variable, which becomes a guard."""
-        if self.thread != get_ident() or self.ended is not None:
-            self.check_usable(f"x.__{name}__")
-        own = isinstance(y, TracedVar)
+        if self.stack.thread != get_ident() or self.stack.ended is not None:
+            self.stack.check_usable(f"x.__{name}__")
+        own = isinstance(y, Var)
         held = bool(COMPARISONS[name][1](x._value, y._value if own else y))
-        self.places[self.top] = place_in_user_code()
+        self.places[self.stack.top] = place_in_user_code()
         self._push(GUARD_CODES[name, held, "vv" if own else "vc"], x._index, y._index if own else y, float(held))
         return held
 
     def push_guard(self, code: int, slot: int) -> None:
         """A guard of arrays, whose operands are beside the records."""
-        self.places[self.top] = place_in_user_code()
+        self.places[self.stack.top] = place_in_user_code()
         self._push(code, slot, 0, 0.0)
 
+    def _push(self, code: int, x: Any, y: Any, value: Any) -> Any:
+        """A record of its own: a guard, or what Python runs."""
+        return self.stack._push(code, x, y, value)
+
     def decide(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
-        self.check_usable("a decision")
+        """function(*args), which looks at values of variables: its outcome becomes guards."""
+        self.stack.check_usable("a decision")
         found = DECISIONS.get(function)
         if found is None:
             raise UnsupportedError(
@@ -135,14 +141,16 @@ class Tracer(MatrixStack):
             )
         return found(self, *args, **options)
 
-    def stopped(self, x: Any) -> Any:
-        self.check_usable("stop_gradient")
+    def stop(self, x: Any) -> Any:
+        """A variable, a number or an array, without its derivative."""
+        self.stack.check_usable("stop_gradient")
         if isinstance(x, Var):
             return self._push(STOP, x._index, 0, x._value)
-        self.stopped_arrays.add(self.room(x.size))
-        return self.gather(peek(x), np.ascontiguousarray(x.cells()))
+        self.stopped_arrays.add(self.stack.room(x.size))
+        return self.stack.gather(peek(x), np.ascontiguousarray(x.cells()))
 
     def refuse_reading(self) -> NoReturn:
+        """Refuse to give values away."""
         raise UnsupportedError(
             f"contad.record: {self.name}: {self._where()} reads the value of a variable (value_of, x.value, a "
             "check), which the program would freeze; compare the variable itself, or pass what is "
@@ -153,49 +161,52 @@ class Tracer(MatrixStack):
         return "{}:{}".format(*place_in_user_code())
 
     # ---- what a program does not have --------------------------------------------------------------------------------
-    def push_callback(self, f: Callable[..., None], value: Any) -> NoReturn:
+    def refuse_levels(self) -> NoReturn:
+        """Refuse levels that the recorded function opens by hand."""
+        raise NestingError(
+            "contad.record: the recorded function opens a level of its own (contad.nested, contad.record), which "
+            "a program does not have; take gradients in it with contad.grad"
+        )
+
+    def refuse_callback(self) -> NoReturn:
+        """Refuse continuations of the user's."""
         raise UnsupportedError(
             f"contad.record: {self.name}: {self._where()} pushes a callback of its own, which holds variables of the "
             "recording; write a rule instead (contad.scalar_rule, contad.array_rule)"
         )
 
-    def run_sweep(self, seeds: Any, top: int = 0) -> NoReturn:
+    def refuse_sweep(self) -> NoReturn:
+        """Refuse to sweep the recording."""
         raise UnsupportedError(
             f"contad.record: {self.name}: {self._where()} asks for adjoints of the recording itself; record the "
             "function, and ask the program for its gradient"
         )
 
-    def rows(self) -> NoReturn:
+    def refuse_rows(self) -> NoReturn:
+        """Refuse to show the recording."""
         raise UnsupportedError(f"contad.record: {self.name}: show_stack does not show what is being recorded")
 
     def check_plain(self) -> None:
         """Refuse numbers of outer levels, which a program could only freeze."""
-        if self.is_mixed():
+        if self.stack.is_mixed():
             raise NestingError(
                 f"contad.record: {self.name} uses a variable of a gradient or jvp call that is open around it; record "
                 "outside of it, and pass the variable as an argument"
             )
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def array_variable(self, value: Any) -> Any:
-        return super().array_variable(np.array(value, order="C") if value.__class__ is np.ndarray else value)
-
-    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
-        own = [isinstance(x, Var) and x._owner is self for x in args]
-        active = "".join("v" if mine else "c" for mine in own)
-        if operation_code(rule, active) is not None:
-            return super().apply(rule, args)
-        code = code_of(rule, active)
-        values = [x._value if mine else x for x, mine in zip(args, own, strict=True)]
+    def push_rule(self, rule: ScalarRule, cells: Sequence[int | None], values: Sequence[Any]) -> Any:
+        """Record a scalar rule that the sweep does not know; `cells` are those of operands, None for a constant."""
         if any(isinstance(x, Carrier) for x in values):
             raise NestingError(
                 f"contad.record: {self.name}: {self._where()} applies {rule.name} to numbers of several levels; it "
                 "runs in Python, where a program has plain numbers only"
             )
+        code = code_of(rule, "".join("c" if cell is None else "v" for cell in cells))
         if code is not None:
-            x, y = [x._index if mine else x for x, mine in zip(args, own, strict=True)] + [0] * (2 - len(args))
+            fields = [v if cell is None else cell for cell, v in zip(cells, values, strict=True)]
+            x, y = (*fields, 0)[:2]
             return self._push(code, x, y, rule(*values))
-        cells = [x._index if mine else None for x, mine in zip(args, own, strict=True)]
         self.calls.append(ScalarCall(rule, cells, values))
         return self._push(CALL, len(self.calls) - 1, 1, rule(*values))
 
@@ -205,7 +216,6 @@ def _name_of(function: Any) -> str:
     return f"np.{name}" if vars(np).get(name) is function else name
 
 
-pair(TracedVar, NumpyTracedVar)
 for _class in (TracedVar, NumpyTracedVar):
     install(_class, _class.implement)
     _install_comparisons(_class)

@@ -8,12 +8,14 @@ import numpy as np
 import contad.variables.array_methods  # noqa: F401  (installs the methods of ndarrays)
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import reciprocal, sqrt, square
-from contad.protocols.number_protocols import CONSTANTS, at_elements, exported_name, general_methods, install
+from contad.ops.sparse_patterns import is_sparse
+from contad.ops.sparse_products import product_before_constant, product_with_constant
+from contad.protocols.number_protocols import CONSTANTS, at_elements, find_exported_name, general_methods, install
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects
-from contad.variables.number import observed
+from contad.variables.number import observe
 
 # ufunc.reduce and ufunc.accumulate of these are functions of their own
 _REDUCTIONS = {
@@ -25,7 +27,7 @@ _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 Implement = Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
 
 
-def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+def array_ufunc(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
         rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
@@ -43,9 +45,9 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     out = options.pop("out", None)
     if method == "__call__" and not options:
         if out is not None:
-            return _assigned(ufunc, out, ufunc(*inputs))
-        return _called(ufunc, inputs)
-    name = exported_name(ufunc)
+            return _assign(ufunc, out, ufunc(*inputs))
+        return _find_called(ufunc, inputs)
+    name = find_exported_name(ufunc)
     if options.pop("where", True) is not True:
         raise UnsupportedError(f"{name}: where= is not supported on variables; use np.where on the result")
     for option in ("dtype", "initial", "casting", "order", "subok"):
@@ -54,9 +56,9 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     if "dtype" in options and np.dtype(options["dtype"]) == (bool if ufunc in CONSTANTS else np.float64):
         del options["dtype"]  # which it has
     if method == "__call__" and not options:
-        return _called(ufunc, inputs) if out is None else _assigned(ufunc, out, ufunc(*inputs))
+        return _find_called(ufunc, inputs) if out is None else _assign(ufunc, out, ufunc(*inputs))
     if ufunc in CONSTANTS and method != "at" and out is None and "dtype" not in options:
-        return observed(getattr(ufunc, method), *inputs, **options)
+        return observe(getattr(ufunc, method), *inputs, **options)
     if method == "at" and not options:
         return at_elements(ufunc, *inputs)
     if method == "outer" and not options:
@@ -65,7 +67,7 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     table: dict[Any, Any] = _REDUCTIONS if method == "reduce" else _ACCUMULATIONS if method == "accumulate" else {}
     if ufunc in table and set(options) <= {"axis", "keepdims"}:
         result = table[ufunc](*inputs, **({"axis": 0} | options))
-        return result if out is None else _assigned(ufunc, out, result)
+        return result if out is None else _assign(ufunc, out, result)
     more = f" with {', '.join(f'{key}=' for key in options)}" if options else ""
     raise UnsupportedError(
         f"{name}{'' if method == '__call__' else '.' + method}{more}: not supported on variables; call {name} and "
@@ -73,24 +75,24 @@ def array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any
     )
 
 
-def _called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+def _find_called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
     rule = rule_of_ufunc(ufunc)
     if rule is not None:
         return rule(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
     if ufunc is np.positive or ufunc is np.conjugate:
-        return inputs[0]._moved(ufunc)
+        return inputs[0]._move(ufunc)
     if ufunc is np.divmod:
         return inputs[0] // inputs[1], inputs[0] % inputs[1]
     if ufunc in CONSTANTS:
-        return observed(ufunc, *inputs)
-    name = exported_name(ufunc)
+        return observe(ufunc, *inputs)
+    name = find_exported_name(ufunc)
     raise UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; write one with "
         f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(x) where a constant is meant"
     )
 
 
-def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
+def _assign(ufunc: Any, out: Any, result: Any) -> Any:
     """The result written into out=."""
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, np.ndarray) and target.dtype == object:
@@ -98,11 +100,11 @@ def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
         return target
     if not isinstance(target, Array):
         raise LostDerivativeError(
-            f"{exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
+            f"{find_exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
             "write a = a + x, or create a with contad.zeros"
         )
     if np.shape(result) != target.shape:
-        raise ValueError(f"{exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
+        raise ValueError(f"{find_exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
     target[...] = result
     return target
 
@@ -110,14 +112,14 @@ def _assigned(ufunc: Any, out: Any, result: Any) -> Any:
 def _in_place(operator: str) -> Callable[[Any, Any], Any]:
     name = f"__{operator}__"
 
-    def method(self: Any, other: Any) -> Any:
-        result = getattr(self, name)(other)
+    def method(x: Any, other: Any) -> Any:
+        result = getattr(x, name)(other)
         if result is NotImplemented:
             return result
-        if np.shape(result) != self.shape:
-            raise ValueError(f"{operator} in place: the result must have shape {self.shape}, got {np.shape(result)}")
-        self[...] = result
-        return self
+        if np.shape(result) != x.shape:
+            raise ValueError(f"{operator} in place: the result must have shape {x.shape}, got {np.shape(result)}")
+        x[...] = result
+        return x
 
     return method
 
@@ -148,21 +150,36 @@ def install_arrays(cls: type[Any], implement: Implement) -> None:
             setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
 
 
-def _matmul_in_place(self: Any, other: Any) -> Any:
-    result = np.matmul(self, other)
-    if np.shape(result) != self.shape:
-        raise ValueError(f"matmul in place: the result must have shape {self.shape}, got {np.shape(result)}")
-    self[...] = result
-    return self
+def _matmul_in_place(x: Any, other: Any) -> Any:
+    result = x @ other
+    if np.shape(result) != x.shape:
+        raise ValueError(f"matmul in place: the result must have shape {x.shape}, got {np.shape(result)}")
+    x[...] = result
+    return x
 
 
+def _matmul(x: Any, y: Any) -> Any:
+    if not isinstance(y, _DENSE):
+        if getattr(y, "__array_ufunc__", y) is None:  # as NumPy's own operators leave it to such an operand
+            return NotImplemented
+        if is_sparse(y):
+            return product_before_constant(x, y)
+    return np.matmul(x, y)
+
+
+def _rmatmul(x: Any, y: Any) -> Any:
+    """y @ x: SciPy's sparse arrays and matrices leave it to x."""
+    return np.matmul(y, x) if isinstance(y, _DENSE) or not is_sparse(y) else product_with_constant(y, x)
+
+
+_DENSE = (Array, np.ndarray, list, tuple)
 install_arrays(Array, general_methods)
 _operators: dict[str, Any] = {
     "__array_ufunc__": array_ufunc,
-    "__matmul__": lambda x, y: np.matmul(x, y),  # noqa: PLW0108  (functions, to bind as methods)
-    "__rmatmul__": lambda x, y: np.matmul(y, x),
+    "__matmul__": _matmul,
+    "__rmatmul__": _rmatmul,
     "__imatmul__": _matmul_in_place,
-    "__pos__": lambda x: x._moved(np.positive),
+    "__pos__": lambda x: x._move(np.positive),
     "__divmod__": lambda x, y: (x // y, x % y),
     "__rdivmod__": lambda x, y: (y // x, y % x),
 }

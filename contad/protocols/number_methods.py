@@ -17,7 +17,7 @@ from contad.ops.shape import require_float64
 from contad.rules.numpy_functions import entry_of
 from contad.variables.array import Array, as_objects
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat
-from contad.variables.number import Number, NumpyNumber, observed, peek
+from contad.variables.number import Number, give_to_numpy_classes, observe, peek
 
 FLOAT = np.dtype(np.float64)
 
@@ -29,7 +29,7 @@ def as_array(x: Any) -> Any:
         return x
     x._owner.check_usable("an operation on arrays")
     box = as_objects(x)
-    return x._owner.adopted(box) if x._owner.has_arrays else box
+    return x._owner.adopt(box) if x._owner.has_arrays else box
 
 
 def as_number(z: Any) -> Any:
@@ -47,13 +47,13 @@ _REDUCTIONS = {np.sum, np.prod, np.max, np.min, np.mean, np.amax, np.amin, np.me
 _TRUTHS = (np.any, np.all)
 
 
-def array_function(self: Number, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+def array_function(number: Number, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
     """Dispatch a NumPy function that was called with a number: as one of arrays is, of arrays without axes."""
-    if len(args) == 1 and args[0].__class__ is self.__class__ and not kwargs:
+    if len(args) == 1 and args[0].__class__ is number.__class__ and not kwargs:
         if function in _REDUCTIONS:
-            return as_number(self)
+            return as_number(number)
         if function in _TRUTHS:
-            return np.bool_(observed(operator.ne, self, 0.0))
+            return np.bool_(observe(operator.ne, number, 0.0))
     found = entry_of(function)
     given = (*args, *kwargs.values())
     if not any(isinstance(x, (Number, Array)) for x in given) and not any(issubclass(t, Array) for t in types):
@@ -93,23 +93,23 @@ def _without_axis(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 
 # ---- attributes ------------------------------------------------------------------------------------------------------
-def dtype(self: Number) -> Any:
+def dtype(x: Number) -> Any:
     """float64; not for NumPy's own means and variances, which would convert elements of object arrays to it."""
     frame = sys._getframe(1)
     if str(frame.f_globals.get("__name__")).endswith(("core._methods", "_nanfunctions_impl", "nanfunctions")):
-        if _is_variance_of_equals(self, frame):
-            return _OfEqualNumbers(self)  # which it asks for a type, to convert the root of a variance
+        if _is_variance_of_equals(x, frame):
+            return _OfEqualNumbers(x)  # which it asks for a type, to convert the root of a variance
         raise AttributeError("dtype")
     return FLOAT
 
 
 def _is_variance_of_equals(x: Number, frame: FrameType) -> bool:
-    return peek(x) == 0.0 and frame.f_code.co_name in ("_std", "nanstd") and not observed(operator.ne, x, 0.0)
+    return peek(x) == 0.0 and frame.f_code.co_name in ("_std", "nanstd") and not observe(operator.ne, x, 0.0)
 
 
-def sqrt(self: Any) -> Any:
+def sqrt(x: Any) -> Any:
     """The root of an element of an object array, for which NumPy asks it; of a variance of equal numbers itself, 0."""
-    return self if _is_variance_of_equals(self, sys._getframe(1)) else np.sqrt(self)
+    return x if _is_variance_of_equals(x, sys._getframe(1)) else np.sqrt(x)
 
 
 class _OfEqualNumbers:
@@ -119,86 +119,86 @@ class _OfEqualNumbers:
         self.type = lambda root: variance
 
 
-def getitem(self: Number, key: Any) -> Any:
+def getitem(x: Number, key: Any) -> Any:
     """x[()], x[...] and x[None], as of an array without axes."""
     try:
-        z = as_array(self)[key]
+        z = as_array(x)[key]
     except IndexError:
         raise IndexError("invalid index to scalar variable.") from None
     return z if key is Ellipsis else as_number(z)
 
 
-def item(self: Number, *index: Any) -> Any:
+def item(x: Number, *index: Any) -> Any:
     """The number as a Python float."""
     if index and index not in ((0,), (-1,), ((),)):
         raise IndexError(f"item: a number has one element, at index 0, got {index}")
-    return self.in_class(self.float_class)
+    return x.in_class(x.float_class)
 
 
-def itself(self: Number) -> Number:
+def itself(x: Number) -> Number:
     """The number itself, which is real."""
-    return self
+    return x
 
 
-def copy(self: Number) -> Any:
+def copy(x: Number) -> Any:
     """The number itself, which is immutable."""
-    return as_number(self)
+    return as_number(x)
 
 
-def rounded_to(self: Any, decimals: int = 0, out: Any = None) -> Any:
+def round_to(x: Any, decimals: int = 0, out: Any = None) -> Any:
     """As np.round of this number."""
-    return np.round(self, decimals, out)
+    return np.round(x, decimals, out)
 
 
-def astype(self: Number, dtype: Any, **options: Any) -> Any:
+def astype(x: Number, dtype: Any, **options: Any) -> Any:
     """The number itself as float64; a plain number for an integer or boolean type, which carry no derivative."""
     if np.dtype(dtype) == object:
-        return self.in_class(self.float_class)
+        return x.in_class(x.float_class)
     if np.dtype(dtype) == FLOAT:
-        return as_number(self)
+        return as_number(x)
     if np.dtype(dtype).kind == "b":
-        return np.bool_(observed(operator.ne, self, 0.0))
+        return np.bool_(observe(operator.ne, x, 0.0))
     if np.dtype(dtype).kind in "iu":
-        return np.dtype(dtype).type(observed(int, self))
+        return np.dtype(dtype).type(observe(int, x))
     raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
 
 
-def is_integer(self: Any) -> bool:
+def is_integer(x: Any) -> bool:
     """Whether the value is a whole number."""
-    return bool(observed(operator.eq, self, np.floor(self)))
+    return bool(observe(operator.eq, x, np.floor(x)))
 
 
-def logical_xor(self: Number, other: Any) -> Any:
+def logical_xor(x: Number, other: Any) -> Any:
     """Whether one of the two numbers is zero, and the other not."""
-    return np.bool_(bool(self) != bool(other))
+    return np.bool_(bool(x) != bool(other))
 
 
-def fmod(self: Any, other: Any) -> Any:
+def fmod(x: Any, other: Any) -> Any:
     """Refused, as np.fmod of a number."""
-    return np.fmod(self, other)
+    return np.fmod(x, other)
 
 
-def _delegated(name: str) -> Callable[..., Any]:
+def _delegate(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def method(self: Number, *args: Any, **options: Any) -> Any:
-        return array_function(self, function, (), (self, *args), options)
+    def method(x: Number, *args: Any, **options: Any) -> Any:
+        return array_function(x, function, (), (x, *args), options)
 
     method.__doc__ = f"As np.{name} of this number."
     return method
 
 
 def _of_array(name: str) -> Callable[..., Any]:
-    def method(self: Number, *args: Any, **options: Any) -> Any:
-        return as_number(getattr(as_array(self), name)(*args, **options))
+    def method(x: Number, *args: Any, **options: Any) -> Any:
+        return as_number(getattr(as_array(x), name)(*args, **options))
 
     method.__doc__ = f"As {name} of an array without axes."
     return method
 
 
-def _refused(name: str, remedy: str) -> Callable[..., Any]:
-    def method(self: Number, *args: Any, **options: Any) -> Any:
-        raise UnsupportedError(f"{name}: not supported on a {self.kind}; {remedy}")
+def _refuse(name: str, remedy: str) -> Callable[..., Any]:
+    def method(x: Number, *args: Any, **options: Any) -> Any:
+        raise UnsupportedError(f"{name}: not supported on a {x.kind}; {remedy}")
 
     method.__doc__ = f"Refused: {remedy}."
     return method
@@ -216,29 +216,28 @@ REMEDIES |= {"view": "use v.copy()", "byteswap": "use contad.value_of(v), whose 
 
 
 def _constant(value: Any) -> property:
-    return property(lambda self: value, doc=f"{value!r}, as of an np.float64.")
+    return property(lambda x: value, doc=f"{value!r}, as of an np.float64.")
 
 
 def _missing(name: str) -> property:
-    def refuse(self: Number) -> Any:
-        raise AttributeError(f"a {self.kind} has no attribute {name!r}; use np.float64(contad.value_of(v)).{name}")
+    def refuse(x: Number) -> Any:
+        raise AttributeError(f"a {x.kind} has no attribute {name!r}; use np.float64(contad.value_of(v)).{name}")
 
     return property(refuse, doc=f"Refused: a number that carries a derivative has no {name}.")
 
 
 def _install() -> None:
     own_names = set(dir(np.float64)) - set(REMEDIES)
-    methods: dict[str, Any] = {name: _delegated(name) for name in DELEGATED if name in own_names}
+    methods: dict[str, Any] = {name: _delegate(name) for name in DELEGATED if name in own_names}
     methods |= {name: _of_array(name) for name in ("flatten", "ravel", "reshape", "transpose", "clip", "compress")}
-    methods |= {name: _refused(name, remedy) for name, remedy in REMEDIES.items()}
+    methods |= {name: _refuse(name, remedy) for name, remedy in REMEDIES.items()}
     methods |= {
         "tolist": item, "copy": copy, "astype": astype, "conj": copy, "conjugate": copy,
-        "round": rounded_to, "__getitem__": getitem,
+        "round": round_to, "__getitem__": getitem,
     }  # fmt: skip
     for name, method in methods.items():
         if method.__name__ == "method":
-            method.__name__, method.__qualname__ = name, f"NumpyNumber.{name}"
-        setattr(NumpyNumber, name, method)
+            method.__name__, method.__qualname__ = name, f"Number.{name}"
     of_floats = {"is_integer": is_integer, "conjugate": itself, "item": item, "__array_function__": array_function}
     for name, own in (of_floats | {name: methods[name] for name in ("as_integer_ratio", "hex", "fromhex")}).items():
         setattr(Number, name, own)
@@ -249,14 +248,11 @@ def _install() -> None:
     for name, other in (("logical_xor", logical_xor), ("fmod", fmod), ("sqrt", sqrt)):
         setattr(Number, name, other)
     constants = {"shape": (), "ndim": 0, "size": 1, "itemsize": 8, "nbytes": 8, "strides": (), "base": None}
-    for name, value in (constants | {"device": "cpu"}).items():
-        setattr(NumpyNumber, name, _constant(value))
-    NumpyNumber.T = property(copy)  # type: ignore[attr-defined]
-    NumpyNumber.flat = property(lambda self: Flat(as_array(self)))  # type: ignore[attr-defined]
-    NumpyNumber.dtype = property(dtype)  # type: ignore[attr-defined]
-    for name in ("data", "flags"):
-        setattr(NumpyNumber, name, _missing(name))
-    NumpyNumber.__iter__ = None  # type: ignore[attr-defined]  # or Python would ask for x[0], x[1] and so on
+    properties = {name: _constant(value) for name, value in (constants | {"device": "cpu"}).items()}
+    properties |= {"T": property(copy), "flat": property(lambda x: Flat(as_array(x))), "dtype": property(dtype)}
+    properties |= {name: _missing(name) for name in ("data", "flags")}
+    # without __iter__ Python would ask for x[0], x[1] and so on
+    give_to_numpy_classes(methods | properties | {"__iter__": None})
 
 
 _install()

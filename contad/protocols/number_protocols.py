@@ -14,7 +14,7 @@ from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc,
 from contad.variables.array import Array
 from contad.variables.containers import CONTAINERS
 from contad.variables.creation import array
-from contad.variables.number import Number, map_numbers, observed, primal
+from contad.variables.number import Number, map_numbers, observe, primal
 
 # Functions of the primal alone: their results carry no derivative.
 CONSTANTS: dict[Any, Callable[..., Any]] = {
@@ -28,7 +28,7 @@ CONSTANTS: dict[Any, Callable[..., Any]] = {
 LOGICAL = (np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
 
 
-def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+def array_ufunc(number: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
     if method == "__call__" and not options:
         found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
@@ -39,7 +39,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
                         inputs = tuple(map(_as_array, inputs))
                         break
                 if len(inputs) == 2 and (inputs[0].__class__ is np.ndarray or inputs[1].__class__ is np.ndarray):
-                    result = self._owner.number_and_array(found, *inputs)
+                    result = number._owner.number_and_array(found, *inputs)
                     if result is not NotImplemented:
                         return result
             result = found(*inputs)
@@ -48,7 +48,7 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
             return result
     if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
         return NotImplemented  # the array's affair
-    name = exported_name(ufunc)
+    name = find_exported_name(ufunc)
     if method != "__call__":
         return _of_arrays(name, ufunc, method, inputs, options)
     inputs = tuple(map(_as_array, inputs))
@@ -69,12 +69,12 @@ def array_ufunc(self: Number, ufunc: Any, method: str, *inputs: Any, **options: 
     if ufunc is np.divmod:
         return np.floor_divide(*inputs), np.remainder(*inputs)
     if ufunc in LOGICAL:
-        inputs = tuple(observed(operator.ne, x, 0.0) if isinstance(x, Number) else x for x in inputs)
+        inputs = tuple(observe(operator.ne, x, 0.0) if isinstance(x, Number) else x for x in inputs)
         return ufunc(*inputs)
     if ufunc in CONSTANTS:
-        if not self.is_float:  # or NumPy would round the number to the precision of the other operand
+        if not number.is_float:  # or NumPy would round the number to the precision of the other operand
             inputs = tuple(_in_float64(x) for x in inputs)
-        return np.asarray(observed(ufunc, *inputs), dtype=bool)[()]
+        return np.asarray(observe(ufunc, *inputs), dtype=bool)[()]
     raise UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; write one with "
         f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(v) where a constant is meant"
@@ -109,7 +109,7 @@ def at_elements(ufunc: Any, a: Any, indices: Any, *others: Any) -> None:
     """ufunc.at: one element after the other, so that repeated indices accumulate, and each finds its rule."""
     if not isinstance(a, Array) and not (isinstance(a, np.ndarray) and a.dtype == object):
         raise LostDerivativeError(
-            f"{exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
+            f"{find_exported_name(ufunc)}.at: an array of floats cannot hold a variable; create it with contad.zeros"
         )
     positions = np.arange(a.size).reshape(a.shape)[map_numbers(primal, indices)]
     copies = [np.broadcast_to(_read_before(y), positions.shape) for y in others]
@@ -141,7 +141,7 @@ def _as_array(x: Any) -> Any:
     return array(x) if isinstance(x, (list, tuple)) else x
 
 
-def exported_name(ufunc: Any) -> str:
+def find_exported_name(ufunc: Any) -> str:
     """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
     name: str = ufunc.__name__
     for prefix, module in (("np", np), ("scipy.special", sys.modules.get("scipy.special"))):
@@ -150,12 +150,12 @@ def exported_name(ufunc: Any) -> str:
     return name
 
 
-def rounded(self: Number, digits: int | None = None) -> Any:
+def round_number(number: Number, digits: int | None = None) -> Any:
     """round(v): a plain int, as for a float; round(v, digits): a number with derivative zero."""
     if digits is None:
-        return int(observed(round, self))
+        return int(observe(round, number))
     shift = 10.0**digits
-    return rule("rint")(rule("multiply")(self, shift)) / shift
+    return rule("rint")(rule("multiply")(number, shift)) / shift
 
 
 def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
@@ -192,4 +192,4 @@ def on_first_use(cls: type[Any], found: ScalarRule, implement: Callable[..., Any
 
 install(Number, general_methods)
 Number.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
-Number.__round__ = rounded  # type: ignore[attr-defined]
+Number.__round__ = round_number  # type: ignore[attr-defined]

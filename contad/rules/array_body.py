@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import RuleError
-from contad.rules.definition import definition_of, named
+from contad.rules.definition import definition_of, find_named
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rule_of_ufunc
 
@@ -152,7 +152,7 @@ class _Lint:
             raise self._error(node, f"{node.id} is a value, not a rule")
         if isinstance(node, ast.Name) and node.id in ("None", "Ellipsis"):
             return getattr(builtins, node.id, None)
-        return named(self.function, node, self._error, "; use the function of contad.ops or of NumPy")
+        return find_named(self.function, node, self._error, "; use the function of contad.ops or of NumPy")
 
     # ---- what the forward saved --------------------------------------------------------------------------------------
     def _follow(self, name: str, value: ast.expr) -> None:

@@ -5,7 +5,7 @@ levels, so that the same body serves every order.
 """
 
 import dis
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ class ArrayRule(Capturing):
         self.vjps: dict[str, Callable[..., Any]] = {}
         self.jvp_body: Callable[..., Any] | None = None
         self.forward_body: Callable[..., Any] | None = None
+        self.common_body: Callable[..., Any] | None = None
         # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
         self.methods: dict[type, Callable[..., Any]] = {}
         self.reflected: dict[type, Callable[..., Any]] = {}
@@ -68,7 +69,7 @@ class ArrayRule(Capturing):
         return body
 
     def vjp(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Declare the cotangent of one argument: `body(z, z_bar, *arguments, [saved], **options)`."""
+        """Declare the cotangent of one argument: `body(z, z_bar, *arguments, [saved], [common], **options)`."""
         if name not in self.argument_names:
             first = self.argument_names[0] if self.argument_names else "a"
             raise RuleError(
@@ -84,6 +85,16 @@ class ArrayRule(Capturing):
 
         return declare
 
+    def common(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare what the cotangents have in common: `body(z, z_bar, *arguments, [saved], **options)`.
+
+        It is computed once for all arguments, and every vjp takes it after `saved`.
+        """
+        self._check_parameters(body, ("z", "z_bar"))
+        self.common_body = body
+        self._needs.clear()
+        return body
+
     def jvp(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the tangent of z: `body(z, *tangents, *arguments, [saved], **options)`; constants have tangent 0."""
         if self.linear:
@@ -97,10 +108,10 @@ class ArrayRule(Capturing):
         n = len(first) + len(self.argument_names)
         names = code.co_varnames[: code.co_argcount]
         expected = (*first, *self.argument_names)
-        if len(names) not in (n, n + 1) or names[len(first) : n] != self.argument_names:
+        if not n <= len(names) <= n + 2 or names[len(first) : n] != self.argument_names:
             raise RuleError(
                 f"{code.co_filename}:{code.co_firstlineno}: {body.__name__} must take ({', '.join(expected)}), then "
-                f"saved if there is a forward, got ({', '.join(names)})"
+                f"saved if there is a forward, and a vjp then common if there is one, got ({', '.join(names)})"
             )
 
     # ---- evaluation, for engines -------------------------------------------------------------------------------------
@@ -115,7 +126,8 @@ class ArrayRule(Capturing):
         """What the vjp of an argument reads: "z" and names of arguments."""
         found = self._needs.get(name)
         if found is None:
-            found = self._needs[name] = frozenset(_loaded(self._body(name).__code__))
+            bodies = [self._body(name), *([self.common_body] if self.common_body else [])]
+            found = self._needs[name] = frozenset().union(*(_find_loaded(body.__code__) for body in bodies))
         return found
 
     def _body(self, name: str) -> Callable[..., Any]:
@@ -124,9 +136,9 @@ class ArrayRule(Capturing):
             raise UnsupportedError(
                 f"{self.name}: no derivative with respect to {name}; declare one with @{self.name}.vjp({name!r})"
             )
-        return self._passed(body)
+        return self._pass(body)
 
-    def _passed(self, body: Callable[..., Any]) -> Callable[..., Any]:
+    def _pass(self, body: Callable[..., Any]) -> Callable[..., Any]:
         if body not in self._checked:
             if not self.__module__.startswith("contad.ops."):  # contad's own are checked by a test
                 check_body(body)
@@ -137,8 +149,23 @@ class ArrayRule(Capturing):
         self, name: str, z: Any, z_bar: Any, values: Sequence[Any], options: dict[str, Any], saved: Any = None
     ) -> Any:
         """The cotangent of one argument."""
+        return next(self.pull_each((name,), z, z_bar, values, options, saved))
+
+    def pull_each(
+        self,
+        names: Iterable[str],
+        z: Any,
+        z_bar: Any,
+        values: Sequence[Any],
+        options: dict[str, Any],
+        saved: Any = None,
+    ) -> Iterator[Any]:
+        """The cotangents of some arguments, each when it is asked for; what they have in common is computed once."""
         more = () if self.forward_body is None else (saved,)
-        return self._body(name)(z, z_bar, *values, *more, **options)
+        if self.common_body is not None:
+            more = (*more, self._pass(self.common_body)(z, z_bar, *values, *more, **options))
+        for name in names:
+            yield self._body(name)(z, z_bar, *values, *more, **options)
 
     def push(
         self, z: Any, tangents: Sequence[Any], values: Sequence[Any], options: dict[str, Any], saved: Any = None
@@ -154,7 +181,7 @@ class ArrayRule(Capturing):
             raise UnsupportedError(f"{self.name}: no forward mode; declare one with @{self.name}.jvp")
         more = () if self.forward_body is None else (saved,)
         dots = [np.zeros(np.shape(v)) if t is None else t for t, v in zip(tangents, values, strict=True)]
-        return self._passed(self.jvp_body)(z, *dots, *values, *more, **options)
+        return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         if options and any(isinstance(x, Carrier) for x in options.values()):
@@ -176,7 +203,7 @@ class ArrayRule(Capturing):
 
     def functions(self) -> tuple[Any, ...]:
         """The value, and the bodies."""
-        return self.function, self.forward_body, self.jvp_body, *self.vjps.values()
+        return self.function, self.forward_body, self.common_body, self.jvp_body, *self.vjps.values()
 
     def generally(self, *args: Any, **options: Any) -> Any:
         """`general` as a function of the arguments."""
@@ -231,7 +258,7 @@ def _array(function: str, name: str, x: Any) -> np.ndarray:
     fail(function, name, "be an array of real numbers", f"dtype {a.dtype}", UnsupportedError)
 
 
-def _loaded(code: Any) -> set[str]:
+def _find_loaded(code: Any) -> set[str]:
     """The local names that a function reads."""
     names: set[str] = set()
     for instruction in dis.get_instructions(code):
@@ -252,7 +279,8 @@ def array_rule(
 ) -> Any:
     """Register an array operation; declare its derivatives with `.vjp(name)` and `.jvp`.
 
-    Positional arguments of the function are differentiable, keyword-only ones are options.
+    Positional arguments of the function are differentiable, keyword-only ones are options. `.forward` saves something
+    for the derivatives, and `.common` computes once what several vjps need.
 
     numpy       the NumPy function or ufunc (or a tuple of them) that dispatches here
     parameters  the parameter names of the NumPy function, in order, where they are more than the arguments and options

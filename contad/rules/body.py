@@ -1,25 +1,22 @@
-"""The body of a derivative rule as a syntax tree: checked, sliced per argument, and inlined into compiled sweeps.
+"""The body of a derivative rule as a syntax tree: checked, and sliced per argument.
 
 A body is straight-line: assignments to names and one return, calling only operators, rules and `select`. So it can be
 cut down to what one partial needs, run on any kind of number, and pasted into generated code.
 """
 
 import ast
-import copy
 import functools
 import inspect
-import math
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from contad.errors import RuleError
-from contad.rules.definition import definition_of, named
+from contad.rules.definition import definition_of, find_named
 from contad.rules.vectorised import REWRITTEN, Vectoriser, by_element
-from contad.variables.stack import attempt
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,
@@ -118,7 +115,7 @@ class RuleBody:
 
     def resolve(self, node: ast.expr) -> Any:
         """The object that a global name, a captured name or a module attribute in the body stands for."""
-        return named(self.function, node, self._error, "; use the rules of contad.ops, absolute for abs")
+        return find_named(self.function, node, self._error, "; use the rules of contad.ops, absolute for abs")
 
     # ---- slicing -----------------------------------------------------------------------------------------------------
     def slice(self, k: int) -> tuple[list[tuple[str, ast.expr]], ast.expr]:
@@ -136,10 +133,10 @@ class RuleBody:
         """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
         made = self._partials[k]
         if made is None:
-            made = self._partials[k] = self._sliced(k)
+            made = self._partials[k] = self._slice(k)
         return made
 
-    def _sliced(self, k: int) -> Callable[..., Any]:
+    def _slice(self, k: int) -> Callable[..., Any]:
         own: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS, "_numpy": np, "_float": _float}
         try:
             assignments, result = self.slice(k)
@@ -152,9 +149,9 @@ class RuleBody:
         source = _PARTIAL.format(
             name=name, parameters=", ".join(self.parameters), body="\n        ".join([*lines, f"_p = {value}"])
         )
-        return self._compiled(name, source, own, (False,))
+        return self._compile(name, source, own, (False,))
 
-    def _compiled(self, name: str, source: str, own: dict[str, Any], defaults: tuple[Any, ...] = ()) -> Any:
+    def _compile(self, name: str, source: str, own: dict[str, Any], defaults: tuple[Any, ...] = ()) -> Any:
         """The function of that name in a source that uses the body's names, and `own` ones beside."""
         # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
@@ -175,16 +172,16 @@ class RuleBody:
         key = (self.partial(k), warns)
         made = self._on_arrays.get(key)
         if made is None:
-            made = self._on_arrays[key] = self._vectorised(k, warns)
+            made = self._on_arrays[key] = self._vectorise(k, warns)
         return made
 
-    def _vectorised(self, k: int, warns: bool) -> Callable[..., Any]:
+    def _vectorise(self, k: int, warns: bool) -> Callable[..., Any]:
         try:
             assignments, result = self.slice(k)
         except OSError:  # typed at a prompt: there is no source to rewrite
             return by_element(self.partial(k), self.arity + 1)
         form = Vectoriser(lambda node: getattr(self.resolve(node), "is_select", False))
-        lines = [form.assigned(name, value) for name, value in assignments]
+        lines = [form.write_assignment(name, value) for name, value in assignments]
         lines.append(f"return {ast.unparse(form.number(result))}")
         used = set().union(*map(_names, (result, *(value for _, value in assignments))))
         # as NumPy's number, a float divides by zero without raising
@@ -193,7 +190,7 @@ class RuleBody:
             lines = ["with _numpy.errstate(all='ignore'):", *(f"    {line}" for line in lines)]
         name = f"{self.function.__name__}_{k}_on_arrays"
         source = _ON_ARRAYS.format(name=name, parameters=", ".join(self.parameters), body="\n    ".join(lines))
-        return self._compiled(name, source, REWRITTEN | {"_numpy": np})
+        return self._compile(name, source, REWRITTEN | {"_numpy": np})
 
     def literal(self, k: int) -> float | None:
         """The value of partial k if it is a number written in the body (zero or one, say), else None."""
@@ -274,90 +271,3 @@ _AS_NUMPY = "{x} = _numpy.float64({x}) if isinstance({x}, (float, int)) else {x}
 
 def _float(p: Any) -> Any:
     return float(p) if isinstance(p, (np.floating, int)) else p
-
-
-def inline(
-    body: RuleBody, k: int, names: dict[str, str], prefix: str, value: Callable[..., ast.expr] | None = None
-) -> tuple[list[str], str]:
-    """Partial k as source lines and an expression of compiled Python, with parameters renamed and rules replaced.
-
-    `names` maps the parameters; local names get the prefix. Core rules become their value expression, `select`
-    becomes a conditional expression. Raises RuleError where a called rule has no one-line value, unless `value` makes
-    an expression of it and its arguments.
-    """
-    value = value or value_expression
-    assignments, result = body.slice(k)
-    names = names | {name: prefix + name for name, _ in assignments}
-    lines = [f"{names[name]} = {_Inliner(body, names, value).text(x)}" for name, x in assignments]
-    return lines, _Inliner(body, names, value).text(result)
-
-
-class _Inliner(ast.NodeTransformer):
-    def __init__(self, body: RuleBody, names: dict[str, str], value: Callable[..., ast.expr]) -> None:
-        self.body = body
-        self.names = names
-        self.value = value
-
-    def text(self, expression: ast.expr) -> str:
-        return ast.unparse(self.visit(ast.parse(ast.unparse(expression), mode="eval").body))
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id in self.names:
-            return ast.Name(self.names[node.id], ast.Load())
-        return self._number(self.body.resolve(node), node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        return self._number(self.body.resolve(node), node)
-
-    def _number(self, value: Any, node: ast.expr) -> ast.AST:
-        if not isinstance(value, (int, float)):
-            raise RuleError(
-                f"{self.body.function.__name__}: {ast.unparse(node)} is not a number and cannot be compiled"
-            )
-        if math.isinf(value) or math.isnan(value):
-            return ast.parse(
-                f"math.{'nan' if value != value else 'inf'}" if not value < 0 else "-math.inf", mode="eval"
-            ).body
-        return ast.Constant(value)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        target = self.body.resolve(node.func)
-        arguments = [self.visit(argument) for argument in node.args]
-        if getattr(target, "is_select", False):
-            return ast.IfExp(*arguments)
-        return self.value(target, arguments)
-
-
-def value_expression(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
-    """The value of a core rule at argument expressions: its one-line function with the parameters replaced."""
-    definition = _definition(rule.function)
-    assert isinstance(definition, ast.FunctionDef)
-    last = definition.body[-1]
-    statements = [s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    if not rule.core or len(statements) != 1 or not isinstance(last, ast.Return) or last.value is None:
-        raise RuleError(f"{rule.name}: only core rules with a one-line value can be called in the body of a core rule")
-    replacement = dict(zip(rule.argument_names, arguments, strict=True))
-
-    class Replace(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.AST:
-            return replacement.get(node.id, node)
-
-    return Replace().visit(copy.deepcopy(last.value))
-
-
-@functools.lru_cache(maxsize=1024)
-def _definition(function: Callable[..., Any]) -> ast.stmt:
-    return definition_of(function)[0]
-
-
-def or_call(name: Callable[[Any], str]) -> Callable[..., ast.expr]:
-    """For `inline`: the value of a rule as an expression where it has one, else a call of the function `name(rule)`."""
-
-    def value(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
-        try:
-            with attempt():
-                return value_expression(rule, arguments)
-        except RuleError:
-            return ast.Call(ast.Name(name(rule), ast.Load()), list(arguments), [])
-
-    return value

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from contad.rules.operators import SYMBOLS
 from contad.rules.vectorised import REWRITTEN, Vectoriser
 
 Derivatives = Callable[..., tuple[Any, ...]]
 Dots = dict[str, str]  # by parameter: the source of the derivative of an expression; none where it is zero
-_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.FloorDiv: "//"}
 _made: dict[tuple[Any, str], Derivatives] = {}  # by the partial on arrays, and the activity
 
 
@@ -51,7 +51,7 @@ class _Differentiated:
             raise LookupError("a body typed at a prompt has no source") from None
         for name, value in assignments:
             if self.form.is_condition(value):
-                self.lines.append(self.form.assigned(name, value))
+                self.lines.append(self.form.write_assignment(name, value))
                 continue
             source, self.dots[name] = self.parts(value)
             self.lines.append(f"{name} = {source}")
@@ -60,10 +60,10 @@ class _Differentiated:
         returned = ", ".join([value_of_result, *(dots.get(x, "None") for x in self.parameters)])
         lines = "\n    ".join([*self.lines, f"return {returned}"])
         source = f"def {name}({', '.join(self.body.parameters)}):\n    {lines}"
-        function: Derivatives = self.body._compiled(name, source, self.names)
+        function: Derivatives = self.body._compile(name, source, self.names)
         return function
 
-    def _named(self, source: str) -> str:
+    def _name(self, source: str) -> str:
         """A value under a name of its own."""
         name = f"_v{len(self.lines)}"
         self.lines.append(f"{name} = {source}")
@@ -79,7 +79,7 @@ class _Differentiated:
             return ast.unparse(node), {}
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value, dots = self.parts(node.operand)
-            return self._named(f"-{value}"), {x: self._named(f"-{dot}") for x, dot in dots.items()}
+            return self._name(f"-{value}"), {x: self._name(f"-{dot}") for x, dot in dots.items()}
         if isinstance(node, ast.BinOp):
             return self._operation(node)
         if isinstance(node, ast.Call):
@@ -88,49 +88,49 @@ class _Differentiated:
 
     def _operation(self, node: ast.BinOp) -> tuple[str, Dots]:
         (x, x_dots), (y, y_dots) = self.parts(node.left), self.parts(node.right)
-        operator = _OPERATORS.get(type(node.op))
-        if operator is None:
+        operator = SYMBOLS.get(type(node.op))
+        if operator in (None, "%"):
             raise LookupError(f"no derivative of {ast.unparse(node)}")
-        z = self._named(f"{x} {operator} {y}")
+        z = self._name(f"{x} {operator} {y}")
         if operator == "//":
             return z, {}
         by_x, by_y = {
             "+": ("1.0", "1.0"), "-": ("1.0", "-1.0"), "*": (y, x), "/": (f"(1.0 / {y})", f"(-{z} / {y})"),
             "**": (f"({y} * {x} ** ({y} - 1))", ""),
         }[operator]  # fmt: skip
-        return z, self._chained([(x_dots, by_x), (y_dots, by_y)])
+        return z, self._chain([(x_dots, by_x), (y_dots, by_y)])
 
-    def _chained(self, terms: Sequence[tuple[Dots, str]]) -> Dots:
+    def _chain(self, terms: Sequence[tuple[Dots, str]]) -> Dots:
         """The sums of derivatives of operands times partials."""
         found = {}
         for x in self.parameters:
             factors = [(dots[x], partial) for dots, partial in terms if x in dots]
             products = [a if b == "1.0" else b if a == "1.0" else f"{a} * {b}" for a, b in factors]
             if products:
-                found[x] = products[0] if len(products) == 1 and products[0] == "1.0" else self._named(
+                found[x] = products[0] if len(products) == 1 and products[0] == "1.0" else self._name(
                     " + ".join(products)
                 )  # fmt: skip
         return found
 
     def _select(self, node: ast.Call) -> tuple[str, Dots]:
         condition, *branches = node.args
-        test = self._named(ast.unparse(self.form.rewritten(condition)))
+        test = self._name(ast.unparse(self.form.rewritten(condition)))
         (x, x_dots), (y, y_dots) = map(self.parts, branches)
         dots = {
-            p: self._named(f"_numpy.where({test}, {x_dots.get(p, 0.0)}, {y_dots.get(p, 0.0)})")
+            p: self._name(f"_numpy.where({test}, {x_dots.get(p, 0.0)}, {y_dots.get(p, 0.0)})")
             for p in self.parameters
             if p in x_dots or p in y_dots
         }
-        return self._named(f"_numpy.where({test}, {x}, {y})"), dots
+        return self._name(f"_numpy.where({test}, {x}, {y})"), dots
 
     def _rule(self, node: ast.Call) -> tuple[str, Dots]:
         rule = self.body.resolve(node.func)
         values, dots = zip(*map(self.parts, node.args), strict=True)
-        z = self._named(f"{ast.unparse(node.func)}({', '.join(values)})")
+        z = self._name(f"{ast.unparse(node.func)}({', '.join(values)})")
         terms = []
         for k, own in enumerate(dots):
             if own and rule.body.literal(k) != 0.0:
                 name = f"_p{len(self.names)}"
                 self.names[name] = rule.array_partial(k)
-                terms.append((own, self._named(f"{name}({', '.join((z, *values))})")))
-        return z, self._chained(terms)
+                terms.append((own, self._name(f"{name}({', '.join((z, *values))})")))
+        return z, self._chain(terms)

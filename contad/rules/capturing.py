@@ -4,6 +4,7 @@ Engines evaluate derivatives when an operation is recorded, or in the sweep, as 
 rule captures when it is first used there, and compares at every further use and before each sweep.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ def set_data_of(find: Callable[[str, Sequence[Any], Callable[[Any], Any]], Any])
     _data_of = find
 
 
-class Capturing:
+class Capturing(ABC):
     """A rule, whose functions may capture data."""
 
     name: str
@@ -24,15 +25,15 @@ class Capturing:
     reflected: dict[type, Callable[..., Any]]
     _without_data: tuple[Any, ...] = ()  # functions that have been found to capture none
 
+    @abstractmethod
     def functions(self) -> tuple[Any, ...]:
         """All functions of the rule."""
-        raise NotImplementedError
 
     def has_no_data(self) -> bool:
         """Whether the functions capture no data, as far as they have been looked at."""
         return self.__module__.startswith("contad.ops.") or self.functions() == self._without_data
 
-    def captured_data(self, keep: Callable[[Any], Any]) -> Any:
+    def read_captured(self, keep: Callable[[Any], Any]) -> Any:
         """The data with their present contents; None where there are none, as in rules of contad's own."""
         if self.has_no_data():
             return None

@@ -6,11 +6,12 @@ import functools
 import inspect
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from types import CodeType, ModuleType
 from typing import Any
 
 from contad.errors import StaleSourceError
+from contad.rules.function_names import captured_values, codes_of
 
 
 def definition_of(function: Any) -> tuple[ast.stmt, int]:
@@ -26,12 +27,12 @@ def definition_of(function: Any) -> tuple[ast.stmt, int]:
         # the lines of a lambda may be a part of a statement only
         text = "..." if code.co_name == "<lambda>" else textwrap.dedent("".join(lines))
         definition = ast.parse(text).body[0]
-        module = _compiled("".join(inspect.findsource(function)[0]), code.co_filename)
+        module = _compile("".join(inspect.findsource(function)[0]), code.co_filename)
     except (SyntaxError, tokenize.TokenError):  # what the file holds now is no Python, or no definition in these lines
         module = None
     # pytest rewrites assert statements, so code with them differs from its source
     asserts = module is not None and any(isinstance(node, ast.Assert) for node in ast.walk(definition))
-    if module is None or not (asserts or any(_same(found, code) for found in _inside(module))):
+    if module is None or not (asserts or any(_same(found, code) for found in codes_of(module))):
         raise StaleSourceError(
             f"{code.co_filename}:{start}: the source of {function.__name__} has changed since it was imported; restart "
             "Python, or reload the module"
@@ -42,17 +43,28 @@ def definition_of(function: Any) -> tuple[ast.stmt, int]:
     return definition, start
 
 
+def without_annotations(definition: ast.FunctionDef) -> ast.FunctionDef:
+    """The definition without annotations, whose names need not be known, and with None for its defaults."""
+    definition.returns = None
+    for argument in ast.walk(definition.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
+    return definition
+
+
+def factory_of(definition: ast.FunctionDef, name: str, captured: Sequence[str]) -> ast.Module:
+    """A module with a function, of that name, of the captured values that returns the function of a definition."""
+    factory = ast.parse(f"def {name}({', '.join(captured)}):\n    return {definition.name}")
+    factory.body[0].body.insert(0, definition)  # type: ignore[attr-defined]
+    return ast.fix_missing_locations(factory)
+
+
 @functools.lru_cache(maxsize=32)
-def _compiled(text: str, filename: str) -> CodeType:
+def _compile(text: str, filename: str) -> CodeType:
     """The whole file, because how a call is compiled depends on the imports at its top."""
     return compile(text, filename, "exec", dont_inherit=True)
-
-
-def _inside(code: CodeType) -> Iterator[CodeType]:
-    for x in code.co_consts:
-        if isinstance(x, CodeType):
-            yield x
-            yield from _inside(x)
 
 
 def _same(a: CodeType, b: CodeType) -> bool:
@@ -65,13 +77,13 @@ def _essence(code: CodeType) -> tuple[Any, ...]:
     return code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants
 
 
-def named(function: Callable[..., Any], node: ast.expr, refuse: Callable[[ast.expr, str], Exception], hint: str) -> Any:
+def find_named(function: Any, node: ast.expr, refuse: Callable[[ast.expr, str], Exception], hint: str) -> Any:
     """The object that a global name, a captured name or a module attribute in a function stands for.
 
     `refuse(node, message)` makes the error where there is none; the hint says what to use for a builtin.
     """
     if isinstance(node, ast.Attribute):
-        base = named(function, node.value, refuse, hint)
+        base = find_named(function, node.value, refuse, hint)
         if not isinstance(base, ModuleType):
             raise refuse(node, f"{ast.unparse(node)} is not a constant of a module")
         if not hasattr(base, node.attr):
@@ -79,7 +91,7 @@ def named(function: Callable[..., Any], node: ast.expr, refuse: Callable[[ast.ex
         return getattr(base, node.attr)
     if not isinstance(node, ast.Name):
         raise refuse(node, f"{ast.unparse(node)} is not a name")
-    for names in (inspect.getclosurevars(function).nonlocals, function.__globals__):
+    for names in (captured_values(function), function.__globals__):
         if node.id in names:
             return names[node.id]
     raise refuse(node, f"the name {node.id} is not defined" + (hint if hasattr(builtins, node.id) else ""))

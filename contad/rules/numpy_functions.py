@@ -8,17 +8,17 @@ composite  written with other entries
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import owner_of
-from contad.variables.array import Array, copied, numbers_in, root_of
-from contad.variables.containers import like_tuple
+from contad.variables.array import Array, copy_parts, numbers_in, root_of
 from contad.variables.layout import inverse, layout_of
-from contad.variables.number import map_numbers, observed, peek, primal
+from contad.variables.number import map_numbers, observe, peek, primal
+from contad.variables.trees import flatten, map_leaves, map_lists
 
 
 class Entry(NamedTuple):
@@ -51,7 +51,7 @@ def entries() -> tuple[Entry, ...]:
     return tuple(_entries.values())
 
 
-def exported_name(function: Any) -> str:
+def find_exported_name(function: Any) -> str:
     """The name that a reader would look for: np.sum, np.linalg.norm."""
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
@@ -70,7 +70,10 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
     def implementation(*args: Any, **kwargs: Any) -> Any:
         refuse_out(function, kwargs)
         # a view does it again later, when the caller may have changed the lists and arrays among the arguments
-        args, kwargs = copied_options(args, keys, names), {k: x if k in keys else copied(x) for k, x in kwargs.items()}
+        args, kwargs = (
+            copy_options(args, keys, names),
+            {k: x if k in keys else copy_parts(x) for k, x in kwargs.items()},
+        )
         given: dict[Any, Any] = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
         given |= kwargs
         sources = {key: given[key] for key in keys if key in given}
@@ -84,24 +87,24 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
                 by_position = [by_name.pop(name) for name in names[: len(args)]]
             return function(*by_position, **by_name)
 
-        return moved(exported_name(function), move, sources)
+        return move_elements(find_exported_name(function), move, sources)
 
     register(Entry(function, "movement", implementation, function.__name__, {}, {}))
 
 
-def copied_options(args: tuple[Any, ...], keys: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
+def copy_options(args: tuple[Any, ...], keys: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Positional arguments with copies of all but the arrays whose elements are moved."""
     labels: Sequence[Any] = names or range(len(args))
-    return tuple(x if label in keys else copied(x) for label, x in zip(labels, args, strict=False))
+    return tuple(x if label in keys else copy_parts(x) for label, x in zip(labels, args, strict=False))
 
 
-def moved(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:
+def move_elements(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:
     """move(sources), performed by the level that owns the highest of the arrays and numbers in them."""
     if len(sources) == 1:
         ((key, x),) = sources.items()
         if isinstance(x, Array):
             x._owner.check_usable(name)
-            return x._moved(lambda a: move({key: a}))
+            return x._move(lambda a: move({key: a}))
     owner = owner_of(name, numbers_in(list(sources.values())))
     if owner is None:
         return move(sources)
@@ -113,7 +116,7 @@ def constant(*functions: Any) -> None:
     for function in functions:
 
         def implementation(*args: Any, function: Any = function, **kwargs: Any) -> Any:
-            return observed(function, *args, **kwargs)
+            return observe(function, *args, **kwargs)
 
         register(Entry(function, "constant", implementation, function.__name__, {}, {}))
 
@@ -138,52 +141,52 @@ def implements(*functions: Any, layout: str = "asked") -> Callable[[Callable[...
 
 def _with_layout(function: Any, implementation: Callable[..., Any], layout: str) -> Callable[..., Any]:
     @functools.wraps(implementation)
-    def implemented(*args: Any, **options: Any) -> Any:
+    def implement(*args: Any, **options: Any) -> Any:
         z = implementation(*args, **options)
         if isinstance(z, (list, tuple)) or getattr(z, "ndim", 0) > 1:
             operands = _arrays_in((*args, *options.values()))
             if not all(peek(x).flags.c_contiguous for x in operands):
                 with np.errstate(all="ignore"):
-                    expected = _evaluated(function, args, options, layout == "asked on corners")
+                    expected = _evaluate(function, args, options, layout == "asked on corners")
                 return _laid_out(z, expected, {id(root_of(x)) for x in operands})
         return z
 
-    return implemented
+    return implement
 
 
-def _arrays_in(args: Iterable[Any]) -> list[Any]:
+def _arrays_in(args: tuple[Any, ...]) -> list[Any]:
     """The arrays of two or more axes among arguments, and in the lists among them."""
-    found = []
-    for x in args:
-        if isinstance(x, (list, tuple)):
-            found += _arrays_in(x)
-        elif isinstance(x, (np.ndarray, Array)) and x.ndim > 1 and isinstance(peek(x), np.ndarray):
-            found.append(x)
-    return found
+    found: list[Any] = []
+    map_lists(found.append, args)
+    arrays = [x for x in found if isinstance(x, (np.ndarray, Array)) and x.ndim > 1]
+    return [x for x in arrays if isinstance(peek(x), np.ndarray)]
 
 
-def _evaluated(function: Any, args: Any, options: Any, on_corners: bool) -> Any:
+def _evaluate(function: Any, args: Any, options: Any, on_corners: bool) -> Any:
     """What NumPy's function gives; None where it refuses what was taken here."""
     if on_corners:
         with contextlib.suppress(ValueError, IndexError):  # of an array that is no operand, but says what to do
-            return function(*_corners(args), **options)
+            return function(*map_leaves(_corner, args), **options)
     with contextlib.suppress(ValueError, IndexError, TypeError):
         return function(*map_numbers(peek, args), **map_numbers(peek, options))
     return None
 
 
-def _corners(x: Any) -> Any:
-    if isinstance(x, (list, tuple)):
-        return type(x)(map(_corners, x))
+def _corner(x: Any) -> Any:
     v = peek(x)
     return v[(slice(2),) * v.ndim] if isinstance(v, np.ndarray) else v
 
 
 def _laid_out(z: Any, expected: Any, arguments: set[int]) -> Any:
     """z, or the arrays in it, in the memory order of what NumPy gives; views of arguments stay what they are."""
-    if isinstance(z, (list, tuple)) and isinstance(expected, (list, tuple)):
-        items = [_laid_out(x, y, arguments) for x, y in zip(z, expected, strict=True)]
-        return items if isinstance(z, list) else like_tuple(z, items)
+    tree, wanted = flatten(z), flatten(expected).leaves
+    if len(wanted) != len(tree.leaves):  # NumPy refuses what was taken here
+        return z
+    return tree.unflatten([_in_order(x, y, arguments) for x, y in zip(tree.leaves, wanted, strict=True)])
+
+
+def _in_order(z: Any, expected: Any, arguments: set[int]) -> Any:
+    """A leaf of it."""
     if not isinstance(z, (np.ndarray, Array)) or z.ndim < 2 or id(root_of(z)) in arguments:
         return z
     if not isinstance(expected, np.ndarray) or expected.ndim != z.ndim:
@@ -199,7 +202,7 @@ def refuse(function: Any, remedy: str | Callable[..., str]) -> None:
 
     def implementation(*args: Any, **kwargs: Any) -> Any:
         advice = remedy if isinstance(remedy, str) else remedy(*args, **kwargs)
-        raise UnsupportedError(f"{exported_name(function)}: not supported on variables; {advice}")
+        raise UnsupportedError(f"{find_exported_name(function)}: not supported on variables; {advice}")
 
     register(Entry(function, "refused", implementation, function.__name__, {}, {}))
 
@@ -208,12 +211,12 @@ def refuse_out(function: Any, options: dict[str, Any]) -> None:
     """Refuse out=, and drop it where it is None."""
     if options.pop("out", None) is not None:
         raise UnsupportedError(
-            f"{exported_name(function)}: out= is not supported on variables; assign the result: x[...] = ..."
+            f"{find_exported_name(function)}: out= is not supported on variables; assign the result: x[...] = ..."
         )
 
 
 # ---- NumPy's protocol ------------------------------------------------------------------------------------------------
-def array_function(self: Any, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+def array_function(x: Any, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
     """Dispatch a NumPy function that was called with an array variable to its entry."""
     found = _entries.get(function)
     if found is not None and found.methods and not kwargs:
@@ -226,8 +229,9 @@ def array_function(self: Any, function: Any, types: Sequence[type], args: Any, k
                 return fast(args[1], args[0])
     if found is None:
         raise UnsupportedError(
-            f"{exported_name(function)}: contad has no derivative rule for this function; write one with "
-            f"@contad.array_rule(numpy={exported_name(function)}), or use contad.value_of(x) where a constant is meant"
+            f"{find_exported_name(function)}: contad has no derivative rule for this function; write one with "
+            f"@contad.array_rule(numpy={find_exported_name(function)}), or use contad.value_of(x) where a constant is "
+            "meant"
         )
     return found.implementation(*args, **kwargs)
 

@@ -16,13 +16,12 @@ import numpy as np
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.body import ARITHMETIC_ERRORS, RuleBody
 from contad.rules.capturing import Capturing
+from contad.rules.operators import OPERATORS
 from contad.rules.vectorised import ArrayFunction, array_form
 from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
-from contad.variables.containers import CONTAINERS, listed, map_containers
+from contad.variables.containers import CONTAINERS, list_operands, map_containers
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
-
-OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "neg", "abs")
 
 FLOAT = np.dtype(np.float64)
 
@@ -164,7 +163,7 @@ class ScalarRule(Capturing):
             return self.array_value(*args)
         if any(isinstance(x, CONTAINERS) for x in args):
             if any(isinstance(x, Array) for x in args):
-                args = listed(args)
+                args = list_operands(args)
             else:
                 return map_containers(self, args)
         if any(isinstance(x, (np.ndarray, Array)) for x in args):
@@ -203,12 +202,19 @@ class ScalarRule(Capturing):
     def operate_slowly(self, x: Any, y: Any) -> Any:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
         if isinstance(x, Array) or isinstance(y, Array):
-            x, y = listed((x, y))
+            x, y = list_operands((x, y))
         operands = (Carrier, np.ndarray, complex, np.complexfloating)  # complex ones are refused by name
         if all(isinstance(a, operands) or is_real(a) for a in (x, y)):
             return self.general((x, y))
         if any(isinstance(a, SEQUENCES) for a in (x, y)):
             return self._operate_on_sequence(x, y)
+        # of SciPy, which leaves the operation too; sparse matrices of variables know what to do
+        if any(hasattr(a, "tocsr") and getattr(a, "__array_ufunc__", a) is not None for a in (x, y)):
+            raise UnsupportedError(
+                f"{self.name}: a sparse matrix beside a variable is not supported; write S @ x for a product, "
+                "c * (S @ x) for a multiple of it, and contad.scipy.sparse.csr_array((c * S.data, S.indices, "
+                "S.indptr), shape=S.shape) for a matrix of variables"
+            )
         return NotImplemented
 
     def _operate_on_sequence(self, x: Any, y: Any) -> Any:
@@ -216,7 +222,7 @@ class ScalarRule(Capturing):
         number, sequence = (y, x) if isinstance(x, SEQUENCES) else (x, y)
         if isinstance(number, Carrier):
             if isinstance(sequence, (list, tuple)) and not number.is_float and self.operator != "mul":
-                return self.general(listed((x, y)))
+                return self.general(list_operands((x, y)))
             name = self.argument_names[sequence is y]
             fail(self.name, name, "be a number or an array", type(sequence).__name__, UnsupportedError)
         return NotImplemented
@@ -351,8 +357,8 @@ def scalar_rule(
 def _method(name: str) -> Callable[..., Any]:
     """NumPy evaluates np.exp over an object array as `element.exp()`; a `__getattr__` would slow down everything."""
 
-    def method(self: Number, *args: Any) -> Any:
-        return _rules[name](self, *args)
+    def method(x: Number, *args: Any) -> Any:
+        return _rules[name](x, *args)
 
     method.__name__ = name
     return method

@@ -47,7 +47,7 @@ class Vectoriser:
         self.is_select = is_select
         self.conditions: set[str] = set()
 
-    def assigned(self, name: str, value: ast.expr) -> str:
+    def write_assignment(self, name: str, value: ast.expr) -> str:
         """The source of an assignment."""
         if self.is_condition(value):
             self.conditions.add(name)
@@ -120,7 +120,7 @@ def by_element(function: Callable[..., Any], arity: int) -> ArrayFunction:
     return form
 
 
-def mended(z: Any, wrong: Any, function: Callable[..., float], *args: Any) -> Any:
+def mend(z: Any, wrong: Any, function: Callable[..., float], *args: Any) -> Any:
     """z with its elements where `wrong` holds replaced by a function of floats at the elements of args there."""
     z = np.asarray(z)
     if wrong.any():

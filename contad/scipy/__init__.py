@@ -1,6 +1,6 @@
 """Mirrors of SciPy's modules, for the functions that cannot be intercepted: SciPy's names, on variables too.
 
-On floats each returns what SciPy returns. There is `contad.scipy.linalg`.
+On floats each returns what SciPy returns. There are `contad.scipy.linalg` and `contad.scipy.sparse`.
 """
 
 from types import ModuleType
@@ -12,8 +12,14 @@ def __getattr__(name: str) -> ModuleType:
         import contad.scipy.linalg
 
         return contad.scipy.linalg
-    raise AttributeError(f"module 'contad.scipy' has no attribute {name!r}; there is contad.scipy.linalg")
+    if name == "sparse":
+        import contad.scipy.sparse
+
+        return contad.scipy.sparse
+    raise AttributeError(
+        f"module 'contad.scipy' has no attribute {name!r}; there is contad.scipy.linalg and contad.scipy.sparse"
+    )
 
 
 def __dir__() -> list[str]:
-    return ["linalg"]
+    return ["linalg", "sparse"]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.testing.differences import derivative_by_differences, gradient_by_differences
-from contad.testing.forms import ON_OBJECTS, along, formed, gradient, is_forward, is_on_arrays, refusal, several
+from contad.testing.forms import ON_OBJECTS, along, form, gradient, is_forward, is_on_arrays, refusal, several
 from contad.testing.legs import SPECIAL_VALUES, leg_of, value_by, way_label
 from contad.testing.specimen import (
     FORWARD,
@@ -41,7 +41,7 @@ def check_same_exception(s: Specimen, ways: Ways, leg: str, numbers: Sequence[fl
     for way in ways:
         args = s.rebuilt(numbers)
         _, got = outcome(gradient(s.scalar, way), *args)
-        if not is_on_arrays(way) and _type(got) == _type(outcome(s.f, *formed(ON_OBJECTS, args))[1]):
+        if not is_on_arrays(way) and _type(got) == _type(outcome(s.f, *form(ON_OBJECTS, args))[1]):
             s.count(leg)
         elif _type(got) != _type(expected):
             s.fail(leg, way, "", expected, got or "no exception")
@@ -153,7 +153,7 @@ def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
         def partly_constant(*args: Any, way: str = way) -> Any:
             return s.scalar(*_partly_constant(s, way, args, chosen))
 
-        reason = None if is_on_arrays(way) else _refused_elements(s, way, partly_constant)
+        reason = None if is_on_arrays(way) else _describe_refusal(s, way, partly_constant)
         if reason is not None:
             s.report.skipped[f"elements, {way}"] = reason
             continue
@@ -162,7 +162,7 @@ def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
             s.equal("elements", way, label, got[k], expected[k] if chosen[k] else 0.0, allowed, nan=True)
 
 
-def _refused_elements(s: Specimen, way: str, f: Function) -> str | None:
+def _describe_refusal(s: Specimen, way: str, f: Function) -> str | None:
     """Why NumPy does not take object arrays with floats among the variables: these lack methods that it calls."""
     try:
         with np.errstate(all="ignore"):
@@ -253,10 +253,10 @@ def _check_one_argument(s: Specimen, ways: Ways, i: int, k: int) -> None:
             s.report.skipped["one argument twice"] = f"no finite gradient by {way} with {i} in place of {k}"
             continue
 
-        def joined(x: Any) -> Any:
+        def join(x: Any) -> Any:
             return s.scalar(*(x if n in (i, k) else y for n, y in enumerate(at)))
 
-        got = s.run("fan-out", way, gradient(joined, way), at[i])
+        got = s.run("fan-out", way, gradient(join, way), at[i])
         first, second = (np.array(separate[ends[n] : ends[n + 1]]) for n in (i, k))
         allowed = s.tolerances.agreement * (np.abs(first) + np.abs(second) + np.max(np.abs(separate)))
         for j, (a, b) in enumerate(zip(got, first + second, strict=True)):
@@ -293,8 +293,8 @@ def check_special(s: Specimen, ways: Ways) -> None:
 
 def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Sequence[float]) -> None:
     t = s.tolerances
-    refused = outcome(s.f, *formed(ON_OBJECTS, s.rebuilt(at)))[1]
-    of_objects, unusual = outcome(lambda: s.results(s.plainly(s.f, formed(ON_OBJECTS, s.rebuilt(at)))))
+    refused = outcome(s.f, *form(ON_OBJECTS, s.rebuilt(at)))[1]
+    of_objects, unusual = outcome(lambda: s.results(s.plainly(s.f, form(ON_OBJECTS, s.rebuilt(at)))))
     gradients: dict[str, list[Any]] = {}
     for way in ways:
         got, raised = outcome(value_by, s, way, s.rebuilt(at))

@@ -36,10 +36,10 @@ def derivative_by_differences(f: Callable[[float], Any], x: float) -> Difference
     (1.0, True)
     """
     size = max(abs(x), 1.0)
-    best = _extrapolated(f, x, size)
+    best = _extrapolate(f, x, size)
     poor = not np.all(best.error <= 1e-9 * np.abs(best.value))
     if poor and 0.0 < abs(x) < size:
-        best = _better(best, _extrapolated(f, x, abs(x)))  # f may vary on the scale of a small x
+        best = _better(best, _extrapolate(f, x, abs(x)))  # f may vary on the scale of a small x
     if np.ndim(best.value) == 0:
         return Difference(float(best.value), float(best.error))
     return best
@@ -63,7 +63,7 @@ def gradient_by_differences(f: Callable[[Sequence[float]], Any], x: Sequence[flo
     return Difference(np.stack([c.value for c in columns], -1), np.stack([c.error for c in columns], -1))
 
 
-def _extrapolated(f: Callable[[float], Any], x: float, size: float) -> Difference:
+def _extrapolate(f: Callable[[float], Any], x: float, size: float) -> Difference:
     """The best entry of Richardson's table that starts at a step of about size / 8."""
     h = math.ldexp(1.0, math.frexp(size)[1] - 4)
     value: Any = math.nan
@@ -71,7 +71,7 @@ def _extrapolated(f: Callable[[float], Any], x: float, size: float) -> Differenc
     above: list[Any] = []  # the row of the table before: extrapolations of order 0, 1, ... from step 2 h on
     for _ in range(ROWS):
         upper, lower = x + h, x - h
-        f_upper, f_lower = _evaluated(f, upper), _evaluated(f, lower)
+        f_upper, f_lower = _evaluate(f, upper), _evaluate(f, lower)
         with np.errstate(all="ignore"):
             row = [(f_upper - f_lower) / (upper - lower)]
             rounding = 4.0 * EPSILON * np.maximum(np.abs(f_upper), np.abs(f_lower)) / h
@@ -100,7 +100,7 @@ def _better(wide: Difference, near: Difference) -> Difference:
         return Difference(np.where(better, near.value, wide.value), np.where(better, near.error, wide.error))
 
 
-def _evaluated(f: Callable[[float], Any], x: float) -> Any:
+def _evaluate(f: Callable[[float], Any], x: float) -> Any:
     try:
         with np.errstate(all="ignore"):
             return np.asarray(f(x), dtype=float)

@@ -15,7 +15,7 @@ import numpy as np
 from contad.engines.forward import forward_level
 from contad.errors import NUMPY_FILES, OWN_FILES, LostDerivativeError, UnsupportedError
 from contad.protocols.number_protocols import array_ufunc
-from contad.testing.specimen import FORWARD, MANY, Function, Specimen, filled, inner, numbers_of, weights
+from contad.testing.specimen import FORWARD, MANY, Function, Specimen, fill, inner, numbers_of, weights
 from contad.transforms.gradients import grad, jvp, vjp
 from contad.variables.array import Array, as_objects
 from contad.variables.trees import flatten
@@ -40,7 +40,7 @@ def is_on_arrays(way: str) -> bool:
     return way in ARRAYS
 
 
-def formed(way: str, args: Sequence[Any]) -> list[Any]:
+def form(way: str, args: Sequence[Any]) -> list[Any]:
     """The arguments as a way takes them."""
     if not way.endswith(ON_OBJECTS):
         return list(args)
@@ -60,7 +60,7 @@ def gradient(g: Function, way: str) -> Callable[..., list[Any]]:
     """
     if is_forward(way):
         return lambda *args: [d for axes in _axes(count_of(args)) for d in several(g, way, args, axes)]
-    return lambda *args: numbers_of(list(grad(g, tuple(range(len(args))), engine=engine_of(way))(*formed(way, args))))
+    return lambda *args: numbers_of(list(grad(g, tuple(range(len(args))), engine=engine_of(way))(*form(way, args))))
 
 
 def _axes(n: int) -> Iterator[np.ndarray]:
@@ -74,8 +74,8 @@ def along(g: Function, way: str, numbers: Sequence[float]) -> Function:
 
     def derivative(*args: Any) -> Any:
         if is_forward(way):
-            return jvp(g, formed(way, args), like(args, numbers))[1]
-        found = grad(g, tuple(range(len(args))), engine=engine_of(way))(*formed(way, args))
+            return jvp(g, form(way, args), like(args, numbers))[1]
+        found = grad(g, tuple(range(len(args))), engine=engine_of(way))(*form(way, args))
         return inner(list(found), numbers)
 
     return derivative
@@ -85,14 +85,14 @@ def several(g: Function, way: str, args: Sequence[Any], directions: np.ndarray) 
     """The derivatives of g in several directions, by one pass of forward mode."""
     with forward_level(len(directions)) as level:
         active, k = [], 0
-        for x in formed(way, args):
+        for x in form(way, args):
             tree = flatten(x)
             leaves = []
             for leaf in tree.leaves:
                 shape = leaf.shape if _is_array(leaf) else ()
                 n = int(np.prod(shape))
                 own = directions[:, k : k + n].reshape((len(directions), *shape))
-                leaves.append(level.activated(leaf, own, "expect_ad"))
+                leaves.append(level.make_active(leaf, own, "expect_ad"))
                 k += n
             active.append(tree.unflatten(leaves))
         return list(level.tangent_of(g(*active)))
@@ -110,7 +110,7 @@ def like(args: Sequence[Any], numbers: Sequence[float]) -> list[Any]:
     for x in args:
         tree = flatten(x)
         plain = [np.zeros(leaf.shape) if _is_array(leaf) else 0.0 for leaf in tree.leaves]
-        made.append(filled(tree._replace(leaves=plain), rest))
+        made.append(fill(tree._replace(leaves=plain), rest))
     return made
 
 
@@ -130,7 +130,7 @@ def usable(s: Specimen, ways: Sequence[str]) -> list[str]:
 
 def _refusal(s: Specimen, way: str) -> str | None:
     """Why NumPy, rather than contad, cannot run f on object arrays; None if f runs on them, or contad is to blame."""
-    args = formed(way, s.rebuilt(s.numbers))
+    args = form(way, s.rebuilt(s.numbers))
     try:
         if is_forward(way):
             jvp(s.f, args, s.rebuilt(weights(len(s.numbers))))
@@ -155,7 +155,7 @@ def refusal(error: Exception, f: Function, args: Sequence[Any], active: Sequence
     if isinstance(error, UnsupportedError) and _gave_options(error):
         return f"NumPy on object arrays: {error}"
     places = range(len(args)) if active is None else active
-    objects = [formed(ON_OBJECTS, [x])[0] if k in places else x for k, x in enumerate(args)]
+    objects = [form(ON_OBJECTS, [x])[0] if k in places else x for k, x in enumerate(args)]
     try:
         with np.errstate(all="ignore"):
             z = f(*objects)

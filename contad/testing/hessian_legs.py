@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from contad.testing.differences import gradient_by_differences
-from contad.testing.forms import engine_of, formed, gradient, is_forward
+from contad.testing.forms import engine_of, form, gradient, is_forward
 from contad.testing.specimen import Specimen
 from contad.transforms.hessians import hessian
 from contad.variables.trees import elements, flatten
@@ -32,7 +32,7 @@ def check_whole_hessian(s: Specimen, ways: Sequence[str]) -> None:
     for way in ways:
         if is_forward(way):
             continue
-        blocks = s.run("whole hessian", way, hessian(s.scalar, numbers, engine=engine_of(way)), *formed(way, s.args))
+        blocks = s.run("whole hessian", way, hessian(s.scalar, numbers, engine=engine_of(way)), *form(way, s.args))
         sizes = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
         rest = iter(flatten(blocks).leaves)
         found = np.block([[np.reshape(next(rest), (a, b)).astype(float) for b in sizes] for a in sizes])

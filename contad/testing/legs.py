@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from contad.testing.differences import gradient_by_differences
-from contad.testing.forms import engine_of, formed, is_forward, is_on_arrays, like, refusal
+from contad.testing.forms import engine_of, form, is_forward, is_on_arrays, like, refusal
 from contad.testing.specimen import (
     FEW,
     FORWARD,
     MANY,
     Function,
     Specimen,
-    combined,
+    combine,
     direction_of,
-    filled,
+    fill,
     numbers_of,
     outcome,
     size_of,
@@ -56,8 +56,8 @@ def check_value(s: Specimen, ways: Ways) -> None:
 def value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
     """The numbers of the result of f, as a way computes them."""
     if is_forward(way):
-        return s.results(jvp(s.f, formed(way, args), s.rebuilt(0.0 for _ in s.numbers))[0])
-    return s.results(vjp(s.f, *formed(way, args), engine=engine_of(way))[0])
+        return s.results(jvp(s.f, form(way, args), s.rebuilt(0.0 for _ in s.numbers))[0])
+    return s.results(vjp(s.f, *form(way, args), engine=engine_of(way))[0])
 
 
 # ---- derivatives of any order ----------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
             gradient = found if gradient is None else gradient
             for way in ways:
                 d = s.gradient(g, way)
-                above.append((lambda *v, d=d: combined(d(*v)), (*inner, way)))
+                above.append((lambda *v, d=d: combine(d(*v)), (*inner, way)))
         level = above
     assert gradient is not None
     return gradient
@@ -163,7 +163,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
     for way in ways:
         if not is_forward(way):
             derivative = jacrev(s.f, tuple(range(len(s.args))), engine=engine_of(way))
-            made = s.run("jacobian", way, derivative, *formed(way, s.args))
+            made = s.run("jacobian", way, derivative, *form(way, s.args))
             blocks = iter(flatten(made).leaves)
             matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])
             for (i, k), a in np.ndenumerate(matrix):
@@ -180,8 +180,8 @@ def check_product(s: Specimen, ways: Ways) -> None:
     forward = sum(a * b for a, b in zip(z_bar, z_dot, strict=True))
     for way in ways:
         if not is_forward(way):
-            z, pullback = s.run("product", way, lambda way=way: vjp(s.f, *formed(way, s.args), engine=engine_of(way)))
-            x_bar = numbers_of(s.run("product", way, pullback, filled(flatten(z), z_bar)))
+            z, pullback = s.run("product", way, lambda way=way: vjp(s.f, *form(way, s.args), engine=engine_of(way)))
+            x_bar = numbers_of(s.run("product", way, pullback, fill(flatten(z), z_bar)))
             terms = [a * b for a, b in zip(x_bar, x_dot, strict=True)]
             s.equal("product", way, "", sum(terms), forward, 10.0 * s.tolerances.agreement * sum(map(abs, terms)))
 
@@ -211,9 +211,9 @@ def _mix(s: Specimen, ways: Ways, active: tuple[int, ...], expected: list[float]
         if is_forward(way):
             wanted = [sum(a * w for a, w in zip(expected, direction_of(len(expected)), strict=True))]
         for kind, args in (("float", s.args), ("np.float64", numpy)):
-            _compare(s, way, f"constants {kind}", s.run("mixes", way, _restricted, s, way, active, args), wanted)
-        float_result, float_raised = outcome(_restricted, s, way, active, rounded)
-        int_result, int_raised = outcome(_restricted, s, way, active, integers)
+            _compare(s, way, f"constants {kind}", s.run("mixes", way, _restrict, s, way, active, args), wanted)
+        float_result, float_raised = outcome(_restrict, s, way, active, rounded)
+        int_result, int_raised = outcome(_restrict, s, way, active, integers)
         if int_raised != float_raised:
             s.fail("mixes", way, "constants int", float_raised or "no exception", int_raised or "no exception")
         if float_raised is None:
@@ -224,7 +224,7 @@ def _is_refused(s: Specimen, way: str, active: tuple[int, ...]) -> bool:
     """Whether NumPy stops a way here: it does not see variables that are numbers, or elements of object arrays."""
     try:
         with np.errstate(all="ignore"):
-            _restricted(s, way, active, s.args)
+            _restrict(s, way, active, s.args)
         return False
     except Exception as error:
         has_arrays = any(isinstance(leaf, np.ndarray) for k in active for leaf in s.trees[k].leaves)
@@ -241,11 +241,11 @@ def _compare(s: Specimen, way: str, name: str, got: Sequence[Any], expected: Seq
         s.equal("mixes", way, name, a, b, s.tolerances.agreement * size, nan=True)
 
 
-def _restricted(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Any]) -> list[Any]:
+def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Any]) -> list[Any]:
     """The derivatives with respect to some arguments, the others constant; forward mode gives their combination."""
     if s.writes:
-        args = [x if k in active else filled(flatten(x), numbers_of(x)) for k, x in enumerate(args)]
-    args = [formed(way, [x])[0] if k in active else x for k, x in enumerate(args)]
+        args = [x if k in active else fill(flatten(x), numbers_of(x)) for k, x in enumerate(args)]
+    args = [form(way, [x])[0] if k in active else x for k, x in enumerate(args)]
     if not is_forward(way):
         return numbers_of(grad(s.scalar, active, engine=engine_of(way))(*args))
 

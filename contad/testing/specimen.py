@@ -14,7 +14,7 @@ from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad, jvp
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number, is_real
-from contad.variables.trees import Tree, assembled, elements, flatten
+from contad.variables.trees import Tree, assemble, elements, flatten
 
 Function = Callable[..., Any]
 FORWARD = "forward"  # the name of forward mode among the engines
@@ -98,7 +98,7 @@ class Specimen:
     def rebuilt(self, numbers: Iterable[Any]) -> list[Any]:
         """The arguments, with these numbers in them."""
         rest = iter(numbers)
-        return [filled(tree, rest) for tree in self.trees]
+        return [fill(tree, rest) for tree in self.trees]
 
     def results(self, z: Any) -> list[Any]:
         """The numbers of a result; OutputError if it holds anything else, or nothing."""
@@ -112,10 +112,10 @@ class Specimen:
         plain = self.runnable is self.f or not any(isinstance(v, Carrier) for x in args for v in carriers_of(x))
         z = (self.f if plain else self.runnable)(*args)
         if not self.has_arrays:
-            return combined(self.results(z))
+            return combine(self.results(z))
         n = sum(np.size(leaf) if isinstance(leaf, (np.ndarray, Array)) else 1 for leaf in flatten(z).leaves)
         if n < 2 or any(leaf.__class__ is np.ndarray and leaf.dtype == object for leaf in flatten(z).leaves):
-            return combined(self.results(z))
+            return combine(self.results(z))
         return inner(z, weights(n))
 
     def flat(self, *numbers: Any) -> Any:
@@ -132,7 +132,7 @@ class Specimen:
         except (ZeroDivisionError, OverflowError):
             pass
         with np.errstate(all="ignore"):
-            return f(*(filled(flatten(x), map(np.float64, numbers_of(x))) for x in args))
+            return f(*(fill(flatten(x), map(np.float64, numbers_of(x))) for x in args))
 
     def gradient(self, g: Function, way: str) -> Callable[..., list[Any]]:
         """The gradient of a function of several numbers; forward mode takes one direction where they are not few."""
@@ -212,7 +212,7 @@ def size_of(numbers: Iterable[Any]) -> float:
     return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
-def combined(numbers: Sequence[Any]) -> Any:
+def combine(numbers: Sequence[Any]) -> Any:
     """The only number, or a fixed combination of several."""
     if len(numbers) == 1:
         return numbers[0]
@@ -242,13 +242,13 @@ def numbers_of(x: Any) -> list[Any]:
     return [v for leaf in flatten(x).leaves for v in elements(leaf)]
 
 
-def filled(tree: Tree, numbers: Iterable[Any]) -> Any:
+def fill(tree: Tree, numbers: Iterable[Any]) -> Any:
     """A tree's structure with the next numbers in it; arrays are new ones."""
     rest = iter(numbers)
     leaves = []
     for leaf in tree.leaves:
         own = list(itertools.islice(rest, len(elements(leaf))))
-        leaves.append(assembled(own, leaf.shape) if isinstance(leaf, np.ndarray) else own[0])
+        leaves.append(assemble(own, leaf.shape) if isinstance(leaf, np.ndarray) else own[0])
     return tree.unflatten(leaves)
 
 

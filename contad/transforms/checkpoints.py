@@ -7,7 +7,7 @@ from typing import Any
 from contad.front.user_function import UserFunction, primitive_of, runnable
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import Decorated
-from contad.transforms.operation import CustomOperation, pulled_back, pushed_forward
+from contad.transforms.operation import CustomOperation, pull_back, push_forward
 
 
 def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -36,7 +36,7 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
         return runnable(f) if function.dispatcher is None else primitive_of(function.dispatcher)
 
     @functools.wraps(f, updated=())
-    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def run_checkpointed(*args: Any, **kwargs: Any) -> Any:
         options = [kwargs]
 
         def run(*args: Any) -> Any:
@@ -44,18 +44,18 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
 
         def value(*args: Any) -> tuple[Any, Any]:
             # on outer levels it is a checkpoint as well
-            return (run(*args) if operation.owner is None else checkpointed(*args, **options[0])), None
+            return (run(*args) if operation.owner is None else run_checkpointed(*args, **options[0])), None
 
         def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
             def same(y: Any) -> None:
                 require_same_value(name, y, z)
 
-            return pulled_back(run, args, z_bar, operation.owner.engine, operation.places, same)
+            return pull_back(run, args, z_bar, operation.owner.engine, operation.places, same)
 
         def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
-            return pushed_forward(run, args, tangents, operation.places)
+            return push_forward(run, args, tangents, operation.places)
 
         operation = CustomOperation(name, args, value, pull, push, options, [f])
         return operation.perform()
 
-    return Decorated(checkpointed, checkpoint, f)
+    return Decorated(run_checkpointed, checkpoint, f)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from contad.engines import ASKED, DEFAULT, engine as engine_class
+from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of
@@ -32,14 +32,14 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     if f is jvp and jvp.made_for and args and (dispatcher := numba_function(args[0])) is not None:
         gradient, args = jvp.made_for(dispatcher), args[1:]
     if hasattr(gradient, "form"):
-        from contad.front.explanation import explained
+        from contad.front.explanation import explain_call
 
         try:
-            return explained(gradient, args, kwargs)
+            return explain_call(gradient, args, kwargs)
         except OutputError:
             if gradient is f or kwargs:
                 raise
-            return explained(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
+            return explain_call(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
     return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
 
 
@@ -105,7 +105,7 @@ def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence
     if not hasattr(derivative, "form"):
         return engine_class(engine).engine if engine else DEFAULT
     if not args:
-        return str(derivative.engine or ASKED[0])
+        return str(derivative.engine or COMPILED[0])
     from contad.front.explanation import engine_for
 
     return engine_for(derivative, tuple(args), {})
@@ -121,7 +121,7 @@ def cfunc(f: Callable[..., Any], n: int) -> Any:
 
     Raises:  UnsupportedError where f is no Numba function, or no compiled engine takes it.
     """
-    f = _required("cfunc", f)
+    f = _require("cfunc", f)
     if not isinstance(n, int) or n < 0:
         fail("cfunc", "n", "be the length of f's argument", n)
     arguments = list(inspect.signature(f).parameters)
@@ -148,7 +148,7 @@ def primitive(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     Raises:  UnsupportedError where kernel is no Numba function.
     """
-    return primitive_of(_required("primitive", kernel))
+    return primitive_of(_require("primitive", kernel))
 
 
 def clear_cache() -> None:
@@ -160,7 +160,7 @@ def clear_cache() -> None:
     compiling.clear()
 
 
-def _required(function: str, f: Any) -> Any:
+def _require(function: str, f: Any) -> Any:
     found = UserFunction(function, f)
     if found.dispatcher is None:
         kind = type(f).__name__

@@ -14,7 +14,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import by_value, own_name
 from contad.functions.user_call import name_of
-from contad.transforms.operation import CustomOperation, pulled_back, zeros_like
+from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
 from contad.variables.number import map_numbers
@@ -50,11 +50,11 @@ class _Custom:
             )
         differentiable = [x for n, x in enumerate(given) if n not in self.nondiff_argnums]
 
-        def merged(args: Sequence[Any]) -> list[Any]:
+        def merge(args: Sequence[Any]) -> list[Any]:
             rest, fixed = iter(args), iter(options)
             return [next(fixed) if n in self.nondiff_argnums else next(rest) for n in range(len(given))]
 
-        return self._operation(differentiable, options, merged).perform()
+        return self._operation(differentiable, options, merge).perform()
 
     @abstractmethod
     def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
@@ -186,8 +186,8 @@ class custom_jvp(_Custom):
             return found[1]
 
         def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
-            ones = [_filled(x, 1.0) for x in args]  # linear, so that any tangents will do
-            return pulled_back(lambda *t: tangent(args, t, z), ones, z_bar, getattr(operation.owner, "engine", None))
+            ones = [_fill(x, 1.0) for x in args]  # linear, so that any tangents will do
+            return pull_back(lambda *t: tangent(args, t, z), ones, z_bar, getattr(operation.owner, "engine", None))
 
         def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
             return tangent(args, tangents, z)
@@ -275,7 +275,7 @@ def function_gradients(
 def _sum(terms: Sequence[Any], z: Any) -> Any:
     """The sum of tangents of z, pytrees of one structure; zeros where there are none."""
     if not terms:
-        return _filled(z, 0.0)
+        return _fill(z, 0.0)
     trees = [flatten(term) for term in terms]
     leaves = trees[0].leaves
     for tree in trees[1:]:
@@ -283,7 +283,7 @@ def _sum(terms: Sequence[Any], z: Any) -> Any:
     return trees[0].unflatten(leaves)
 
 
-def _filled(x: Any, number: float) -> Any:
+def _fill(x: Any, number: float) -> Any:
     tree = flatten(map_numbers(zeros_like, x))
     return tree.unflatten([zeros_like(leaf) + number for leaf in tree.leaves])
 

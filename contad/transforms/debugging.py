@@ -1,26 +1,27 @@
 """Where a nan or an infinity comes from: levels that look at everything they compute, and remember the source lines.
 
-Nothing of it costs anything outside of `debug_nans`: inside, levels are made of other classes.
+Nothing of it costs anything outside of `debug_nans`: inside, stacks are given a watch.
 """
 
-import functools
 import linecache
 import sys
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from contad.engines.stream.record_head import CALLBACK, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.record_stream import Recording
-from contad.engines.stream.sweep import CALLBACK, INPUT, JOIN, LINEAR, OPERATIONS, PULLBACK, VARIANTS, decoded
+from contad.engines.stream.sweep import OPERATIONS
 from contad.errors import NUMPY_FILES, OWN_FILES, NonFiniteError
 from contad.protocols.number_protocols import general_methods, install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
-from contad.variables.number import NumpyNumber, map_numbers, pair, peek
+from contad.variables.number import like_numpy, map_numbers, peek
 from contad.variables.stack import THREAD, ChainStack
+from contad.variables.trees import leaves_of
 
 Place = tuple[str, str]  # an operation, and where the user's code called it
 
@@ -54,25 +55,24 @@ class debug_nans:
     def __exit__(self, *exception: Any) -> None:
         THREAD.watch = self._before
 
-    def stack_class(self, cls: type[ChainStack]) -> type[ChainStack]:
-        """An engine's class of stacks that look for what is not finite."""
-        found: type[ChainStack] = _watched(cls, self.infinities)  # type: ignore[arg-type]
-        return found
+    def look_at(self, s: ChainStack) -> None:
+        """Look for what is not finite at everything that a new stack records and sweeps."""
+        s.watch = (_RecordingWatch if isinstance(s, Recording) else _ClosureWatch)(s, self.infinities)
 
-    def level_class(self) -> type[ForwardLevel]:
-        """The class of forward levels that do."""
-        return _Forward if self.infinities else _ForwardOfNans
+    def forward_level(self, several: int | None) -> ForwardLevel:
+        """A forward level that looks at everything it computes."""
+        return _WatchedLevel(several, self.infinities)
 
 
 # ---- what is not finite ----------------------------------------------------------------------------------------------
 def fault(x: Any, infinities: bool) -> str:
     """The first number in x, a number, an array or a container, that is nan or infinite: "nan", "inf", "-inf" or ""."""
-    plain = map_numbers(peek, x)
-    if isinstance(plain, (list, tuple)):
-        return next((found for item in plain if (found := fault(item, infinities))), "")
-    a = np.asarray(plain, dtype=float)
-    wrong = ~np.isfinite(a) if infinities else np.isnan(a)
-    return str(float(a[wrong].flat[0])) if wrong.any() else ""
+    for leaf in leaves_of(map_numbers(peek, x)):
+        a = np.asarray(leaf, dtype=float)
+        wrong = ~np.isfinite(a) if infinities else np.isnan(a)
+        if wrong.any():
+            return str(float(a[wrong].flat[0]))
+    return ""
 
 
 def require_finite(found: str, what: str, where: str) -> None:
@@ -103,34 +103,20 @@ def caller() -> tuple[str, str]:
 
 
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
-class _Watched:
-    """A chain stack that looks at each value when its record is pushed, and at the adjoints that each record gives."""
+class _StackWatch(ABC):
+    """Looks at each value when its record is pushed on a stack, and at the adjoints that each record gives."""
 
-    infinities = True
-    places: list[Place]  # by record
-    push: Any
-
-    def __init__(self, level: int | None = None) -> None:
-        super().__init__(level)  # type: ignore[call-arg]
-        self.places = []
-        push = self.push
-
-        def watched_push(record: Any) -> None:
-            recorded = self._recorded(record)
-            push(recorded)
-            self._look(recorded)
-
-        self.push = watched_push
-
-    def _recorded(self, record: Any) -> Any:
-        """What is pushed for a record."""
-        return record
+    def __init__(self, s: Any, infinities: bool) -> None:
+        self.stack, self.infinities = s, infinities
+        self.places: list[Place] = []  # by record
+        self._push = s.push
+        s.push = self._push_watched
 
     @abstractmethod
-    def _look(self, record: Any) -> None:
-        """Look at the values of what has been pushed."""
+    def _push_watched(self, record: Any) -> None:
+        """Push a record, and look at the values of what has been pushed."""
 
-    def _pushed(self, operation: str, value: Any) -> None:
+    def _examine(self, operation: str, value: Any) -> None:
         name, where = caller()
         self.places.append((name if operation in ("", VARIANTS[LINEAR], VARIANTS[JOIN]) else operation, where))
         what = "an argument of the gradient" if operation == VARIANTS[INPUT] else self.places[-1][0]
@@ -142,12 +128,15 @@ class _Watched:
         require_finite(fault(values, self.infinities), f"the derivative of {operation}", where)
 
 
-class _WatchedRecording(_Watched):
-    def _look(self, record: Sequence[Any]) -> None:
-        s: Any = self
+class _RecordingWatch(_StackWatch):
+    """Of a stack of records, which sweeps on numbers then, record by record."""
+
+    def _push_watched(self, record: Sequence[Any]) -> None:
+        self._push(record)
+        s = self.stack
         for k in range(0, len(record), 4):
             head, x, _, value = record[k : k + 4]
-            code, _, n = decoded(head) if head < 0 else (int(head), 0, 1)
+            code, _, n = decode(head)
             if head < 0:
                 value = s.buffers.values[s.top - n : s.top]
             name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
@@ -155,17 +144,11 @@ class _WatchedRecording(_Watched):
                 name = getattr(s.callbacks[int(x)], "name", "a callback")
             elif head < 0 and code == LINEAR:
                 name = ""
-            self._pushed(name, value)
+            self._examine(name, value)
 
-    def sweep(self, top: int, seeds: Any) -> Any:
-        s: Any = self
-        s.flush()
-        return s._sweep_numbers(top, seeds)
-
-    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
-        n: int = super()._sweep_row_on_numbers(row, k, top, adjoints)  # type: ignore[misc]
-        s: Any = self
-        code, x, y = s.buffers.records[row].tolist()
+    def look_at_row(self, row: int, k: int, adjoints: Any) -> None:
+        """Look at the adjoints that a record has passed on; k is its last cell."""
+        code, x, y = self.stack.buffers.records[row].tolist()
         if code in (LINEAR, JOIN):
             self._require_adjoints(row - 1, [adjoints[int(x)], adjoints[k - 1]])
         elif int(code) in OPERATIONS:
@@ -175,13 +158,13 @@ class _WatchedRecording(_Watched):
             )
         elif code != INPUT:
             self._require_adjoints(row - 1, adjoints[:] if isinstance(adjoints, list) else adjoints[0 : len(adjoints)])
-        return n
 
 
-class _WatchedClosures(_Watched):
-    def _recorded(self, chain: Any) -> Any:
-        s: Any = self
-        value, values, partials = s.captured(chain)
+class _ClosureWatch(_StackWatch):
+    """Of a stack of closures, each of which is pushed inside one that looks at what it has done."""
+
+    def _push_watched(self, chain: Any) -> None:
+        value, values, partials = self.stack.find_captured(chain)
         cells = [cell for cell, _ in partials.values()]
         number = len(self.places)
 
@@ -191,19 +174,8 @@ class _WatchedClosures(_Watched):
             return value  # for `show_stack`
 
         watched_chain.__name__ = chain.__name__
-        return watched_chain
-
-    def _look(self, chain: Any) -> None:
-        s: Any = self
-        self._pushed(chain.__name__.removesuffix("_chain"), s.captured(chain).value)
-
-
-@functools.cache
-def _watched(cls: type[ChainStack], infinities: bool) -> type[ChainStack]:
-    if issubclass(cls, _Watched):
-        return cls
-    mixin = _WatchedRecording if issubclass(cls, Recording) else _WatchedClosures
-    return type(f"Watched{cls.__name__}", (mixin, cls), {"infinities": infinities})
+        self._push(watched_chain)
+        self._examine(chain.__name__.removesuffix("_chain"), value)
 
 
 # ---- forward mode ----------------------------------------------------------------------------------------------------
@@ -214,20 +186,26 @@ class _WatchedDual(Dual):
     implement = None
 
 
-class _WatchedNumpyDual(NumpyNumber, _WatchedDual):
+@like_numpy(_WatchedDual)
+class _WatchedNumpyDual(Dual):
     """The same in place of an np.float64."""
 
     __slots__ = ()
+    implement = None
 
 
-pair(_WatchedDual, _WatchedNumpyDual)
 for _class in (_WatchedDual, _WatchedNumpyDual):
     install(_class, general_methods)
 
 
-class _Forward(ForwardLevel):
-    __slots__ = ()
-    infinities = True
+class _WatchedLevel(ForwardLevel):
+    """A forward level that looks at the values and tangents of everything it computes."""
+
+    __slots__ = ("infinities",)
+
+    def __init__(self, several: int | None, infinities: bool) -> None:
+        super().__init__(several)
+        self.infinities = infinities
 
     def dual(self, value: Any, tangent: Any) -> Dual:
         z = object.__new__(_WatchedNumpyDual)
@@ -235,23 +213,18 @@ class _Forward(ForwardLevel):
         return z
 
     def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Dual:
-        return self._looked_at(rule, super().apply(rule, args))
+        return self._look_at(rule, super().apply(rule, args))
 
     def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
-        return self._looked_at(rule, super().apply_elementwise(rule, args))
+        return self._look_at(rule, super().apply_elementwise(rule, args))
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        return self._looked_at(rule, super().apply_array(rule, args, options))
+        return self._look_at(rule, super().apply_array(rule, args, options))
 
-    def _looked_at(self, rule: Any, z: Any) -> Any:
+    def _look_at(self, rule: Any, z: Any) -> Any:
         for part in z if isinstance(z, tuple) else (z,):
             _, where = caller()
             require_finite(fault(part._value, self.infinities), rule.name, where)
             tangents = part._tangents if isinstance(part, ArrayDual) else [part._tangent]
             require_finite(fault(tangents, self.infinities), f"the derivative of {rule.name}", where)
         return z
-
-
-class _ForwardOfNans(_Forward):
-    __slots__ = ()
-    infinities = False

@@ -17,7 +17,7 @@ from contad.errors import UnsupportedError
 from contad.front.numba_transforms import (
     Transform,
     along,
-    compiled_vjp,
+    call_compiled_vjp,
     gradient_of,
     pair_of,
     require_no_counts,
@@ -28,7 +28,7 @@ from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.stack import opened
-from contad.variables.trees import Tree, flatten, lowered, output_leaves, plain_leaf, scalar_output
+from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
 
 Function = Callable[..., Any]
 
@@ -68,9 +68,9 @@ class _Gradient:
             cotangents = pull(s, trees, seeds(s, y, 1.0))
             gradient = cotangents[0] if self.single else tuple(cotangents)
             if self.has_aux:
-                aux = lowered(aux, s)
-                return ((lowered(y, s), aux), gradient) if self.value else (gradient, aux)
-            return (lowered(y, s), gradient) if self.value else gradient
+                aux = lower(aux, s)
+                return ((lower(y, s), aux), gradient) if self.value else (gradient, aux)
+            return (lower(y, s), gradient) if self.value else gradient
 
 
 @Transform
@@ -90,7 +90,7 @@ def grad(
     >>> grad(lambda x, y: x * y + y)(2.0, 3.0)
     3.0
     """
-    return _memoised(f, False, argnums, has_aux, engine)
+    return _memoise(f, False, argnums, has_aux, engine)
 
 
 @Transform
@@ -102,7 +102,7 @@ def value_and_grad(
     >>> value_and_grad(lambda x: x * x)(3.0)
     (9.0, 6.0)
     """
-    return _memoised(f, True, argnums, has_aux, engine)
+    return _memoise(f, True, argnums, has_aux, engine)
 
 
 def elementwise_grad(f: Function, argnum: int = 0, *, engine: str | None = None) -> Function:
@@ -143,7 +143,7 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
     function = UserFunction("vjp", f)
     what = f"vjp: {function.name}"
     if function.takes_compiled(engine) and not has_aux:
-        found = compiled_vjp(function, primals, what, pullback_of(function.dispatcher, engine))
+        found = call_compiled_vjp(function, primals, what, pullback_of(function.dispatcher, engine))
         if found is not None:
             return found
     recorded = Recorded(function.runnable(), primals, what, engine_class(engine), has_aux)
@@ -154,10 +154,10 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = 
 
 def pullback_of(f: Function, engine: str | None = None) -> Any:
     """The compiled pullback of a Numba function: (primals, cotangent) -> cotangents."""
-    return pair_of(f, "vjp", _pulled_back, engine)
+    return pair_of(f, "vjp", _pull_back, engine)
 
 
-def _pulled_back(f: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+def _pull_back(f: Function, primals: Sequence[Any], cotangent: Any) -> Any:
     return vjp(f, *primals)[1](cotangent)
 
 
@@ -210,14 +210,14 @@ def jvp(
                 if getattr(leaf_dot, "shape", ()) != shape:
                     got = getattr(leaf_dot, "shape", ())
                     raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
-                leaves.append(level.activated(leaf, plain_leaf(what, "a tangent", leaf_dot), what))
+                leaves.append(level.make_active(leaf, plain_leaf(what, "a tangent", leaf_dot), what))
             active.append(tree.unflatten(leaves))
         y, aux = split_aux(run(*active), has_aux, what)
         result = flatten(y)
         leaves = output_leaves(result, what, level)
-        value = result.unflatten([lowered(leaf, level) for leaf in leaves])
+        value = result.unflatten([lower(leaf, level) for leaf in leaves])
         z_dot = result.unflatten([level.tangent_of(leaf) for leaf in leaves])
-        return (value, z_dot, lowered(aux, level)) if has_aux else (value, z_dot)
+        return (value, z_dot, lower(aux, level)) if has_aux else (value, z_dot)
 
 
 def _tangent_pairs(primal: Any, tangent: Any, what: str) -> Tree:
@@ -258,7 +258,7 @@ def derivative(f: Function, argnum: int = 0) -> Function:
 
 
 # ---- shared steps ----------------------------------------------------------------------------------------------------
-def _memoised(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
+def _memoise(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None) -> _Gradient:
     """The gradient object of f, kept in an attribute of f so that it dies with it."""
     made: tuple[Any, dict[Any, Any]] = getattr(f, "__contad__", (None, {}))
     if made[0] is f and argnums.__class__ is int:  # as most often

@@ -11,14 +11,14 @@ import numpy as np
 
 from contad.engines import DEFAULT
 from contad.engines.forward import forward_level
-from contad.engines.matrix.matrix_stack import WholeRules
+from contad.engines.matrix.matrix_stack import stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
 from contad.transforms.gradients import Function, grad, jvp
-from contad.transforms.jacobians import BLOCK, activated, is_array, real_trees, size_of, split_last
+from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
 from contad.variables import check
 from contad.variables.activation import activate, seeds
 from contad.variables.arguments import fail
@@ -70,7 +70,7 @@ class _Curvature:
                 self.may_record = False
         with forward_level(len(directions) if len(directions) > 1 else None) as level:
             active = list(self.args)
-            for k, x in zip(self.argnums, activated(level, self.trees, directions), strict=True):
+            for k, x in zip(self.argnums, activate_rows(level, self.trees, directions), strict=True):
                 active[k] = x
             gradient = flatten(self.gradient(*active, **self.kwargs)).leaves
             rows = [np.reshape(level.tangent_of(x), (len(directions), size_of(x))) for x in gradient]
@@ -86,7 +86,7 @@ class _Curvature:
         return self.may_record
 
     def _record(self) -> None:
-        with opened(WholeRules) as s:
+        with opened(stack_of_whole_rules) as s:
             args, kwargs = positional(self.gradient.run, self.what, self.argnums, self.args, self.kwargs)
             active, trees = activate(s, self.what, self.argnums, args)
             cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]

@@ -113,7 +113,7 @@ def _by_columns(f: Function, what: str, numbers: Sequence[int], args: Any, kwarg
         directions = np.eye(min(BLOCK, n - start), n, start)
         with forward_level(len(directions)) as level:
             active = list(args)
-            for k, x in zip(numbers, activated(level, trees, directions), strict=True):
+            for k, x in zip(numbers, activate_rows(level, trees, directions), strict=True):
                 active[k] = x
             result = flatten(f(*active, **kwargs))
             leaves = output_leaves(result, what, level)
@@ -161,7 +161,7 @@ def _leaf(x: Any, what: str) -> Any:
     return np.float64(leaf) if leaf.__class__ is float and not stands_for_float(x) else leaf
 
 
-def activated(level: Any, trees: Sequence[Tree], directions: Any) -> list[Any]:
+def activate_rows(level: Any, trees: Sequence[Tree], directions: Any) -> list[Any]:
     """The arguments with the rows of `directions`, over all numbers of the trees, as tangents; or with the one row."""
     made, k = [], 0
     for tree in trees:
@@ -172,7 +172,7 @@ def activated(level: Any, trees: Sequence[Tree], directions: Any) -> list[Any]:
                 own = np.reshape(directions[:, k : k + size_of(x)], (len(directions), *shape))
             else:
                 own = np.reshape(directions[0, k : k + size_of(x)], shape) if shape else plain_float(directions[0, k])
-            leaves.append(level.activated(x, own))
+            leaves.append(level.make_active(x, own))
             k += size_of(x)
         made.append(tree.unflatten(leaves))
     return made

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines import DEFAULT
-from contad.engines.matrix.matrix_stack import WholeRules
+from contad.engines.matrix.matrix_stack import stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.front.recorded import Recorded
@@ -45,16 +45,16 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
     by_records: Callable[[Any], Any] | None = None
     plain = all(is_plain(x) for tree in trees for x in tree.leaves)
     if plain and engine in (None, DEFAULT) and THREAD.watch is None and not function.takes_compiled(engine):
-        recorded = Recorded(function.runnable(), primals, f"vjp: {function.name}", WholeRules)
+        recorded = Recorded(function.runnable(), primals, f"vjp: {function.name}", stack_of_whole_rules)
         value, pullback = recorded.value, recorded.pullback()
         with contextlib.suppress(Unsuited):
             by_records = _on_records(recorded)
     else:
         value, pullback = vjp(f, *primals, engine=engine)
     if by_records is None:
-        by_pullback: Any = _transposed(value, pullback, engine)
+        by_pullback: Any = _transpose(value, pullback, engine)
     else:
-        by_pullback = functools.cache(lambda: _transposed(value, pullback, engine))
+        by_pullback = functools.cache(lambda: _transpose(value, pullback, engine))
 
     def tangent_map(*tangents: Any) -> Any:
         row = direction(what, "tangents", trees, tangents)
@@ -66,7 +66,7 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
         return by_pullback()(tangents)[0]
 
     tangent_map.__qualname__ = f"derivative of {function.name}"
-    point = [_copied(x) for x in primals]  # the caller may write into his
+    point = [_copy(x) for x in primals]  # the caller may write into his
     return value, Transformed(tangent_map, _tangent_map, f, *point, engine=engine)
 
 
@@ -74,12 +74,12 @@ def _tangent_map(f: Function, *primals: Any, engine: str | None = None) -> Calla
     return linearize(f, *primals, engine=engine)[1]
 
 
-def _copied(x: Any) -> Any:
+def _copy(x: Any) -> Any:
     tree = flatten(x)
     return tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in tree.leaves])
 
 
-def _transposed(value: Any, pullback: Callable[[Any], Any], engine: str | None) -> Callable[[Any], Any]:
+def _transpose(value: Any, pullback: Callable[[Any], Any], engine: str | None) -> Callable[[Any], Any]:
     """The pullback of a pullback: from tangents to the tuple of what they give."""
     result = flatten(value)
     # linear in the cotangent, so that any will do; a zero would mask partials that are not finite
@@ -140,14 +140,14 @@ def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     numbers = positions("make_vjp", argnums)
 
     def of_arguments(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        restricted, primals = _restricted(f, "make_vjp", numbers, args, kwargs)
+        restricted, primals = _restrict(f, "make_vjp", numbers, args, kwargs)
         value, pullback = vjp(restricted, *primals, engine=engine)
 
-        def chosen(cotangent: Any) -> Any:
+        def choose(cotangent: Any) -> Any:
             found = pullback(cotangent)
             return found[0] if isinstance(argnums, int) else found
 
-        return OfThisProcess(chosen, f"pullback of {name_of(f)}", SEND), value
+        return OfThisProcess(choose, f"pullback of {name_of(f)}", SEND), value
 
     return Transformed(of_arguments, make_vjp, f, argnums, engine=engine)
 
@@ -170,7 +170,7 @@ def make_jvp(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
 
 
 def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
-    restricted, primals = _restricted(f, "make_jvp", positions("make_jvp", argnums), args, kwargs)
+    restricted, primals = _restrict(f, "make_jvp", positions("make_jvp", argnums), args, kwargs)
 
     def tangent_map(tangent: Any) -> tuple[Any, ...]:
         return jvp(restricted, primals, (tangent,) if isinstance(argnums, int) else tangent)
@@ -178,15 +178,15 @@ def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Any, ...], 
     return Transformed(tangent_map, _jvp_at, f, argnums, args, kwargs)
 
 
-def _restricted(
+def _restrict(
     f: Function, transform: str, numbers: Sequence[int], args: Any, kwargs: Any
 ) -> tuple[Function, tuple[Any, ...]]:
     """f as a function of the arguments at these positions, and those arguments."""
     args, kwargs = positional(f, f"{transform}: {name_of(f)}", numbers, args, kwargs)
 
-    def restricted(*chosen: Any) -> Any:
+    def restrict(*chosen: Any) -> Any:
         given = dict(zip(numbers, chosen, strict=True))
         return f(*(given.get(k, x) for k, x in enumerate(args)), **kwargs)
 
-    restricted.__name__ = name_of(f)
-    return restricted, tuple(args[k] for k in numbers)
+    restrict.__name__ = name_of(f)
+    return restrict, tuple(args[k] for k in numbers)

@@ -4,7 +4,7 @@ To the level that performs it, it is an array rule whose arguments are the numbe
 caller's arguments. Its functions run one level further down, on values that may be variables of outer levels.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,6 @@ class CustomOperation:
         self.owner: Any = None
         self.result: Any = None
         self.given: list[Any] = []  # what the functions were called with last, in the places that carry derivatives
-        self._pulled: tuple[Any, list[Any]] | None = None  # a cotangent of the result, and those of the arguments
 
     def perform(self) -> Any:
         """The result, on the level that owns the highest number among the arguments; plain where there is none."""
@@ -73,8 +72,8 @@ class CustomOperation:
         for n, tree in enumerate(self.trees):
             for k, x in enumerate(tree.leaves):
                 if (n, k) not in active:
-                    tree.leaves[k] = _kept(x, stack)
-        self.options[:] = [kept_leaves(x, stack) for x in self.options]
+                    tree.leaves[k] = _keep(x, stack)
+        self.options[:] = [keep_leaves(x, stack) for x in self.options]
         self.captured = Captured(self.name, self.later, stack.keep)
 
     # ---- what levels ask an array rule -------------------------------------------------------------------------------
@@ -90,7 +89,7 @@ class CustomOperation:
         z, saved = self._value(given)
         if self.captured is not None:
             self.captured.forget_changed()
-            saved = kept_leaves(saved, self.owner, self.given)
+            saved = keep_leaves(saved, self.owner, self.given)
         self.result = flatten(z)
         leaves = output_leaves(self.result, self.name)
         self._require_lower("its value", leaves)
@@ -113,10 +112,16 @@ class CustomOperation:
         return self.evaluate(values, {})[0]
 
     def pull(self, name: str, z: Any, z_bar: Any, values: Any, options: Any, saved: Any = None) -> Any:
-        """The cotangent of one leaf; all of them are computed for the first that is asked for."""
-        if self._pulled is None or self._pulled[0] is not z_bar:
-            self._pulled = z_bar, self._cotangents(z, z_bar, values, saved)
-        return self._pulled[1][self.argument_names.index(name)]
+        """The cotangent of one leaf."""
+        return next(self.pull_each((name,), z, z_bar, values, options, saved))
+
+    def pull_each(
+        self, names: Iterable[str], z: Any, z_bar: Any, values: Any, options: Any, saved: Any = None
+    ) -> Iterator[Any]:
+        """The cotangents of some leaves; all of them are computed at once."""
+        found = self._cotangents(z, z_bar, values, saved)
+        for name in names:
+            yield found[self.argument_names.index(name)]
 
     def push(self, z: Any, tangents: Any, values: Any, options: Any, saved: Any = None) -> Any:
         """The tangents of the leaves of the result."""
@@ -125,7 +130,7 @@ class CustomOperation:
         tree = flatten(z_dot)
         if tree.spec != self.result.spec:
             self._fail("its tangent", f"the structure of its value, {self.result.describe()}", tree.describe())
-        return tuple(self._checked("its tangent", x, v) for x, v in zip(tree.leaves, z, strict=True))
+        return tuple(self._check("its tangent", x, v) for x, v in zip(tree.leaves, z, strict=True))
 
     def _cotangents(self, z: Any, z_bar: Any, values: Any, saved: Any) -> list[Any]:
         if self.captured is not None:
@@ -144,7 +149,7 @@ class CustomOperation:
             if tree.spec != self.trees[n].spec:
                 expected = f"the structure of its argument, {self.trees[n].describe()}"
                 self._fail(f"the cotangent of argument {n}", expected, tree.describe())
-            leaves.append(self._checked(f"the cotangent of {name}", tree.leaves[k], v, seeds))
+            leaves.append(self._check(f"the cotangent of {name}", tree.leaves[k], v, seeds))
         return leaves
 
     # ---- checks ------------------------------------------------------------------------------------------------------
@@ -164,7 +169,7 @@ class CustomOperation:
         like = self.result.leaves
         return self.result.unflatten([standing_for(x, y) for x, y in zip(leaves, like, strict=True)])
 
-    def _checked(self, what: str, x: Any, like: Any, seeds: Sequence[Any] = ()) -> Any:
+    def _check(self, what: str, x: Any, like: Any, seeds: Sequence[Any] = ()) -> Any:
         """A number or an array of the shape of another one."""
         if np.shape(x) != np.shape(like):
             self._fail(what, f"shape {np.shape(like)}", f"shape {np.shape(x)}")
@@ -193,16 +198,16 @@ def _with_article(noun: str) -> str:
     return f"an {noun}" if noun[0] == "a" else f"a {noun}"
 
 
-def kept_leaves(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
+def keep_leaves(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
     """x with copies of the arrays in it, but of those in `own`, and of read-only views of them, which nobody writes."""
     if x is None:
         return x
     tree = flatten(x)
-    leaves = [_kept(leaf, stack, own) for leaf in tree.leaves]
+    leaves = [_keep(leaf, stack, own) for leaf in tree.leaves]
     return tree.unflatten(leaves)
 
 
-def _kept(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
+def _keep(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
     if not is_array(x) or any(x is a for a in own):
         return x
     if isinstance(x, Array):  # of an outer level
@@ -217,7 +222,7 @@ def zeros_like(x: Any) -> Any:
     return np.zeros(x.shape) if is_array(x) else 0.0
 
 
-def pulled_back(
+def pull_back(
     f: Callable[..., Any],
     args: Sequence[Any],
     z_bar: Any,
@@ -239,7 +244,7 @@ def pulled_back(
     )
 
 
-def pushed_forward(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], places: Places) -> Any:
+def push_forward(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], places: Places) -> Any:
     """The tangent of the result of f, along the tangents of the leaves at `places`."""
     of_leaves, trees, places = _of_leaves(f, args, places)
     dots = [flatten(t).leaves for t in tangents]

@@ -9,7 +9,7 @@ from contad.errors import UnsupportedError
 from contad.variables.array import Array
 from contad.variables.number import Number, as_float, stands_for_float
 from contad.variables.stack import ChainStack
-from contad.variables.trees import Tree, assembled, flatten, real_leaf
+from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
 FLOAT = np.dtype(np.float64)
 Seeds = list[tuple[Any, Any]]
@@ -34,14 +34,14 @@ def activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[An
             raise UnsupportedError(
                 f"{what}, argument {n}: expected numbers or arrays to differentiate, got {args[n]!r}"
             )
-        leaves = [activated(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
+        leaves = [make_active(s, leaf, f"{what}, argument {n}") for leaf in tree.leaves]
         trees.append(Tree(leaves, tree.spec))
         # f may write into its arguments; the derivative is with respect to what it was given
         active[n] = tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves])
     return active, trees
 
 
-def activated(s: ChainStack, given: Any, what: str) -> Any:
+def make_active(s: ChainStack, given: Any, what: str) -> Any:
     """A variable for a number, variables for an array."""
     leaf = real_leaf(given, what)
     if isinstance(leaf, (np.ndarray, Array)):
@@ -86,6 +86,6 @@ def block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:
             entries = [row[t][n] for row in rows]
             total = shape + (x.shape if isinstance(x, (np.ndarray, Array)) else ())
             has_axes = isinstance(leaf, (np.ndarray, Array)) or isinstance(x, (np.ndarray, Array))
-            leaves.append(assembled(entries, total) if has_axes else entries[0])
+            leaves.append(assemble(entries, total) if has_axes else entries[0])
         blocks.append(tree.unflatten(leaves))
     return blocks

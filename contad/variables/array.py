@@ -7,28 +7,26 @@ An array of a level is its value and a companion that aliases alike: the cells o
 import contextlib
 import operator
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from threading import get_ident
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from contad.errors import NestingError, UnsupportedError, lost
-from contad.variables.number import Carrier, Number, observed, peek, primal
+from contad.errors import NestingError, UnsupportedError, make_lost
+from contad.variables.number import ArrayCarrier, Carrier, Number, observe, peek, primal
 
 View = Callable[[Any], Any]
 Write = Callable[[Any, Any], None]  # assigns what its second argument is to its first
 
 
-class Array(Carrier):
+class Array(ArrayCarrier):
     """An array of numbers that carry derivative information; `ArrayVar` and `ArrayDual` are its two kinds.
 
     It has the shape, methods and assignment of an ndarray of float64. NumPy's functions and ufuncs find their rules.
     """
 
-    kind: ClassVar[str]
-    is_float: ClassVar[bool] = False
-    _value: Any  # an ndarray, or an array of an outer level
     # of views and of arrays that have been written to; the others, most, store none of these
     _base: "Array | None" = None  # of a view: its root
     _parent: "Array | None" = None
@@ -37,30 +35,32 @@ class Array(Carrier):
     _root_seen: Any = None  # the same of the root
     _version: int = 0  # of a root: counts assignments
 
-    # ---- what the two kinds provide ----------------------------------------------------------------------------------
+    # ---- what the two kinds provide; without ABCMeta, with which isinstance would cost several times as much ---------
+    @abstractmethod
     def _refresh(self, parent: "Array") -> None:
         """Make this view's parts anew from those of its parent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _make_view(self, view: View, value: Any) -> "Array":
-        raise NotImplementedError
+        """A view of this array: `view` applied to the value gave `value`."""
 
+    @abstractmethod
     def _make_copy(self, move: View, value: Any) -> Any:
         """The array of moved elements: `move` applied to the value gave `value`; its companion moves likewise."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _element(self, key: Any, value: Any) -> Any:
-        raise NotImplementedError
+        """The number at a key, where the value has `value`."""
 
     def _open_for_writing(self) -> None:
         """Before an assignment to this root: its parts may be written from here on."""
 
+    @abstractmethod
     def _assign(self, write: Write, y: Any) -> None:
         """Write y by the same NumPy operation into the value and, what goes with y, into the companion."""
-        raise NotImplementedError
 
     # ---- aliasing ----------------------------------------------------------------------------------------------------
-    def _synced(self) -> "Array":
+    def _sync_parts(self) -> "Array":
         """Itself, with present parts; refused where its level has ended, for its memory is used again."""
         owner = self._owner
         if owner.ended is not None or owner.thread != get_ident():
@@ -88,18 +88,18 @@ class Array(Carrier):
     def _root(self) -> "Array":
         return self if self._base is None else self._base
 
-    def _moved(self, move: View) -> Any:
+    def _move(self, move: View) -> Any:
         """A NumPy function that moves elements: a view where NumPy gives one, else a copy of both parts."""
-        a = self._synced()._value
+        a = self._sync_parts()._value
         v = move(a)
         if isinstance(v, (list, tuple)):
-            return type(v)(self._moved(_piece(move, k)) for k in range(len(v)))
+            return type(v)(self._move(_piece(move, k)) for k in range(len(v)))
         if not isinstance(v, (np.ndarray, Array)):
             return self._make_copy(lambda x: np.asarray(move(x)), np.asarray(v))[()]
         return self._make_view(move, v) if is_view(v, a) else self._make_copy(move, v)
 
     def __getitem__(self, key: Any) -> Any:
-        a = self._synced()._value
+        a = self._sync_parts()._value
         key = plain_key(key)
         v = a[key]
         if not isinstance(v, (np.ndarray, Array)):
@@ -121,7 +121,7 @@ class Array(Carrier):
         self._owner.check_usable("an assignment")
         root = self._root()
         root._open_for_writing()
-        self._synced()
+        self._sync_parts()
         self._assign(write, y)
         root._version += 1
 
@@ -132,16 +132,16 @@ class Array(Carrier):
         objects = isinstance(root._value, np.ndarray) and root._value.dtype == object  # holds any number
         if top is not None and top._owner.level > level_of(root._value) and not (objects and isinstance(top, Number)):
             root._value = top._owner.writable(root._value)
-        self._synced()
+        self._sync_parts()
 
     # ---- attributes --------------------------------------------------------------------------------------------------
     @property
     def value(self) -> Any:
         """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
         self._owner.check_usable("value")
-        if self._owner.is_traced:
-            self._owner.refuse_reading()
-        return self._synced()._value.copy()
+        if self._owner.tracer is not None:
+            self._owner.tracer.refuse_reading()
+        return self._sync_parts()._value.copy()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -168,7 +168,7 @@ class Array(Carrier):
     @property
     def T(self) -> Any:
         """The transpose, a view."""
-        return self._moved(np.transpose)
+        return self._move(np.transpose)
 
     @property
     def real(self) -> "Array":
@@ -196,7 +196,10 @@ class Array(Carrier):
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         refuse_pandas()
-        raise lost(
+        stand_in = stand_in_of_product(sys._getframe(1))
+        if stand_in is not None:
+            return stand_in
+        raise make_lost(
             f"np.asarray: an {self.kind} cannot become an array of floats, because its derivative would be lost; use "
             "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, a @ x for "
             "a.dot(x), contad.logsumexp and softmax for SciPy's, contad.value_of(x) for a constant",
@@ -205,7 +208,7 @@ class Array(Carrier):
         )
 
     def __float__(self) -> float:
-        raise lost(
+        raise make_lost(
             f"float: an {self.kind} cannot become a plain number, because its derivative would be lost; use x.item() "
             "for the variable of its one element, contad.value_of(x) for a constant",
             self.kind,
@@ -213,10 +216,10 @@ class Array(Carrier):
         )
 
     def __int__(self) -> int:
-        return int(observed(int, self))
+        return int(observe(int, self))
 
     def __bool__(self) -> bool:
-        return bool(observed(bool, self))
+        return bool(observe(bool, self))
 
     def __index__(self) -> int:
         raise TypeError(f"index: an {self.kind} holds real numbers, which cannot index; got shape {self.shape}")
@@ -240,26 +243,38 @@ class Array(Carrier):
     # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
     def copy(self, order: str = "C") -> Any:
         """A copy that can be assigned to without changing this array."""
-        return self._make_copy(lambda x: x.copy(order), self._synced()._value.copy(order))
+        return self._make_copy(lambda x: x.copy(order), self._sync_parts()._value.copy(order))
 
     def ravel(self, order: str = "C") -> Any:
         """The elements in one dimension, a view where NumPy gives one."""
-        return self._moved(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
+        return self._move(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
 
     def reshape(self, *shape: Any, order: str = "C") -> Any:
         """The elements in another shape, a view where NumPy gives one."""
-        new: Any = copied(shape[0]) if len(shape) == 1 else shape
+        new: Any = copy_parts(shape[0]) if len(shape) == 1 else shape
         logical: Any = order
-        return self._moved(lambda x: np.reshape(x, new, order=logical))
+        return self._move(lambda x: np.reshape(x, new, order=logical))
 
     def transpose(self, *axes: Any) -> Any:
         """The axes permuted, a view."""
-        order = copied(axes[0]) if len(axes) == 1 else axes or None
-        return self._moved(lambda x: np.transpose(x, order))
+        order = copy_parts(axes[0]) if len(axes) == 1 else axes or None
+        return self._move(lambda x: np.transpose(x, order))
 
 
 def _piece(move: View, k: int) -> View:
     return lambda x: move(x)[k]
+
+
+def stand_in_of_product(frame: Any) -> Any:
+    """What SciPy's S @ x and S.dot(x), asking for an array, are given so that they leave the product to x; else None.
+
+    They take the answer as a sign only: an array of objects without axes is an operand that knows better, and for
+    S.dot(x) one with axes may go on to S @ x.
+    """
+    name = frame.f_code.co_name
+    if name not in ("_matmul_dispatch", "dot") or not str(frame.f_globals.get("__name__")).startswith("scipy.sparse."):
+        return None
+    return np.empty((), object) if name == "_matmul_dispatch" else np.empty(1, object)
 
 
 def refuse_pandas() -> None:
@@ -350,11 +365,11 @@ def as_objects(x: Any) -> np.ndarray:
     return np.asarray(x).astype(object)
 
 
-def copied(x: Any) -> Any:
+def copy_parts(x: Any) -> Any:
     """x with copies of the arrays and lists in it, whose owner may write to them."""
     if isinstance(x, (np.ndarray, Array)):
         return x.copy("K")  # in its layout, on which that of results depends
-    return type(x)(map(copied, x)) if x.__class__ in (list, tuple) else x
+    return type(x)(map(copy_parts, x)) if x.__class__ in (list, tuple) else x
 
 
 def numbers_in(x: Any) -> list[Carrier]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.array import Array, elements_of, plain_key
-from contad.variables.number import Number, observed, peek, primal
+from contad.variables.number import Number, observe, peek, primal
 
 # ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
 DELEGATED = (
@@ -31,75 +31,75 @@ REFUSED = {
 }
 
 
-def _delegated(name: str) -> Callable[..., Any]:
+def _delegate(name: str) -> Callable[..., Any]:
     function = getattr(np, name)
 
-    def method(self: Array, *args: Any, **options: Any) -> Any:
-        return function(self, *args, **options)
+    def method(x: Array, *args: Any, **options: Any) -> Any:
+        return function(x, *args, **options)
 
     method.__doc__ = f"As np.{name} of this array."
     return method
 
 
-def _refused(name: str, remedy: str) -> Callable[..., Any]:
-    def method(self: Array, *args: Any, **options: Any) -> Any:
-        raise UnsupportedError(f"{name}: not supported on an {self.kind}; {remedy}")
+def _refuse(name: str, remedy: str) -> Callable[..., Any]:
+    def method(x: Array, *args: Any, **options: Any) -> Any:
+        raise UnsupportedError(f"{name}: not supported on an {x.kind}; {remedy}")
 
     method.__doc__ = f"Refused: {remedy}."
     return method
 
 
 # ---- methods with signatures of their own ----------------------------------------------------------------------------
-def clip(self: Array, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+def clip(x: Array, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
     """As np.clip of this array."""
-    return np.clip(self, min, max, out, **options)
+    return np.clip(x, min, max, out, **options)
 
 
-def compress(self: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(x: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
     """As np.compress of this array."""
-    return np.compress(condition, self, axis, out=out)
+    return np.compress(condition, x, axis, out=out)
 
 
-def conj(self: Array) -> Array:
+def conj(x: Array) -> Array:
     """The array itself, which is real."""
-    return self
+    return x
 
 
-def sort(self: Array, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort(x: Array, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
     """Sort the elements in place along an axis."""
-    self[...] = np.sort(self, axis, kind, order, stable=stable)
+    x[...] = np.sort(x, axis, kind, order, stable=stable)
 
 
-def partition(self: Array, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+def partition(x: Array, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
     """Rearrange the elements in place along an axis, with the kth smallest in its place."""
-    self[...] = np.partition(self, kth, axis, kind, order)
+    x[...] = np.partition(x, kth, axis, kind, order)
 
 
 # ---- attributes ------------------------------------------------------------------------------------------------------
-def matrix_transpose(self: Array) -> Any:
+def matrix_transpose(x: Array) -> Any:
     """The last two axes exchanged, a view."""
-    if self.ndim < 2:
-        raise ValueError(f"mT: the array must have two or more axes, got shape {self.shape}")
-    return np.swapaxes(self, -1, -2)
+    if x.ndim < 2:
+        raise ValueError(f"mT: the array must have two or more axes, got shape {x.shape}")
+    return np.swapaxes(x, -1, -2)
 
 
-def itemsize(self: Array) -> int:
+def itemsize(x: Array) -> int:
     """Bytes of one value."""
     return 8
 
 
-def nbytes(self: Array) -> int:
+def nbytes(x: Array) -> int:
     """Bytes of the values."""
-    return 8 * self.size
+    return 8 * x.size
 
 
-def text(self: Array) -> str:
+def text(x: Array) -> str:
     """ArrayVar([1. 2.], index=3): the kind, the values as NumPy abbreviates them, and the first cell."""
-    name = type(self).__name__
-    if self._owner.ended is not None:
-        return f"{name}(stale, shape={self.shape})"
-    values = np.array2string(np.asarray(peek(self)), prefix=f"{name}(")
-    index = getattr(self, "index", None)
+    name = type(x).__name__
+    if x._owner.ended is not None:
+        return f"{name}(stale, shape={x.shape})"
+    values = np.array2string(np.asarray(peek(x)), prefix=f"{name}(")
+    index = getattr(x, "index", None)
     return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
 
 
@@ -110,49 +110,49 @@ def python_float(x: Any) -> Any:
     return float(x) if isinstance(x, np.float64) else x
 
 
-def item(self: Array, *index: Any) -> Any:
+def item(x: Array, *index: Any) -> Any:
     """The one element, or the element at that (flat or full) index."""
-    if not index and self.size != 1:
-        raise ValueError(f"item: the array must have one element, got shape {self.shape}")
+    if not index and x.size != 1:
+        raise ValueError(f"item: the array must have one element, got shape {x.shape}")
     if len(index) == 1 and not isinstance(index[0], tuple):
-        return python_float(self.ravel()[index[0]])
-    return python_float(self[index[0] if len(index) == 1 else index or (0,) * self.ndim])
+        return python_float(x.ravel()[index[0]])
+    return python_float(x[index[0] if len(index) == 1 else index or (0,) * x.ndim])
 
 
-def tolist(self: Array) -> Any:
+def tolist(x: Array) -> Any:
     """The elements in nested lists."""
-    if not self.shape:
-        return python_float(self[()])
-    return [tolist(x) if isinstance(x, Array) else python_float(x) for x in self]
+    if not x.shape:
+        return python_float(x[()])
+    return [tolist(part) if isinstance(part, Array) else python_float(part) for part in x]
 
 
-def flatten(self: Array, order: str = "C") -> Any:
+def flatten(x: Array, order: str = "C") -> Any:
     """A copy of the elements in one dimension."""
-    return self.ravel(order).copy()
+    return x.ravel(order).copy()
 
 
-def astype(self: Array, dtype: Any, **options: Any) -> Any:
+def astype(x: Array, dtype: Any, **options: Any) -> Any:
     """A copy as float64; a plain array of the primals for an integer or boolean type, which carry no derivative."""
     if np.dtype(dtype) == np.float64:
         order = options.get("order", "K")
-        return self.copy(order) if options.get("copy", True) or order != "K" else self
+        return x.copy(order) if options.get("copy", True) or order != "K" else x
     if np.dtype(dtype).kind in "iub":
-        return primal(self).astype(dtype, **options)
+        return primal(x).astype(dtype, **options)
     if np.dtype(dtype) == object:
-        return elements_of(self)
+        return elements_of(x)
     raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
 
 
-def fill(self: Array, y: Any) -> None:
+def fill(x: Array, y: Any) -> None:
     """Assign y to every element."""
-    self[...] = y
+    x[...] = y
 
 
 def _comparison(name: str) -> Any:
     compare = getattr(operator, name)
 
     def method(x: Array, y: Any) -> Any:
-        return observed(compare, x, y)
+        return observe(compare, x, y)
 
     method.__name__ = f"__{name}__"
     return method
@@ -190,14 +190,14 @@ class Flat:
         return indices if np.ndim(positions) else tuple(int(k) for k in indices)
 
 
-def flat(self: Array) -> Flat:
+def flat(x: Array) -> Flat:
     """The elements in C order, to iterate over, read and assign."""
-    return Flat(self)
+    return Flat(x)
 
 
-def assign_flat(self: Array, y: Any) -> None:
+def assign_flat(x: Array, y: Any) -> None:
     """Assign to the elements in C order; y is repeated as needed."""
-    self._write(_write_flat, y)
+    x._write(_write_flat, y)
 
 
 def _write_flat(a: Any, y: Any) -> None:
@@ -211,15 +211,15 @@ def _write_flat(a: Any, y: Any) -> None:
 def _missing(name: str) -> property:
     """An attribute of ndarrays that arrays of variables lack; no `__getattr__`, which would slow down all others."""
 
-    def refuse(self: Array) -> Any:
-        raise AttributeError(f"an {self.kind} has no attribute {name!r}; use contad.value_of(x).{name} for a constant")
+    def refuse(x: Array) -> Any:
+        raise AttributeError(f"an {x.kind} has no attribute {name!r}; use contad.value_of(x).{name} for a constant")
 
     return property(refuse, doc=f"Refused: arrays of variables have no {name}.")
 
 
 def _install() -> None:
-    methods: dict[str, Callable[..., Any]] = {name: _delegated(name) for name in DELEGATED}
-    methods |= {name: _refused(name, remedy) for name, remedy in REFUSED.items()}
+    methods: dict[str, Callable[..., Any]] = {name: _delegate(name) for name in DELEGATED}
+    methods |= {name: _refuse(name, remedy) for name, remedy in REFUSED.items()}
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,
         "__repr__": text, "__str__": text, "item": item, "tolist": tolist, "flatten": flatten, "astype": astype,

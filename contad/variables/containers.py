@@ -33,7 +33,7 @@ def _structure(x: Any) -> str:
     return f"dict with keys {sorted(map(str, x))}" if isinstance(x, dict) else f"{type(x).__name__} of {len(x)}"
 
 
-def listed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def list_operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Operands beside an array, with lists and tuples as arrays, as ndarrays take them."""
     return tuple(
         np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args

@@ -76,7 +76,7 @@ def to_varmat(x: Any) -> Any:
     top = max(numbers_in(x), key=level_of, default=None)
     if isinstance(x, Array) or top is None:
         return x
-    return top._owner.adopted(x if isinstance(x, np.ndarray) else as_objects(x))
+    return top._owner.adopt(x if isinstance(x, np.ndarray) else as_objects(x))
 
 
 def to_matvar(x: Any) -> Any:

@@ -1,17 +1,20 @@
 """Forward mode: dual numbers and dual arrays, from the same rules as the reverse engines."""
 
+import functools
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from contad.errors import VariableError
 from contad.variables.arguments import array as float_array, constant, operand
 from contad.variables.array import Array, View, Write, level_of, numbers_in, require_no_inner, write_half
 from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
-from contad.variables.level import Level, array_of
-from contad.variables.number import Number, NumpyNumber, as_float, pair, stands_for_float
-from contad.variables.trees import assembled, real_leaf
+from contad.variables.level import array_of, next_level, raise_caught, refuse_unusable
+from contad.variables.number import Number, as_float, like_numpy, stands_for_float
+from contad.variables.trees import assemble, map_lists, real_leaf
 
 
 class Dual(Number):
@@ -39,13 +42,11 @@ class Dual(Number):
         return f"Dual({self._value!r}, tangent={self._tangent!r})"
 
 
-class NumpyDual(NumpyNumber, Dual):
+@like_numpy(Dual)
+class NumpyDual(Dual):
     """A dual in place of an np.float64."""
 
     __slots__ = ()
-
-
-pair(Dual, NumpyDual)
 
 
 class ArrayDual(Array):
@@ -58,7 +59,7 @@ class ArrayDual(Array):
     @property
     def tangent(self) -> Any:
         """A copy of the directional derivative carried along; on a level of several tangents with a leading axis."""
-        return self._owner.joined([t.copy() for t in self._synced()._tangents])  # type: ignore[attr-defined]
+        return self._owner.join([t.copy() for t in self._sync_parts()._tangents])  # type: ignore[attr-defined]
 
     def _refresh(self, parent: Any) -> None:
         assert self._view is not None
@@ -78,11 +79,11 @@ class ArrayDual(Array):
         return z
 
     def _make_copy(self, move: View, value: Any) -> "ArrayDual":
-        return array_dual(self._owner, value, [move(t).copy() for t in self._synced()._tangents])  # type: ignore[attr-defined]
+        return array_dual(self._owner, value, [move(t).copy() for t in self._sync_parts()._tangents])  # type: ignore[attr-defined]
 
     def _element(self, key: Any, value: Any) -> Any:
         value = float(value) if isinstance(value, np.floating) else value
-        return self._owner.dual(value, self._owner.joined([plain_float(t[key]) for t in self._tangents]))
+        return self._owner.dual(value, self._owner.join([plain_float(t[key]) for t in self._tangents]))
 
     def _assign(self, write: Write, y: Any) -> None:
         require_no_inner(y, self._owner.level)
@@ -94,7 +95,7 @@ class ArrayDual(Array):
             if top is not None and top._owner.level > level_of(root._tangents[j]):
                 root._tangents[j] = top._owner.writable(root._tangents[j])
                 root._value = root._value[...]  # another object, so that views take up the new tangents
-                self._synced()
+                self._sync_parts()
         try:
             write(self._value, value)
         except Exception:
@@ -119,15 +120,30 @@ def plain_float(x: Any) -> Any:
     return float(x) if isinstance(x, np.floating) else x
 
 
-class ForwardLevel(Level):
+class ForwardLevel:
     """A level of forward mode; it owns the duals of one `jvp` call, with one tangent each or with `several`."""
 
-    __slots__ = ("several",)
+    __slots__ = ("level", "thread", "ended", "caught", "several")
     has_arrays = True
+    tracer = None
 
     def __init__(self, several: int | None = None) -> None:
-        super().__init__()
+        self.level = next_level()
+        self.thread = get_ident()
+        self.ended: str | None = None
+        self.caught: tuple[VariableError, str, int] | None = None
         self.several = several
+
+    def require_none_caught(self) -> None:
+        """Raise the error that the function on this level has met and caught."""
+        raise_caught(self)
+
+    def check_usable(self, function: str) -> None:
+        """Refuse duals of this level where it has ended, or on another thread."""
+        refuse_unusable(self, function)
+
+    def hold(self, rule: Any) -> None:
+        """Nothing of what a rule captures: derivatives are evaluated with the operation, not later."""
 
     # ---- duals -------------------------------------------------------------------------------------------------------
     def dual(self, value: Any, tangent: Any) -> Dual:
@@ -138,7 +154,7 @@ class ForwardLevel(Level):
         z._owner = self
         return z
 
-    def activated(self, given: Any, tangent: Any, what: str = "jvp") -> Any:
+    def make_active(self, given: Any, tangent: Any, what: str = "jvp") -> Any:
         """A leaf with its tangent (with a leading axis where there are several): a dual, or an array of them."""
         leaf = real_leaf(given, what)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
@@ -158,7 +174,7 @@ class ForwardLevel(Level):
         """The tangents one by one."""
         return [tangent] if self.several is None else [tangent[j] for j in range(self.several)]
 
-    def joined(self, tangents: Sequence[Any]) -> Any:
+    def join(self, tangents: Sequence[Any]) -> Any:
         """Tangents as `split` takes them: the one, or all along a leading axis."""
         if self.several is None:
             return tangents[0]
@@ -175,8 +191,8 @@ class ForwardLevel(Level):
         if isinstance(y, np.ndarray) and y.dtype == object:
             own = [self.tangent_of(n) for n in y.flat]
             if self.several is None:
-                return assembled(own, y.shape)
-            return np.stack([assembled([t[j] for t in own], y.shape) for j in range(self.several)])
+                return assemble(own, y.shape)
+            return np.stack([assemble([t[j] for t in own], y.shape) for j in range(self.several)])
         shape = np.shape(y) if isinstance(y, (np.ndarray, Array)) else ()
         lead = () if self.several is None else (self.several,)
         return np.zeros(lead + shape) if lead + shape else 0.0
@@ -184,7 +200,7 @@ class ForwardLevel(Level):
     def parts(self, y: Any) -> tuple[Any, list[Any]]:
         """(value, tangents) of a number, an array, or nested lists of numbers."""
         if isinstance(y, ArrayDual) and y._owner is self:
-            y._synced()
+            y._sync_parts()
             return y._value, y._tangents
         if isinstance(y, Dual) and y._owner is self:
             return y._value, self.split(y._tangent)
@@ -206,16 +222,26 @@ class ForwardLevel(Level):
             y = float(a) if a.ndim == 0 else a.astype(np.float64)
         return y, [0.0 if isinstance(y, (float, Number)) else np.zeros(y.shape)] * count
 
-    def adopted(self, y: Any) -> ArrayDual:
+    def adopt(self, y: Any) -> ArrayDual:
         """An object array with duals of this level as an array dual."""
         return array_dual(self, *self.parts(y))
 
     def writable(self, value: Any) -> ArrayDual:
+        """An array with these constant values to which duals of this level can be assigned."""
         a = value.copy() if isinstance(value, Array) else np.array(value)
         return array_dual(self, a, [np.zeros(a.shape) for _ in range(self.several or 1)])
 
+    def constant_result(self, z: Any) -> Any:
+        """The result of an operation on arrays of this level that are all constants."""
+        return z
+
     # ---- operations --------------------------------------------------------------------------------------------------
+    def number_and_array(self, rule: Any, a: Any, b: Any) -> Any:
+        """NotImplemented: a number and a plain array have no way of their own."""
+        return NotImplemented
+
     def apply(self, rule: Any, args: Sequence[Any]) -> Dual:
+        """Perform an operation of which this level owns at least one argument."""
         values = [x._value if isinstance(x, Dual) and x._owner is self else x for x in args]
         z = rule(*values)
         z_dot = None
@@ -225,7 +251,7 @@ class ForwardLevel(Level):
                 z_dot = term if z_dot is None else z_dot + term
         return self.dual(z, z_dot)
 
-    def _taken(self, rule: Any, args: Sequence[Any]) -> tuple[list[Any], list[list[Any] | None]]:
+    def _take(self, rule: Any, args: Sequence[Any]) -> tuple[list[Any], list[list[Any] | None]]:
         """The values of arguments, and their tangents (None for constants)."""
         values: list[Any] = []
         tangents: list[list[Any] | None] = []
@@ -237,7 +263,8 @@ class ForwardLevel(Level):
         return values, tangents
 
     def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
-        values, tangents = self._taken(rule, args)
+        """Perform a scalar rule on arrays."""
+        values, tangents = self._take(rule, args)
         z = rule(*values)
         if np.shape(z) == () and not isinstance(z, Array):
             z = plain_float(z[()] if isinstance(z, np.ndarray) else z)
@@ -251,35 +278,36 @@ class ForwardLevel(Level):
                     term = rule.product(k)(t[j], p)
                     total = term if total is None else total + term
             directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
-        return self._wrapped(z, directions)
+        return self._wrap(z, directions)
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        values, tangents = self._taken(rule, args)
+        """Perform an array rule of which this level owns at least one argument, or an element of one."""
+        values, tangents = self._take(rule, args)
         z, saved = rule.evaluate(values, options)
         directions = [
             rule.push(z, [None if t is None else t[j] for t in tangents], values, options, saved)
             for j in range(self.several or 1)
         ]
         if isinstance(z, tuple):
-            return like_tuple(z, (self._wrapped(v, [d[n] for d in directions]) for n, v in enumerate(z)))
-        return self._wrapped(z, directions)
+            return like_tuple(z, (self._wrap(v, [d[n] for d in directions]) for n, v in enumerate(z)))
+        return self._wrap(z, directions)
 
     def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
-        def part(x: Any, j: int | None) -> Any:
-            if isinstance(x, (list, tuple)):
-                return type(x)(part(item, j) for item in x)
+        """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
+
+        def part(j: int, x: Any) -> Any:
             value, tangents = self.parts(x)
-            return value if j is None else tangents[j]
+            return (value, *tangents)[j]
 
-        values = move({key: part(x, None) for key, x in sources.items()})
-        directions = [move({key: part(x, j) for key, x in sources.items()}) for j in range(self.several or 1)]
-        return self._wrapped(values, directions)
+        values, *directions = (
+            move({key: map_lists(functools.partial(part, j), x) for key, x in sources.items()})
+            for j in range(1 + (self.several or 1))
+        )
+        return map_lists(lambda value, *tangents: self._wrap(value, tangents), values, *directions)
 
-    def _wrapped(self, value: Any, directions: Sequence[Any]) -> Any:
-        if isinstance(value, (list, tuple)):
-            return type(value)(self._wrapped(v, [d[n] for d in directions]) for n, v in enumerate(value))
+    def _wrap(self, value: Any, directions: Sequence[Any]) -> Any:
         if np.ndim(value) == 0 and not isinstance(value, Array):
             value = plain_float(value[()] if isinstance(value, np.ndarray) else value)
-            return self.dual(value, self.joined([plain_float(d) for d in directions]))
+            return self.dual(value, self.join([plain_float(d) for d in directions]))
         value, *tangents = (x if isinstance(x, Array) else np.array(x) for x in (value, *directions))
         return array_dual(self, value, tangents)

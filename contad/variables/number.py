@@ -7,13 +7,16 @@ owner with the higher level number performs the operation and the other number i
 import math
 import numbers
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from contad.errors import UnsupportedError, lost
+from contad.errors import UnsupportedError, make_lost
 from contad.variables.unordered import refuse_of_numpy
+
+_Class = TypeVar("_Class", bound="type[Number]")
 
 
 class NoNumbaType:
@@ -34,39 +37,34 @@ class NoNumbaType:
         )
 
 
-class Carrier:
-    """What carries derivative information: a number or an array, with a value, and the level that owns it."""
+class Number:
+    """A scalar that carries derivative information: a value, and the level that owns it; the base of `Var` and `Dual`.
+
+    It stands for a Python float, and compares as one. Each kind has a second class that stands for a number of NumPy's,
+    as elements of arrays and results of ufuncs are: see `like_numpy`.
+    """
 
     __slots__ = ("_value", "_owner")
     kind: ClassVar[str]  # what messages call it
-    is_float: ClassVar[bool]  # whether it stands for a Python float
-    _value: Any  # plain, or a carrier of an outer level
-    _owner: Any
-
-    def _synced(self) -> "Carrier":
-        """Itself, with its present value: views of arrays are brought up to date on demand."""
-        return self
-
-
-class Number(Carrier):
-    """A scalar that carries derivative information; the common base of `Var` and `Dual`.
-
-    It stands for a Python float, and compares as one. Each kind has a subclass that stands for a number of NumPy's, as
-    elements of arrays and results of ufuncs are: see `NumpyNumber`.
-    """
-
-    __slots__ = ()
-    is_float: ClassVar[bool] = True
+    is_float: ClassVar[bool] = True  # whether it stands for a Python float
     float_class: ClassVar[type["Number"]]  # of this kind: the class that does
     numpy_class: ClassVar[type["Number"]]  # and the one that does not
+    _value: Any  # plain, or a number of an outer level
+    _owner: Any
 
     @property
     def value(self) -> Any:
         """The value: a float, or a number of the next outer level when gradients are nested."""
+        if self._owner.tracer is not None:  # a program would freeze it
+            self._owner.tracer.refuse_reading()
         return self._value
 
+    def _sync_parts(self) -> "Number":
+        """Itself, with its present value, as an array's method does, whose views are brought up to date on demand."""
+        return self
+
     def __float__(self) -> float:
-        raise lost(
+        raise make_lost(
             f"float: a {self.kind} cannot become a plain number, because its derivative would be lost; use "
             "contad.exp or np.exp for math.exp (and so on), contad.zeros for np.zeros where variables are assigned, "
             "contad.array for np.array, contad.value_of(v) for a constant",
@@ -87,18 +85,18 @@ class Number(Carrier):
 
     # Integer-valued functions are constant almost everywhere, so a plain int loses nothing.
     def __int__(self) -> int:
-        return int(observed(int, self))
+        return int(observe(int, self))
 
     def __floor__(self) -> int:
-        return int(observed(math.floor, self))
+        return int(observe(math.floor, self))
 
     def __ceil__(self) -> int:
-        return int(observed(math.ceil, self))
+        return int(observe(math.ceil, self))
 
     __trunc__ = __int__
 
     def __bool__(self) -> bool:
-        return bool(observed(operator.ne, self, 0.0))
+        return bool(observe(operator.ne, self, 0.0))
 
     def __hash__(self) -> int:
         raise UnsupportedError(
@@ -108,9 +106,9 @@ class Number(Carrier):
     def __format__(self, spec: str) -> str:
         return format(peek(self), spec) if spec else str(self)
 
+    @abstractmethod  # without ABCMeta, with which isinstance would cost several times as much
     def in_class(self, cls: type["Number"]) -> "Number":
         """The same number in another class of its kind."""
-        raise NotImplementedError
 
     @property
     def real(self) -> "Number":
@@ -145,29 +143,58 @@ class Number(Carrier):
         return self
 
 
-numbers.Real.register(Number)  # for isinstance and np.isscalar
+numbers.Real.register(Number)  # type: ignore[type-abstract]  # for isinstance and np.isscalar
 
 
-class NumpyNumber(Number):
-    """What stands for an np.float64, a Python float with more attributes (`contad.protocols.number_methods`).
+class ArrayCarrier:
+    """What this module knows of arrays that carry derivatives; the rest is `contad.variables.array.Array`."""
 
-    Floats and NumPy's numbers differ in comparisons: of floats they are bools, which count as 0 and 1 in sums, of
-    NumPy's numbers np.bool_, of which sums are truth values again and `~` is the negation.
+    __slots__ = ("_value", "_owner")
+    kind: ClassVar[str]
+    is_float: ClassVar[bool] = False
+    _value: Any  # an ndarray, or an array of an outer level
+    _owner: Any
+
+    @abstractmethod
+    def _sync_parts(self) -> "ArrayCarrier":
+        """Itself, with its present value: views are brought up to date on demand."""
+
+
+Carrier = Number | ArrayCarrier  # what carries derivative information
+
+
+# ---- numbers of NumPy's ----------------------------------------------------------------------------------------------
+_numpy_attributes: dict[str, Any] = {
+    "is_float": False, "imag": property(lambda x: np.float64(0.0), doc="0.0: numbers are real."),
+}  # fmt: skip
+_numpy_classes: list[type[Number]] = []
+
+
+def like_numpy(float_class: type[Number]) -> Callable[[_Class], _Class]:
+    """Declare the class of a kind of number that stands for np.float64, beside the one that stands for a Python float.
+
+    An np.float64 is a Python float with more attributes (`contad.protocols.number_methods`). The two differ in
+    comparisons: of floats they are bools, which count as 0 and 1 in sums, of NumPy's numbers np.bool_, of which sums
+    are truth values again and `~` is the negation.
     """
 
-    __slots__ = ()
-    is_float = False
+    def declare(numpy_class: _Class) -> _Class:
+        for cls in (float_class, numpy_class):
+            cls.float_class, cls.numpy_class = float_class, numpy_class
+        _numpy_classes.append(numpy_class)
+        for name, x in _numpy_attributes.items():
+            setattr(numpy_class, name, x)
+        return numpy_class
 
-    @property
-    def imag(self) -> Any:
-        """0.0: numbers are real."""
-        return np.float64(0.0)
+    return declare
 
 
-def pair(float_class: type[Number], numpy_class: type[Number]) -> None:
-    """Declare the two classes of one kind of number."""
-    for cls in (float_class, numpy_class):
-        cls.float_class, cls.numpy_class = float_class, numpy_class
+def give_to_numpy_classes(attributes: dict[str, Any]) -> None:
+    """Give attributes to the classes that stand for np.float64: to those declared so far, and to the later ones."""
+    _numpy_attributes.update(attributes)
+    for cls in _numpy_classes:
+        for name, x in attributes.items():
+            setattr(cls, name, x)
 
 
 def as_float(x: Any) -> Any:
@@ -204,12 +231,12 @@ _ORDERED = "({0}) if a {1} y or (a == a and y == y) else compared(compare, x, y)
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def compared(compare: Callable[[Any, Any], Any], x: Number, y: Any) -> Any:
+def compare_primals(compare: Callable[[Any, Any], Any], x: Number, y: Any) -> Any:
     """The comparison of a number with anything, in the type that its primal gives."""
     if isinstance(y, (Number, int, float, np.number, np.bool_)) and not isinstance(y, np.complexfloating):
         if isinstance(y, np.floating) and not x.is_float:  # or NumPy would round x to the precision of y
             y = float(y)
-        outcome = bool(observed(compare, x, y))
+        outcome = bool(observe(compare, x, y))
         if not outcome and compare in _ORDERS and (_is_nan(x) or _is_nan(y)):
             refuse_of_numpy(_ORDERS[compare], x._owner)
         return outcome if x.is_float and stands_for_float(y) else np.bool_(outcome)
@@ -232,20 +259,23 @@ _ufuncs: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def _install_comparisons(cls: type[Number], outcome: str) -> None:
+def _comparisons(outcome: str) -> dict[str, Any]:
+    methods = {}
     for name, symbol in SYMBOLS.items():
         scope: dict[str, Any] = {
-            "compare": getattr(operator, name), "compared": compared, "true": np.True_, "false": np.False_,
+            "compare": getattr(operator, name), "compared": compare_primals, "true": np.True_, "false": np.False_,
             "__name__": __name__,
         }  # fmt: skip
         # of a comparison that fails more is to be known: whether it is one with nan, and who asks
         fast = outcome.format(symbol) if symbol in ("==", "!=") else _ORDERED.format(outcome.format(symbol), symbol)
         exec(_COMPARISON.format(name=name, outcome=fast), scope)
-        setattr(cls, f"__{name}__", scope[f"__{name}__"])
+        methods[f"__{name}__"] = scope[f"__{name}__"]
+    return methods
 
 
-_install_comparisons(Number, "a {} y")
-_install_comparisons(NumpyNumber, "true if a {} y else false")
+for _name, _method in _comparisons("a {} y").items():
+    setattr(Number, _name, _method)
+give_to_numpy_classes(_comparisons("true if a {} y else false"))
 
 
 def primal(x: Any) -> Any:
@@ -255,35 +285,39 @@ def primal(x: Any) -> Any:
     2.5
     """
     while isinstance(x, Carrier):
-        if x._owner.is_traced:
-            x._owner.refuse_reading()
-        x = x._synced()._value
+        if x._owner.tracer is not None:
+            x._owner.tracer.refuse_reading()
+        x = x._sync_parts()._value
     return map_numbers(primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
 
 
 def peek(x: Any) -> Any:
     """As `primal`, where the values decide nothing: for shapes, types, memory layouts, and what is printed."""
+    if x.__class__ is float:  # most of what comes here
+        return x
     while isinstance(x, Carrier):
-        x = x._synced()._value
+        x = x._sync_parts()._value
     return map_numbers(peek, x) if x.__class__ is np.ndarray and x.dtype == object else x
 
 
-def observed(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def observe(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """function(*args) at the primals: something discrete, on which what is computed next may depend.
 
     Where a program is recorded, it becomes a guard of the program.
     """
-    args = tuple(map(traced, args))
+    args = tuple(map(trace, args))
     for x in args:
         if isinstance(x, Carrier):
-            return x._owner.decide(function, args, options)
+            return x._owner.tracer.decide(function, args, options)
     return function(*map_numbers(primal, args), **(map_numbers(primal, options) if options else options))
 
 
-def traced(x: Any) -> Any:
+def trace(x: Any) -> Any:
     """x lowered to the level on which a program is recorded, if there is one, else to the primal."""
-    while isinstance(x, Carrier) and not x._owner.is_traced:
-        x = x._synced()._value
+    if x.__class__ is float:
+        return x
+    while isinstance(x, Carrier) and x._owner.tracer is None:
+        x = x._sync_parts()._value
     return x
 
 
@@ -299,15 +333,15 @@ def scale(d: Any, p: Any) -> Any:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * 0.0 if d == 0.0 and not math.isfinite(p) else d * p
-    a, b = traced(d), traced(p)
+    a, b = trace(d), trace(p)
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
         with np.errstate(all="ignore"):
-            masked = ~observed(np.isfinite, b)
+            masked = ~observe(np.isfinite, b)
             if masked.any():
-                p = np.where(masked & observed(operator.eq, a, 0.0), 0.0, p)
+                p = np.where(masked & observe(operator.eq, a, 0.0), 0.0, p)
             return d * p
     if isinstance(a, Carrier) or isinstance(b, Carrier):
-        return d * p if observed(math.isfinite, b) or observed(operator.ne, a, 0.0) else d * 0.0
+        return d * p if observe(math.isfinite, b) or observe(operator.ne, a, 0.0) else d * 0.0
     return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
 
 
@@ -318,14 +352,14 @@ def route(d: Any, p: Any) -> Any:
     """
     if d.__class__ is float and p.__class__ is float:
         return d * p if p != 0.0 else 0.0
-    a, b = traced(d), traced(p)
+    a, b = trace(d), trace(p)
     if getattr(a, "ndim", 0) or getattr(b, "ndim", 0):
-        none = observed(operator.eq, b, 0.0)
+        none = observe(operator.eq, b, 0.0)
         if not np.any(none):
             return d * p
         with np.errstate(all="ignore"):
             return np.where(none, 0.0, d * p)
-    return d * p if observed(operator.ne, b, 0.0) else d * 0.0 if observed(math.isfinite, a) else 0.0
+    return d * p if observe(operator.ne, b, 0.0) else d * 0.0 if observe(math.isfinite, a) else 0.0
 
 
 def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
@@ -29,10 +30,10 @@ from contad.errors import (
     set_memory,
 )
 from contad.variables.adjoints import Adjoints
-from contad.variables.array import Array
+from contad.variables.array import Array, as_objects
 from contad.variables.layout import is_immutable, same_bits
-from contad.variables.level import Level
-from contad.variables.trees import assembled
+from contad.variables.level import Level, next_level, raise_caught, refuse_unusable
+from contad.variables.trees import assemble, map_lists
 from contad.variables.var import Var
 
 
@@ -46,45 +47,93 @@ class Row(NamedTuple):
     value: Any
 
 
-class ChainStack(Level):
-    """A stack of continuations and its adjoint vector. Engines say what a continuation is.
+class ChainStack(ABC):
+    """A level of reverse mode: a stack of continuations and its adjoint vector. Engines say what a continuation is.
 
-    An engine provides `variable`, `apply`, `push_callback`, `sweep`, `rows`, `release`, and the class attribute
-    `engine`. `top` is the next free cell; cell 0 is the sink of constants.
+    An engine provides the abstract methods and the class attribute `engine`. `top` is the next free cell; cell 0 is the
+    sink of constants. A stack that has no arrays of its own works on object arrays of its scalars.
     """
 
-    __slots__ = ("top", "push", "adjoints", "running", "sweeping", "last_continuation", "copies", "held")
+    __slots__ = (
+        *("level", "thread", "ended", "caught", "tracer", "watch", "top", "push", "adjoints", "running", "sweeping"),
+        *("last_continuation", "copies", "held"),
+    )
+    has_arrays = False
     engine: str
     top: int
     push: Callable[[Any], None]
     adjoints: Any  # of the last sweep, indexed by cell; empty before the first
 
+    # ---- what an engine provides -------------------------------------------------------------------------------------
+    @abstractmethod
     def variable(self, value: Any) -> Var:
         """A new independent variable with this value."""
-        raise NotImplementedError
 
+    @abstractmethod
+    def apply(self, rule: Any, args: Sequence[Any]) -> Any:
+        """Perform an operation of which this stack owns at least one argument."""
+
+    @abstractmethod
+    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """Perform an array rule of which this stack owns at least one argument, or an element of one."""
+
+    @abstractmethod
     def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
         """Push a continuation that calls f(adj); the variable of its cell, with this value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
         """Propagate seeds (cell, adjoint) from cell `top` down; returns the adjoints, indexed by cell up to `top`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self) -> Iterator[Row]:
         """The records, oldest first."""
-        raise NotImplementedError
 
-    def __reduce__(self) -> Any:
-        raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
-
+    @abstractmethod
     def release(self) -> None:
         """Give the buffers back to this thread's pool."""
-        raise NotImplementedError
+
+    # ---- arrays, of which an engine may have its own -----------------------------------------------------------------
+    def number_and_array(self, rule: Any, a: Any, b: Any) -> Any:
+        """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
+        return NotImplemented
+
+    def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
+        """Perform a scalar rule on arrays."""
+        return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
+
+    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+        """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
+        return move({key: map_lists(as_objects, x) for key, x in sources.items()})
+
+    def writable(self, value: Any) -> Any:
+        """An array with these constant values to which numbers of this level can be assigned."""
+        return as_objects(value).copy()
+
+    def adopt(self, y: Any) -> Any:
+        """An object array with numbers of this level as an array of it."""
+        return y
+
+    def constant_result(self, z: Any) -> Any:
+        """The result of an operation on arrays of this level that are all constants."""
+        return z
+
+    def array_variable(self, value: Any) -> Any:
+        """An array of independent variables with these values."""
+        values = as_objects(value)
+        variables = np.empty(values.shape, object)
+        for k in np.ndindex(values.shape):
+            variables[k] = self.variable(values[k])
+        return variables
 
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
-        super().__init__(level)
+        self.level = next_level() if level is None else level
+        self.thread = get_ident()
+        self.ended: str | None = None
+        self.caught: tuple[VariableError, str, int] | None = None
+        self.tracer: Any = None
+        self.watch: Any = None  # of `contad.debug_nans`: looks at what is pushed and swept
         self.adjoints = ()
         self.sweeping = False
         self.running = 0  # the first cell of the callback that a sweep is running
@@ -93,6 +142,17 @@ class ChainStack(Level):
         # by the id of a constant array: itself, and the copy that continuations keep
         self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
         self.held: dict[Any, Any] = {}  # what users' rules capture, by the rule
+
+    def __reduce__(self) -> Any:
+        raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
+
+    def require_none_caught(self) -> None:
+        """Raise the error that the function on this level has met and caught."""
+        raise_caught(self)
+
+    def check_usable(self, function: str) -> None:
+        """Refuse variables of this stack where it has ended, or on another thread."""
+        refuse_unusable(self, function)
 
     def keep(self, a: np.ndarray) -> np.ndarray:
         """A constant array as continuations keep it: a copy, shared with an earlier one of the same contents.
@@ -110,11 +170,12 @@ class ChainStack(Level):
         return copy
 
     def hold(self, rule: Any) -> Any:
+        """What a rule captures, which must not change while this stack may use it; None where nothing is needed."""
         known = self.held.get(rule)
         if known is not None:
             known.require_unchanged()
             return known
-        found = rule.captured_data(self.keep)
+        found = rule.read_captured(self.keep)
         if found is not None:
             self.held[rule] = found
         return found
@@ -133,7 +194,7 @@ class ChainStack(Level):
         """The adjoints of an argument after the last sweep: of a variable, or of an object array of them."""
         if isinstance(x, Var):
             return self.adjoint_of(x._index)
-        return assembled([self.adjoint_of(v._index) for v in x.flat], x.shape)
+        return assemble([self.adjoint_of(v._index) for v in x.flat], x.shape)
 
     def numbers_of(self, adjoints: Any) -> Any:
         """These adjoints, able to become numbers of outer levels."""
@@ -155,6 +216,8 @@ class ChainStack(Level):
 
     def run_sweep(self, seeds: Sequence[tuple[Any, Any]], top: int = 0) -> None:
         """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
+        if self.tracer is not None:
+            self.tracer.refuse_sweep()
         if self.thread != get_ident():
             raise OtherThreadError("sweep: this recording belongs to another thread; make and pull it on one thread")
         if self.sweeping:
@@ -268,7 +331,7 @@ class attempt:
         forget_since(self._before)
 
 
-def remembered() -> int:
+def count_remembered() -> int:
     """How many errors have been remembered; for `forget_since`."""
     return _count
 
@@ -299,7 +362,7 @@ class _Thread(threading.local):
         self.open: list[ChainStack] = []
         self.forward: list[Level] = []
         self.pools: dict[str, list[Any]] = {}
-        self.watch: Any = None  # of `contad.debug_nans`: makes levels that look for what is not finite
+        self.watch: Any = None  # of `contad.debug_nans`: looks at what levels compute
 
 
 THREAD = _Thread()
@@ -335,16 +398,18 @@ def stack() -> ChainStack:
 class opened:
     """A new innermost level on this thread, ended and released on the way out, exception or not."""
 
-    __slots__ = ("_cls", "_reason", "_stack")
+    __slots__ = ("_make", "_reason", "_stack")
 
-    def __init__(self, cls: type[ChainStack], reason: str = "its gradient call has ended") -> None:
-        self._cls = cls
+    def __init__(self, make: Callable[[], ChainStack], reason: str = "its gradient call has ended") -> None:
+        self._make = make  # an engine's class, or a function that makes a stack with options
         self._reason = reason
 
     def __enter__(self) -> ChainStack:
         if not THREAD.open:
             stack()  # the base stack stays below
-        s = self._stack = (self._cls if THREAD.watch is None else THREAD.watch.stack_class(self._cls))()
+        s = self._stack = self._make()
+        if THREAD.watch is not None:
+            THREAD.watch.look_at(s)
         # one step: an interrupt between the two would leave the level open
         return THREAD.open.append(s) or s  # type: ignore[func-returns-value]
 
@@ -380,7 +445,10 @@ def nested(engine: str | None = None) -> Iterator[ChainStack]:
     ...     contad.gradient(x * x, [x])
     [6.0]
     """
-    with opened(_engines[0](engine) if engine else type(stack()), "its nested level has been recovered") as s:
+    outer = stack()
+    if not engine and outer.tracer is not None:
+        outer.tracer.refuse_levels()
+    with opened(_engines[0](engine) if engine else type(outer), "its nested level has been recovered") as s:
         yield s
         s.caught = None  # `gradient` has raised it, if anybody has asked for one
 

@@ -3,7 +3,7 @@
 A leaf is a real number, a number of an outer level, or an array of these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,12 +39,64 @@ class Tree(NamedTuple):
 
 def flatten(x: Any) -> Tree:
     """The leaves and the structure of x; None is an empty subtree."""
-    if x.__class__ is float or isinstance(x, (Carrier, np.ndarray)) or is_real(x):
+    if _is_number_or_array(x):
         return Tree([x], None)
     import optree
 
     leaves, spec = optree.tree_flatten(x)
     return Tree(leaves, spec)
+
+
+def leaves_of(x: Any) -> list[Any]:
+    """The leaves of x, whatever they are; None is one.
+
+    >>> leaves_of((1.0, [2.0, None], "text"))
+    [1.0, 2.0, None, 'text']
+    """
+    if _is_number_or_array(x):
+        return [x]
+    import optree
+
+    leaves: list[Any] = optree.tree_leaves(x, none_is_leaf=True)
+    return leaves
+
+
+def map_leaves(f: Callable[..., Any], x: Any, *others: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """x with f(leaf) for each leaf, or f(leaf, *leaves) with those in the same places of others; None is one.
+
+    Others have the structure of x. What `is_leaf` holds for is not looked into.
+
+    >>> map_leaves(lambda n, k: n * k, (1.0, [2.0]), (3.0, [4.0]))
+    (3.0, [8.0])
+    """
+    if _is_number_or_array(x):
+        return f(x, *others)
+    import optree
+
+    return optree.tree_map(f, x, *others, is_leaf=is_leaf, none_is_leaf=True)
+
+
+def holds_carriers(x: Any) -> bool:
+    """Whether x is a number or an array of a level, or a container with one; object arrays are not looked into."""
+    return not is_real(x) and any(isinstance(leaf, Carrier) for leaf in leaves_of(x))
+
+
+def map_lists(f: Callable[..., Any], x: Any, *others: Any) -> Any:
+    """As `map_leaves`, of nested lists and tuples alone: for moves of elements, which cost less than a call of optree.
+
+    >>> map_lists(lambda n: 2.0 * n, [1.0, (2.0,)])
+    [2.0, (4.0,)]
+    """
+    if not isinstance(x, (list, tuple)):
+        return f(x, *others)
+    kind = list if isinstance(x, list) else tuple
+    if not others:
+        return kind([map_lists(f, part) if isinstance(part, (list, tuple)) else f(part) for part in x])
+    return kind([map_lists(f, *parts) for parts in zip(x, *others, strict=True)])
+
+
+def _is_number_or_array(x: Any) -> bool:
+    return x.__class__ is float or isinstance(x, (Carrier, np.ndarray)) or is_real(x)
 
 
 def real_leaf(leaf: Any, what: str) -> Any:
@@ -103,7 +155,7 @@ def elements(leaf: Any) -> list[Any]:
     return list(leaf.flat) if isinstance(leaf, np.ndarray) else [leaf]
 
 
-def assembled(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def assemble(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
     """Numbers or arrays of one shape, in C order, as one array: of floats, or of an outer level, or of objects."""
     if any(isinstance(x, Array) for x in parts):
         return np.reshape(np.stack(parts), shape)
@@ -181,7 +233,7 @@ def with_cotangents(what: str, result: Tree, leaves: Sequence[Any], cotangent: A
     return [(leaf, plain_leaf(what, "a cotangent", x)) for leaf, x in zip(leaves, tree.leaves, strict=True)]
 
 
-def lowered(x: Any, owner: Any) -> Any:
+def lower(x: Any, owner: Any) -> Any:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 
     def lower(n: Any) -> Any:

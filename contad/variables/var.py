@@ -36,7 +36,8 @@ class Var(Number):
         return self._owner.adjoint_of(self._index)
 
     def __repr__(self) -> str:
-        return f"Var({self._value!r}, index={self._index})"
+        place = f"index={self._index}" if self._owner.tracer is None else "recorded"
+        return f"Var({self._value!r}, {place})"
 
 
 def value_of(x: Any) -> Any:

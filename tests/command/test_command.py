@@ -347,7 +347,7 @@ def line(text):
         ("fine", f"--at x={10**400}", "model.py:fine: x must be finite, got 1000"),
         ("fine", "--at x=True", "model.py:fine: 'x' cannot be differentiated"),
         ("fine", "--at x=[]", "model.py:fine: 'x' cannot be differentiated: there are no numbers in it"),
-        ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, tape, generated; got 'steam'"),
+        ("fine", "--engine steam", "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
         ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
         ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
         ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
@@ -418,7 +418,7 @@ def test_an_error_in_the_file_is_one_line(run, source, message):
         (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
         (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
         (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
-        (["--engine", "steam"], "--engine: expected one of closures, records, matrix, tape, generated; got 'steam'"),
+        (["--engine", "steam"], "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
         (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
     ],
 )
@@ -456,7 +456,7 @@ def test_an_error_of_our_own_is_one_line_too(run, monkeypatch):
     def fails(*args, **kwargs):
         raise KeyError("surprise")
 
-    monkeypatch.setattr("contad.command.interface.examined", fails)
+    monkeypatch.setattr("contad.command.interface.examine", fails)
     assert run("cubic") == (2, "", "contad: unexpected KeyError: 'surprise' (--debug shows where)\n")
 
 

@@ -47,7 +47,7 @@ def test_what_is_captured_is_what_the_table_shows():
         contad.gradient(program(x, a), [x, a])
         rows = list(stack.rows())
         names = [row.operation for row in rows]
-        captured = [closures.ClosureStack.captured(chain) for chain in stack.chain]
+        captured = [closures.ClosureStack.find_captured(chain) for chain in stack.chain]
     assert names[:2] == ["input", "input"]
     for row, (value, values, partials) in zip(rows, captured, strict=True):
         assert row.value == value and len(row.parents) == len(values) and len(row.partials) == len(partials)

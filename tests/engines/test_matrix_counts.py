@@ -334,7 +334,7 @@ def small_buffers(monkeypatch, n):
     """Buffers that begin with room for n numbers, so that they grow in mid-recording."""
     pools = THREAD.pools
     THREAD.pools = {}
-    monkeypatch.setattr(storage, "reserved", lambda *size: np.empty(n))
+    monkeypatch.setattr(storage, "reserve", lambda *size: np.empty(n))
     try:
         yield
     finally:

@@ -552,7 +552,7 @@ NUMBER_AND_ARRAY = {
 @pytest.mark.parametrize("n", [1, 16, 150])
 @pytest.mark.parametrize("name", NUMBER_AND_ARRAY)
 def test_a_number_beside_an_array_larger_than_the_slab(name, n, no_pools, monkeypatch):
-    monkeypatch.setattr(storage, "reserved", lambda *size: np.empty(n))
+    monkeypatch.setattr(storage, "reserve", lambda *size: np.empty(n))
 
     def f(v):
         z = NUMBER_AND_ARRAY[name](v)

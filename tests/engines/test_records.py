@@ -108,7 +108,7 @@ def test_nothing_grows_over_many_gradients():
 
 
 def test_threads_give_the_serial_results():
-    """Eight threads behind a barrier, each its own function, 1000 gradients each, switching as often as possible."""
+    """Eight threads behind a barrier, each its own function, 300 gradients each, switching as often as possible."""
 
     def function(k):
         def f(x, y):
@@ -127,7 +127,7 @@ def test_threads_give_the_serial_results():
 
     def run(k):
         barrier.wait()
-        wrong.extend((k, n) for n in range(1000) if functions[k](*points[k][n % 50]) != serial[k][n % 50])
+        wrong.extend((k, n) for n in range(300) if functions[k](*points[k][n % 50]) != serial[k][n % 50])
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -84,7 +84,7 @@ def test_numbers_forward_and_mixed(function):
 
 
 @pytest.mark.parametrize(
-    ("function", "engine"), sampled(product(SCALAR, ["tape", "generated"]), 8, family=lambda case: case[0])
+    ("function", "engine"), sampled(product(SCALAR, ["tape", "generated"]), 6, family=lambda case: case[1])
 )
 def test_numbers_on_compiled_engines(function, engine):
     compiled = numba.njit(function)
@@ -106,7 +106,7 @@ def array_where(x):
     return np.sum(np.sqrt(np.where(x > 0.0, x, 0.0)))
 
 
-@pytest.mark.parametrize("function", [array_maximum, array_clip, array_where])
+@pytest.mark.parametrize("function", sampled([array_maximum, array_clip, array_where], 3))
 def test_arrays(function):
     x, expected, second = np.array([-1.0, 4.0, -3.0]), [0.0, 0.25, 0.0], [0.0, -1.0 / 32.0, 0.0]
     np.testing.assert_array_equal(contad.grad(function)(x), expected)

@@ -6,7 +6,7 @@ import pytest
 
 import contad
 from contad.engines.records import RecordStack
-from contad.engines.stream.sweep import OPERATIONS, compiled_sweep, operation_code, sweep_source
+from contad.engines.stream.sweep import OPERATIONS, compile_sweep, operation_code, sweep_source
 from contad.rules.scalar_rule import rules
 from contad.variables.stack import opened
 
@@ -58,17 +58,17 @@ def test_another_numbering_of_the_operations_is_another_module(monkeypatch):
     from contad.engines.stream import sweep
 
     asked = []
-    monkeypatch.setattr(sweep, "cached_module", lambda name, source, depends: asked.append(depends))
+    monkeypatch.setattr(sweep, "load_cached", lambda name, source, depends: asked.append(depends))
     items = list(OPERATIONS.items())
     for numbering in (items, [(items[0][0], items[1][1]), (items[1][0], items[0][1]), *items[2:]]):
         monkeypatch.setattr(sweep, "OPERATIONS", dict(numbering))
         sweep.dependencies.cache_clear()
-        sweep.compiled.__wrapped__()
+        sweep.compile_sweeps.__wrapped__()
     sweep.dependencies.cache_clear()
     assert asked[0] != asked[1]
     assert sorted(asked[0][:-1]) == sorted(asked[1][:-1])
 
 
 def test_it_is_compiled_once_with_one_signature():
-    assert compiled_sweep() is compiled_sweep()
-    assert len(compiled_sweep().signatures) == 1
+    assert compile_sweep() is compile_sweep()
+    assert len(compile_sweep().signatures) == 1

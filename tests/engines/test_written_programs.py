@@ -6,9 +6,10 @@ import pytest
 import contad
 from benchmarks import loops, loops_by_hand
 from contad.functions.python_copy import python_twin
-from tests.judges.agreement import NOISE_RUNS, RELATIVE
 from tests.judges.array_agreement import NoisyStack
+from tests.judges.comparison import NOISE_RUNS, RELATIVE
 from tests.judges.planted import engines
+from tests.judges.samples import sampled
 
 PROBLEMS = loops.problems(0.01)
 
@@ -26,7 +27,7 @@ def noisy_gradients(function, args, argnums):
             yield gradient(*args)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", sampled(PROBLEMS, 5))
 def test_gradients_agree_with_those_by_hand(name, report):
     function, args, argnums = PROBLEMS[name]
     value, gradient = contad.value_and_grad(function, argnums, engine="generated")(*args)

@@ -99,7 +99,10 @@ def accumulates(x, d):
 @njit
 def crosses(x, d):
     rows = np.cross(np.outer(x[:2], x[:3]), np.outer(x[3:], x[2:]))
-    return np.sum(np.cross(x[:3], x[2:]) * x[1:4]) + np.sum(rows) + np.cross(x[:3], d[:3])[1] * x[4]
+    mixed = np.cross(rows, x[1:4]) * x[2] + np.cross(d[:3], rows) * x[3]
+    one = np.cross(rows[:1], rows) * np.cross(rows, rows[1:])
+    vectors = np.cross(x[:3], x[2:]) * x[1:4]
+    return np.sum(vectors) + np.sum(rows) + np.cross(x[:3], d[:3])[1] * x[4] + np.sum(mixed - one)
 
 
 @njit
@@ -122,7 +125,7 @@ def by_differences(f, x, *rest, h=1e-6):
     return np.array([(f(x + h * e, *rest) - f(x - h * e, *rest)) / (2 * h) for e in np.eye(len(x))])
 
 
-@pytest.mark.parametrize(("f", "engine"), sampled(product(FUNCTIONS, ENGINES), 8, family=lambda case: case[0]))
+@pytest.mark.parametrize(("f", "engine"), sampled(product(FUNCTIONS, ENGINES), 9, family=lambda case: case[1]))
 def test_it_is_differentiated_by_compiled_code(f, engine):
     value, gradient = contad.value_and_grad(f, engine=engine)(X, DATA)
     assert value == pytest.approx(f(X, DATA), rel=1e-13)
@@ -152,6 +155,31 @@ def test_errors_are_those_of_the_function(engine, n, m):
         f(X, n, m)
     with pytest.raises(ValueError, match="fp and xp are not of the same size"):
         contad.grad(f, engine=engine)(X, n, m)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_that_do_not_fit_raise_as_the_function_does(engine):
+    @njit
+    def f(x, n):
+        rows = np.outer(x, x[:3])
+        return np.sum(np.cross(rows, rows[:n])) + np.sum(np.cross(rows[:n], rows))
+
+    for n in (1, 5):
+        np.testing.assert_allclose(contad.grad(f, engine=engine)(X, n), by_differences(f, X, n), rtol=1e-6, atol=1e-7)
+    for n in (0, 2, 4):
+        for called in (f, contad.grad(f, engine=engine)):
+            with pytest.raises(ValueError, match="broadcast"):
+                called(X, n)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_negative_repeats_raise(engine):
+    @njit
+    def f(x, repeats):
+        return np.sum(np.repeat(x, repeats)) * x[0]
+
+    with pytest.raises(ValueError, match="negative"):
+        contad.grad(f, engine=engine)(X, np.array([3, -2, 0, 0, 0]))
 
 
 def test_an_array_of_another_length_is_not_unpacked():

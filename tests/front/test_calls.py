@@ -42,7 +42,7 @@ def asked(request, monkeypatch):
     of_functions = [f.__dict__ for f in vars(kernels).values() if is_dispatcher(f)]
     for names in of_functions:
         monkeypatch.setitem(names, "__contad__", (None, {}))
-    monkeypatch.setattr("contad.front.derivative.ASKED", (request.param,))
+    monkeypatch.setattr("contad.front.derivative.COMPILED", (request.param,))
     return request.param
 
 

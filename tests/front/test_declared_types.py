@@ -1,5 +1,7 @@
 """Types that Numba functions declare, for arguments, results and names: engines follow them, or refuse them by name."""
 
+from itertools import product
+
 import numba
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from numba import boolean, float32, float64, int32, int64, njit
 import contad
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import declared_names, signatures
+from tests.judges.samples import sampled
 
 ENGINES = ("generated", "tape", "matrix", "records")
 X = 2.7  # 1.5 X and 3 X are no whole numbers
@@ -111,8 +114,10 @@ def slope(f, x):
     return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("f", [of_integer, to_integer, either, counted, accumulated, calls, calls_more])
+CASTS = [of_integer, to_integer, either, counted, accumulated, calls, calls_more]
+
+
+@pytest.mark.parametrize(("f", "engine"), sampled(product(CASTS, ENGINES), 3, family=lambda case: case[1]))
 def test_casts_are_followed(f, engine):
     value, gradient = contad.value_and_grad(f, engine=engine)(X)
     assert value == f(X)

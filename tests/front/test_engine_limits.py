@@ -122,6 +122,7 @@ def test_what_may_not_run_twice_is_an_error():
         contad.grad(told, 1)(WIDE, X)
 
 
+@pytest.mark.long
 def test_machine_code_from_the_disk_goes_on_too(tmp_path):
     (tmp_path / "program.py").write_text(
         textwrap.dedent("""

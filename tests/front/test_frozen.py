@@ -5,6 +5,7 @@ import sys
 import textwrap
 import types
 import warnings
+from itertools import product
 
 import numba
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import contad
 from contad.errors import FrozenValueError, ValueMismatchError
 from contad.native.frozen import Frozen
+from tests.judges.samples import sampled
 
 X = np.array([1.0, 2.0, -0.5])
 
@@ -79,8 +81,12 @@ def case(request, tmp_path, monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("f_compiled", [True, False], ids=["f compiled", "f not compiled"])
-@pytest.mark.parametrize("derivative", ["compiled", "made", "later"])
+ORDERS = product(CHANGES, ["compiled", "made", "later"], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("case", "derivative", "f_compiled"), sampled(ORDERS, 3, family=lambda order: order[0]), indirect=["case"]
+)
 def test_f_value_and_gradient_never_disagree(case, f_compiled, derivative):
     if f_compiled:
         assert case.f(X) == 10.5

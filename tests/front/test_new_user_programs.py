@@ -64,6 +64,7 @@ def predator_prey_anew(p, start, data, h=0.1, every=5):
     return total
 
 
+@pytest.mark.long
 def test_predator_and_prey():
     p, start = np.array([1.1, 0.4, 0.1, 0.4]), np.array([10.0, 5.0])
     data = simulate(p, start, 0.1, 20)[::5] + RNG.normal(size=(4, 2))
@@ -212,6 +213,7 @@ def warping_by_hand(x, y, gamma):
     return slope.sum(axis=1), -slope.sum(axis=0)
 
 
+@pytest.mark.long
 def test_soft_warping():
     x, y = RNG.normal(size=5), RNG.normal(size=6)
     for got, expected in zip(contad.grad(warping, (0, 1))(x, y, gamma=0.7), warping_by_hand(x, y, 0.7), strict=True):

@@ -80,8 +80,9 @@ RUN = """
         value, gradient = contad.value_and_grad(f)(1.3)
         assert value == f(1.3)
         assert abs(gradient - slope(f, 1.3)) < 1e-6 * abs(gradient), f
-        assert abs(contad.vjp(f, 1.3)[1](1.0)[0] - gradient) <= 1e-12 * abs(gradient)
-        assert abs(contad.jvp(f, (1.3,), (1.0,))[1] - gradient) <= 1e-12 * abs(gradient)
+        if f in (program.mutual, program.unsettled):
+            assert abs(contad.vjp(f, 1.3)[1](1.0)[0] - gradient) <= 1e-12 * abs(gradient)
+            assert abs(contad.jvp(f, (1.3,), (1.0,))[1] - gradient) <= 1e-12 * abs(gradient)
         if f is not program.unsettled:
             assert contad.grad(f, engine="tape")(1.3) == gradient
     try:

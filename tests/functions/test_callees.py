@@ -1,5 +1,6 @@
 """Plain Python functions that call Numba functions."""
 
+import inspect
 import math
 
 import numba
@@ -450,3 +451,33 @@ def test_a_returned_view_is_of_the_callers_array():
         return a[0] * y
 
     assert contad.value_and_grad(f)(2.0) == (8.0, 4.0)
+
+
+def test_attributes_of_a_class_are_those_of_getattr_static():
+    class Kind(type):
+        def made(cls):
+            return cls()
+
+        def both(cls):
+            return None
+
+    class Base(metaclass=Kind):
+        def overridden(self):
+            return 1
+
+        @property
+        def read(self):
+            return 2
+
+        @staticmethod
+        def both():
+            return 3
+
+    class Own(Base):
+        def overridden(self):
+            return 4
+
+    names = frozenset({"overridden", "read", "both", "made"})
+    expected = [inspect.getattr_static(Own, name) for name in names]
+    found = callees._attributes_of(Own, names | {"missing"})
+    assert sorted(map(id, found)) == sorted(map(id, expected))

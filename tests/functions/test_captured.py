@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import types
+from itertools import product
 
 import numba
 import numpy as np
@@ -16,6 +17,7 @@ import scipy.sparse
 import contad
 from contad.engines import engine_names
 from contad.errors import ChangedDataError
+from tests.judges.samples import sampled
 
 POINT = np.array([0.3, 0.7])
 DIRECTION = np.array([1.0, -0.5])
@@ -363,8 +365,10 @@ HOLDERS = {  # what holds the buffer, and how it is read
 }
 
 
-@pytest.mark.parametrize("by", ["custom_vjp", "function_gradients", "checkpoint"])
-@pytest.mark.parametrize("holder", HOLDERS)
+WRAPPERS = ["custom_vjp", "function_gradients", "checkpoint"]
+
+
+@pytest.mark.parametrize(("holder", "by"), sampled(product(HOLDERS, WRAPPERS), 3, family=lambda case: case[0]))
 def test_captured_data_behind_something_else(holder, by):
     """At 0 the values of the function are equal, so that nothing but the comparison tells."""
 

@@ -11,7 +11,7 @@ import pytest
 import contad
 from contad import select
 from contad.functions import questions
-from tests.protocols.test_number_methods import POINT, WAYS, agree, differentiate
+from tests.judges.ways import POINT, WAYS, agree, differentiate
 
 KINDS = (float, np.floating)
 
@@ -31,7 +31,6 @@ class Model:
 
     def __init__(self, w):
         self.w = w
-
 
     def scaled(self, x):
         """A method that asks."""

@@ -13,8 +13,8 @@ from numpy import logical_or as either, nan_to_num
 
 import contad
 from contad.front.user_function import runnable
-from contad.functions.questions import answered
-from tests.protocols.test_number_methods import POINT, WAYS, agree, differentiate
+from contad.functions.questions import answer
+from tests.judges.ways import POINT, WAYS, agree, differentiate
 
 HOLES = np.array([1.0, np.nan, np.inf])
 
@@ -204,14 +204,14 @@ def test_no_other_thread_sees_the_names_of_a_copy():
     try:
         thread.start()
         while thread.is_alive():
-            assert answered(f, ()).__builtins__ is not plain
+            assert answer(f, ()).__builtins__ is not plain
     finally:
         sys.setswitchinterval(interval)
         thread.join()
     assert made == {id(plain)}
     assert names == {"__builtins__": plain}
     del names["__builtins__"]
-    assert answered(f, ()).__builtins__ is not plain
+    assert answer(f, ()).__builtins__ is not plain
     assert names == {}
 
 

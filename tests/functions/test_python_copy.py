@@ -11,6 +11,7 @@ from numpy.linalg import inv
 import contad
 from contad.engines import engine_names
 from contad.errors import UnsupportedError
+from tests.judges.samples import sampled
 
 X = np.array([0.7, 1.3, 2.1])
 EAGER = ("matrix", "records", "closures")
@@ -156,8 +157,13 @@ def by_attribute(x):
 
 FUNCTIONS = [
     (logistic,), (negative_power,), (in_place,), (quotients,), (rotates,), (literals,), (constructs,), (converts,),
-    (asks_types, 3), (by_attribute,), (as_arrays,), (library_of_data, np.array([0.5, 2.0, 1.3])),
+    (asks_types, 3), (by_attribute,), (as_arrays,),
 ]  # fmt: skip
+
+
+CASES = sampled([(f, rest) for f, *rest in FUNCTIONS], 2, name=lambda case: case[0].__name__)
+# for which Numba compiles its linear algebra
+OF_A_LIBRARY = pytest.param(library_of_data, [np.array([0.5, 2.0, 1.3])], id="library_of_data", marks=pytest.mark.long)
 
 
 def by_differences(f, x, *rest, h=1e-6):
@@ -165,7 +171,7 @@ def by_differences(f, x, *rest, h=1e-6):
 
 
 @pytest.mark.parametrize("engine", EAGER)
-@pytest.mark.parametrize(("f", "rest"), [(f, rest) for f, *rest in FUNCTIONS], ids=[f.__name__ for f, *_ in FUNCTIONS])
+@pytest.mark.parametrize(("f", "rest"), [*CASES, OF_A_LIBRARY])
 def test_the_copy_computes_what_numba_does(f, rest, engine):
     assert engine in engine_names()
     value, gradient = contad.value_and_grad(f, engine=engine)(X, *rest)
@@ -173,7 +179,7 @@ def test_the_copy_computes_what_numba_does(f, rest, engine):
     np.testing.assert_allclose(gradient, by_differences(f, X, *rest), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("f", "rest"), [(f, rest) for f, *rest in FUNCTIONS], ids=[f.__name__ for f, *_ in FUNCTIONS])
+@pytest.mark.parametrize(("f", "rest"), [*CASES, OF_A_LIBRARY])
 def test_second_derivatives_of_the_copy(f, rest):
     gradient = contad.grad(f, engine="matrix")
     expected = [(gradient(X + 1e-5 * e, *rest) - gradient(X - 1e-5 * e, *rest)) / 2e-5 for e in np.eye(3)]
@@ -182,6 +188,7 @@ def test_second_derivatives_of_the_copy(f, rest):
     np.testing.assert_allclose(contad.hvp(f)(X, *rest, direction), direction @ expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.long  # as for a library
 def test_linear_algebra_by_the_copy():
     assert "on a Python copy" in contad.explain(linear_algebra, X)
     value, gradient = contad.value_and_grad(linear_algebra)(X)

@@ -5,7 +5,7 @@ import linecache
 
 import pytest
 
-from contad.functions.watched_blocks import watched
+from contad.functions.watched_blocks import watch
 
 
 def keeping(items):
@@ -43,8 +43,8 @@ def run(f, code, *args):
 
 @pytest.mark.parametrize("items", [[1], [1, 2, 3], [5, 4, 1], []])
 def test_a_copy_computes_the_same(items):
-    assert run(keeping, watched(keeping.__code__), items) == keeping(items)
-    assert list(run(producing, watched(producing.__code__), [2, 0, 1])) == [0.5, "zero"]
+    assert run(keeping, watch(keeping.__code__), items) == keeping(items)
+    assert list(run(producing, watch(producing.__code__), [2, 0, 1])) == [0.5, "zero"]
 
 
 def test_lines_stay_where_they_are():
@@ -53,19 +53,19 @@ def test_lines_stay_where_they_are():
             return 1 / x
 
     with pytest.raises(ZeroDivisionError) as error:
-        run(fails, watched(fails.__code__), 0)
+        run(fails, watch(fails.__code__), 0)
     assert error.traceback[-1].lineno + 1 == fails.__code__.co_firstlineno + 2
 
 
 @pytest.mark.parametrize(("source", "is_copied"), [("same", True), ("edited", False), ("broken", False), ("", False)])
 def test_functions_without_handlers_or_without_their_source_have_no_copy(source, is_copied):
-    assert watched(run.__code__) is None
+    assert watch(run.__code__) is None
     file, names = f"{source}.py", {}
     text = f"def f():\n    try:\n        return '{source}'\n    except:\n        return 2\n"
     exec(compile(text, file, "exec"), names)
     told = {"same": text, "edited": text.replace("2", "3"), "broken": "def f(:\n", "": ""}[source]
     linecache.cache[file] = (len(told), None, told.splitlines(True), file)
     try:
-        assert (watched(names["f"].__code__) is not None) == is_copied
+        assert (watch(names["f"].__code__) is not None) == is_copied
     finally:
         del linecache.cache[file]

@@ -1,11 +1,9 @@
 """Whether a random program has one gradient: on every engine, by forward mode, and by differences of mpmath numbers.
 
-Two results agree when they differ by at most max(1e-12 |g|, 10 x the spread of 8 runs with one-ulp noise on every
-operation), component by component. Programs with an operation or a comparison within 1e-9 of a jump, a kink or a tie
-are discarded and counted. The differences of mpmath numbers share no rule body with contad.
+Results are compared by `tests.judges.comparison`. Programs with an operation or a comparison within 1e-9 of a jump, a
+kink or a tie are discarded and counted. The differences of mpmath numbers share no rule body with contad.
 """
 
-import argparse
 import functools
 import importlib
 import random
@@ -23,12 +21,10 @@ import contad
 from contad.engines import engine_names
 from contad.rules.scalar_rule import ARITHMETIC_ERRORS, ScalarRule
 from contad.variables.number import Number, primal
+from tests.judges.comparison import NOISE_RUNS, ULP, Tally, compare_components, list_counts, run_long
 from tests.judges.domains import RULES
 from tests.random_programs.number_programs import GENES, LIMITS, Arithmetic, Gene, Operation, Program, generate, steps
 
-RELATIVE = 1e-12
-NOISE_RUNS = 8
-ULP = 2.0**-52
 RESOLUTION = 1e-22  # of the differences of mpmath numbers
 TIE = 1e-9
 LARGEST = 1e8  # of a value or a partial in a program that is not discarded
@@ -37,10 +33,6 @@ STEP = 30  # a difference is taken over 10^-STEP
 SMALLEST = 1e-200  # of a component that is not discarded: an adjoint on the way may have lost digits by underflow
 
 Vector = tuple[float, ...]
-
-
-class Disagreement(AssertionError):
-    """Two ways to differentiate a program gave different results; the message holds its source."""
 
 
 class Discard(Exception):
@@ -280,40 +272,18 @@ MPMATH = Way("mpmath", engine_names()[0], lambda program, _: program.point, RESO
 
 # ---- agreement -------------------------------------------------------------------------------------------------------
 @dataclass
-class Statistics:
+class Statistics(Tally):
     """What was met on the way, over all programs."""
 
-    programs: int = 0
-    discarded: Counter[str] = field(default_factory=Counter)
-    components: int = 0
-    zero_components: int = 0
-    zero_gradients: int = 0
     operations: Counter[str] = field(default_factory=Counter)
     structures: Counter[str] = field(default_factory=Counter)  # programs that have a loop, a branch ...
-    against_reference: int = 0
     without_reference: int = 0
-    second_order: int = 0
     second_against_reference: int = 0
     comparisons: int = 0
-    with_noise: int = 0  # comparisons beyond 1e-12 |g|, for which the spread was needed
-    worst: float = 0.0  # difference / tolerance
-    mismatches: int = 0
-
-    @property
-    def discard_rate(self) -> float:
-        return self.discarded.total() / max(1, self.programs + self.discarded.total())
-
-    @property
-    def zero_share(self) -> float:
-        return self.zero_components / max(1, self.components)
 
     @property
     def mean_operations(self) -> float:
         return self.operations.total() / max(1, self.programs)
-
-    @property
-    def reference_share(self) -> float:
-        return self.against_reference / max(1, self.programs)
 
     @property
     def rarest(self) -> list[tuple[str, int]]:
@@ -321,19 +291,17 @@ class Statistics:
         return sorted(((name, self.operations[name]) for name in RULES), key=lambda item: item[1])
 
     def __str__(self) -> str:
-        counts = ", ".join(f"{name} {count}" for name, count in self.rarest)
-        reasons = ", ".join(f"{reason} {count}" for reason, count in self.discarded.most_common())
         return (
             f"{self.programs} programs, {self.mismatches} mismatches in {self.comparisons} comparisons; largest "
             f"disagreement {self.worst:.2f} of what is allowed, {self.with_noise} needed the spread of noisy runs\n"
-            f"discarded {self.discard_rate:.2%} ({reasons or 'none'})\n"
+            f"discarded {self.discard_rate:.2%} ({list_counts(self.discarded.most_common())})\n"
             f"zero gradients: {self.zero_share:.2%} of components, {self.zero_gradients} programs\n"
             f"active operations: {self.mean_operations:.1f} per program, {self.operations.total()} in all\n"
             f"programs with a {', a '.join(f'{name} {count}' for name, count in sorted(self.structures.items()))}\n"
             f"against the mpmath reference: {self.against_reference} programs ({self.reference_share:.0%}), "
             f"{self.second_against_reference} of them to second order; {self.without_reference} could not be\n"
             f"second order in all nestings: {self.second_order} programs\n"
-            f"occurrences: {counts}"
+            f"occurrences: {list_counts(self.rarest)}"
         )
 
 
@@ -341,21 +309,19 @@ def agree(program: Program, ways: Sequence[Way], results: Sequence[Vector], stat
     """Compare every result with the first, component by component."""
     expected = results[0]
     spreads = [functools.cache(functools.partial(way.spread, program)) for way in ways]
-    for way, got, spread in zip(ways[1:], results[1:], spreads[1:], strict=True):
+    for way, result, spread in zip(ways[1:], results[1:], spreads[1:], strict=True):
+
+        def message(k: int, a: float, b: float, allowed: float, way: Way = way) -> str:
+            return (
+                f"component {k}: {ways[0].label} gives {a!r}, {way.label} gives {b!r}; "
+                f"allowed is a difference of {allowed:.3g}\n\n{program}"
+            )
+
+        def largest(spread: Callable[[], Vector] = spread) -> list[float]:
+            return list(map(max, spreads[0](), spread()))
+
         statistics.comparisons += 1
-        for k, (a, b) in enumerate(zip(expected, got, strict=True)):
-            allowed = RELATIVE * max(abs(a), abs(b))
-            if not abs(a - b) <= allowed:
-                statistics.with_noise += 1
-                allowed = max(allowed, way.resolution, 10.0 * max(spreads[0]()[k], spread()[k]))
-            if not abs(a - b) <= allowed:
-                statistics.mismatches += 1
-                raise Disagreement(
-                    f"component {k}: {ways[0].label} gives {a!r}, {way.label} gives {b!r}; "
-                    f"allowed is a difference of {allowed:.3g}\n\n{program}"
-                )
-            if a != b:
-                statistics.worst = max(statistics.worst, abs(a - b) / allowed)
+        compare_components(expected, result, largest, statistics, message, way.resolution)
 
 
 def check(program: Program, statistics: Statistics, reference: bool = True, second: bool = True) -> None:
@@ -428,16 +394,5 @@ def search(count: int, statistics: Statistics, *, seed: int | None = None, shrin
 
 
 def main() -> None:
-    """The long run: batches of programs from a seed, and the statistics over all of them."""
-    parser = argparse.ArgumentParser(
-        "python -m tests.random_programs.number_programs", description="Check random programs on every engine."
-    )
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    statistics = Statistics()
-    batch = 2000
-    for k in range(0, arguments.count, batch):
-        search(min(batch, arguments.count - k), statistics, seed=arguments.seed + k)
-        print(f"{statistics.programs} programs, discarded {statistics.discard_rate:.2%}", flush=True)
-    print(statistics)
+    """The long run."""
+    run_long("tests.random_programs.number_programs", search, Statistics(), 2000)

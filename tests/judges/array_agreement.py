@@ -1,11 +1,10 @@
 """Whether a random array program has one derivative: on array variables, on object arrays of scalars, by complex steps.
 
 The oracle is the engine `records` on object arrays of scalar variables: NumPy itself supplies the meaning of views and
-assignments there. Two results agree when they differ by at most max(1e-12 |g|, 10 x the spread of 8 runs of the oracle
-with one-ulp noise on every operation), component by component. Complex steps share no rule with contad.
+assignments there. Results are compared by `tests.judges.comparison`, noise is that of the oracle. Complex steps share
+no rule with contad.
 """
 
-import argparse
 import contextlib
 import functools
 import math
@@ -21,9 +20,18 @@ import numpy as np
 import contad
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.engines.records import RecordStack
-from contad.variables.number import Number, NumpyNumber, pair
+from contad.variables.number import Number, like_numpy
 from contad.variables.var import Var
-from tests.judges.agreement import DISTURBED, NOISE_RUNS, RELATIVE, ULP, Disagreement
+from tests.judges.agreement import DISTURBED
+from tests.judges.comparison import (
+    NOISE_RUNS,
+    ULP,
+    Disagreement,
+    Tally,
+    compare_components,
+    list_counts,
+    run_long,
+)
 from tests.judges.domains import RULES
 from tests.judges.planted import engines
 from tests.random_programs.array_programs import FloatNumpy, Program, shrunk
@@ -94,13 +102,11 @@ class NoisyVar(Var):
     __slots__ = ()
 
 
-class NumpyNoisyVar(NumpyNumber, NoisyVar):
+@like_numpy(NoisyVar)
+class NumpyNoisyVar(Var):
     """The same in place of an np.float64."""
 
     __slots__ = ()
-
-
-pair(NoisyVar, NumpyNoisyVar)
 
 
 class NoisyStack(RecordStack):
@@ -283,40 +289,18 @@ def noisy_runs(program: Program) -> list[tuple[Vector, Vector]]:
 
 # ---- agreement -------------------------------------------------------------------------------------------------------
 @dataclass
-class Statistics:
+class Statistics(Tally):
     """What was met on the way, over all programs."""
 
-    programs: int = 0
-    discarded: Counter[str] = field(default_factory=Counter)
     taken_back: Counter[str] = field(default_factory=Counter)  # statements, while programs were written
     comparisons: Counter[str] = field(default_factory=Counter)  # by the way that was compared with the oracle
-    components: int = 0
-    zero_components: int = 0
-    zero_gradients: int = 0
     operations: int = 0
     kinds: Counter[str] = field(default_factory=Counter)  # programs that have such a statement
-    against_reference: int = 0
-    second_order: int = 0
     array_results: int = 0
-    with_noise: int = 0  # comparisons beyond 1e-12 |g|, for which the spread was needed
-    worst: float = 0.0  # difference / tolerance
-    mismatches: int = 0
-
-    @property
-    def discard_rate(self) -> float:
-        return self.discarded.total() / max(1, self.programs + self.discarded.total())
-
-    @property
-    def zero_share(self) -> float:
-        return self.zero_components / max(1, self.components)
 
     @property
     def mean_operations(self) -> float:
         return self.operations / max(1, self.programs)
-
-    @property
-    def reference_share(self) -> float:
-        return self.against_reference / max(1, self.programs)
 
     @property
     def rarest(self) -> list[tuple[str, int]]:
@@ -324,20 +308,17 @@ class Statistics:
         return sorted(self.kinds.items(), key=lambda item: item[1])
 
     def __str__(self) -> str:
-        def listed(counts: Sequence[tuple[str, int]]) -> str:
-            return ", ".join(f"{name} {count}" for name, count in counts) or "none"
-
         return (
             f"{self.programs} programs ({self.array_results} with arrays for results), {self.mismatches} mismatches in "
-            f"{self.comparisons.total()} comparisons ({listed(self.comparisons.most_common())}); largest disagreement "
-            f"{self.worst:.2f} of what is allowed, {self.with_noise} needed the spread of noisy runs\n"
-            f"discarded {self.discard_rate:.2%} ({listed(self.discarded.most_common())}); statements taken back "
-            f"while writing: {listed(self.taken_back.most_common())}\n"
+            f"{self.comparisons.total()} comparisons ({list_counts(self.comparisons.most_common())}); largest "
+            f"disagreement {self.worst:.2f} of what is allowed, {self.with_noise} needed the spread of noisy runs\n"
+            f"discarded {self.discard_rate:.2%} ({list_counts(self.discarded.most_common())}); statements taken back "
+            f"while writing: {list_counts(self.taken_back.most_common())}\n"
             f"zero gradients: {self.zero_share:.2%} of components, {self.zero_gradients} programs\n"
             f"active operations: {self.mean_operations:.1f} on scalars per program, {self.operations} in all\n"
             f"against complex steps: {self.against_reference} programs ({self.reference_share:.0%}); "
             f"to second order: {self.second_order}\n"
-            f"programs with: {listed(self.rarest)}"
+            f"programs with: {list_counts(self.rarest)}"
         )
 
 
@@ -393,23 +374,14 @@ def agree(
     if expected.shape != got.shape:
         statistics.mismatches += 1
         raise Disagreement(f"{label} gives a {what} of {got.size} numbers, expected {expected.size}\n\n{program}")
-    if np.array_equal(expected, got):
-        return
-    difference = np.abs(expected - got)
-    allowed = RELATIVE * np.maximum(np.abs(expected), np.abs(got))
-    if not np.all(difference <= allowed):
-        statistics.with_noise += 1
-        allowed = np.maximum(allowed, 10.0 * spread())
-    wrong = np.flatnonzero(~(difference <= allowed))
-    if wrong.size:
-        k = wrong[0]
-        statistics.mismatches += 1
-        raise Disagreement(
-            f"{what}, component {k}: {ORACLE} on objects gives {expected[k]!r}, {label} gives {got[k]!r}; allowed is "
-            f"a difference of {allowed[k]:.3g}\n\n{program}"
+
+    def message(k: int, a: float, b: float, allowed: float) -> str:
+        return (
+            f"{what}, component {k}: {ORACLE} on objects gives {a!r}, {label} gives {b!r}; allowed is "
+            f"a difference of {allowed:.3g}\n\n{program}"
         )
-    with np.errstate(invalid="ignore"):
-        statistics.worst = max(statistics.worst, float(np.nanmax(difference / allowed)))
+
+    compare_components(expected, got, spread, statistics, message)
 
 
 WAYS: dict[str, Callable[[Program], tuple[Vector, Vector]]] = {
@@ -540,16 +512,5 @@ def noticing(oracles: Sequence[Oracle], label: str, enough: float = math.inf) ->
 
 
 def main() -> None:
-    """The long run: programs from a seed, and the statistics over all of them."""
-    parser = argparse.ArgumentParser(
-        "python -m tests.random_programs.array_programs", description="Check random array programs."
-    )
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    statistics = Statistics()
-    batch = 1000
-    for k in range(0, arguments.count, batch):
-        search(min(batch, arguments.count - k), statistics, seed=arguments.seed + k)
-        print(f"{statistics.programs} programs, discarded {statistics.discard_rate:.2%}", flush=True)
-    print(statistics)
+    """The long run."""
+    run_long("tests.random_programs.array_programs", search, Statistics(), 1000)

@@ -4,6 +4,8 @@ Each mutant changes one place of one function. Those that are the same function 
 the reason, and `tests/judges/test_mutation.py` demands that each of them does survive.
 """
 
+import __future__
+
 import ast
 import builtins
 import contextlib
@@ -25,12 +27,13 @@ from contad.testing import expect_ad
 from contad.variables.number import primal
 from tests.judges.array_derivatives import report, split
 
-COMMUTATIVE = ("scaled", "np.minimum", "np.maximum", "min", "max")  # `scaled` but for what it masks
+# `scale` but for what it masks
+COMMUTATIVE = ("scale", "np.minimum", "np.maximum", "min", "max", "scale_cotangent", "width_cotangent")
 # what tells shapes, and what decides where numbers are masked or how they are shifted: they have tests of their own
 SHAPES = ("np.shape", "np.size", "np.ndim", "len", "count", "freedom")
 APART = (
-    "plain", "all_finite", "in_range", "scaled", "as_array", "largest", "reduced_axes", "kept_shape", "lanes",
-    "from_lanes", "folded", "without_zeros", "_real",
+    "plain", "all_finite", "in_range", "scale", "as_array", "largest", "reduced_axes", "kept_shape", "lanes",
+    "from_lanes", "fold", "without_zeros", "_real", "centre_of", "known_distances",
 )  # fmt: skip
 
 PIECEWISE, LAST = "the slope is piecewise constant in x", "the last piece ends at n - 1"
@@ -103,7 +106,7 @@ def array_mutants(rule: ArrayRule, order: int = 2) -> list[ArrayMutant]:
 
 
 def _bodies(rule: ArrayRule) -> list[Any]:
-    return [*rule.vjps.values(), *([rule.jvp_body] if rule.jvp_body else [])]
+    return [*rule.vjps.values(), *(body for body in (rule.common_body, rule.jvp_body) if body)]
 
 
 def _is_changed(x: Any) -> bool:
@@ -256,15 +259,17 @@ def _planted(rule: ArrayRule, function: Any, changed: Any) -> Callable[[], Any]:
         bare = copy.deepcopy(changed)
         bare.decorator_list = []
         scope: dict[str, Any] = {}
-        exec(compile(ast.fix_missing_locations(ast.Module([bare], [])), "<mutant>", "exec"), scope)
+        tree = ast.fix_missing_locations(ast.Module([bare], []))
+        # annotations are not evaluated: their names are not in this scope
+        exec(compile(tree, "<mutant>", "exec", flags=__future__.annotations.compiler_flag), scope)
         code = scope[bare.name].__code__
         mutated = types.FunctionType(code, function.__globals__, bare.name, function.__defaults__)
         mutated.__kwdefaults__ = function.__kwdefaults__
         vjps = {name: mutated if body is function else body for name, body in rule.vjps.items()}
-        jvp_body = mutated if rule.jvp_body is function else rule.jvp_body
+        jvp_body, common_body = (mutated if x is function else x for x in (rule.jvp_body, rule.common_body))
         checked = {*rule._checked, mutated}
         with (
-            attributes(rule, vjps=vjps, jvp_body=jvp_body, _needs={}, _checked=checked),
+            attributes(rule, vjps=vjps, jvp_body=jvp_body, common_body=common_body, _needs={}, _checked=checked),
             _replaced_everywhere(function, mutated),
             attributes(builtins, PRIMAL=primal),
         ):

@@ -48,7 +48,7 @@ class CompilationCounter:
         self.depth = 0
         subprocess.Popen.__init__ = self._starting(subprocess.Popen.__init__)
         Dispatcher.compile = self._counting(Dispatcher.compile)
-        Derivative._compiled = self._counting(Derivative._compiled)
+        Derivative._compile = self._counting(Derivative._compile)
 
     def _starting(self, start):
         @functools.wraps(start)

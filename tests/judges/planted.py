@@ -63,12 +63,12 @@ def compiled(source):
     )
     scope = {"math": NumpyMath()}
     exec(source.replace("import math\n", ""), scope)
-    real = record_stream.compiled_sweep
-    record_stream.compiled_sweep = lambda: scope["sweep"]
+    real = record_stream.compile_sweep
+    record_stream.compile_sweep = lambda: scope["sweep"]
     try:
         yield
     finally:
-        record_stream.compiled_sweep = real
+        record_stream.compile_sweep = real
 
 
 class PlantedStack(records.RecordStack):

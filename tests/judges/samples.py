@@ -39,6 +39,11 @@ def sampled(cases, share, family=lambda case: None, name=name_of):
     ]
 
 
+def shortened(short, full):
+    """How much a test tries, as its parameter: a short count always, the full one with `-m long`."""
+    return [pytest.param(short, id="short"), pytest.param(full, id="full", marks=pytest.mark.long)]
+
+
 def deselect(config, items, share):
     """Leave one test in `share` of those collected, and of each test function at least one."""
     names = [item.nodeid for item in items]

@@ -57,7 +57,7 @@ def run(folder, budget, *options):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["2", pytest.param("0", marks=pytest.mark.long)])
 def test_an_excess_fails_the_run(tmp_path, workers):
     met = 3 + PROCESS  # three types, not what they call; and a process. Two workers may both meet a type.
     done = run(tmp_path, met - 1, "-n", workers)

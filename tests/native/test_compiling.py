@@ -25,11 +25,11 @@ def run():
     assert contad.grad(lambda x: contad.exp(x) * x)(0.0) == 1.0
 """
 SMALL = """
-from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.native.compiling import NJIT_OPTIONS, load_cached
 head = "from contad.native.machine_code import njit"
 source = f"{head}\\n@njit('float64(float64)', **{NJIT_OPTIONS})\\ndef f(x):\\n    return 2.0 * x\\n"
 def run():
-    assert cached_module("small", lambda: source, []).f(3.0) == 6.0
+    assert load_cached("small", lambda: source, []).f(3.0) == 6.0
 """
 
 
@@ -83,6 +83,16 @@ def test_a_directory_that_others_can_write_is_not_trusted(tmp_path, monkeypatch)
     assert compiling.cache_directory() == shared
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the place is the platform's")
+@pytest.mark.parametrize(("variable", "place"), [("XDG_CACHE_HOME", "contad"), ("HOME", ".cache/contad")])
+def test_the_place_is_that_of_the_users_caches(tmp_path, monkeypatch, variable, place):
+    for name in ("CONTAD_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert compiling.cache_directory() == tmp_path / place
+    assert (tmp_path / place).stat().st_mode & 0o777 == 0o700
+
+
 def test_a_place_that_cannot_be_made_falls_back(tmp_path, monkeypatch):
     blocker = tmp_path / "file"
     blocker.write_text("")
@@ -102,7 +112,7 @@ def test_the_module_depends_on_its_sources(tmp_path, monkeypatch):
 
     for text, answer, count in (("1", 1, 1), ("1", 1, 1), ("2", 2, 2)):
         rule_file.write_text(text)
-        assert compiling.cached_module("example", source, [str(rule_file)]).answer == answer
+        assert compiling.load_cached("example", source, [str(rule_file)]).answer == answer
         assert len(made) == count
 
 
@@ -110,4 +120,4 @@ def test_an_error_in_generated_source_is_not_hidden(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
     tmp_path.chmod(0o700)
     with pytest.raises(ZeroDivisionError):
-        compiling.cached_module("broken", lambda: "1 / 0\n", [])
+        compiling.load_cached("broken", lambda: "1 / 0\n", [])

@@ -60,11 +60,11 @@ def test_the_digest_follows_globals_callees_and_contents(monkeypatch):
     before = fingerprint(caller)
     assert before.stable and fingerprint(caller) == before
     monkeypatch.setitem(globals(), "RATE", 0.8)
-    ((name, was, now),) = before.changed(fingerprint(caller))
+    ((name, was, now),) = before.find_changes(fingerprint(caller))
     assert (name, was, now) == ("caller.callee.RATE", "float 0.7", "float 0.8")
     monkeypatch.undo()
     DATA[1] += 1.0
-    assert [name for name, _, _ in before.changed(fingerprint(caller))] == ["caller.DATA"]
+    assert [name for name, _, _ in before.find_changes(fingerprint(caller))] == ["caller.DATA"]
     DATA[1] -= 1.0
     assert fingerprint(caller).digest == before.digest
     other = numba.njit(lambda x: x * 3.0)
@@ -88,7 +88,9 @@ def test_a_captured_module_is_read(monkeypatch):
     own.cos = 2.0
     before = fingerprint(over(own))
     own.cos = 3.0
-    assert [name.partition("<lambda>")[2] for name, _, _ in before.changed(fingerprint(over(own)))] == [".module.cos"]
+    assert [name.partition("<lambda>")[2] for name, _, _ in before.find_changes(fingerprint(over(own)))] == [
+        ".module.cos"
+    ]
 
 
 def test_functions_of_an_interactive_session_are_read(monkeypatch):
@@ -97,7 +99,7 @@ def test_functions_of_an_interactive_session_are_read(monkeypatch):
     exec("def helper(x):\n    return 2.0 * x\ndef f(x):\n    return helper(x)\n", vars(session))
     before = fingerprint(session.f)
     exec("def helper(x):\n    return 3.0 * x\n", vars(session))
-    assert [name for name, _, _ in before.changed(fingerprint(session.f))] == ["f.helper"]
+    assert [name for name, _, _ in before.find_changes(fingerprint(session.f))] == ["f.helper"]
 
 
 @pytest.mark.parametrize("empty", [np.zeros((0, 3)), np.array(2.0), np.array(["a"]), np.asfortranarray(np.eye(2))])
@@ -146,7 +148,7 @@ def test_a_rule_of_the_users_is_read(monkeypatch):
 
     before = fingerprint(lambda x: tripled(x))
     monkeypatch.setitem(globals(), "RATE", 0.8)
-    assert len(before.changed(fingerprint(lambda x: tripled(x)))) == 2
+    assert len(before.find_changes(fingerprint(lambda x: tripled(x)))) == 2
 
 
 # ---- what else compiled code holds -----------------------------------------------------------------------------------

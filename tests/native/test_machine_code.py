@@ -5,13 +5,14 @@ import random
 import subprocess
 import sys
 import time
+from types import ModuleType
 
 import numba
 import pytest
 
-from contad.native import compiling
+from contad.native import compiling, machine_code
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import SealedCache, cfunc, njit
+from contad.native.machine_code import SealedCache, cfunc, newest, njit
 
 SIGNATURE = (numba.float64,)
 
@@ -47,6 +48,23 @@ def test_a_function_without_a_file_is_compiled_and_not_kept(decorate):
 def test_a_healthy_file_is_found(cached):
     dispatcher, function, _, _ = cached
     assert found(dispatcher, function) is not None
+
+
+def test_code_of_contad_is_compiled_again_where_a_file_beside_it_is_newer(monkeypatch, tmp_path):
+    """Numba looks at the file of the function alone, but the code has callees of other files in it."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.py").write_text("def double(x):\n    return 2.0 * x\n")
+    scope = {"__name__": "one"}
+    monkeypatch.setitem(sys.modules, "one", ModuleType("one"))
+    exec(compile((tmp_path / "one.py").read_text(), str(tmp_path / "one.py"), "exec"), scope)
+    monkeypatch.setattr(machine_code, "_FOLDERS", (tmp_path,))
+    dispatcher = njit(**NJIT_OPTIONS)(scope["double"])
+    assert dispatcher(3.0) == 6.0
+    assert found(dispatcher, scope["double"]) is not None
+    os.utime(tmp_path / "other.py", (time.time() + 10.0,) * 2)
+    newest.cache_clear()
+    assert found(dispatcher, scope["double"]) is None
 
 
 @pytest.mark.parametrize("which", ["index", "data"])

@@ -7,7 +7,7 @@ are positive and distinct, constants are not positive: so the companion of any r
 import numpy as np
 
 from contad.variables.array import Array
-from contad.variables.level import Level
+from contad.variables.dual import ForwardLevel
 from contad.variables.number import Number, primal
 
 
@@ -31,7 +31,7 @@ class PositionArray(Array):
         return array(self._owner, value, view(self._positions), self, view)
 
     def _make_copy(self, move, value):
-        return array(self._owner, value, move(self._synced()._positions))
+        return array(self._owner, value, move(self._sync_parts()._positions))
 
     def _element(self, key, value):
         return number(self._owner, value, self._positions[key])
@@ -70,7 +70,7 @@ def position_in(x):
     if isinstance(x, (list, tuple)):
         return type(x)(map(position_in, x))
     if isinstance(x, PositionArray):
-        return x._synced()._positions
+        return x._sync_parts()._positions
     if isinstance(x, PositionNumber):
         return x._position
     if isinstance(x, np.ndarray) and x.dtype == object:
@@ -78,8 +78,10 @@ def position_in(x):
     return np.zeros(np.shape(x), int)
 
 
-class PositionLevel(Level):
+class PositionLevel(ForwardLevel):
     """Owns the arrays of one test, and the table of their input values."""
+
+    has_arrays = False
 
     def __init__(self):
         super().__init__()
@@ -94,13 +96,13 @@ class PositionLevel(Level):
         return array(self, values, positions)
 
     def move(self, move, sources):
-        return self._wrapped(
+        return self._wrap(
             move({k: value_in(x) for k, x in sources.items()}), move({k: position_in(x) for k, x in sources.items()})
         )
 
-    def _wrapped(self, value, position):
+    def _wrap(self, value, position):
         if isinstance(value, (list, tuple)):
-            return type(value)(map(self._wrapped, value, position))
+            return type(value)(map(self._wrap, value, position))
         return array(self, value, position) if np.ndim(value) else number(self, value, position)
 
     def writable(self, value):

@@ -11,7 +11,7 @@ from mpmath import mp
 import contad.ops
 from contad.rules.array_rule import array_rule_of, array_rules
 from tests.judges.array_derivatives import report, split
-from tests.ops.test_docstrings import NumberChecker
+from tests.judges.doctests import NumberChecker
 
 OWN = [rule for rule in array_rules() if rule.__module__.startswith("contad.ops.")]
 POINTS = [(rule, point) for rule in OWN for point in rule.points]

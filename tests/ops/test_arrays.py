@@ -14,7 +14,7 @@ import contad
 from contad.ops import absolute, exp, log, power, select
 from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rules
-from contad.rules.vectorised import Vectoriser, mended
+from contad.rules.vectorised import Vectoriser, mend
 from contad.variables.number import scale
 from tests.judges.accuracy import points
 from tests.judges.planted import registered
@@ -212,7 +212,7 @@ def test_conditions_that_stay_booleans_are_noticed(conditional, monkeypatch):
 def test_mended_elements():
     x = np.array([[1.0, 2.0, 3.0]])
     z = np.zeros((2, 3))
-    found = mended(z, x > 1.5, lambda a, b: 10.0 * a + b, x, np.array([[1.0], [2.0]]))
+    found = mend(z, x > 1.5, lambda a, b: 10.0 * a + b, x, np.array([[1.0], [2.0]]))
     assert found.tolist() == [[0.0, 21.0, 31.0], [0.0, 22.0, 32.0]]
     assert not z.any()
 

@@ -1,26 +1,16 @@
 """The docstring of every rule: its form, and its example executed."""
 
 import doctest
-import math
 
 import pytest
 
 import contad.ops
 from contad.rules.scalar_rule import rule, rules
+from tests.judges.doctests import NumberChecker
 
 OWN_RULES = sorted(r.name for r in rules() if r.__module__.startswith("contad.ops."))
 # derivatives of other rules, without a name of their own
 INTERNAL = {"erfcx_integral", "expit_slope", "polygamma_difference"}
-
-
-class NumberChecker(doctest.OutputChecker):
-    """Numbers to rounding, because their last digits differ between releases of SciPy and C libraries."""
-
-    def check_output(self, want, got, optionflags):
-        try:
-            return math.isclose(float(want), float(got), rel_tol=1e-13)
-        except ValueError:
-            return super().check_output(want, got, optionflags)
 
 
 @pytest.mark.parametrize("name", OWN_RULES)

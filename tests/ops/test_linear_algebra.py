@@ -6,36 +6,15 @@ from mpmath import mp
 
 import contad
 from contad.errors import UnsupportedError
-from contad.ops import factors
+from contad.ops import factors, triangular_factors
 from contad.ops.factors import Factor
+from contad.ops.linear_systems import solve
+from contad.ops.triangular_factors import solve_triangular
 from contad.rules.numpy_functions import entry_of
 from tests.judges.array_derivatives import check_orders
+from tests.judges.matrices import STACK, STACKED_S, TALL, WIDE, A, S, a, square, unsigned
 
-
-def a(*shape, seed=0):
-    rng = np.random.default_rng([seed, *shape])
-    return rng.uniform(0.4, 1.6, shape) * rng.choice([-1.0, 1.0], shape)
-
-
-def square(*shape, seed=0):
-    """Matrices that are far from singular, with different singular values."""
-    return a(*shape, seed=seed) + np.diag(2.0 + np.arange(shape[-1]))
-
-
-def symmetric(*shape, seed=0):
-    """Positive definite matrices."""
-    x = a(*shape, seed=seed)
-    return 0.3 * x @ np.swapaxes(x, -1, -2) + np.diag(1.0 + np.arange(shape[-1]))
-
-
-A, S, TALL, WIDE = square(3, 3), symmetric(3, 3), a(4, 2), a(2, 4)
 TENSOR = a(2, 3, 6) + 4.0 * np.eye(6).reshape(2, 3, 6)
-STACK, STACKED_S = square(2, 3, 3), symmetric(2, 3, 3)
-
-
-def unsigned(v):
-    """Vectors in columns, so that their sign does not matter."""
-    return v**2 + v[..., :1, :] * v
 
 
 # name -> (call, arguments): every one of them differentiable in all arguments
@@ -80,6 +59,10 @@ CASES = {
     "lstsq singular values": (lambda x: np.linalg.lstsq(x, np.ones(4))[3], TALL),
     "pinv": (np.linalg.pinv, TALL),
     "pinv wide": (lambda x: np.linalg.pinv(x, rtol=1e-9), np.stack([WIDE, a(2, 4, seed=5)])),
+    "pinv truncated": (lambda x: np.linalg.pinv(x, rcond=0.7), A),
+    "pinv truncated stack": (lambda x: np.linalg.pinv(x, rtol=[0.9, 0.1]), np.stack([WIDE, a(2, 4, seed=5)])),
+    "pinv hermitian truncated": (lambda x: np.linalg.pinv(x, rcond=0.5, hermitian=True), S),
+    "lstsq truncated": (lambda x, y: np.linalg.lstsq(x, y, rcond=0.7)[0], A, a(3)),
     "pinv hermitian": (lambda x: np.linalg.pinv(x, hermitian=True), S),
     "norm": (np.linalg.norm, a(3)),
     "norm of a matrix": (np.linalg.norm, TALL),
@@ -293,6 +276,21 @@ def test_dead_code_never_makes_a_nan():
     np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
 
 
+def test_second_derivatives_of_determinants_of_singular_matrices():
+    by_hand = np.zeros((2, 2, 2, 2))
+    by_hand[0, 0, 1, 1] = by_hand[1, 1, 0, 0] = 1.0
+    by_hand[0, 1, 1, 0] = by_hand[1, 0, 0, 1] = -1.0
+    for x in (np.zeros((2, 2)), np.ones((2, 2)), np.eye(2)):
+        np.testing.assert_allclose(contad.hessian(np.linalg.det)(x), by_hand, atol=1e-14)
+    # of the minors of three rows and columns one element is left
+    x = np.diag([2.0, 0.0, 0.0])
+    found = contad.hessian(np.linalg.det)(x)
+    assert found[1, 1, 2, 2] == pytest.approx(2.0)
+    assert found[1, 2, 2, 1] == pytest.approx(-2.0)
+    assert np.count_nonzero(np.abs(found) > 1e-14) == 4
+    assert contad.hessian(np.linalg.det)(np.array([[0.0]])) == 0.0
+
+
 def test_empty_matrices():
     x = np.empty((0, 0))
     for call in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.slogdet, np.linalg.eigvalsh):
@@ -304,6 +302,20 @@ def test_empty_matrices():
         assert contad.grad(f)(x).shape == (0, 0)
 
 
+@pytest.mark.parametrize("ord", [None, 1, -1, 2, -2, "nuc", np.inf])
+def test_norms_of_empty_matrices_are_numpys(ord):
+    for x in (np.empty((0, 0)), np.empty((3, 0))):
+        try:
+            expected = np.linalg.norm(x, ord)
+        except ValueError:
+            with pytest.raises(ValueError):
+                contad.grad(lambda x: np.linalg.norm(x, ord))(x)
+        else:
+            value, gradient = contad.value_and_grad(lambda x: np.linalg.norm(x, ord) + np.sum(x))(x)
+            assert value == expected
+            assert gradient.shape == x.shape
+
+
 def test_norms_have_subgradient_zero_at_zero():
     x = np.zeros(3)
     for p in (None, 2, 3, 1.5):
@@ -312,6 +324,19 @@ def test_norms_have_subgradient_zero_at_zero():
             contad.grad(lambda v, p=p: np.linalg.norm(v, p, axis=1)[0])(np.zeros((2, 2))), 0.0
         )
     np.testing.assert_array_equal(contad.hessian(np.linalg.norm)(x), 0.0)
+
+
+def test_a_truncated_pseudoinverse_of_equal_singular_values_is_differentiable():
+    u, v = (np.linalg.qr(square(3, 3, seed=k))[0] for k in (1, 2))
+    x, e = u * [3.0, 3.0, 0.5] @ v.T, a(3, 3)
+    found = contad.jvp(lambda x: np.linalg.pinv(x, rcond=0.3), (x,), (e,))[1]
+    h = 1e-5
+    ends = [np.linalg.pinv(x + s * h * e, rcond=0.3) for s in (1, -1)]
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * h), rtol=1e-7, atol=1e-9)
+    # by hand: moving what is dropped moves nothing, moving a kept value 3 moves 1 / 3
+    e = np.outer(u[:, 0], v[:, 0]) + np.outer(u[:, 2], v[:, 2])
+    found = contad.jvp(lambda x: np.linalg.pinv(x, rcond=0.3), (x,), (e,))[1]
+    np.testing.assert_allclose(found, -np.outer(v[:, 0], u[:, 0]) / 9.0, atol=1e-14)
 
 
 # ---- which triangle --------------------------------------------------------------------------------------------------
@@ -380,6 +405,27 @@ def test_one_factorisation_serves_solve_det_and_the_sweep(counted):
     assert counted == [(3, 3)]
     contad.hessian(f)(A)
     assert counted == [(3, 3)] * 2
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_both_cotangents_of_a_system_share_one_solution(monkeypatch, transposed):
+    counted = []
+    of_factor, of_triangle = Factor.solve, factors.triangular_solution
+    monkeypatch.setattr(Factor, "solve", lambda self, b, t: counted.append(t) or of_factor(self, b, t))
+    contad.grad(lambda x, y: np.sum(solve(x, y, transposed=transposed)), (0, 1))(A, a(3, 2))
+    assert counted == [transposed, not transposed]
+    counted.clear()
+    counting = lambda *args, **options: counted.append(1) or of_triangle(*args, **options)  # noqa: E731
+    monkeypatch.setattr(triangular_factors, "triangular_solution", counting)
+    contad.grad(lambda x, y: np.sum(solve_triangular(x, y, transposed=transposed)), (0, 1))(A, a(3, 2))
+    assert len(counted) == 2
+
+
+def test_the_gradient_of_a_determinant_inverts_once(monkeypatch):
+    counted, real = [], np.linalg.inv
+    monkeypatch.setattr(np.linalg, "inv", lambda x: counted.append(x.shape) or real(x))
+    contad.grad(np.linalg.det)(A)
+    assert counted == [(3, 3)]
 
 
 def test_another_matrix_has_a_factor_of_its_own(counted):

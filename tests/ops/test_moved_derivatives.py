@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import contad
-from tests.ops import test_selection as selection, test_shape as shape
+from tests.judges.samples import sampled
+from tests.ops import movement_calls as movement, selection_calls as selection
 
 # calls with arithmetic in them, beside those that only move
 COMPUTED = """
@@ -59,7 +60,7 @@ after(np.fill_diagonal, m * v[0], v[:2] * v[1])
 """.strip().splitlines()
 
 # on an integer array NumPy rounds what it inserts
-CALLS = [call for call in [*shape.CALLS, *selection.PICKS, *COMPUTED] if not call.startswith("np.insert(np.array")]
+CALLS = [call for call in [*movement.CALLS, *selection.PICKS, *COMPUTED] if not call.startswith("np.insert(np.array")]
 
 CONSTANT_ARRAY = {call for call in CALLS if call.startswith("np.pad(m") and "v[" in call}  # NumPy asks the array alone
 CONSTANT = {call for call in CALLS if call.startswith(("np.zeros_like", "np.full_like(v, -2", "np.imag"))}
@@ -73,15 +74,15 @@ def after(assign, z, *args):
 
 def function_and_point(call):
     """The sum of weighted squares and values of all results of a call, as a function of its inputs, and a point."""
-    moving = call in shape.CALLS
+    moving = call in movement.CALLS
     names = "vmtqcd" if moving else "vmtc"
-    point = shape.inputs() if moving else [selection.V, selection.M, selection.T, selection.C]
+    point = movement.inputs() if moving else [selection.V, selection.M, selection.T, selection.C]
     active = 4 if moving else 3
     point, constants = point[:active], point[active:]
 
     def f(*inputs):
         arrays = dict(zip(names, [*inputs, *constants], strict=True))
-        result = eval(call, {"np": np, "MASK": shape.MASK, "after": after} | arrays)
+        result = eval(call, {"np": np, "MASK": movement.MASK, "after": after} | arrays)
         total = 0.0
         for k, z in enumerate(result if isinstance(result, (list, tuple)) else [result]):
             if not np.ndim(z):
@@ -112,7 +113,7 @@ def gradient_of(f, point):
     return contad.grad(f, tuple(range(len(point))), engine="matrix")
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", sampled(CALLS, 3))
 def test_first_derivatives(call):
     f, point = function_and_point(call)
     d = directions(point, 1)
@@ -123,7 +124,7 @@ def test_first_derivatives(call):
     np.testing.assert_allclose(contad.jvp(f, tuple(point), tuple(d))[1], expected, rtol=1e-6, atol=scale)
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", sampled(CALLS, 3))
 def test_second_derivatives(call):
     f, point = function_and_point(call)
     d, e = directions(point, 1), directions(point, 2)

@@ -14,6 +14,7 @@ from contad import derivative, grad, ops
 from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 from tests.judges.accuracy import measure, points
+from tests.judges.samples import sampled
 from tests.ops.reference_special import REFERENCE
 
 INF, NAN = math.inf, math.nan
@@ -286,17 +287,17 @@ def betaln_by_difference(z, a, b):
     return ops.digamma(a) - s, ops.digamma(b) - s
 
 
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("erfcx", erfcx_by_difference),
-        ("ndtri", ndtri_of_its_value),
-        ("log_ndtr", log_ndtr_of_its_value),
-        ("expit", expit_of_its_value),
-        ("log1m_exp", log1m_exp_by_reciprocal),
-        ("betaln", betaln_by_difference),
-    ],
-)
+WORSE = [
+    ("erfcx", erfcx_by_difference),
+    ("ndtri", ndtri_of_its_value),
+    ("log_ndtr", log_ndtr_of_its_value),
+    ("expit", expit_of_its_value),
+    ("log1m_exp", log1m_exp_by_reciprocal),
+    ("betaln", betaln_by_difference),
+]
+
+
+@pytest.mark.parametrize(("name", "body"), sampled(WORSE, 3, name=lambda case: case[0]))
 def test_a_body_that_loses_digits_is_noticed(name, body):
     at = rule(name)
     wrong = ScalarRule(at.function, None, None, False, ())

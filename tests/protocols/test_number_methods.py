@@ -3,40 +3,18 @@
 import functools
 import operator
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 
 import contad
-from contad.engines import engine_names
 from contad.errors import ContadError, LostDerivativeError, UnsupportedError
 from contad.variables.array import Array
 from contad.variables.number import Number, primal
 from contad.variables.stack import attempt
-
-POINT = np.array([0.3, 0.7, -1.1])
-WAYS = (*engine_names(), "forward")
-
-
-def differentiate(f, x, way):
-    """Value and gradient of f."""
-    if way == "forward":
-        value, gradient = contad.jvp(f, (x,), (np.eye(3),), several=True)
-        return value, gradient
-    return contad.value_and_grad(f, engine=way)(x)
-
-
-def differences(f, x, h=1e-6):
-    """The gradient of a function of floats."""
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(3)])
-
-
-def agree(f, way, x=POINT):
-    """f has the value that NumPy gives it, and the gradient of differences."""
-    value, gradient = differentiate(f, x, way)
-    assert value == pytest.approx(f(x), rel=1e-14)
-    assert gradient == pytest.approx(differences(f, x), rel=1e-7, abs=1e-8)
-
+from tests.judges.samples import sampled
+from tests.judges.ways import POINT, WAYS, agree, differentiate
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
 BRANCHES = {
@@ -161,7 +139,7 @@ def test_inner_arguments_too(inner):
 
 def test_numba_functions_have_bools():
     """Which count in sums, whether of elements or not; `~` negates them."""
-    from tests.protocols.test_number_methods_njit import counted
+    from tests.protocols.number_functions import counted
 
     x = POINT.copy()
     assert contad.grad(counted, engine="matrix")(x) == pytest.approx(contad.grad(counted)(x))
@@ -319,9 +297,9 @@ OPTIONS = [
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize(
+    ("name", "options", "way"), sampled(product(REDUCTIONS, OPTIONS, WAYS), 4, family=lambda case: case[0])
+)
 def test_reductions_of_an_element_mind_their_options(name, options, way):
     """Each is honoured, refused by name, or wrong for np.float64 too."""
 
@@ -487,7 +465,7 @@ def test_messages(f, message, way):
 
 
 def test_names_of_numpys_are_looked_up_without_a_warning():
-    from tests.protocols.test_number_methods_njit import named_after_text
+    from tests.protocols.number_functions import named_after_text
 
     assert contad.grad(named_after_text)(2.0) == 4.0
 

@@ -1,6 +1,7 @@
 """What NumPy, pandas and Numba refuse is told by name, with the place and what to do instead."""
 
 import re
+from contextlib import suppress
 
 import numba
 import numpy as np
@@ -49,6 +50,26 @@ def test_a_refusal_of_object_arrays_has_a_name_and_a_place(name, engine, transfo
     }
     with pytest.raises(UnsupportedError, match=told):
         calls[transform]()
+
+
+@pytest.mark.parametrize("engine", ["closures", "records", None])
+def test_a_refusal_of_qr_has_a_name(engine):
+    with pytest.raises(
+        LostDerivativeError, match=r"^np\.linalg\.qr: NumPy does not take .* contad\.array\(\[\.\.\.\]\)"
+    ):
+        contad.grad(lambda v: np.linalg.qr(contad.to_matvar(v))[1][0, 0], engine=engine)(A)
+
+
+def test_a_refusal_of_a_list_of_numbers_names_what_works():
+    def area(make):
+        return contad.grad(lambda x: np.linalg.det(make([[x, 1.0], [1.0, x * x]])))(2.0)
+
+    with pytest.raises(UnsupportedError, match=r"\); give it contad\.array\(\[\.\.\.\]\) for a list") as refused:
+        area(np.array)
+    assert "contad's function" not in str(refused.value)
+    assert area(contad.array) == pytest.approx(12.0)
+    with pytest.raises(UnsupportedError, match=r"call contad\.erf, or give it contad\.array"):
+        contad.grad(lambda v: scipy.special.erf(contad.to_matvar(v))[0])(x)
 
 
 @pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
@@ -131,6 +152,19 @@ def test_other_type_errors_stay_what_they_are():
     for call in (contad.grad(f), lambda x: contad.jvp(f, (x,), (x,))):
         with pytest.raises(TypeError, match="^cannot unpack$"):
             call(1.0)
+
+
+@pytest.mark.parametrize("way", ["matrix", "closures", "forward"])
+@pytest.mark.parametrize("name", ["_owner", "_other"])
+def test_an_attribute_that_python_does_not_find_while_an_exception_is_pending(name, way):
+    def f(v):
+        with suppress(Exception):
+            float(v[0])
+        raise AttributeError(name=name, obj=v[0])  # as where the class has been used too rarely to be remembered
+
+    call = (lambda: contad.jvp(f, (x,), (x,))) if way == "forward" else lambda: contad.grad(f, engine=way)(x)
+    with pytest.raises(LostDerivativeError if name == "_owner" else AttributeError):
+        call()
 
 
 # ---- SciPy, whose C code meets variables -----------------------------------------------------------------------------

@@ -14,7 +14,7 @@ OWN = [
     (rule.name, body)
     for rule in array_rules()
     if rule.__module__.startswith("contad.ops.")
-    for body in (*rule.vjps.values(), rule.jvp_body)
+    for body in (*rule.vjps.values(), rule.jvp_body, rule.common_body)
     if body is not None
 ]
 IMPORTS = "import contad, math, numpy as np\nfrom contad.ops.products import matmul\n"

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-import contad.ops
+import contad
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_rule import array_rule, array_rule_of, array_rules
 from contad.rules.numpy_functions import entry_of
@@ -250,6 +250,40 @@ def test_the_forward_passes_what_it_saved():
 def test_what_a_vjp_reads(weighted):
     assert weighted.needs("a") >= {"z_bar", "a", "b"}
     assert "z" not in weighted.needs("a")
+
+
+def test_what_cotangents_have_in_common_is_computed_once_for_all(weighted):
+    made = []
+
+    @weighted.common
+    def common(z, z_bar, a, b, *, power=2):
+        return made.append(1) or z_bar[:, None] * a ** (power - 1)
+
+    @weighted.vjp("a")
+    def vjp_a(z, z_bar, a, b, common, *, power=2):
+        return power * common * b
+
+    @weighted.vjp("b")
+    def vjp_b(z, z_bar, a, b, common, *, power=2):
+        return np.sum(common * a, axis=0)
+
+    weighted._checked.add(common)  # the lint would refuse to count
+    assert weighted.needs("b") >= {"a", "z_bar", "power"}
+    assert report(weighted, [A, B], {"power": 3}) == []
+    for f, arguments in ((weighted, (A, B)), (lambda a, b: weighted(a, b)[1], (A, B))):
+        for engine in ("matrix", "closures", "records"):
+            made.clear()
+            contad.grad(lambda a, b, f=f: np.sum(f(a, b)), (0, 1), engine=engine)(*arguments)
+            assert len(made) == 1
+    made.clear()
+    contad.hvp(lambda x: np.sum(weighted(x, x[0])))(A, A)
+    assert len(made) == 1
+
+    @weighted.common
+    def wrong(z, z_bar, a, b, *, power=2):
+        return 2.0 * z_bar[:, None] * a ** (power - 1)
+
+    assert report(weighted, [A, B], {"power": 3}) != []
 
 
 def test_a_constant_argument_has_no_tangent():

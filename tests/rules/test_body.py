@@ -107,5 +107,5 @@ def test_conditions_are_rewritten_for_arrays(tmp_path, body, source):
     _, good = planted(tmp_path, body)
     form = Vectoriser(lambda node: getattr(good.resolve(node), "is_select", False))
     for name, value in good.assignments:
-        form.assigned(name, value)
+        form.write_assignment(name, value)
     assert ast.unparse(form.number(good.returned[0])) == source

@@ -1,6 +1,7 @@
 """The mirror of scipy.linalg: SciPy's values, derivatives of both orders, counts, what is refused."""
 
 import inspect
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from mpmath import mp
 import contad
 import contad.scipy.linalg as mirror
 from contad.errors import LostDerivativeError, UnsupportedError
-from contad.ops import _scipy
+from contad.ops import _scipy, tridiagonal_spectra
+from contad.testing import expect_ad
 from tests.judges.array_derivatives import check_orders
-from tests.ops.test_linear_algebra import TALL, WIDE, A, S, a, unsigned
+from tests.judges.matrices import TALL, WIDE, A, S, a, square, unsigned
 
 B, VECTOR = a(3, 2), a(3)
 BAND = np.array([[9.0, 0.6, -0.8, 0.3], [2.3, 3.1, 2.7, 1.9], [0.4, -0.5, 0.7, 9.0]])  # 9: outside the matrix
@@ -20,9 +22,20 @@ HALF = np.array([[9.0, 0.6, 0.8, 0.3], [2.3, 3.1, 2.7, 1.9]])
 OTHER = S + np.eye(3) + 0.1 * np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
 
 
+FIRST = np.array([5.0, 0.0, 0.0, 0.0])
+DIAGONAL, BESIDE = np.array([3.5, 4.7, 1.2, 3.1]), np.array([0.7, 0.4, -0.9])
+REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])  # whose eigenvalues are real
+NEAR = a(4, 2) @ np.array([[1.2, 0.3], [-0.4, 0.9]]) + 0.2 * a(4, 2, seed=5) * [1.0, 6.0]
+
+
 def two(value, other):
     """Both parts of a result as one array."""
     return np.concatenate([np.reshape(value, (-1,)), np.reshape(other, (-1,))])
+
+
+def with_values(w, v):
+    """Eigenvalues and their vectors, as one array."""
+    return two(w, unsigned(v))
 
 
 # name -> (call with the module to use, arguments): every one of them differentiable in all arguments
@@ -33,7 +46,9 @@ CASES = {
     "solve symmetric, upper": (lambda m, x, y: m.solve(x, y, assume_a="sym"), np.triu(S), B),
     "solve positive": (lambda m, x, y: m.solve(x, y, assume_a="pos"), S, VECTOR),
     "solve positive, lower": (lambda m, x, y: m.solve(x, y, lower=True, assume_a="pos"), np.tril(S), B),
+    "solve_banded, rows": (lambda m, x, y: m.solve_banded((1, 1), [x[0], x[1], x[2]], y), BAND, a(4)),
     "solve_triangular": (lambda m, x, y: m.solve_triangular(x, y, trans="T", lower=True), A, B),
+    "solve_triangular, not transposed": (lambda m, x, y: m.solve_triangular(x, y, trans="N"), A, VECTOR),
     "solve_triangular, unit": (lambda m, x, y: m.solve_triangular(x, y, unit_diagonal=True), A, VECTOR),
     "solve_banded": (lambda m, x, y: m.solve_banded((1, 1), x, y), BAND, a(4, 2)),
     "solve_banded, lower only": (lambda m, x, y: m.solve_banded((1, 0), x, y), BAND[1:], a(4)),
@@ -55,15 +70,20 @@ CASES = {
     "qr, economic": (lambda m, x: two(*m.qr(x, mode="economic")), TALL),
     "qr, r": (lambda m, x: m.qr(x, mode="r")[0], TALL),
     "eigh": (lambda m, x: unsigned(m.eigh(x)[1]), S),
+    "eigh, by a driver": (lambda m, x: m.eigh(x, driver="ev")[0], S),
     "eigh, upper": (lambda m, x: m.eigh(x, lower=False)[0], S),
     "eigh, two matrices": (lambda m, x, y: unsigned(m.eigh(x, y)[1]), S, OTHER),
     "eigvalsh, two matrices": (lambda m, x, y: m.eigvalsh(x, y), S, OTHER),
     "svd": (lambda m, x: unsigned(m.svd(x, full_matrices=False)[0]), TALL),
     "svdvals": (lambda m, x: m.svdvals(x), WIDE),
     "polar": (lambda m, x: two(*m.polar(x)), TALL),
+    "polar, large": (lambda m, x: two(*m.polar(x)), WIDE),
+    "polar, left and large": (lambda m, x: two(*m.polar(x, side="left")), TALL),
+    "polar, left of a square": (lambda m, x: two(*m.polar(x, side="left")), A),
     "polar, left": (lambda m, x: two(*m.polar(x, "left")), WIDE),
     "inv": (lambda m, x: m.inv(x), A),
     "pinv": (lambda m, x: m.pinv(x), TALL),
+    "pinv, truncated": (lambda m, x: m.pinv(x, rtol=0.7), A),
     "det": (lambda m, x: m.det(x), A),
     "norm": (lambda m, x: m.norm(x, "nuc"), A),
     "expm": (lambda m, x: m.expm(x), 0.3 * A),
@@ -76,7 +96,29 @@ CASES = {
     "solve_discrete_lyapunov": (lambda m, x, q: m.solve_discrete_lyapunov(x, q), 0.15 * A, a(3, 3)),
     "block_diag": (lambda m, x, y: m.block_diag(x, y), WIDE, a(2)),
     "toeplitz": (lambda m, c, r: m.toeplitz(c, r), a(3), a(4)),
-}
+    "hankel": (lambda m, c, r: m.hankel(c, np.sin(r)), a(3), a(4)),
+    "hankel, a column": (lambda m, c: m.hankel(c), a(3)),
+    "circulant": (lambda m, c: m.circulant(c), a(4)),
+    "solve_toeplitz": (lambda m, c, r, y: m.solve_toeplitz((c + FIRST, np.sin(r)), y), a(4), a(4, seed=1), a(4, 2)),
+    "solve_toeplitz, symmetric": (lambda m, c, y: m.solve_toeplitz(c + FIRST, y), a(4), a(4)),
+    "matmul_toeplitz": (lambda m, c, r, y: m.matmul_toeplitz((c, np.sin(r)), y), a(3), a(4), a(4, 2)),
+    "solve_circulant": (lambda m, c, y: m.solve_circulant(c + FIRST, y), a(4), a(4)),
+    "solve_circulant of a matrix": (lambda m, c, y: m.solve_circulant(c + FIRST, y), a(4), a(4, 2)),
+    "eigh_tridiagonal": (lambda m, d, e: unsigned(m.eigh_tridiagonal(d, e)[1]), DIAGONAL, BESIDE),
+    "eigh_tridiagonal by position": (
+        lambda m, d, e: with_values(*m.eigh_tridiagonal(d, e, False, "i", (1, 2))), DIAGONAL, BESIDE,
+    ),
+    "eigh_tridiagonal by value": (
+        lambda m, d, e: unsigned(m.eigh_tridiagonal(d, e, select="v", select_range=(1.2, 4.5))[1]), DIAGONAL, BESIDE,
+    ),
+    "eigvalsh_tridiagonal": (lambda m, d, e: m.eigvalsh_tridiagonal(d, e), DIAGONAL, BESIDE),
+    "eigvalsh_tridiagonal, some": (lambda m, d, e: m.eigvalsh_tridiagonal(d, e, "i", (0, 1)), DIAGONAL, BESIDE),
+    "schur": (lambda m, x: two(*map(unsigned, m.schur(x))), REAL),
+    "orth": (lambda m, x: unsigned(m.orth(x)), TALL),
+    "null_space": (lambda m, x: unsigned(m.null_space(x)), a(2, 3)),
+    "subspace_angles": (lambda m, x, y: m.subspace_angles(x, y), a(5, 2), a(5, 2, seed=4)),
+    "subspace_angles, near and far": (lambda m, x, y: m.subspace_angles(x, y), NEAR, a(4, 2)),
+}  # fmt: skip
 by_case = pytest.mark.parametrize("name", CASES)
 
 
@@ -121,6 +163,72 @@ def test_every_name_is_one_of_scipy_and_is_tried():
     assert all(hasattr(scipy.linalg, name) for name in mirror.__all__)
     tried = " ".join(inspect.getsource(inspect.getmodule(case)).split("CASES")[1].split("by_case")[0:1])
     assert [name for name in mirror.__all__ if f"m.{name}(" not in tried] == []
+
+
+# what a mirror has not: deprecated or without effect in the newest SciPy, or younger than the oldest one
+MISSING = {("logm", "disp"), ("sqrtm", "disp"), ("sqrtm", "blocksize")}
+OTHER_DEFAULT = {("solve", "assume_a")}  # None since 1.17, "gen" before: one result
+YOUNGER = {("inv", "assume_a"), ("inv", "lower"), *(("null_space", f"{x}") for x in
+           ("overwrite_a", "check_finite", "lapack_driver"))}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", mirror.__all__)
+def test_signatures_are_those_of_scipy(name):
+    def parts(function, left_out):
+        parameters = inspect.signature(function).parameters.values()
+        return [
+            (p.name, p.kind, None if (name, p.name) in OTHER_DEFAULT else p.default)
+            for p in parameters
+            if (name, p.name) not in left_out
+        ]
+
+    expected = parts(getattr(scipy.linalg, name), MISSING)
+    younger = YOUNGER - {(name, part[0]) for part in expected}
+    assert parts(getattr(mirror, name), younger) == expected
+
+
+def test_arguments_by_position_are_those_of_scipy():
+    calls = [
+        lambda m, x: np.sum(m.lu(x, False, True)[0]),  # overwrite_a, not p_indices
+        lambda m, x: m.cholesky(x, True, True)[1, 0],
+        lambda m, x: m.qr(x, False, None, "r")[0][0, 2] ** 2,
+        lambda m, x: m.solve(x, B, True, False, False, True, "pos")[0, 1],
+        lambda m, x: m.solveh_banded(0.1 * x[:2] + [[3.0], [0.0]], VECTOR, False, False, True)[2],
+    ]
+    for call in calls:
+        value, gradient = contad.value_and_grad(lambda x, call=call: call(mirror, x) + 0.0 * np.sum(x))(S)
+        assert value == pytest.approx(call(scipy.linalg, S.copy()), rel=1e-12)
+        assert gradient.shape == S.shape
+
+
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_polar_factors_of_a_nearly_singular_matrix_keep_their_digits(side):
+    w, v = (np.linalg.qr(square(3, 3, seed=k))[0] for k in (1, 2))
+    s, c = np.array([3.0, 0.7, 1e-9]), a(3, 3)
+    x, e = w * s @ v.T, w @ c @ v.T
+    (u, p), (u_dot, p_dot) = contad.jvp(lambda x: mirror.polar(x, side), (x,), (e,))
+    # in the bases of the singular vectors, where p is diagonal
+    left, right = (v, v) if side == "right" else (w, w)
+    mixed = c if side == "right" else c.T
+    by_hand = (s[:, None] * mixed + s * mixed.T) / (s[:, None] + s)
+    np.testing.assert_allclose(u, w @ v.T, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(p, left * s @ right.T, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(left.T @ p_dot @ right, by_hand, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(w.T @ u_dot @ v, (c - c.T) / (s[:, None] + s), rtol=1e-12, atol=1e-13)
+
+
+def test_polar_factors_without_full_rank_have_no_derivative():
+    flat = np.outer([1.0, 2.0, 3.0], [0.6, -0.4])
+    assert np.isnan(contad.grad(lambda x: np.sum(mirror.polar(x)[1]))(flat)).all()
+
+
+def test_a_tridiagonal_matrix_is_read_in_three_diagonals():
+    x = square(4, 4)
+    inside = np.triu(np.tril(np.ones((4, 4)), 1), -1) > 0.0
+    found = contad.value_and_grad(lambda x: np.sum(np.sin(mirror.solve(x, a(4), assume_a="tridiagonal"))))(x)
+    expected = contad.value_and_grad(lambda x: np.sum(np.sin(np.linalg.solve(x, a(4)))))(np.where(inside, x, 0.0))
+    assert found[0] == pytest.approx(expected[0], rel=1e-13)
+    np.testing.assert_allclose(found[1], np.where(inside, expected[1], 0.0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["cholesky", "eigh", "solve"])
@@ -179,6 +287,81 @@ def test_a_long_banded_system_costs_no_square(monkeypatch):
     np.testing.assert_allclose(ab_bar[0, 1:], (-back[:-1] * z[1:]), rtol=1e-10)
 
 
+def test_long_toeplitz_systems_make_no_matrix():
+    n = 2_000
+    c, b = 0.9 ** np.arange(n), np.linspace(0.0, 1.0, n)
+    tracemalloc.start()
+    try:
+        c_bar, b_bar = contad.grad(
+            lambda c, b: np.sum(mirror.solve_toeplitz(c, b) ** 2 + mirror.matmul_toeplitz(c, b)), (0, 1)
+        )(c, b)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < n * n  # of 8 n^2 bytes of a matrix
+    t = scipy.linalg.toeplitz(c)
+    z = np.linalg.solve(t, b)
+    back = np.linalg.solve(t, 2.0 * z)
+    np.testing.assert_allclose(b_bar, back + t.sum(axis=0), rtol=1e-9)
+    lags = np.convolve(-back, z[::-1]) + np.convolve(np.ones(n), b[::-1])
+    expected = lags[n - 1 :] + np.append(0.0, lags[n - 2 :: -1])  # the first column is the first row, too
+    np.testing.assert_allclose(c_bar, expected, rtol=1e-8, atol=1e-8)
+
+
+def test_eigenvalues_of_long_tridiagonal_matrices_make_no_product(monkeypatch):
+    counted = []
+    real = tridiagonal_spectra.matmul
+    monkeypatch.setattr(tridiagonal_spectra, "matmul", lambda x, y: counted.append(np.shape(x)) or real(x, y))
+    d, e = np.linspace(1.0, 2.0, 50), np.full(49, 0.3)
+    d_bar, e_bar = contad.grad(lambda d, e: np.sum(mirror.eigvalsh_tridiagonal(d, e) ** 2), (0, 1))(d, e)
+    np.testing.assert_allclose(d_bar, 2.0 * d, rtol=1e-12)  # the trace of the square
+    np.testing.assert_allclose(e_bar, 4.0 * e, rtol=1e-12)
+    assert counted == []
+
+
+def test_the_schur_form_of_a_symmetric_matrix_is_its_spectrum():
+    def by(function):
+        return contad.grad(lambda x: np.sum(np.sin(function(x))))((S + S.T) / 2)
+
+    found = by(lambda x: np.sort(np.diagonal(mirror.schur((x + x.T) / 2)[0])))
+    np.testing.assert_allclose(found, by(lambda x: np.linalg.eigvalsh((x + x.T) / 2)), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        (lambda c, r, x: mirror.matmul_toeplitz((c, r), x), ([1.7], [9.0], [0.6])),
+        (lambda c, r, b: mirror.solve_toeplitz((c, r), b), ([1.7], [9.0], [0.6])),
+        (lambda d: mirror.eigh_tridiagonal(d, np.zeros(0))[0], ([1.7],)),
+    ],
+    ids=["matmul_toeplitz", "solve_toeplitz", "eigh_tridiagonal"],
+)
+def test_matrices_of_one_element(function, args):
+    """The first element of a row is not read, and there is nothing beside a diagonal of one element."""
+    expect_ad(function, *map(np.array, args))
+
+
+def test_what_is_the_same_twice_has_no_derivative():
+    twice = np.diag([2.0, 2.0, 3.0]) + np.triu(np.ones((3, 3)), 1)
+    assert np.isnan(contad.grad(lambda x: np.sum(np.sin(mirror.schur(x)[0])))(twice)).any()
+    d, e = np.array([2.0, 2.0, 3.0]), np.array([0.0, 0.0])
+    assert np.isnan(contad.grad(lambda d: np.sum(mirror.eigh_tridiagonal(d, e)[1] ** 3))(d)).any()
+    np.testing.assert_array_equal(contad.grad(lambda d: np.sum(mirror.eigvalsh_tridiagonal(d, e) ** 2))(d), 2.0 * d)
+
+
+def test_a_matrix_without_null_space_has_none():
+    assert contad.value_and_grad(lambda x: np.sum(x) + np.sum(mirror.null_space(x)))(TALL)[0] == np.sum(TALL)
+
+
+def test_orthonormal_ranges_of_matrices_without_full_rank():
+    flat = np.outer([1.0, 2.0, 3.0], [0.6, -0.4])
+    found = contad.grad(lambda x, y: mirror.subspace_angles(x, y)[0], (0, 1))(flat, a(3, 1))
+    expected = contad.grad(lambda x, y: mirror.subspace_angles(x, y)[0], (0, 1))(flat[:, :1], a(3, 1))
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-10)
+    # moving the column by x_dot moves the range of the outer product by it in both columns
+    np.testing.assert_allclose(found[0] @ [0.6, -0.4], 0.6 * expected[0][:, 0], rtol=1e-10)
+
+
 def test_a_factor_serves_many_solutions(monkeypatch):
     counted = []
     real = np.linalg.cholesky
@@ -217,6 +400,41 @@ def test_where_nothing_is_a_variable_scipy_is_called_with_all_its_arguments():
         (lambda x: mirror.solve(x, B, assume_a="round"), ValueError, "'round' is not a recognized"),
         (lambda x: mirror.solve(x * np.nan, B), ValueError, "solve: array must not contain infs or NaNs"),
         (lambda x: mirror.polar(x, "up")[0], ValueError, "`side` must be"),
+        (lambda x: mirror.schur(x - x.T)[0], UnsupportedError, "schur: a has complex eigenvalues"),
+        (lambda x: mirror.schur(x, "complex")[0], UnsupportedError, "schur: on variables it takes output='real'"),
+        (lambda x: mirror.null_space(x[:1]), UnsupportedError, "null_space: the space has 2 dimensions, .*projector"),
+        (lambda x: mirror.eigvalsh_tridiagonal(x[0], x[0]), ValueError, "must have one more element|dimension|length"),
+        (lambda x: mirror.eigvalsh_tridiagonal(x[0], x[0, :2], "i", (1, 3)), ValueError, "select_range out of bounds"),
+        (lambda x: mirror.eigvalsh_tridiagonal(x[0], x[0, :2], "best"), ValueError, "invalid argument for select"),
+        (lambda x: mirror.eigh_tridiagonal(x[0], x[0, :2], tol=1.0)[0], UnsupportedError, "tol= is not supported"),
+        (lambda x: mirror.solve_toeplitz(x, x), UnsupportedError, "solve_toeplitz: on variables it takes vectors"),
+        (lambda x: mirror.solve_toeplitz(x[0], x[0, :2]), ValueError, "solve_toeplitz: Incompatible dimensions"),
+        (lambda x: mirror.solve_toeplitz((x[0], x[0, :2]), x[0]), ValueError, "c has 3 elements, r has 2"),
+        (lambda x: mirror.solve_toeplitz(0.0 * x[0], x[0]), np.linalg.LinAlgError, "[Ss]ingular"),
+        (lambda x: mirror.solve_circulant(0.0 * x[0], x[0]), np.linalg.LinAlgError, "near singular circulant"),
+        (lambda x: mirror.solve_circulant(x[0], x, baxis=1), UnsupportedError, "solve_circulant: on variables"),
+        (
+            lambda x: mirror.toeplitz(x),
+            UnsupportedError,
+            r"toeplitz: on variables it takes vectors, got shape \(3, 3\)",
+        ),
+        (lambda x: mirror.toeplitz(x[0], B), UnsupportedError, "toeplitz: on variables it takes vectors"),
+        (lambda x: mirror.hankel(x), UnsupportedError, "hankel: on variables it takes vectors"),
+        (lambda x: mirror.circulant(x), UnsupportedError, "circulant: on variables it takes vectors"),
+        (lambda x: mirror.matmul_toeplitz(x, x), UnsupportedError, "matmul_toeplitz: on variables it takes vectors"),
+        (lambda x: mirror.lu_factor(np.stack([x, x]))[0], UnsupportedError, r"lu_factor: .* one matrix, .*\(2, 3, 3\)"),
+        (lambda x: mirror.block_diag(x, np.stack([x, x])), UnsupportedError, "block_diag: .* one matrix"),
+        (lambda x: mirror.solve_banded((1, 1), np.stack([x, x]), x), UnsupportedError, "solve_banded: .* one matrix"),
+        (lambda x: mirror.solveh_banded(np.stack([x, x]), x), UnsupportedError, "solveh_banded: .* one matrix"),
+        (lambda x: mirror.sqrtm(np.stack([x, x])), UnsupportedError, "sqrtm: .* one matrix"),
+        (lambda x: mirror.solve_sylvester(x, x, np.stack([x, x])), UnsupportedError, "solve_sylvester: .* one matrix"),
+        (lambda x: mirror.solve(np.stack([x, x]), x, assume_a="pos"), UnsupportedError, "solve: .* one matrix"),
+        (lambda x: mirror.qr(x[:, :2])[1], UnsupportedError, r"scipy\.linalg\.qr: mode='full' .* use mode='economic'"),
+        (lambda x: mirror.svd(x[:, :2])[1], UnsupportedError, r"scipy\.linalg\.svd: .* pass full_matrices=False"),
+        (lambda x: mirror.inv(x, assume_a="pos"), UnsupportedError, "inv: assume_a= is not supported"),
+        (lambda x: mirror.pinv(x, return_rank=True)[0], UnsupportedError, "pinv: return_rank= is not supported"),
+        (lambda x: mirror.subspace_angles(x[0], x), ValueError, "subspace_angles: expected 2D array"),
+        (lambda x: mirror.subspace_angles(x[:2], x), ValueError, "same number of rows, got 2 and 3"),
         (lambda x: mirror.cholesky(-x), np.linalg.LinAlgError, "definite"),
         (lambda x: mirror.expm(x[:2]), np.linalg.LinAlgError, "square"),
         (lambda x: mirror.solve(x * 0.0, B), np.linalg.LinAlgError, "ingular"),
@@ -231,7 +449,7 @@ def test_what_is_refused(call, error, message):
 def test_scipy_comes_with_the_first_use():
     assert "linalg" in dir(contad.scipy) and contad.scipy.linalg is mirror
     assert _scipy.linalg() is scipy.linalg
-    with pytest.raises(AttributeError, match=r"no attribute 'fft'; there is contad\.scipy\.linalg"):
+    with pytest.raises(AttributeError, match=r"no attribute 'fft'; there is contad\.scipy\.linalg and contad"):
         contad.scipy.fft
 
 
@@ -241,3 +459,15 @@ def test_scipys_own_function_is_refused_by_its_name_and_told_of_the_mirror(name)
     told = rf"scipy\.linalg\.{name}: SciPy computes with plain numbers, .*contad\.scipy\.linalg has SciPy's names"
     with pytest.raises((LostDerivativeError, UnsupportedError), match=told):
         contad.grad(lambda x: np.sum(getattr(scipy.linalg, name)(x, *more)[0]))(S)
+
+
+def test_signs_of_tridiagonal_vectors_are_scipys():
+    seen = []
+
+    def f(d):
+        w, v = mirror.eigh_tridiagonal(d, BESIDE)
+        seen.append(contad.value_of(v))
+        return np.sum(v**3) + np.sum(w)
+
+    contad.grad(f)(DIAGONAL)
+    np.testing.assert_allclose(seen[0], scipy.linalg.eigh_tridiagonal(DIAGONAL, BESIDE)[1], atol=1e-14)

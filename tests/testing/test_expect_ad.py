@@ -458,14 +458,14 @@ def test_wrong_where_elements_are_constants():
 
 
 def test_wrong_with_several_tangents(monkeypatch):
-    joined = ForwardLevel.joined
+    joined = ForwardLevel.join
 
     def wrong(self, tangents):
         if self.several == 2:
             tangents = [tangents[0], tangents[0]]
         return joined(self, tangents)
 
-    monkeypatch.setattr(ForwardLevel, "joined", wrong)
+    monkeypatch.setattr(ForwardLevel, "join", wrong)
     assert "leg several, engine forward, argument all: expected " in failure(lambda_of(np.sum), V)
 
 

@@ -130,7 +130,7 @@ def test_malformed_calls_are_named():
         (
             lambda: grad(product, engine="quantum"),
             UnsupportedError,
-            "of closures, records, matrix, tape, generated; got 'quantum'",
+            "of closures, records, matrix, generated, tape; got 'quantum'",
         ),
         (
             lambda: grad(product)("a", 1.0),

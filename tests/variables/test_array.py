@@ -39,9 +39,9 @@ def level_of_kind(kind):
 def made(kind, level, p):
     """An array of that kind whose value is p."""
     if kind == "dual":
-        return level.activated(p, 2.0 * p)
+        return level.make_active(p, 2.0 * p)
     if kind == "several":
-        return level.activated(p, np.stack([p, 2.0 * p, 3.0 * p]))
+        return level.make_active(p, np.stack([p, 2.0 * p, 3.0 * p]))
     if kind == "view":
         return contad.var(np.stack([p, -p], axis=-1))[..., 0]
     x = contad.var(p)
@@ -60,11 +60,11 @@ def make(kind):
     """make(p): an array of each kind whose value is p."""
     if kind == "of duals":
         with forward_level() as outer, opened(MatrixStack) as inner:
-            yield lambda p: inner.array_variable(outer.activated(p, p))
+            yield lambda p: inner.array_variable(outer.make_active(p, p))
         return
     if kind == "of variables":
         with opened(MatrixStack) as outer, forward_level() as inner:
-            yield lambda p: inner.activated(outer.array_variable(p), p)
+            yield lambda p: inner.make_active(outer.array_variable(p), p)
         return
     with level_of_kind(kind) as level:
         yield lambda p: made(kind, level, p)
@@ -444,7 +444,7 @@ def test_random_chains_of_views_follow_numpy(chain, writes_before):
     p = np.linspace(-1.0, 2.0, int(np.prod(shape))).reshape(shape)
     directions = np.stack([np.sin(np.arange(p.size)).reshape(shape), np.ones(shape)])
     with forward_level(2) as level, opened(MatrixStack) as s:
-        plain, reverse, dual = p.copy(), s.array_variable(p), level.activated(p, directions)
+        plain, reverse, dual = p.copy(), s.array_variable(p), level.make_active(p, directions)
         cells = np.arange(reverse.index, reverse.index + p.size).reshape(shape) if p.size else np.zeros(shape, int)
         tangents = directions.copy()
         views = [[plain, reverse, dual, cells, [*tangents]]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contad.variables import check
-from contad.variables.level import Level
+from contad.variables.dual import ForwardLevel
 from contad.variables.number import Number
 
 NAN, INF = math.nan, math.inf
@@ -22,7 +22,7 @@ class Variable(Number):
 
     def __init__(self, value):
         self._value = value
-        self._owner = Level(1)
+        self._owner = ForwardLevel()
 
 
 def v(*values):

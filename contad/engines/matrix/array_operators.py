@@ -13,7 +13,8 @@ import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.matrix.matrix_products import fast_product
-from contad.engines.stream.sweep import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER, operation_code
+from contad.engines.stream.record_head import CELLS, LINEAR, SUM, X_CELL, X_NUMBER, Y_CELL, Y_NUMBER
+from contad.engines.stream.sweep import operation_code
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule
@@ -108,14 +109,14 @@ _BINARY_RECORDS = {
 }  # fmt: skip
 
 
-def settled(x: Any) -> Any:
+def settle(x: Any) -> Any:
     """An array that has been written to, or a view of one, as operations take it; anything else as it is.
 
     Only where the result's memory layout does not depend on it, and on the thread of its stack.
     """
     if x.__class__ is not ArrayVar or is_direct(x) or x._owner.ended is not None or x._owner.thread != get_ident():
         return x
-    v = x._synced()._value
+    v = x._sync_parts()._value
     if v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size or not (v.ndim == 1 or v.flags.c_contiguous):
         return x
     y = x.operand()
@@ -130,7 +131,7 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
         "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
-        "float64": np.float64, "FLOAT": FLOAT, "settled": settled,
+        "float64": np.float64, "FLOAT": FLOAT, "settled": settle,
         "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}
@@ -175,7 +176,7 @@ def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
         x = a._value
         n = x.size
         value = float(np.add.reduce(x) if x.ndim == 1 else np.add.reduce(x, None))
-        return s.pushed_number(LINEAR + SUM, a._index, n, value)
+        return s.push_number(LINEAR + SUM, a._index, n, value)
 
     return method
 
@@ -208,6 +209,6 @@ def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
     at = s.buffers.push_constant(array)
     if array is a:
         rule.array_value(array, number._value, out=z)
-        return s.pushed(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]
+        return s.push_values(operation_code(rule, "cv") + Y_CELL, at, number._index, z)  # type: ignore[operator]
     rule.array_value(number._value, array, out=z)
-    return s.pushed(operation_code(rule, "vc") + X_CELL, number._index, at, z)  # type: ignore[operator]
+    return s.push_values(operation_code(rule, "vc") + X_CELL, number._index, at, z)  # type: ignore[operator]

@@ -8,11 +8,12 @@ import numpy as np
 from contad.engines.matrix.array_var import ArrayVar, affine, is_own
 from contad.engines.stream.kernels import two_axes
 from contad.engines.stream.pullbacks import ElementwisePullback, Part, Pullback
-from contad.engines.stream.sweep import CELLS, LINEAR, PULLBACK, STRIDED, operation_code
+from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
+from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant
-from contad.variables.array import Array, copied, is_plain
+from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
@@ -66,12 +67,12 @@ def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     z = stack.buffers.values[first : first + n].reshape(shape)
     rule.array_value(*values, out=z)
     if n == 0:
-        return stack.pushed(0, 0, 0, z)
-    result = _recorded(stack, rule, operands, values, z)
+        return stack.push_values(0, 0, 0, z)
+    result = _record(stack, rule, operands, values, z)
     return result if shape else stack.element(float(z), first)  # NumPy gives a number where there are no axes
 
 
-def _recorded(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
+def _record(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
     active = ["c"] * rule.arity
     for k, _, _ in operands:
         active[k] = "v"
@@ -96,7 +97,7 @@ def _by_kernel(
             fields.append(stack.buffers.push_constant(np.asarray(v)))
         contiguous = contiguous and np.shape(v) == z.shape
     if contiguous:
-        return stack.pushed(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
+        return stack.push_values(code, fields[0], fields[1] if rule.arity == 2 else 0, z)
     strides = [_strides(z.shape, z.shape), *(_strides(np.shape(v), z.shape) for v in values)]
     if rule.arity == 1:
         strides.append((0,) * z.ndim)
@@ -104,16 +105,16 @@ def _by_kernel(
     axes = two_axes(z.shape, *strides)
     if axes is None:
         return _by_pullback(stack, rule, operands, values, z)
-    return _pushed_strided(stack, code, axes, fields, z)
+    return _push_strided(stack, code, axes, fields, z)
 
 
-def _pushed_strided(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+def _push_strided(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
     """A record with two axes: outer, inner, then two strides of z, x and y."""
     outer, inner, *steps = axes
     slot = stack.buffers.push_shape(
         (stack.top, outer, inner, *steps[:2], fields[0], *steps[2:4], fields[1], *steps[4:6])
     )
-    return stack.pushed(code + STRIDED, slot, 0, z)
+    return stack.push_values(code + STRIDED, slot, 0, z)
 
 
 def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, ...]:
@@ -141,7 +142,7 @@ def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], v
         outer, inner, *steps = found
         slot = stack.buffers.push_shape((first, outer, inner, *steps[:2], cell, *steps[2:4], at, *steps[4:6]))
         if result is None:
-            result = stack.pushed(LINEAR + STRIDED, slot, 0, z)
+            result = stack.push_values(LINEAR + STRIDED, slot, 0, z)
         else:
             stack.push((-(LINEAR + STRIDED), slot, 0, 0.0))
     return result
@@ -149,15 +150,15 @@ def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], v
 
 def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: Any) -> Any:
     active = {k for k, _, _ in operands}
-    kept = [v if k in active else kept_constant(stack, v) for k, v in enumerate(values)]
+    kept = [v if k in active else keep_constant(stack, v) for k, v in enumerate(values)]
     return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
 
 
-def kept_constant(stack: Any, v: Any) -> Any:
+def keep_constant(stack: Any, v: Any) -> Any:
     """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
     if isinstance(v, np.ndarray) and v.dtype == np.float64:
         return stack.buffers.keep(v)[0]
-    return copied(v)
+    return copy_parts(v)
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------
@@ -177,9 +178,9 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     needed = frozenset().union(*(rule.needs(rule.argument_names[k]) for k in active))
     # what a forward body saves may be an argument itself
     needed |= frozenset() if rule.forward_body is None else frozenset(rule.argument_names)
-    options = {name: copied(option) for name, option in options.items()}
+    options = {name: copy_parts(option) for name, option in options.items()}
     kept = [
-        read_only(v if k in active or rule.argument_names[k] not in needed else kept_constant(stack, v))
+        read_only(v if k in active or rule.argument_names[k] not in needed else keep_constant(stack, v))
         for k, v in enumerate(values)
     ]
     z, saved = rule.evaluate(kept, options)
@@ -207,7 +208,7 @@ def push_continuation(stack: Any, continuation: Any, z: Any, axes: tuple[int, ..
     stack.callbacks.append(continuation)
     slot = len(stack.callbacks) - 1
     stack.top = cell
-    stack.push((-(PULLBACK + CELLS * n), slot, 0, 0.0))
+    stack.push((head_of(PULLBACK, n), slot, 0, 0.0))
     stack.limit += n - 1
     if stack.top > stack.limit:
         stack.flush()
@@ -257,7 +258,7 @@ def _sum(stack: Any, rule: Any, operands: list[Operand], values: list[Any], opti
     if found is None:
         return None
     coefficient = 0 if rule.name == "sum" else stack.buffers.push_constant(np.array(z.size / a.size))
-    return _pushed_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
+    return _push_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
 
 
 def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
@@ -269,14 +270,14 @@ def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], opti
     code = operation_code(multiply, "".join("v" if k in cells else "c" for k in (0, 1)))
     assert code is not None
     fields = [cells[k] if k in cells else stack.buffers.push_constant(v) for k, v in enumerate(values)]
-    return _pushed_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
+    return _push_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
 
 
-def _pushed_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+def _push_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
     first = stack.room(z.size)
     slab = stack.buffers.values[first : first + z.size].reshape(z.shape)
     slab[...] = z
-    result = _pushed_strided(stack, code, axes, fields, slab)
+    result = _push_strided(stack, code, axes, fields, slab)
     return result if z.ndim else stack.element(float(z), first)
 
 

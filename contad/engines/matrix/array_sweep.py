@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.stream.sweep import (
+from contad.engines.stream.record_head import (
     CALLBACK,
     CODES,
     DOT,
@@ -12,15 +12,15 @@ from contad.engines.stream.sweep import (
     GATHER,
     INPUT,
     LINEAR,
-    OPERATIONS,
     PULLBACK,
     STRIDED,
     SUM,
     VARIANTS,
     X_NUMBER,
     Y_NUMBER,
-    decoded,
+    decode,
 )
+from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import scale
 from contad.variables.stack import Row
@@ -30,7 +30,7 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     """Propagate the adjoints of one array record, whose last cell is k; returns the number of its own cells."""
     buffers = stack.buffers
     head, x, y = buffers.records[row].tolist()
-    code, form, n = decoded(head)
+    code, form, n = decode(head)
     first = k - n + 1
     shape = strides_of(buffers, form, first, n, x, y)
     z0, outer, inner, z_outer, z_inner, x0, x_outer, x_inner, y0, y_outer, y_inner = shape
@@ -111,7 +111,7 @@ def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any
 def array_row(stack: Any, row: int, k: int) -> Row:
     """One array record as `show_stack` prints it; k is its first cell."""
     head, x, y = stack.buffers.records[row].tolist()
-    code, form, n = decoded(head)
+    code, form, n = decode(head)
     name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
     name = {SUM: "sum", DOT: "matmul"}.get(form, name)
     parents: tuple[Any, ...] = ()

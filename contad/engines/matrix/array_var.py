@@ -125,7 +125,7 @@ class ArrayVar(Array):
         return z
 
     def _make_copy(self, move: View, value: Any) -> "ArrayVar":
-        return scattered(self._owner, value, same_layout(np.array(move(self.cells())), value))
+        return scatter(self._owner, value, same_layout(np.array(move(self.cells())), value))
 
     def _element(self, key: Any, value: Any) -> Any:
         cell = int(self.cells()[key])
@@ -245,7 +245,7 @@ class ArrayVar(Array):
                 return self
         if base is None and self._cells is None:  # values of an outer level
             return self
-        self._synced()
+        self._sync_parts()
         version = root._version
         if self._operand is not None and self._operand[0] == version:
             return self._operand[1]
@@ -291,7 +291,7 @@ def blocks_of(owner: Any, value: np.ndarray, blocks: Any) -> ArrayVar:
     return z
 
 
-def scattered(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
+def scatter(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
     z = new(ArrayVar)
     z._owner = owner

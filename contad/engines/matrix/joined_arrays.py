@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, blocks_of, is_direct
-from contad.engines.stream.sweep import LINEAR, STRIDED
+from contad.engines.stream.record_head import LINEAR, STRIDED
 from contad.rules.numpy_functions import entry_of, register
 
 
@@ -56,7 +56,7 @@ class Blocks:
             # z = 1 * x, the one of `constants`
             slot = s.buffers.push_shape((first + b.at, b.outer, b.inner, b.step, 1, b.cell, b.cell_step, 1, 0, 0, 0))
             if k == 0:
-                s.pushed(LINEAR + STRIDED, slot, 0, slab)
+                s.push_values(LINEAR + STRIDED, slot, 0, slab)
             else:
                 s.push((-(LINEAR + STRIDED), slot, 0, 0.0))
         x._positions = None
@@ -64,7 +64,7 @@ class Blocks:
         x._index = first
 
 
-def _made(s: Any, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
+def _make(s: Any, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
     return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
 
 
@@ -83,14 +83,14 @@ def _stack_of(x: Any) -> Any:
 
 def _concatenate(general: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(general)
-    def concatenated(arrays: Any, axis: Any = 0, **options: Any) -> Any:
-        z = None if options or arrays.__class__ not in (list, tuple) else _joined(arrays, axis)
+    def concatenate(arrays: Any, axis: Any = 0, **options: Any) -> Any:
+        z = None if options or arrays.__class__ not in (list, tuple) else _join(arrays, axis)
         return general(arrays, axis=axis, **options) if z is None else z
 
-    return concatenated
+    return concatenate
 
 
-def _joined(arrays: Any, axis: Any) -> ArrayVar | None:
+def _join(arrays: Any, axis: Any) -> ArrayVar | None:
     s = next((found for x in arrays if (found := _stack_of(x)) is not None), None)
     if s is None or axis.__class__ is not int:
         return None
@@ -114,12 +114,12 @@ def _joined(arrays: Any, axis: Any) -> ArrayVar | None:
         if x.__class__ is ArrayVar:
             blocks.append(JoinedBlock(at, step, x._index, inner, outer, inner))
         at += inner
-    return _made(s, value, blocks)
+    return _make(s, value, blocks)
 
 
 def _roll(general: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(general)
-    def rolled(a: Any, shift: Any, axis: Any = None) -> Any:
+    def roll(a: Any, shift: Any, axis: Any = None) -> Any:
         s = _stack_of(a)
         if s is None or shift.__class__ is not int or not (axis is None or axis.__class__ is int):
             return general(a, shift, axis)
@@ -138,9 +138,9 @@ def _roll(general: Callable[..., Any]) -> Callable[..., Any]:
             JoinedBlock(k, step, a._index, step, outer, step - k),
             JoinedBlock(0, step, a._index + step - k, step, outer, k),
         ]
-        return _made(s, value, blocks)
+        return _make(s, value, blocks)
 
-    return rolled
+    return roll
 
 
 def install_joined() -> None:

@@ -14,48 +14,11 @@ import numpy as np
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
 from contad.engines.stream.kernels import WRITTEN
 from contad.engines.stream.pullbacks import Named, accumulate, block_of
-from contad.engines.stream.sweep import DOT, PULLBACK, operation_code
+from contad.engines.stream.record_head import DOT, PULLBACK
+from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.array_rule import ArrayRule
 from contad.variables.adjoints import Adjoints
-
-# By rows: each number of the matrix is met once, and a row whose z_bar is 0 adds nothing, whatever stands in it.
-ROW_LOOPS = '''
-@njit
-def add_rows(z_bar, a, b_bar):
-    """b_bar += a^T z_bar, for a matrix a whose rows follow one another."""
-    rows, columns = z_bar.size, b_bar.size
-    i = 0
-    while i < rows:
-        row = a[i * columns : (i + 1) * columns]
-        d = z_bar[i]
-        if i + 4 <= rows and d * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
-            row_1 = a[(i + 1) * columns : (i + 2) * columns]
-            row_2 = a[(i + 2) * columns : (i + 3) * columns]
-            row_3 = a[(i + 3) * columns : (i + 4) * columns]
-            d_1 = z_bar[i + 1]
-            d_2 = z_bar[i + 2]
-            d_3 = z_bar[i + 3]
-            for j in range(columns):
-                b_bar[j] += (d * row[j] + d_1 * row_1[j]) + (d_2 * row_2[j] + d_3 * row_3[j])
-            i += 4
-            continue
-        if d != 0.0:
-            for j in range(columns):
-                b_bar[j] += d * row[j]
-        i += 1
-
-
-@njit
-def add_outer(z_bar, b, a_bar):
-    """a_bar += z_bar b^T"""
-    for i in range(z_bar.size):
-        d = z_bar[i]
-        if d != 0.0:
-            row = a_bar[i * b.size : (i + 1) * b.size]
-            for j in range(b.size):
-                row[j] += d * b[j]
-'''
 
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
 # and the first cell of a variable; one of the two is 0.
@@ -65,7 +28,7 @@ _KERNEL = '''\
 import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
-
+from contad.native.product_kernels import add_outer, add_rows
 from contad.native.words import pointer
 
 ENDLESS = 1 << 60
@@ -80,7 +43,6 @@ def numbers(cell, at, n, values, constants):
         return constants[-at : n - at]
     return carray(pointer(at), (n,), np.float64)
 
-{loops}
 
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True,
        error_model="numpy", boundscheck=False)
@@ -164,9 +126,9 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
         if x.ndim == 1 and y.ndim == 1:
             if a is x or b is y:  # commutative: the variable stands first
                 slot = buffers.push_shape((buffers.push_constant(x if a is x else y), x.size))
-                return s.pushed_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
+                return s.push_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
             slot = buffers.push_shape((b._index, x.size))
-            return s.pushed_number(both + DOT, a._index, slot, float(np.dot(x, y)))
+            return s.push_number(both + DOT, a._index, slot, float(np.dot(x, y)))
         shape = (*x.shape[:-1], *y.shape[1:])
         n = math.prod(shape)
         first = s.top
@@ -190,7 +152,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
         if y.ndim == 1 and (x_at <= 0 or x.flags.c_contiguous) and (y_at <= 0 or y.flags.c_contiguous):
             slot = buffers.push_shape((first, n, y.size, x_at, x_cell, y_at, y_cell))
         s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
-        return s.pushed(PULLBACK, len(s.callbacks) - 1, slot, z)
+        return s.push_values(PULLBACK, len(s.callbacks) - 1, slot, z)
 
     def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
         if len(args) == 1 and not options and is_direct(a):
@@ -204,14 +166,14 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
                 return product(a._owner, a, b, x, y)
         return general(a, *args, **options)
 
-    def reflected(b: ArrayVar, a: Any, **options: Any) -> Any:
+    def reflect(b: ArrayVar, a: Any, **options: Any) -> Any:
         if not options and is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
             y = b._value
             if 0 < a.ndim <= 2 and 0 < y.ndim <= 2 and a.shape[-1] == y.shape[0] and a.size:
                 return product(b._owner, a, b, a, y)
         return general(a, b, **options)
 
-    return method, reflected
+    return method, reflect
 
 
-WRITTEN[PULLBACK] = _KERNEL.format(loops=ROW_LOOPS)
+WRITTEN[PULLBACK] = _KERNEL

@@ -5,29 +5,30 @@ numbers of outer levels, are pullbacks, for which the sweep returns to Python an
 """
 
 import bisect
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_row, sweep_row
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scattered
-from contad.engines.matrix.elements import adopted_parts, moved, parts, taken
+from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scatter
+from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.outer_cells import NumberCells
 from contad.engines.stream.pullbacks import ElementwisePullback
+from contad.engines.stream.record_head import CALLBACK, CELLS, GATHER, INPUT
 from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import Recording
-from contad.engines.stream.sweep import CALLBACK, CELLS, GATHER, INPUT, operation_code
+from contad.engines.stream.sweep import operation_code
 from contad.protocols.array_protocols import install_arrays
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
 from contad.variables.layout import inverse, layout_of, same_layout
-from contad.variables.number import NumpyNumber, pair, peek
+from contad.variables.number import Number, like_numpy, peek
 from contad.variables.stack import Row
 from contad.variables.var import Var
 
@@ -40,29 +41,31 @@ class MatrixVar(Var):
 
     __slots__ = ()
 
-    @classmethod
-    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
-        """The methods of a rule on variables of this class."""
-        return implementation(cls, rule)
+    implement = classmethod(implementation)
 
 
-class NumpyMatrixVar(NumpyNumber, MatrixVar):
+@like_numpy(MatrixVar)
+class NumpyMatrixVar(Var):
     """A variable in place of an np.float64."""
 
     __slots__ = ()
+    implement = classmethod(implementation)
 
 
 class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
-    __slots__ = ("capacity", "mixed_arrays", "outer_arrays", "slab")
+    __slots__ = ("capacity", "float_class", "keeps_rules", "mixed_arrays", "outer_arrays", "slab", "var_class")
     engine = "matrix"
     has_arrays = True
-    var_class: ClassVar[type[Var]] = NumpyMatrixVar
-    float_class: ClassVar[type[Var]] = MatrixVar
 
-    def __init__(self, level: int | None = None) -> None:
+    def __init__(
+        self, level: int | None = None, var_class: type[Var] = NumpyMatrixVar, keeps_rules: bool = False
+    ) -> None:
         super().__init__(level)
+        self.var_class = var_class
+        self.float_class: type[Number] = var_class.float_class
+        self.keeps_rules = keeps_rules
         self.slab = self.buffers.values
         self.capacity = len(self.slab)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
@@ -71,13 +74,15 @@ class MatrixStack(Recording):
     # ---- variables ---------------------------------------------------------------------------------------------------
     def array_variable(self, value: Any) -> Any:
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
+        if self.tracer is not None and value.__class__ is np.ndarray:
+            value = np.array(value, order="C")  # a program has the elements of inputs in one order
         if value.__class__ is np.ndarray and value.flags.c_contiguous and value.dtype is FLOAT:
             first = self.room(value.size)
             slab = self.slab[first : first + value.size]
             if value.ndim != 1:
                 slab = slab.reshape(value.shape)
             slab[...] = value
-            return self.pushed(INPUT, 0, 0, slab)
+            return self.push_values(INPUT, 0, 0, slab)
         if isinstance(value, np.ndarray) and value.dtype == object:
             return super().array_variable(value)
         plain = peek(value)
@@ -102,9 +107,9 @@ class MatrixStack(Recording):
         """(value, cells) of what is assigned."""
         return parts(self, y)
 
-    def adopted(self, y: Any) -> Any:
+    def adopt(self, y: Any) -> Any:
         """An object array with numbers of this level as an array variable (a varmat); nothing is recorded."""
-        return scattered(self, *adopted_parts(self, y))
+        return scatter(self, *adopt_parts(self, y))
 
     def constant_result(self, z: Any) -> Any:
         """The result of an operation on arrays of this level that are all constants."""
@@ -112,9 +117,11 @@ class MatrixStack(Recording):
 
     def writable(self, value: Any) -> ArrayVar:
         a = value.copy() if isinstance(value, Array) else np.array(value)
-        return scattered(self, a, same_layout(np.zeros(a.shape, np.int64), a))
+        return scatter(self, a, same_layout(np.zeros(a.shape, np.int64), a))
 
     def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Any:
+        if self.tracer is not None:
+            self.tracer.refuse_callback()
         if not isinstance(value, (np.ndarray, Array)):
             return super().push_callback(f, value)
         if not value.size:
@@ -147,7 +154,7 @@ class MatrixStack(Recording):
             slab[...] = value
         else:
             slab = self.outer_array(first, value)
-        return self.pushed(code, x, y, slab)
+        return self.push_values(code, x, y, slab)
 
     def outer_array(self, first: int, value: Any) -> Any:
         """A copy of an array of an outer level as the value of cells; it makes the stack mixed."""
@@ -155,11 +162,11 @@ class MatrixStack(Recording):
         self.outer_arrays.append((first, copy))
         return copy
 
-    def pushed(self, code: int, x: int, y: int, value: Any) -> ArrayVar:
+    def push_values(self, code: int, x: int, y: int, value: Any) -> ArrayVar:
         """A record whose values are in the slab from the next free cell on."""
         first, n = self.top, value.size
         if n == 0:
-            return scattered(self, value, np.zeros(value.shape, np.int64))
+            return scatter(self, value, np.zeros(value.shape, np.int64))
         z = affine(self, value, first)
         self.top = first + n
         self.push((-(code + CELLS * n), x, y, 0.0))
@@ -168,7 +175,7 @@ class MatrixStack(Recording):
             self.flush()
         return z
 
-    def pushed_number(self, code: int, x: int, y: int, value: float) -> Var:
+    def push_number(self, code: int, x: int, y: int, value: float) -> Var:
         """A record of one cell of its own, with the value of a number."""
         k = self.top
         if k >= self.capacity:
@@ -189,19 +196,32 @@ class MatrixStack(Recording):
         return self.push_array(GATHER, self.buffers.push_cells(cells), 0, value)
 
     # ---- operations --------------------------------------------------------------------------------------------------
+    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+        if not self.keeps_rules:
+            return super().apply(rule, args)
+        mine = [is_own(x, self) for x in args]
+        if operation_code(rule, "".join("v" if own else "c" for own in mine)) is not None:
+            return super().apply(rule, args)
+        cells = [x._index if own else None for x, own in zip(args, mine, strict=True)]
+        values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
+        if self.tracer is not None:
+            return self.tracer.push_rule(rule, cells, values)
+        operands = [(k, cell, ()) for k, cell in enumerate(cells) if cell is not None]
+        return push_continuation(self, ElementwisePullback(rule, operands, values), rule(*values))
+
     def number_and_array(self, rule: ScalarRule, a: Any, b: Any) -> Any:
         return array_operators.number_and_array(self, rule, a, b)
 
     def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
         if ArrayVar not in rule.methods:
             array_operators.implement(rule)
-        return elementwise(self, rule, [taken(self, x) for x in args])
+        return elementwise(self, rule, [take(self, x) for x in args])
 
     def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-        return push_pullback(self, rule, [taken(self, x) for x in args], options)
+        return push_pullback(self, rule, [take(self, x) for x in args], options)
 
     def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
-        return moved(self, move, sources)
+        return move_elements(self, move, sources)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def is_mixed(self) -> bool:
@@ -221,8 +241,10 @@ class MatrixStack(Recording):
     def numbers_of(self, adjoints: np.ndarray) -> NumberCells:
         return NumberCells(adjoints)
 
-    def _sweep_array_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
-        return sweep_row(self, row, k, top, adjoints)
+    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+        if self.buffers.records[row, 0] < 0:
+            return sweep_row(self, row, k, top, adjoints)
+        return super()._sweep_row_on_numbers(row, k, top, adjoints)
 
     def adjoints_at(self, cells: np.ndarray) -> Any:
         """The adjoints of cells after the last sweep, as a fresh array; 0 for cells newer than it."""
@@ -257,8 +279,13 @@ class MatrixStack(Recording):
         cells: np.ndarray = x.cells().reshape(-1)
         return cells
 
-    def _array_row(self, row: int, k: int) -> Row:
-        return array_row(self, row, k)
+    def rows(self) -> Iterator[Row]:
+        if self.tracer is not None:
+            self.tracer.refuse_rows()
+        return super().rows()
+
+    def _row(self, row: int, k: int) -> Row:
+        return array_row(self, row, k) if self.buffers.records[row, 0] < 0 else super()._row(row, k)
 
     def release(self) -> None:
         super().release()
@@ -266,22 +293,11 @@ class MatrixStack(Recording):
         self.outer_arrays.clear()
 
 
-class WholeRules(MatrixStack):
-    """A recording for second derivatives: special functions keep their rules, where others store partials."""
-
-    __slots__ = ()
-    keeps_rules = True
-
-    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
-        mine = [is_own(x, self) for x in args]
-        if operation_code(rule, "".join("v" if own else "c" for own in mine)) is not None:
-            return super().apply(rule, args)
-        values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
-        operands = [(k, x._index, ()) for k, (x, own) in enumerate(zip(args, mine, strict=True)) if own]
-        return push_continuation(self, ElementwisePullback(rule, operands, values), rule(*values))
+def stack_of_whole_rules() -> MatrixStack:
+    """A stack for second derivatives: special functions keep their rules, where others store partials."""
+    return MatrixStack(keeps_rules=True)
 
 
-pair(MatrixVar, NumpyMatrixVar)
 for _class in (MatrixVar, NumpyMatrixVar):
     install(_class, _class.implement)
 install_arrays(ArrayVar, array_operators.implement)

@@ -47,6 +47,8 @@ class NumberCells:
                 self.plain[cells] = d
             return
         self._join()
+        if not is_plain(d) and not numbers_in(d):  # an object array of floats: what a part without variables leaves
+            d = d.astype(np.float64)
         if is_plain(d):
             self.plain[cells] = d
             self.active[cells] = False

@@ -7,7 +7,7 @@ import numpy as np
 
 from contad.engines.second_order.steps import Pass, SweepStep, partials_of
 from contad.engines.stream.sweep import OPERATIONS
-from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.native.compiling import NJIT_OPTIONS, load_cached
 
 _SOURCE = '''\
 """Tangents up and adjoints down a run of records of numbers; generated, do not edit."""
@@ -45,11 +45,11 @@ def down(dots, bars, bar_dots, start, cells, first, second):
 
 
 @functools.cache
-def compiled() -> Any:
+def compile_runs() -> Any:
     """The module with `up` and `down`, from the disk cache where it is there."""
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     source = _SOURCE.format(options=options)
-    return cached_module("second_order_numbers", lambda: source, (source,))
+    return load_cached("second_order_numbers", lambda: source, (source,))
 
 
 class Numbers(SweepStep):
@@ -81,7 +81,7 @@ class Numbers(SweepStep):
         self.bending = [self.cells[self.second.any(axis=1)]]
 
     def up(self, p: Pass) -> None:
-        compiled().up(p.dots, self.z.start, self.cells, self.first)
+        compile_runs().up(p.dots, self.z.start, self.cells, self.first)
 
     def down(self, p: Pass) -> None:
-        compiled().down(p.dots, p.bars, p.bar_dots, self.z.start, self.cells, self.first, self.second)
+        compile_runs().down(p.dots, p.bars, p.bar_dots, self.z.start, self.cells, self.first, self.second)

@@ -27,19 +27,19 @@ from contad.engines.second_order.steps import (
     step_of,
 )
 from contad.engines.stream.operand_cells import Cells
-from contad.engines.stream.sweep import (
+from contad.engines.stream.record_head import (
     CALLBACK,
-    CELLS,
     GATHER,
     INPUT,
     LINEAR,
-    OPERATIONS,
     PULLBACK,
     VARIANTS,
     X_NUMBER,
     Y_NUMBER,
-    decoded,
+    decode,
+    own_cells,
 )
+from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.stack import THREAD
 
 ROOM = 4_000_000  # numbers: the tangents of all cells for one block of directions
@@ -66,7 +66,7 @@ class SecondOrder:
     def upward(self) -> list[SweepStep]:
         """The steps whose tangents the way down needs."""
         with np.errstate(all="ignore"):
-            return self._needed([cells for step in self.steps for cells in step.bending])
+            return self._find_needed([cells for step in self.steps for cells in step.bending])
 
     @property
     def most(self) -> int:
@@ -109,9 +109,9 @@ class SecondOrder:
 
     def upward_to(self, outputs: np.ndarray) -> list[SweepStep]:
         """The steps that the tangents of these cells need."""
-        return self._needed([outputs])
+        return self._find_needed([outputs])
 
-    def _needed(self, cells_read: Sequence[Any]) -> list[SweepStep]:
+    def _find_needed(self, cells_read: Sequence[Any]) -> list[SweepStep]:
         """The steps whose tangents somebody reads: often those of the last operations nobody does."""
         read = np.zeros(self.top, np.bool_)
         for cells in cells_read:
@@ -132,7 +132,7 @@ class SecondOrder:
         b = stack.buffers
         records = b.records[1 : stack.rows_packed]
         heads = records[:, 0].astype(np.int64)
-        own = np.where(heads < 0, -heads // CELLS, 1)
+        own = own_cells(heads)
         starts = 1 + np.cumsum(own) - own
         numbers = heads >= len(VARIANTS)  # operations on numbers
         changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
@@ -149,7 +149,7 @@ class SecondOrder:
     def _of_array(self, record: Sequence[float], k: int, n: int) -> SweepStep:
         """The step of one record of an array, whose n cells begin with k."""
         head, x, y = record
-        code, form, _ = decoded(head) if head < 0 else (int(head), 0, 1)
+        code, form, _ = decode(head)
         buffers = self.stack.buffers
         if code == PULLBACK:
             return step_of(self.stack.callbacks[int(x)])

@@ -6,7 +6,7 @@ Cells stand in arrays with a leading axis for directions, so that one operation 
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,22 +137,22 @@ class OperationStep(SweepStep):
         return [self.places[b].span for row in self.second for b, q in enumerate(row) if q is not None]
 
     def up(self, p: Pass) -> None:
-        terms = [_scaled(place.of(p.dots), first) for place, first in zip(self.places, self.first, strict=True)]
+        terms = [_scale(place.of(p.dots), first) for place, first in zip(self.places, self.first, strict=True)]
         self.to.put(p.dots, sum(terms[1:], terms[0]) if terms else 0.0)
 
     def down(self, p: Pass) -> None:
         d, d_dot = self.to.of(p.bars), self.to.of(p.bar_dots)
         for place, first, row in zip(self.places, self.first, self.second, strict=True):
             if place.start >= p.free:
-                place.add(p.bars, _scaled(d, first))
-            total = _scaled(d_dot, first)
+                place.add(p.bars, _scale(d, first))
+            total = _scale(d_dot, first)
             for other, second in zip(self.places, row, strict=True):
                 if second is not None:
                     total = total + other.of(p.dots) * (d * second)
             place.add(p.bar_dots, total)
 
 
-def _scaled(d: np.ndarray, p: Any) -> np.ndarray:
+def _scale(d: np.ndarray, p: Any) -> np.ndarray:
     return d if p.__class__ is float and p == 1.0 else d * p
 
 
@@ -232,7 +232,7 @@ class ByDuals(SweepStep):
             tangents: list[Any] = [None] * len(c.values)
             for k, cell, shape in c.operands:
                 tangents[k] = _block(dots, cell, shape)
-            z_dot = self._pushed(z, tangents)
+            z_dot = self._push(z, tangents)
             for part, part_dot in zip(c.results, z_dot if c.is_tuple else (z_dot,), strict=True):
                 turned = part_dot if part.axes is None else np.transpose(part_dot, inverse(part.axes))
                 dots[part.cell : part.cell + part.size] = np.reshape(turned, -1)
@@ -245,25 +245,29 @@ class ByDuals(SweepStep):
         z = [_dual(p, r.value, p.dots, r.cell, r.shape, r.axes) for r in c.results]
         z_bar = [_dual(p, _bar(p, r), p.bar_dots, r.cell, r.shape, r.axes) for r in c.results]
         results: Any = (tuple(z), tuple(z_bar)) if c.is_tuple else (z[0], z_bar[0])
-        for k, cell, shape in c.operands:
-            value, tangents = p.level.parts(self._pulled(k, results, values, shape))
+        for (_, cell, shape), c_bar in zip(c.operands, self._pull(results, values), strict=True):
+            value, tangents = p.level.parts(c_bar)
             cells = slice(cell, cell + math.prod(shape))
             p.bars[cells] += np.reshape(value, -1)
             for row, t in zip(p.bar_dots, tangents, strict=True):
                 row[cells] += np.reshape(t, -1)
 
-    def _pushed(self, z: Any, tangents: list[Any]) -> Any:
+    def _push(self, z: Any, tangents: list[Any]) -> Any:
         c = self.c
         if isinstance(c, Pullback):
             return c.rule.push(z, tangents, c.values, c.options, c.saved)
         terms = [t * self._partial(k)(z, *c.values) for k, t in enumerate(tangents) if t is not None]
         return np.broadcast_to(sum(terms), np.shape(z))
 
-    def _pulled(self, k: int, results: tuple[Any, Any], values: list[Any], shape: tuple[int, ...]) -> Any:
+    def _pull(self, results: tuple[Any, Any], values: list[Any]) -> Iterator[Any]:
+        """The cotangents of the operands, one after another."""
         c, (z, z_bar) = self.c, results
         if isinstance(c, Pullback):
-            return c.rule.pull(c.rule.argument_names[k], z, z_bar, values, c.options, c.saved)
-        return unbroadcast(c.rule.product(k)(z_bar, self._partial(k)(z, *values)), shape)
+            names = [c.rule.argument_names[k] for k, _, _ in c.operands]
+            return c.rule.pull_each(names, z, z_bar, values, c.options, c.saved)
+        return (
+            unbroadcast(c.rule.product(k)(z_bar, self._partial(k)(z, *values)), shape) for k, _, shape in c.operands
+        )
 
     def _partial(self, k: int) -> Any:
         rule = self.c.rule

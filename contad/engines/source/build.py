@@ -7,14 +7,14 @@ from typing import Any
 from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
-from contad.engines.source.ir.options import options_of, written
+from contad.engines.source.ir.options import options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, Kind, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
-from contad.native.compiling import cached_module
+from contad.native.compiling import load_cached
 from contad.native.fingerprint import fingerprint
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
@@ -76,7 +76,7 @@ def build(request: Any) -> Any:
     """
     derivative = derivative_of(request)
     options = options_of(derivative.program.fastmath)
-    text = derivative.source(written(options | {"cache": True}))  # which is without effect where it is in no file
+    text = derivative.source(write_options(options | {"cache": True}))  # which is without effect where it is in no file
     depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
     stable = len(depends) == len(derivative.program.callables)
     depends |= {
@@ -90,7 +90,7 @@ def build(request: Any) -> Any:
         contents = [f"{name} {found.digest}" for name, found in called.items()]
         arrays = {name: array for name, array in constants.items() if name not in called}
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
-        module = cached_module(f"generated_{name}", lambda: text, [text, *contents])
+        module = load_cached(f"generated_{name}", lambda: text, [text, *contents])
     else:
         module = ModuleType("contad._generated.generated")
         exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))

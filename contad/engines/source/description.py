@@ -6,7 +6,7 @@ from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, Value
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
-from contad.engines.source.writing.called_reverse import used
+from contad.engines.source.writing.called_reverse import find_used
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 
 BYTES = 8  # of a number in the workspace
@@ -21,13 +21,13 @@ def explain(request: Any) -> str:
     derivative.source()
     lines = ["the reverse pass is source made from that of the function; contad.source shows it"]
     loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.adjoints.active.changes(o)]
-    lines += [_told(derivative, loop) for loop in loops]
+    lines += [_tell(derivative, loop) for loop in loops]
     grows = any(derivative.reverse_sweep.storing.slots(loop) for loop in loops)
     parts = f"{derivative.program.name}{PART}"
-    divided = sum(called.program.name == parts for called in used(derivative))
+    divided = sum(called.program.name == parts for called in find_used(derivative))
     if divided:
         lines.append(f"{derivative.program.name} is long: {divided} parts of it are functions of their own")
-    for called in used(derivative):
+    for called in find_used(derivative):
         how = "forwards and backwards" if called.has_reverse else "for its value"
         if called.program.name != parts:
             lines.append(f"{called.program.name} is called, {how}, not written in place")
@@ -41,7 +41,7 @@ def explain(request: Any) -> str:
     return "\n".join(lines)
 
 
-def _told(derivative: DerivativeWriter, loop: Loop) -> str:
+def _tell(derivative: DerivativeWriter, loop: Loop) -> str:
     """The line on one loop."""
     depth = sum(isinstance(o, Loop) for o in around(loop.block))
     head = f"{'  ' * depth}line {loop.line}: the loop "
@@ -51,14 +51,14 @@ def _told(derivative: DerivativeWriter, loop: Loop) -> str:
     told = "stores nothing"
     if slots:
         numbers = "1 number" if len(slots) == 1 else f"{len(slots)} numbers"
-        told = f"stores {numbers} ({BYTES * len(slots)} bytes) in each iteration: {', '.join(map(_shown, slots))}"
+        told = f"stores {numbers} ({BYTES * len(slots)} bytes) in each iteration: {', '.join(map(_show, slots))}"
     again = [v for v in derivative.plan.recomputed.get(loop, ()) if v.kind == FLOAT and isinstance(v.operation, Apply)]
     if again:
-        told += f"; computes again {', '.join(sorted(map(_shown, again)))}"
+        told += f"; computes again {', '.join(sorted(map(_show, again)))}"
     return head + told
 
 
-def _shown(value: Value) -> str:
+def _show(value: Value) -> str:
     """A number by its name; one without a name of the user's also by where it comes from."""
     made = value.operation
     if value.hint or not isinstance(made, (Apply, Load)):

@@ -1,6 +1,6 @@
 """The source of a derivative as something to read and to run without Numba: with the global arrays that it reads."""
 
-import re
+import math
 import sys
 import textwrap
 from types import FunctionType
@@ -25,11 +25,17 @@ def _definition(name: str, array: Any, function: FunctionType) -> str:
     """A statement that gives an array or a function its name: its numbers, or where it is found."""
     what = f"an array of {array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else "a function"
     if isinstance(array, np.ndarray) and array.size <= _SHORT:
-        numbers = re.sub(r"(nan|inf)", r"np.\1", str(array.tolist()))
-        text = f'{name} = np.array({numbers}, "{array.dtype}")'
+        text = f'{name} = np.array({_numbers(array.tolist())}, "{array.dtype}")'
         return "\n    ".join(textwrap.wrap(text, 116))
     module = sys.modules.get(function.__module__)
     for known, value in vars(module).items() if module is not None else ():
         if value is array:
             return f"from {function.__module__} import {known}" + (f" as {name}" if known != name else "")
     return f"# {name} is {what}, which {function.__name__} {'reads' if isinstance(array, np.ndarray) else 'calls'}"
+
+
+def _numbers(x: Any) -> str:
+    """Nested lists of numbers as source."""
+    if isinstance(x, list):
+        return f"[{', '.join(map(_numbers, x))}]"
+    return repr(x) if math.isfinite(x) else f"{'-' if x < 0.0 else ''}np.{'nan' if x != x else 'inf'}"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.variables.adjoints import Adjoints
-from contad.variables.array import as_objects, copied
+from contad.variables.array import as_objects, copy_parts
 from contad.variables.containers import like_tuple
 from contad.variables.level import array_of
 from contad.variables.number import primal
@@ -19,12 +19,14 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
     for k, x in enumerate(args):
         variables = as_objects(x)
         own = [v if isinstance(v, Var) and v._owner is stack else None for v in variables.flat]
-        values.append(_values(variables, stack) if any(v is not None for v in own) else copied(x))
+        values.append(_values(variables, stack) if any(v is not None for v in own) else copy_parts(x))
         if any(v is not None for v in own):
             active.append((rule.argument_names[k], own))
-    options = {name: copied(option) for name, option in options.items()}
+    options = {name: copy_parts(option) for name, option in options.items()}
     z, saved = rule.evaluate(values, options)
-    z = like_tuple(z, map(copied, z)) if isinstance(z, tuple) else copied(z)  # the rule's author may use it again
+    z = (
+        like_tuple(z, map(copy_parts, z)) if isinstance(z, tuple) else copy_parts(z)
+    )  # the rule's author may use it again
     results: list[list[Var]] = []
 
     def array_chain(adj: Adjoints) -> None:
@@ -35,15 +37,15 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
         if all(isinstance(b, (float, np.ndarray)) and not np.any(primal(b)) for b in bars):
             return
         z_bar = tuple(bars) if isinstance(z, tuple) else bars[0]
-        for name, own in active:
-            c = rule.pull(name, z, z_bar, values, options, saved)
+        found = rule.pull_each([name for name, _ in active], z, z_bar, values, options, saved)
+        for (_, own), c in zip(active, found, strict=True):
             for v, d in zip(own, as_objects(np.broadcast_to(c, np.shape(c))).flat, strict=True):
                 if v is not None:
                     adj.add(v, d)
 
     stack.push_callback(array_chain, 0.0)
     results += [[stack.variable(v) for v in as_objects(part).flat] for part in _parts(z)]
-    shaped = [_shaped(variables, np.shape(part)) for variables, part in zip(results, _parts(z), strict=True)]
+    shaped = [_shape(variables, np.shape(part)) for variables, part in zip(results, _parts(z), strict=True)]
     return like_tuple(z, shaped) if isinstance(z, tuple) else shaped[0]
 
 
@@ -62,7 +64,7 @@ def _array(numbers: list[Any], shape: tuple[int, ...]) -> Any:
     return array_of(numbers, shape) if shape else numbers[0]
 
 
-def _shaped(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+def _shape(numbers: list[Any], shape: tuple[int, ...]) -> Any:
     if not shape:
         return numbers[0]
     a = np.empty(shape, object)

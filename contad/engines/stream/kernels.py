@@ -6,20 +6,22 @@ are all cases of it; so are sums (the result has stride 0) and dot products (a m
 
 import functools
 import math
-import re
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from contad.engines.stream.sweep import CODES, LINEAR, OPERATIONS, VARIANTS, accumulated, dependencies, partial_of
-from contad.native.compiling import cached_module
+from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
+from contad.engines.stream.sweep import OPERATIONS, dependencies, partial_of, write_accumulation
+from contad.native.compiling import load_cached
+from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
+FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
 _lock = threading.Lock()
 _modules: list[Any] = []  # a C function lives as long as its module
 
@@ -114,8 +116,8 @@ def by_strides(rule: ScalarRule | None, active: str, loops: Callable[..., list[s
     lines: list[str] = []
     for strides in (*_CASES[active], *sums(rule)):
         test = " and ".join(f"{name}_inner == {step}" for name, step in zip("zxy", strides, strict=False))
-        lines += [f"{'elif' if lines else 'if'} {test}:", *indented(loops(rule, active, strides))]
-    return [*lines, "else:", *indented(loops(rule, active, ""))]
+        lines += [f"{'elif' if lines else 'if'} {test}:", *indent(loops(rule, active, strides))]
+    return [*lines, "else:", *indent(loops(rule, active, ""))]
 
 
 def kernel_module(
@@ -123,16 +125,16 @@ def kernel_module(
 ) -> str:
     """The module with a kernel that writes to `target`: `lines` for each run of the outer axis, after `start`."""
     name = f"{rule.name} ({active})" if rule else "a linear operation"
-    cases = "\n".join(indented(lines, 2)).replace("math.exp(", "exponential(")
+    cases = "\n".join(indent(lines, 2))
     exponential = _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
     return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
 
 
-def element_text(array: str, name: str, strides: str) -> str:
-    """An element of an operand; contiguous ones are slices, whose index runs from 0."""
+def element_text(array: str, name: str, strides: str, i: str = "i") -> str:
+    """Element i of an operand; contiguous ones are slices, whose index runs from 0."""
     if strides and strides["zxy".index(name)] == "0":
         return f"{array}[{name}_row]"
-    return f"{array}_{name}[i]" if strides else f"{array}[{name}_row + i * {name}_inner]"
+    return f"{array}_{name}[{i}]" if strides else f"{array}[{name}_row + i * {name}_inner]"
 
 
 def slices_text(strides: str, used: set[tuple[str, str]]) -> list[str]:
@@ -158,24 +160,24 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     lines: list[str] = []
     sliced: set[tuple[str, str]] = set()
     for k, kind in enumerate(active):
-        found = (([], "y") if rule is None else partial_of(rule, k, "local_")) if kind == "v" else None
+        found = (([], "y") if rule is None else partial_of(rule, k, "local_", functions=FAST)) if kind == "v" else None
         if found is None:
             continue
         body, expression = found
-        source = " ".join([*body, expression])
-        operands = [name for name in names if name in set(re.findall(r"\b[xyz]\b", source))]
+        read = names_read([*body, expression])
+        operands = [name for name in names if name in read]
         sliced |= {(source_of(name, active), name) for name in operands} | {("adjoints", "z"), ("adjoints", "xy"[k])}
         target = "total" if "xy"[k] in fixed else element("adjoints", "xy"[k])
         reads = [f"{name} = {element(source_of(name, active), name)}" for name in operands if name not in fixed]
         once = [f"{name} = {element(source_of(name, active), name)}" for name in operands if name in fixed]
         if not operands:  # a number: nothing that a zero d would have to mask
             inner = [f"{target} += d * ({expression})"]
-        elif "math." in source.replace("math.exp(", ""):  # a call, which a zero d saves
-            inner = ["if d != 0.0:", *indented([*reads, *body, *accumulated(rule, k, target, expression)])]
+        elif "math" in read:  # a call, which a zero d saves
+            inner = ["if d != 0.0:", *indent([*reads, *body, *write_accumulation(rule, k, target, expression)])]
         else:
-            inner = [*reads, *body, *accumulated(rule, k, target, expression, " if d != 0.0 else 0.0")]
+            inner = [*reads, *body, *write_accumulation(rule, k, target, expression, " if d != 0.0 else 0.0")]
         d = [f"d = {element('adjoints', 'z')}"]
-        loop = ["for i in range(inner):", *indented(inner if "z" in fixed else d + inner)]
+        loop = ["for i in range(inner):", *indent(inner if "z" in fixed else d + inner)]
         lines += once + d + loop if "z" in fixed else once + loop
         if target == "total":
             lines[-len(loop) : -len(loop)] = ["total = 0.0"]
@@ -183,7 +185,7 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     return [*slices_text(strides, sliced), *lines] or ["pass"]
 
 
-def indented(lines: Sequence[str], levels: int = 1) -> list[str]:
+def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
     """Lines of a nested block."""
     return ["    " * levels + line for line in lines]
 
@@ -210,7 +212,7 @@ def compile_kernel(code: int) -> None:
     with _lock:
         if not KERNELS[code]:
             depends = (__file__, *dependencies(), WRITTEN.get(code, ""))
-            module = cached_module(f"kernel_{_name(code)}", lambda: kernel_source(code), depends)
+            module = load_cached(f"kernel_{_name(code)}", lambda: kernel_source(code), depends)
             _modules.append(module)
             KERNELS[code] = module.kernel.address
 

@@ -14,15 +14,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from contad.rules.operators import ARITHMETIC
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import Number
 from contad.variables.stack import forget
 
 # Values of operators, written out: calling the rule's function would cost as much as the rest of the method.
-_VALUES = {
-    "add": "x + y", "sub": "x - y", "mul": "x * y", "truediv": "x / y", "floordiv": "x // y", "mod": "x % y",
-    "pow": "pow(x, y)", "neg": "-x", "abs": "abs(x)",
-}  # fmt: skip
+_VALUES = {name: f"x {symbol} y" for name, symbol in ARITHMETIC.items()}
+_VALUES |= {"pow": "pow(x, y)", "neg": "-x", "abs": "abs(x)"}
 
 # a number of an outer level has a derivative that only the rule knows, though its function may run on it
 _CORE = "function({0}) if {1} else evaluate({0})"
@@ -80,23 +79,23 @@ def _where_it_failed(rule: ScalarRule) -> Callable[..., Any]:
     Of a power the error may be one of a number of an outer level, which math.pow has met.
     """
 
-    def failed(*args: Any) -> Any:
+    def raise_or_evaluate(*args: Any) -> Any:
         if rule.operator == "pow":
             forget(sys.exception())
         rule.raise_as_numpy(args)
         return rule.evaluate(*args)
 
-    return failed
+    return raise_or_evaluate
 
 
 class Recorder(Protocol):
     """What an engine adds to the generated methods."""
 
     def __call__(self, rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
-        """Lines that record an operation and bind its variable to `c`, and the names they need.
+        """Lines that record an operation, and the names they need.
 
         `active` is "v", "vv", "vc" or "cv" (variable or constant, per argument). The lines may use the operands a, b,
-        their values x, y, the result z and the stack s.
+        their values x, y, the result z, its variable c, which has value and owner, and the stack s.
         """
 
 
@@ -125,10 +124,10 @@ def generate(
     template = _UNARY if rule.arity == 1 else _BINARY
     for active, indent in (("v", 1),) if rule.arity == 1 else (("vv", 3), ("vc", 2), ("cv", 2)):
         lines, names = record(rule, active)
+        made = "Var"
         if cls.is_float and active != "v":
-            assert "c = Var();" in lines
             made = "kind" if active == "vv" else "(Other if kind is float64 else Var)"
-            lines = lines.replace("c = Var();", f"c = {made}();")
+        lines = f"c = {made}(); c._value = z; c._owner = s\n{lines}"
         fields[f"record_{active}"] = "\n".join("    " * indent + line for line in lines.splitlines())
         scope.update(names)
     source = template.format(**fields)

@@ -31,15 +31,15 @@ class Cells:
 
     def put(self, a: np.ndarray, c: Any) -> None:
         """Write the sums along the axes on which a cell repeats."""
-        view, c = self._summed(a, c)
+        view, c = self._sum(a, c)
         view[...] = c
 
     def add(self, a: np.ndarray, c: Any) -> None:
         """Accumulate them."""
-        view, c = self._summed(a, c)
+        view, c = self._sum(a, c)
         view += c
 
-    def _summed(self, a: np.ndarray, c: Any) -> tuple[np.ndarray, Any]:
+    def _sum(self, a: np.ndarray, c: Any) -> tuple[np.ndarray, Any]:
         view = self.of(a)
         outer_repeats, inner_repeats = self._repeats
         if outer_repeats:

@@ -75,9 +75,9 @@ class Pullback(Continuation):
     def __call__(self, adj: Adjoints) -> None:
         z_bar = self.adjoints_of_results(adj.cells)
         z = self.values_of_results()
-        for k, cell, shape in self.operands:
-            name = self.rule.argument_names[k]
-            c = self.rule.pull(name, z, z_bar, self.values, self.options, self.saved)
+        names = [self.rule.argument_names[k] for k, _, _ in self.operands]
+        found = self.rule.pull_each(names, z, z_bar, self.values, self.options, self.saved)
+        for name, (_, cell, shape), c in zip(names, self.operands, found, strict=True):
             if np.shape(c) != shape:
                 fail(
                     f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)

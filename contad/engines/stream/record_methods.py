@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.stream.methods import generate
-from contad.engines.stream.sweep import JOIN, LINEAR, operation_code
+from contad.engines.stream.record_head import JOIN, LINEAR
+from contad.engines.stream.sweep import operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.var import Var
 
 _RECORD = """\
-c = Var(); c._value = z; c._owner = s
 push = s.push
 c._index = k = s.top; s.top = k + 1
 push(({code:.1f}, {x}, {y}, z))
@@ -17,7 +17,6 @@ if k >= s.limit: s.flush()"""
 
 
 _STORED = """\
-c = Var(); c._value = z; c._owner = s
 push = s.push
 c._index = k = s.top{more}; s.top = k + 1
 push(({fields}))

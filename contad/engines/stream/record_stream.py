@@ -10,32 +10,20 @@ chained by `join`, which passes its adjoint on to the record before it.
 """
 
 import struct
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from contad.engines.stream.kernels import KERNELS, compile_kernel, has_kernel
+from contad.engines.stream.record_head import CALLBACK, INPUT, JOIN, LINEAR, VARIANTS, decode
 from contad.engines.stream.storage import Buffers
-from contad.engines.stream.sweep import (
-    CALLBACK,
-    CELLS,
-    INPUT,
-    JOIN,
-    LINEAR,
-    OPERATIONS,
-    VARIANTS,
-    compiled,
-    compiled_sweep,
-    decoded,
-    operation_code,
-)
+from contad.engines.stream.sweep import OPERATIONS, compile_sweep, compile_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
 from contad.variables.number import Number, peek, scale
-from contad.variables.stack import THREAD, ChainStack, Row, forget_since, remembered
+from contad.variables.stack import THREAD, ChainStack, Row, count_remembered, forget_since
 from contad.variables.var import Var
 
 CHUNK = 4096  # cells recorded as Python numbers before they are packed; longer runs pay for keeping them alive
@@ -45,8 +33,8 @@ class Recording(ChainStack):
     """A stream of records, the values beside it, and the numbers of outer levels where there are any."""
 
     __slots__ = ("buffers", "callbacks", "limit", "outer", "outer_values", "packed", "rows_packed")
-    var_class: ClassVar[type[Var]]
-    keeps_rules: ClassVar[bool] = False  # whether operations without a code are recorded with their rules
+    var_class: type[Var]
+    keeps_rules: bool = False  # whether operations without a code are recorded with their rules
 
     def __init__(self, level: int | None = None) -> None:
         super().__init__(level)
@@ -128,13 +116,13 @@ class Recording(ChainStack):
             buffers.grow("values", self.top)
         if n > len(buffers.staging):
             buffers.staging = np.empty((n, 4))
-        before = remembered()
+        before = count_remembered()
         try:
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *stream)
         except struct.error:  # a number of an outer level, which has refused to become a float
             forget_since(before)
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, lo))
-        if compiled().settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
+        if compile_sweeps().settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
             self.end("its recording was interrupted between two steps that belong together")
             self.check_usable("flush")
         stream.clear()
@@ -152,7 +140,7 @@ class Recording(ChainStack):
                     self.outer[row, field] = operand
             if isinstance(value, Number):
                 self.outer_values[cell] = value
-            cell += 1 if head >= 0 else int(-head) // CELLS
+            cell += decode(head)[2]
             row += 1
         return [peek(x) for x in stream]
 
@@ -163,7 +151,7 @@ class Recording(ChainStack):
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
         self.flush()
-        if self.is_mixed():
+        if self.is_mixed() or self.watch is not None:
             return self._sweep_numbers(top, seeds)
         b = self.buffers
         adjoints = b.zero_adjoints(self.top)
@@ -174,14 +162,14 @@ class Recording(ChainStack):
                 np.add.at(adjoints, cell, seed)
             else:
                 return self._sweep_numbers(top, seeds)
-        sweep = compiled_sweep()
+        sweep = compile_sweep()
         row, k = self.rows_packed - 1, self.top - 1
         while True:
             row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
             if row == 0:
                 return adjoints
             head = int(b.records[row, 0])
-            code, _, n = decoded(head) if head < 0 else (head, 0, 1)
+            code, _, n = decode(head)
             if head < 0 and not KERNELS[code] and has_kernel(code):
                 compile_kernel(code)
                 continue
@@ -204,16 +192,17 @@ class Recording(ChainStack):
     def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> Any:
         """The sweep on numbers of outer levels, by the same rule bodies; `k` is the last cell of the row."""
         while row > 0:
-            k -= self._sweep_row_on_numbers(row, k, top, adjoints)
+            n = self._sweep_row_on_numbers(row, k, top, adjoints)
+            if self.watch is not None:
+                self.watch.look_at_row(row, k, adjoints)
+            k -= n
             row -= 1
         return adjoints
 
     def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
         """One record of it; returns the number of its own cells."""
-        code, x, y = self.buffers.records[row].tolist()
-        if code < 0:
-            return self._sweep_array_on_numbers(row, k, top, adjoints)
         if k <= top:
+            code, x, y = self.buffers.records[row].tolist()
             self._sweep_scalar_on_numbers(row, k, int(code), adjoints, x, y)
         return 1
 
@@ -235,10 +224,6 @@ class Recording(ChainStack):
             for n, operand in enumerate(cells):
                 if operand is not None:
                     adjoints[operand] = adjoints[operand] + rule.product(n)(d, rule.partial(n)(z, *values))
-
-    @abstractmethod
-    def _sweep_array_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
-        """The same for the record of an array; returns the number of its own cells."""
 
     def zero_numbers(self) -> Any:
         """Zero adjoints that can be numbers of outer levels."""
@@ -277,26 +262,21 @@ class Recording(ChainStack):
         self.flush()
         k = 1
         for row in range(1, self.rows_packed):
-            code, x, y = self.buffers.records[row].tolist()
-            if code < 0:
-                yield self._array_row(row, k)
-                k += int(-code) // CELLS
-                continue
-            if code in (INPUT, CALLBACK):
-                yield Row(k, VARIANTS[int(code)], (), (), self._value(k))
-            elif code in (LINEAR, JOIN):
-                parents: tuple[Any, ...] = (int(x),) if code == LINEAR else (k - 1, int(x))
-                p = self._number(row, 2, y)
-                yield Row(k, VARIANTS[int(code)], parents, (p,) if code == LINEAR else (1.0, p), self._value(k))
-            else:
-                rule, cells, values = self._operands(row)
-                parents = tuple(v if cell is None else cell for cell, v in zip(cells, values, strict=True))
-                yield Row(k, rule.name, parents, tuple(p for _, p in self._partials(row, k)), self._value(k))
-            k += 1
+            yield self._row(row, k)
+            k += decode(self.buffers.records[row, 0])[2]
 
-    @abstractmethod
-    def _array_row(self, row: int, k: int) -> Row:
-        """The record of an array, for inspection."""
+    def _row(self, row: int, k: int) -> Row:
+        """The record of a scalar, for inspection."""
+        code, x, y = self.buffers.records[row].tolist()
+        if code in (INPUT, CALLBACK):
+            return Row(k, VARIANTS[int(code)], (), (), self._value(k))
+        if code in (LINEAR, JOIN):
+            parents: tuple[Any, ...] = (int(x),) if code == LINEAR else (k - 1, int(x))
+            p = self._number(row, 2, y)
+            return Row(k, VARIANTS[int(code)], parents, (p,) if code == LINEAR else (1.0, p), self._value(k))
+        rule, cells, values = self._operands(row)
+        parents = tuple(v if cell is None else cell for cell, v in zip(cells, values, strict=True))
+        return Row(k, rule.name, parents, tuple(p for _, p in self._partials(row, k)), self._value(k))
 
     def release(self) -> None:
         self.buffers.clear(self.top)

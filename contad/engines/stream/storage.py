@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.stream.sweep import FORMS
+from contad.engines.stream.record_head import FORMS
 from contad.variables.layout import immutable_address, is_immutable
 
 ROWS = 4096
@@ -27,7 +27,7 @@ RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of ad
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
 
-def reserved() -> np.ndarray:
+def reserve() -> np.ndarray:
     """An array whose memory is taken from the system as it is used; smaller where address space is limited."""
     if sys.platform == "win32":  # which charges memory when it is reserved
         return np.empty(ROWS)
@@ -60,8 +60,8 @@ class Buffers:
         self.stream: list[Any] = []  # records not packed yet
         self.staging: Any = np.empty((ROWS, 4))
         self.records = np.zeros((ROWS, 3))
-        self.values = reserved()
-        self.adjoints = reserved()
+        self.values = reserve()
+        self.adjoints = reserve()
         self.held = 0  # numbers: what a recording has used of a buffer, and still has memory
         self.usual = 0  # the same of recordings of late, falling by an eighth with each smaller one
         self._start_constants()

@@ -10,24 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import contad.ops
-import contad.ops.powers
-import contad.rules.body
-from contad.native.compiling import NJIT_OPTIONS, cached_module
-from contad.ops.powers import with_shortcuts
-from contad.rules.body import inline
+import contad.ops  # noqa: F401  (declares the rules)
+from contad.engines.stream import record_head
+from contad.engines.stream.record_head import CELLS, CODES, VARIANTS
+from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.rule_source import GENERATORS, partial_source
 from contad.rules.scalar_rule import ScalarRule, rules
-
-# A pullback is the continuation of an array rule: it runs where its result has an adjoint, a callback in any case.
-INPUT, CALLBACK, LINEAR, JOIN, GATHER, PULLBACK = range(6)
-VARIANTS = ("input", "callback", "linear", "join", "gather", "pullback")
-
-# The head of a scalar's record is its operation code, that of an array's record is
-# -(code + form + CELLS * number of its own cells). Forms: contiguous arrays (0), one operand a constant number that
-# stands in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, Y_CELL), the sum of an array
-# (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
-CODES = 512
-X_NUMBER, Y_NUMBER, SUM, DOT, X_CELL, Y_CELL, STRIDED, CELLS = (CODES * k for k in range(1, 9))
 
 # operation code -> (rule, active), where `active` tells per argument variable (v) or constant (c)
 OPERATIONS: dict[int, tuple[ScalarRule, str]] = {}
@@ -152,51 +140,29 @@ def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
                 adjoints[k - 1] += d
 '''
 
-# The start of `shapes`: what the sweep fills in for a record of each form but STRIDED, as kernels read it:
-# z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner. A number is read from constants[1].
-FORMS = (
-    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 1),
-    *(0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1),
-    *(0, 1, 0, 0, 1, 0, 0, 1, 1, 0, 0),
-    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0),
-    *(0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1),
-    *(0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1),
-    *(0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0),
-)
-
-
-def decoded(head: float) -> tuple[int, int, int]:
-    """(operation code, form, number of own cells) of the head of an array's record."""
-    number = int(-head)
-    return number % CODES, number % CELLS // CODES * CODES, number // CELLS
-
 
 def sweep_source() -> str:
     """The source of the sweep."""
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
-    names = {name.lower(): globals()[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
-    names |= {name.lower(): globals()[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
+    known = vars(record_head)
+    names = {name.lower(): known[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
+    names |= {name.lower(): known[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
     parts = [_HEAD.format(options=options, codes=CODES, cells=CELLS, **names)]
     parts += [_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
     return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
 
 
-def partial_of(
-    rule: ScalarRule, k: int, prefix: str, value: Callable[..., Any] | None = None
-) -> tuple[list[str], str] | None:
+def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[str], str] | None:
     """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero.
 
-    The body's own names get the prefix, which keeps them apart from the names around them; `value` makes expressions
-    of the rules it calls (see `inline`).
+    The body's own names get the prefix, which keeps them apart from the names around them; for the rest see
+    `contad.native.rule_source.partial_source`.
     """
     assert rule.body is not None
-    if rule.body.literal(k) == 0.0:
-        return None
-    lines, p = inline(rule.body, k, dict(zip(rule.body.parameters, ("z", "x", "y"), strict=False)), prefix, value)
-    return lines, with_shortcuts(p) if rule.name == "power" and k == 0 else p
+    return None if rule.body.literal(k) == 0.0 else partial_source(rule, k, ("z", "x", "y"), prefix, **how)
 
 
-def accumulated(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
+def write_accumulation(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
     """The lines that add d times partial k to the target; `mask` is put behind a product that is no selection's."""
     if rule is not None and rule.body is not None and rule.body.routes(k):
         return [f"p = {partial}", f"{target} += d * p if p != 0.0 else 0.0"]
@@ -209,7 +175,7 @@ def _branch(code: int, rule: ScalarRule, active: str) -> str:
     for n, kind in enumerate(active):
         found = partial_of(rule, n, f"local_{'xy'[n]}_") if kind == "v" else None
         if found is not None:
-            updates += [*found[0], *accumulated(rule, n, f"adjoints[{'xy'[n]}_cell]", found[1])]
+            updates += [*found[0], *write_accumulation(rule, n, f"adjoints[{'xy'[n]}_cell]", found[1])]
     if not updates:
         return ""
     lines = [f"# {rule.name}: {active}", "z = values[k]"]
@@ -229,19 +195,20 @@ def dependencies() -> tuple[str, ...]:
     sources = {rule.function.__code__.co_filename for rule, _ in OPERATIONS.values()}
     # the codes too: a sweep that numbers the operations differently would be silently wrong
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
-    words = str(Path(__file__).parents[2] / "native" / "words.py")  # what generated code imports
-    return (__file__, contad.rules.body.__file__, contad.ops.powers.__file__, words, *sorted(sources), numbering)
+    native = Path(__file__).parents[2] / "native"
+    imported = [str(native / name) for name in ("words.py", "product_kernels.py")]  # by generated code
+    return (__file__, record_head.__file__, *GENERATORS, *imported, *sorted(sources), numbering)
 
 
 @functools.cache
-def compiled() -> Any:
+def compile_sweeps() -> Any:
     """The module with `sweep` and `settle`, from the disk cache where it is there."""
-    return cached_module("sweep", sweep_source, dependencies())
+    return load_cached("sweep", sweep_source, dependencies())
 
 
-def compiled_sweep() -> Callable[..., tuple[int, int]]:
+def compile_sweep() -> Callable[..., tuple[int, int]]:
     """The compiled sweep."""
-    found: Callable[..., tuple[int, int]] = compiled().sweep
+    found: Callable[..., tuple[int, int]] = compile_sweeps().sweep
     return found
 
 

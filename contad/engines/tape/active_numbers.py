@@ -25,14 +25,14 @@ def leaves(text: str, kind: Any) -> Iterator[Leaf]:
         yield Leaf(text, kind)
 
 
-def mapped(function: Callable[[Leaf], str], text: str, kind: Any, names: dict[str, Any]) -> str:
+def map_leaves(function: Callable[[Leaf], str], text: str, kind: Any, names: dict[str, Any]) -> str:
     """The expression for a value of the same structure, each leaf replaced by what `function` writes for it.
 
     `names` takes the classes of named tuples that the expression calls.
     """
     if not isinstance(kind, types.BaseTuple):
         return function(Leaf(text, kind))
-    inner = ", ".join(mapped(function, f"{text}[{k}]", item, names) for k, item in enumerate(kind))
+    inner = ", ".join(map_leaves(function, f"{text}[{k}]", item, names) for k, item in enumerate(kind))
     if isinstance(kind, types.BaseNamedTuple):
         name = f"{kind.instance_class.__name__}_{len(names)}"
         names[name] = kind.instance_class
@@ -55,7 +55,7 @@ def require_active(position: int, leaf: Leaf) -> None:
         )
 
 
-def lowered(text: str, kind: Any, names: dict[str, Any]) -> str:
+def lower(text: str, kind: Any, names: dict[str, Any]) -> str:
     """The expression for a result without its derivatives, owned by the caller."""
 
     def plain(leaf: Leaf) -> str:
@@ -65,7 +65,7 @@ def lowered(text: str, kind: Any, names: dict[str, Any]) -> str:
             return f"values({leaf.text})"
         return f"{leaf.text}.copy()" if is_array(leaf.type) else leaf.text
 
-    return mapped(plain, text, kind, names)
+    return map_leaves(plain, text, kind, names)
 
 
 def require_number(function: str, kind: Any) -> None:

@@ -28,14 +28,14 @@ class ActiveArray(types.Array):
 
     def copy(self, dtype: Any = None, ndim: Any = None, layout: Any = None, readonly: Any = None) -> Any:
         """The type with some of its parts exchanged."""
-        return _kept(super().copy(dtype, ndim, layout, readonly))
+        return _keep(super().copy(dtype, ndim, layout, readonly))
 
     def unify(self, typingctx: Any, other: Any) -> Any:
         """The type that both arrays have."""
-        return _kept(super().unify(typingctx, other))
+        return _keep(super().unify(typingctx, other))
 
 
-def _kept(kind: Any) -> Any:
+def _keep(kind: Any) -> Any:
     if kind is None or not isinstance(kind.dtype, Active):
         return kind
     return ActiveArray(kind.dtype, kind.ndim, kind.layout, readonly=not kind.mutable, aligned=kind.aligned)
@@ -107,7 +107,7 @@ def _array_at(typingctx, address, shape):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def lifted(x, cell, header, address):  # type: ignore[no-untyped-def]
+def lift(x, cell, header, address):  # type: ignore[no-untyped-def]
     """The array x as variables of the cells from `cell`, in C order, in the memory at an address.
 
     Numba would not free an array of its own where the user's function raises.
@@ -120,7 +120,7 @@ def lifted(x, cell, header, address):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def lifted_dual(x, x_dot):  # type: ignore[no-untyped-def]
+def lift_dual(x, x_dot):  # type: ignore[no-untyped-def]
     """The array x as duals with tangents x_dot."""
     if x_dot.shape != x.shape:
         raise ValueError("jvp: a tangent must have the shape of its argument")
@@ -164,7 +164,7 @@ def tangents(x):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def copied(x):  # type: ignore[no-untyped-def]
+def copy_in_order(x):  # type: ignore[no-untyped-def]
     """A copy in C order."""
     made = np.empty(x.shape, x.dtype)
     made[...] = x

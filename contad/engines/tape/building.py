@@ -1,6 +1,7 @@
 """Building `run`: the source text of one derivative at given types, around the rebuilt user function."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,14 +13,13 @@ import contad.engines.tape.conversions
 import contad.engines.tape.elementwise_loops
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations
-import contad.engines.tape.whole_arrays
-import contad.rules.body
+import contad.engines.tape.whole_arrays  # noqa: F401
 from contad.engines.tape.active_numbers import (
     Leaf,
     is_array,
     leaves,
-    lowered,
-    mapped,
+    lower,
+    map_leaves,
     require_active,
     require_number,
     require_pair,
@@ -32,11 +32,13 @@ from contad.engines.tape.refusals import refusal
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import ContadError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.compiling import NJIT_OPTIONS, cached_module
+from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.fingerprint import fingerprint
 from contad.native.request import Request
+from contad.native.rule_source import GENERATORS
 from contad.rules.scalar_rule import rules
 
+_NO_OTHER: Mapping[str, Any] = {}
 _HEAD = '''\
 """A derivative by the engine tape; generated, do not edit."""
 
@@ -44,8 +46,8 @@ import numpy as np
 from contad.native.machine_code import njit
 
 from contad.engines.tape import conversions, operations
-from contad.engines.tape.arrays import constants_of, copied, lifted, lifted_dual, readonly, tangents, values
-from contad.engines.tape.guard import collected, collected_number, guarded, seeded, seeded_number
+from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_dual, readonly, tangents, values
+from contad.engines.tape.guard import collect, collect_number, guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
 from contad.native.arena import PRODUCT, USED, allocate, arena, release, reserve_adjoints, reserve_cells
@@ -86,17 +88,17 @@ class TapePlan:
     def run(self) -> Any:
         """The compiled function."""
         request = self.request
-        own = sorted({*map(str, Path(__file__).parent.glob("*.py")), contad.rules.body.__file__})
+        own = sorted({*map(str, Path(__file__).parent.glob("*.py")), *GENERATORS})
         own += sorted({rule.function.__code__.co_filename for rule in rules()})
         what = repr((request.types, request.argnums, request.has_aux, request.mode, numba.__version__))
         called = [kind.dispatcher for kind in request.types if isinstance(kind, types.Dispatcher)]
         found = [fingerprint(f) for f in (request.dispatcher, *called)]
         if all(x.stable for x in found):
             name = re.sub(r"\W", "", request.function.__name__)
-            module = cached_module(f"tape_{name}", self.source, [*own, *(x.digest for x in found), what])
+            module = load_cached(f"tape_{name}", self.source, [*own, *(x.digest for x in found), what])
         else:
             module = ModuleType("contad._uncached")  # unlike those on disk it is found nowhere, which Numba accepts
-            exec(compile(self.source().replace("cache=True", "cache=False"), "<contad tape>", "exec"), vars(module))
+            exec(compile(self.source({"cache": False}), "<contad tape>", "exec"), vars(module))
         vars(module).update(self.names)
         if any(x.recursive for x in found):
             self.source()  # types the function also where the text was on disk
@@ -111,44 +113,44 @@ class TapePlan:
         return module.run
 
     # ---- types -------------------------------------------------------------------------------------------------------
-    def given(self, k: int, text: str, promote: bool) -> tuple[Any, str]:
+    def write_given(self, k: int, text: str, promote: bool) -> tuple[Any, str]:
         """The type and the expression of what f gets for argument k, which the expression `text` reads."""
         kind = self.request.types[k]
         if f"callable_{k}" in self.names:
             return self.names[f"callable_{k}"]._numba_type_, f"callable_{k}"
         is_active = k in self.request.argnums
 
-        def typed(kind: Any) -> Any:
+        def infer_type(kind: Any) -> Any:
             if isinstance(kind, types.BaseNamedTuple):
-                return types.NamedTuple([typed(x) for x in kind], kind.instance_class)
+                return types.NamedTuple([infer_type(x) for x in kind], kind.instance_class)
             if isinstance(kind, types.BaseTuple):
-                return types.Tuple([typed(x) for x in kind])
+                return types.Tuple([infer_type(x) for x in kind])
             if not is_array(kind):
                 return self.active if is_active else kind
             if is_active or (promote and kind.dtype == types.float64):
                 return ActiveArray(self.active, kind.ndim, "C")
             return kind.copy(layout="C", readonly=False) if promote else kind.copy(readonly=True)
 
-        def written(leaf: Leaf) -> str:
+        def write(leaf: Leaf) -> str:
             if is_active:
-                return self.lifted(k, leaf, text)
+                return self.lift(k, leaf, text)
             if not is_array(leaf.type):
                 return leaf.text
             if promote:
-                return f"promoted({leaf.text})" if leaf.type.dtype == types.float64 else f"copied({leaf.text})"
+                return f"promoted({leaf.text})" if leaf.type.dtype == types.float64 else f"copy_in_order({leaf.text})"
             return f"readonly({leaf.text})"
 
-        return typed(kind), mapped(written, text, kind, self.names)
+        return infer_type(kind), map_leaves(write, text, kind, self.names)
 
-    def lifted(self, k: int, leaf: Leaf, text: str) -> str:
+    def lift(self, k: int, leaf: Leaf, text: str) -> str:
         """The expression for an active leaf as a variable or a dual."""
         if self.active is DUAL:
-            tangent = leaf.text.replace(text, f"tangents_[{self.request.argnums.index(k)}]", 1)
-            made = "lifted_dual" if is_array(leaf.type) else "dual"
+            tangent = f"tangents_[{self.request.argnums.index(k)}]{leaf.text.removeprefix(text)}"
+            made = "lift_dual" if is_array(leaf.type) else "dual"
             return f"{made}({leaf.text}, {tangent})"
         cell = f"c{self.cells.index((k, leaf.text.removeprefix(text)))}"
         if is_array(leaf.type):
-            return f"lifted({leaf.text}, {cell}, header, block + {VARIABLE_BYTES} * ({cell} - c0))"
+            return f"lift({leaf.text}, {cell}, header, block + {VARIABLE_BYTES} * ({cell} - c0))"
         return f"variable({leaf.text}, {cell}, header)"
 
     @property
@@ -164,7 +166,7 @@ class TapePlan:
         """
         first: Exception | None = None
         for promote in (False, True):
-            given = [self.given(k, text, promote) for k, text in enumerate(texts)]
+            given = [self.write_given(k, text, promote) for k, text in enumerate(texts)]
             signature = tuple(kind for kind, _ in given)
             try:
                 self.rebuilt.dispatcher.compile(signature)
@@ -176,8 +178,9 @@ class TapePlan:
         raise refusal(first, self.request.function) from first
 
     # ---- text --------------------------------------------------------------------------------------------------------
-    def source(self) -> str:
-        """The text of the module with `run`."""
+    def source(self, other: Mapping[str, Any] = _NO_OTHER) -> str:
+        """The text of the module with `run`; `other` are options in place of contad's."""
+        self.options = {**NJIT_OPTIONS, **other}
         request = self.request
         n = len(request.types)
         packed = request.mode != "value_and_grad"
@@ -197,11 +200,11 @@ class TapePlan:
                 return f"tangents({leaf.text})"
             return f"np.zeros({leaf.text}.shape)" if is_array(leaf.type) else "0.0"
 
-        value = lowered("out", result, self.names)
+        value = lower("out", result, self.names)
         return [
-            "", "", f"@njit({_options(NJIT_OPTIONS)})", "def run(args, tangents_):",
+            "", "", f"@njit({_options(self.options)})", "def run(args, tangents_):",
             f"    out = f({', '.join(given)})",
-            f"    return {value}, {mapped(tangent, 'out', result, self.names)}",
+            f"    return {value}, {map_leaves(tangent, 'out', result, self.names)}",
         ]  # fmt: skip
 
     def reverse(self, result: Any, texts: list[str], given: list[str]) -> list[str]:
@@ -216,7 +219,7 @@ class TapePlan:
             parameters, passed = "args, z_bar", f"({passed}, z_bar)"
         return [
             *self.body(result),
-            "", "", f"@njit({_options(NJIT_OPTIONS)})", f"def run({parameters}):",
+            "", "", f"@njit({_options(self.options)})", f"def run({parameters}):",
             "    header = arena()",
             "    c0 = word(header, USED)",
             "    product = word(header, PRODUCT)",
@@ -226,7 +229,7 @@ class TapePlan:
             "    block = allocate(size)",
             f"    given = {passed}",
             f"    set_word(header, USED, c{len(sizes)})",
-            "    result = guarded(body, header, c0, product, given, block, size)",
+            "    result = guard(body, header, c0, product, given, block, size)",
             "    release(block, size)",
             "    set_word(header, USED, c0)",
             "    set_word(header, PRODUCT, product)",
@@ -250,11 +253,11 @@ class TapePlan:
                 j += 1
                 if not is_array(leaf.type):
                     lines.append(f"    c{j} = c{j - 1} + 1")
-                    return f"collected_number(header, c{j - 1})"
+                    return f"collect_number(header, c{j - 1})"
                 lines.append(f"    c{j} = c{j - 1} + {leaf.text}.size")
-                return f"collected(header, c{j - 1}, {leaf.text}.size).reshape({leaf.text}.shape)"
+                return f"collect(header, c{j - 1}, {leaf.text}.size).reshape({leaf.text}.shape)"
 
-            collected.append(mapped(gradient, places[k], request.types[k], self.names))
+            collected.append(map_leaves(gradient, places[k], request.types[k], self.names))
         lines += [
             f"    out = f({called})",
             "    used = word(header, USED)",
@@ -270,9 +273,9 @@ class TapePlan:
             out = "out[0]" if request.has_aux else "out"
             value = f"{out}.value" if isinstance(number, Active) else f"float({out})"
             if request.has_aux:
-                value = f"({value}, {lowered('out[1]', result[1], self.names)})"
+                value = f"({value}, {lower('out[1]', result[1], self.names)})"
             if isinstance(number, Active):
-                lines += [f"    used = {out}.cell + 1", f"    seeded_number(header, {out}.cell, 1.0)"]
+                lines += [f"    used = {out}.cell + 1", f"    seed_number(header, {out}.cell, 1.0)"]
             else:
                 lines.append("    used = 0")
         lines.append(f"    sweep(header, used - 1, c{j})")
@@ -286,9 +289,9 @@ class TapePlan:
         bars = leaves("given[1]", result)
         for leaf, bar in zip(leaves("out", result), bars, strict=True):
             if isinstance(leaf.type, Active):
-                lines.append(f"    seeded_number(header, {leaf.text}.cell, {bar.text})")
+                lines.append(f"    seed_number(header, {leaf.text}.cell, {bar.text})")
             elif is_active_array(leaf.type):
-                lines.append(f"    seeded(header, {leaf.text}, {bar.text})")
+                lines.append(f"    seed(header, {leaf.text}, {bar.text})")
         return lines
 
 

@@ -9,15 +9,15 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
-from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refused_cast
+from contad.functions.declared_types import NameCasts, chosen_signature, is_number, place_of, refuse_cast
 from contad.native.machine_code import njit
-from contad.native.overloads import overloaded
-from contad.rules.definition import definition_of
+from contad.native.overloads import add_overload
+from contad.rules.definition import definition_of, factory_of, without_annotations
 
 
 def plain_type(kind: Any) -> Any:
@@ -55,27 +55,34 @@ def _casts(f: Any) -> dict[str, Any]:
     """The casts of all arguments, as a tuple, and of the result, inside njit."""
 
     def of_arguments_(given: Any) -> Any:
-        raise NotImplementedError
+        return _cast_numbers(given, types.Tuple(chosen_signature(f, [typeof(x) for x in given]).args))
 
     def of_result_(given: Any, z: Any) -> Any:
-        raise NotImplementedError
+        return _cast_numbers(z, chosen_signature(f, [typeof(x) for x in given]).return_type)
 
-    @overloaded(of_arguments_)
+    @add_overload(of_arguments_)
     def arguments_typing(given: Any) -> Any:
         wanted = chosen_signature(f, [plain_type(t) for t in given]).args
         pairs = enumerate(zip(given, wanted, strict=True))
         parts = [_cast(f, "an argument", f"given[{k}]", *pair) for k, pair in pairs]
-        return _written("given", f"({', '.join(parts)},)")
+        return _write("given", f"({', '.join(parts)},)")
 
-    @overloaded(of_result_)
+    @add_overload(of_result_)
     def result_typing(given: Any, z: Any) -> Any:
         wanted = chosen_signature(f, [plain_type(t) for t in given]).return_type
-        return _written("given, z", _cast(f, "the result", "z", z, wanted))
+        return _write("given, z", _cast(f, "the result", "z", z, wanted))
 
     return {"of_arguments_": of_arguments_, "of_result_": of_result_}
 
 
-def _written(parameters: str, result: str) -> Any:
+def _cast_numbers(x: Any, want: Any) -> Any:
+    """The numbers of a value outside njit as those of a declared type."""
+    if isinstance(x, tuple) and isinstance(want, types.BaseTuple) and not isinstance(want, types.BaseNamedTuple):
+        return tuple(map(_cast_numbers, x, want))
+    return want.cast_python_value(x) if is_number(want) else x
+
+
+def _write(parameters: str, result: str) -> Any:
     known = {"np": np, **{str(t): t for t in types.number_domain}}
     exec(f"def implementation({parameters}):\n    return {result}\n", known)
     return known["implementation"]
@@ -90,13 +97,13 @@ def _cast(f: Any, what: str, text: str, have: Any, want: Any) -> str:
         return f"({', '.join(parts)},)"
     if not is_number(want):
         if is_active_array(have) and getattr(want, "dtype", types.float64) != types.float64:
-            raise refused_cast(f, what, want)
+            raise refuse_cast(f, what, want)
         return text
     if isinstance(have, Active):
         if want == types.float64:
             return text
         if isinstance(want, types.Float):
-            raise refused_cast(f, what, want)
+            raise refuse_cast(f, what, want)
         text = f"{text}.value"
     if want == types.boolean:
         return f"({text} != 0)"
@@ -117,19 +124,11 @@ def with_casts(f: Any, declared: dict[str, Any], names: dict[str, Any]) -> CodeT
         definition = ast.Pass()
     if not isinstance(definition, ast.FunctionDef):
         raise UnsupportedError(f"{place_of(f)}: locals= of a function whose source cannot be read; define it in a file")
-    for argument in ast.walk(definition.args):
-        if isinstance(argument, ast.arg):
-            argument.annotation = None
-    definition.returns = None
-    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
-    definition.args.kw_defaults = [ast.Constant(None) for _ in definition.args.kw_defaults]
     called = {name: f"cast_{name}_to_{t}_" for name, t in declared.items()}
     names |= {called[name]: _name_cast(f, name, t) for name, t in declared.items()}
-    definition = NameCasts(called).function(definition)
-    factory = ast.FunctionDef(
-        "factory", ast.arguments([], [ast.arg(x) for x in code.co_freevars], None, [], [], None, []), [definition], []
-    )
-    made = compile(ast.fix_missing_locations(ast.Module([factory], [])), code.co_filename, "exec", dont_inherit=True)
+    definition = NameCasts(called).function(without_annotations(definition))
+    module = factory_of(definition, "factory", code.co_freevars)
+    made = compile(module, code.co_filename, "exec", dont_inherit=True)
     (outer,) = (x for x in made.co_consts if isinstance(x, CodeType))
     found = next(x for x in outer.co_consts if isinstance(x, CodeType) and x.co_name == definition.name)
     if found.co_freevars != code.co_freevars:
@@ -139,10 +138,10 @@ def with_casts(f: Any, declared: dict[str, Any], names: dict[str, Any]) -> CodeT
 
 def _name_cast(f: Any, name: str, want: Any) -> Any:
     def cast(x: Any) -> Any:
-        raise NotImplementedError
+        return _cast_numbers(x, want)
 
-    @overloaded(cast)
+    @add_overload(cast)
     def typing(x: Any) -> Any:
-        return _written("x", _cast(f, name, "x", x, want))
+        return _write("x", _cast(f, name, "x", x, want))
 
     return cast

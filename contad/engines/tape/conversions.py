@@ -14,7 +14,7 @@ from numba.extending import lower_builtin, models, register_model, typeof_impl
 
 from contad.engines.tape.operations import register_plain
 from contad.engines.tape.variables import Active
-from contad.native.overloads import overloaded
+from contad.native.overloads import add_overload
 from contad.native.rules import PLAIN
 
 
@@ -37,17 +37,17 @@ def _print(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return context.get_function("print_item", signature(types.none, types.float64))(builder, [number])
 
 
-@overloaded(float)
+@add_overload(float)
 def _float(x: Any) -> Any:
     return (lambda x: x) if isinstance(x, Active) else None
 
 
-@overloaded(operator.pos)
+@add_overload(operator.pos)
 def _pos(x: Any) -> Any:
     return (lambda x: x) if isinstance(x, Active) else None
 
 
-@overloaded(round)
+@add_overload(round)
 def _round(number: Any, ndigits: Any = None) -> Any:
     """Rounding has derivative zero; the result is plain."""
     if not isinstance(number, Active):
@@ -57,7 +57,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
     return lambda number, ndigits=None: round(number.value, ndigits)
 
 
-@overloaded(divmod)
+@add_overload(divmod)
 def _divmod(x: Any, y: Any) -> Any:
     if not (_number(x) and _number(y)) or not (isinstance(x, Active) or isinstance(y, Active)):
         return None
@@ -65,11 +65,11 @@ def _divmod(x: Any, y: Any) -> Any:
 
 
 def value(x: Any) -> Any:
-    """The plain number under an active one; any other as it is. For use inside njit."""
-    raise NotImplementedError
+    """The plain number under an active one, which exists inside njit only; any other as it is."""
+    return x
 
 
-@overloaded(value)
+@add_overload(value)
 def _value(x: Any) -> Any:
     return (lambda x: x.value) if isinstance(x, Active) else lambda x: x
 
@@ -88,7 +88,7 @@ def _extremum(function: Callable[..., Any], wins: Callable[..., Any]) -> None:
             return lambda a, b, c, d: function(function(a, b), function(c, d))
         return None
 
-    overloaded(function, strict=False)(typing)
+    add_overload(function, strict=False)(typing)
 
 
 _extremum(max, operator.gt)

@@ -16,20 +16,17 @@ from contad.engines.tape.variables import Active
 from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.overloads import overloaded
+from contad.native.overloads import add_overload
 from contad.native.rules import PLAIN
+from contad.rules.operators import ARITHMETIC, COMPARISONS
 from contad.rules.scalar_rule import rules
 
-_ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
-_COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_OPERATORS = {name: getattr(operator, name) for name in (*_ARITHMETIC, "neg")}
-_SYMBOLS = {symbol: getattr(operator, name) for name, symbol in (_ARITHMETIC | _COMPARED).items()}
-_IN_PLACE = {symbol: getattr(operator, f"i{name}") for name, symbol in _ARITHMETIC.items()}
-_UFUNCS = {_ARITHMETIC[rule.operator]: rule.ufuncs[0] for rule in rules() if rule.operator in _ARITHMETIC}
+_OPERATORS = {name: getattr(operator, name) for name in (*ARITHMETIC, "neg")}
+_UFUNCS = {rule.operator: rule.ufuncs[0] for rule in rules() if rule.operator in ARITHMETIC}
 _COMPARISONS = (
-    operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, np.less, np.less_equal, np.greater,
-    np.greater_equal, np.equal, np.not_equal,
-)  # fmt: skip
+    *(getattr(operator, name) for name in COMPARISONS),
+    *(np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal),
+)
 _TESTS = (np.isnan, np.isinf, np.isfinite, np.signbit)
 
 
@@ -92,20 +89,20 @@ def _operator_beside_arrays(function: Any, written: str) -> None:
     def typing(x: Any, y: Any) -> Any:
         return _beside_arrays(f"{{}} {written} {{}}", {}, x, y)
 
-    overloaded(function)(typing)
+    add_overload(function)(typing)
 
 
 def _ufunc_beside_arrays(ufunc: Any) -> Any:
     """What takes the place of a ufunc, because Numba fuses calls of the ufunc itself whatever their arguments."""
 
     def stub(x: Any, y: Any) -> Any:
-        raise NotImplementedError
+        return ufunc(x, y)
 
     def typing(x: Any, y: Any) -> Any:
         return _beside_arrays("ufunc({}, {})", {"ufunc": ufunc}, x, y) or (lambda x, y: ufunc(x, y))
 
     stub.__name__ = ufunc.__name__
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
@@ -124,8 +121,8 @@ for _function in _COMPARISONS:
         UFUNCS[_function] = _ufunc_beside_arrays(_function)
 for _function in _TESTS:
     _declare(_function, 1, types.boolean)
-for _written in ("+", "-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "==", "!="):
-    _operator_beside_arrays(_SYMBOLS[_written], _written)
+for _name, _written in (ARITHMETIC | COMPARISONS).items():
+    _operator_beside_arrays(getattr(operator, _name), _written)
 
 
 _IN_PLACE_TEXT = """\
@@ -162,8 +159,8 @@ def _in_place(symbol: Any, ufunc: Any) -> None:
         exec(_IN_PLACE_TEXT.format(target="x.T" if turned else "x", operand=operand, element=element), names)
         return names["implementation"]
 
-    overloaded(symbol)(typing)
+    add_overload(symbol)(typing)
 
 
-for _written, _function in _IN_PLACE.items():
-    _in_place(_function, _UFUNCS[_written])
+for _name, _ufunc in _UFUNCS.items():
+    _in_place(getattr(operator, f"i{_name}"), _ufunc)

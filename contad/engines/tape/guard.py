@@ -14,7 +14,7 @@ from contad.native.words import place, pointer, word
 
 
 @intrinsic
-def guarded(typingctx, function, header, mark, product, given, block, size):  # type: ignore[no-untyped-def]
+def guard(typingctx, function, header, mark, product, given, block, size):  # type: ignore[no-untyped-def]
     """function(header, mark, given); on an exception the arena is cut back to the mark and to the product that was the
     last, and the block is released.
     """
@@ -49,7 +49,7 @@ def adjoints(header):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def collected(header, cell, n):  # type: ignore[no-untyped-def]
+def collect(header, cell, n):  # type: ignore[no-untyped-def]
     """The adjoints of n cells as an array of its own; they are left zero."""
     found = carray(pointer(word(header, ADJOINTS)), cell + n, np.float64)[cell:]
     copied = found.copy()
@@ -58,7 +58,7 @@ def collected(header, cell, n):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def collected_number(header, cell):  # type: ignore[no-untyped-def]
+def collect_number(header, cell):  # type: ignore[no-untyped-def]
     """The adjoint of a cell, which is left zero."""
     found = carray(pointer(word(header, ADJOINTS)), cell + 1, np.float64)
     d = found[cell]
@@ -67,13 +67,13 @@ def collected_number(header, cell):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def seeded_number(header, cell, z_bar):  # type: ignore[no-untyped-def]
+def seed_number(header, cell, z_bar):  # type: ignore[no-untyped-def]
     """Add to the adjoint of a cell."""
     adjoints(header)[cell] += z_bar
 
 
 @njit(**INTERNAL_OPTIONS)
-def seeded(header, z, z_bar):  # type: ignore[no-untyped-def]
+def seed(header, z, z_bar):  # type: ignore[no-untyped-def]
     """Add the elements of z_bar to the adjoints of those of z."""
     if z_bar.shape != z.shape:
         raise ValueError("vjp: z_bar must have the shape of the result")

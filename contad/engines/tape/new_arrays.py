@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Callable, Iterator
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.variables import Active
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, owns
 from contad.native.machine_code import njit
-from contad.native.overloads import overloaded
+from contad.native.overloads import add_overload
+from contad.rules.function_names import copy_under, named_values
 
 
 def _is_float(dtype: Any) -> bool:
@@ -40,32 +40,34 @@ def _is_given(dtype: Any) -> bool:
     return dtype is not None and not isinstance(dtype, (types.NoneType, types.Omitted))
 
 
-def _stub(name: str) -> Callable[..., Any]:
-    def stub(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
+def _stub(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that means `plain`, which Numba takes for another one."""
 
-    stub.__name__ = stub.__qualname__ = name
+    def stub(*args: Any, **kwargs: Any) -> Any:
+        return plain(*args, **kwargs)
+
+    stub.__name__ = stub.__qualname__ = plain.__name__
     return stub
 
 
 @functools.cache
 def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]:
-    """For each function of NumPy that makes a float array, a stub that makes an array of active elements in njit."""
+    """For each function of NumPy that makes a float array, one that makes an array of active elements in njit."""
     zeros = zeros_of[active]
     made: dict[Callable[..., Any], Callable[..., Any]] = {
-        np.zeros: _filled("zeros", np.zeros, zeros, 0.0),
-        np.ones: _filled("ones", np.ones, zeros, 1.0),
-        np.empty: _filled("empty", np.empty, zeros, 0.0),
-        np.zeros_like: _filled_like("zeros_like", np.zeros_like, zeros, 0.0),
-        np.ones_like: _filled_like("ones_like", np.ones_like, zeros, 1.0),
-        np.empty_like: _filled_like("empty_like", np.empty_like, zeros, 0.0),
+        np.zeros: _fill(np.zeros, zeros, 0.0),
+        np.ones: _fill(np.ones, zeros, 1.0),
+        np.empty: _fill(np.empty, zeros, 0.0),
+        np.zeros_like: _fill_like(np.zeros_like, zeros, 0.0),
+        np.ones_like: _fill_like(np.ones_like, zeros, 1.0),
+        np.empty_like: _fill_like(np.empty_like, zeros, 0.0),
         np.full: _full(zeros),
         np.full_like: _full_like(zeros),
         np.copy: _copy(zeros),
         np.array: _array(zeros),
-        np.linspace: _converted("linspace", np.linspace, zeros),
-        np.eye: _converted("eye", np.eye, zeros),
-        np.identity: _converted("identity", np.identity, zeros),
+        np.linspace: _convert(np.linspace, zeros),
+        np.eye: _convert(np.eye, zeros),
+        np.identity: _convert(np.identity, zeros),
     }
     made |= {f: _in_loops(found, zeros) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
     return made | UFUNCS | {np.float64: float64}
@@ -76,7 +78,7 @@ _OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.cumsum, np.trace)  # that 
 
 def _in_loops(function: ArrayFunction, zeros: Any) -> Callable[..., Any]:
     """What takes the place of a function of whole arrays: the body that fits variables, or NumPy's own."""
-    stub = _stub(function.numpy.__name__)
+    stub = _stub(function.numpy)
     names = ", ".join(function.signature.parameters)
     bodies: dict[Any, Any] = {}
 
@@ -88,29 +90,27 @@ def _in_loops(function: ArrayFunction, zeros: Any) -> Callable[..., Any]:
         if body is None:
             return None
         if active:
-            body = bodies.setdefault(body, _compiled(body, zeros))
+            body = bodies.setdefault(body, _compile(body, zeros))
         module = {"body": body}
         exec(f"def implementation({names}):\n    return body({names})\n", module)
         return module["implementation"]
 
     module = {"choose": choose}
     exec(f"def typing({names}):\n    return choose({names})\n", module)
-    overloaded(stub)(module["typing"])
+    add_overload(stub)(module["typing"])
     return stub
 
 
-def _compiled(body: Any, zeros: Any) -> Any:
+def _compile(body: Any, zeros: Any) -> Any:
     """A body, and those that it calls, making arrays of active elements."""
-    names = dict(body.__globals__)
-    inner = {name: f for name in body.__code__.co_names if owns(f := names.get(name))}
-    names |= {name: _compiled(f, zeros) for name, f in inner.items()} | {"zeros": zeros}
-    made = FunctionType(body.__code__, names, body.__name__, body.__defaults__)
+    inner = {name: _compile(f, zeros) for name, f in named_values(body).items() if owns(f)}
+    made = copy_under(body, body.__globals__ | inner | {"zeros": zeros})
     return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(made)
 
 
-def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
+def _fill(plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
     """What takes the place of np.zeros or np.ones."""
-    stub = _stub(name)
+    stub = _stub(plain)
 
     def typing(shape: Any, dtype: Any = None) -> Any:
         """Numba's question: what makes the array for arguments of these types?"""
@@ -126,13 +126,13 @@ def _filled(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., A
 
         return implementation
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
-def _filled_like(name: str, plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
+def _fill_like(plain: Any, zeros: Any, number: float) -> Callable[..., Any]:
     """What takes the place of np.zeros_like or np.ones_like."""
-    stub = _stub(name)
+    stub = _stub(plain)
 
     def typing(x: Any, dtype: Any = None) -> Any:
         """Numba's question: what makes the array for arguments of these types?"""
@@ -151,13 +151,13 @@ def _filled_like(name: str, plain: Any, zeros: Any, number: float) -> Callable[.
 
         return implementation
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
 def _full(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.full."""
-    stub = _stub("full")
+    stub = _stub(np.full)
 
     def typing(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
         """Numba's question: what makes the array for arguments of these types?"""
@@ -178,13 +178,13 @@ def _full(zeros: Any) -> Callable[..., Any]:
 
         return implementation
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
 def _full_like(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.full_like."""
-    stub = _stub("full_like")
+    stub = _stub(np.full_like)
 
     def typing(x: Any, fill_value: Any, dtype: Any = None) -> Any:
         """Numba's question: what makes the array for arguments of these types?"""
@@ -203,13 +203,13 @@ def _full_like(zeros: Any) -> Callable[..., Any]:
 
         return implementation
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
 def _copy(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.copy."""
-    stub = _stub("copy")
+    stub = _stub(np.copy)
 
     def typing(a: Any) -> Any:
         if not _holds_floats(a):
@@ -222,13 +222,13 @@ def _copy(zeros: Any) -> Callable[..., Any]:
 
         return implementation
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
-def _converted(name: str, plain: Any, zeros: Any) -> Callable[..., Any]:
+def _convert(plain: Any, zeros: Any) -> Callable[..., Any]:
     """A function of plain numbers whose result can take variables."""
-    stub = _stub(name)
+    stub = _stub(plain)
 
     def typing(*args: Any) -> Any:
         def implementation(*args: Any) -> Any:
@@ -239,13 +239,13 @@ def _converted(name: str, plain: Any, zeros: Any) -> Callable[..., Any]:
 
         return None if any(isinstance(x, Active) for x in args) else implementation
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 
 def _array(zeros: Any) -> Callable[..., Any]:
     """What takes the place of np.array."""
-    stub = _stub("array")
+    stub = _stub(np.array)
 
     def typing(object: Any, dtype: Any = None) -> Any:
         """Numba's question: what makes the array for arguments of these types?"""
@@ -265,7 +265,7 @@ def _array(zeros: Any) -> Callable[..., Any]:
             return lambda object, dtype=None: np.array(object, dtype)
         return lambda object, dtype=None: np.array(object)
 
-    overloaded(stub)(typing)
+    add_overload(stub)(typing)
     return stub
 
 

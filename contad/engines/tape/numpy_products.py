@@ -8,9 +8,9 @@ import numpy as np
 from numba import types
 
 from contad.engines.tape.arrays import ActiveArray, is_active_array, zeros_of
-from contad.engines.tape.product_records import multiplied
+from contad.engines.tape.product_records import multiply
 from contad.engines.tape.variables import VARIABLE, Active, chain2
-from contad.native.overloads import overloaded, overloaded_method
+from contad.native.overloads import add_overload, add_overload_method
 from contad.native.rules import PLAIN, partial_function
 from contad.rules.scalar_rule import rule
 
@@ -18,13 +18,13 @@ _by_x, _by_y = (cast("Callable[..., float]", partial_function(rule("multiply"), 
 
 
 # ---- sums of products ------------------------------------------------------------------------------------------------
-def accumulated(total: Any, x: Any, y: Any) -> Any:
-    """total + x y inside njit; one record where x or y is plain, else two."""
-    raise NotImplementedError
+def accumulate(total: Any, x: Any, y: Any) -> Any:
+    """total + x y; inside njit one record where x or y is plain, else two."""
+    return total + x * y
 
 
-@overloaded(accumulated)
-def _accumulated(total: Any, x: Any, y: Any) -> Any:
+@add_overload(accumulate)
+def _accumulate(total: Any, x: Any, y: Any) -> Any:
     """The sum, for operands of these types."""
     if isinstance(x, Active) and isinstance(y, Active):
         return lambda total, x, y: total + x * y
@@ -63,7 +63,7 @@ def _dot(a: Any, b: Any) -> Any:
             raise ValueError("incompatible array sizes for np.dot(a, b) (vector * vector)")
         total = zeros(1)[0]
         for k in range(len(a)):
-            total = accumulated(total, a[k], b[k])
+            total = accumulate(total, a[k], b[k])
         return total
 
     def matrix_vector(a: Any, b: Any) -> Any:
@@ -72,7 +72,7 @@ def _dot(a: Any, b: Any) -> Any:
         made = zeros(a.shape[0])
         for i in range(a.shape[0]):
             for k in range(a.shape[1]):
-                made[i] = accumulated(made[i], a[i, k], b[k])
+                made[i] = accumulate(made[i], a[i, k], b[k])
         return made
 
     def vector_matrix(a: Any, b: Any) -> Any:
@@ -81,7 +81,7 @@ def _dot(a: Any, b: Any) -> Any:
         made = zeros(b.shape[1])
         for k in range(b.shape[0]):
             for j in range(b.shape[1]):
-                made[j] = accumulated(made[j], a[k], b[k, j])
+                made[j] = accumulate(made[j], a[k], b[k, j])
         return made
 
     def matrices(a: Any, b: Any) -> Any:
@@ -91,13 +91,13 @@ def _dot(a: Any, b: Any) -> Any:
         for i in range(a.shape[0]):
             for k in range(a.shape[1]):
                 for j in range(b.shape[1]):
-                    made[i, j] = accumulated(made[i, j], a[i, k], b[k, j])
+                    made[i, j] = accumulate(made[i, j], a[i, k], b[k, j])
         return made
 
     def matrices_of_variables(a: Any, b: Any) -> Any:
         if a.shape[1] != b.shape[0]:
             raise ValueError("incompatible array sizes for np.dot(a, b) (matrix * matrix)")
-        return multiplied(a, b)
+        return multiply(a, b)
 
     if a.ndim == 1:
         return vectors if b.ndim == 1 else vector_matrix
@@ -107,18 +107,18 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 for _function in (np.dot, operator.matmul):
-    overloaded(_function)(_dot)
-overloaded_method(ActiveArray, "dot")(_dot)
+    add_overload(_function)(_dot)
+add_overload_method(ActiveArray, "dot")(_dot)
 
 
-@overloaded(np.vdot)
+@add_overload(np.vdot)
 def _vdot(a: Any, b: Any) -> Any:
     if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
         return None
     return lambda a, b: np.dot(a, b)
 
 
-@overloaded(np.outer)
+@add_overload(np.outer)
 def _outer(a: Any, b: Any) -> Any:
     if not (is_active_array(a) or is_active_array(b)) or a.ndim != 1 or b.ndim != 1:
         return None

@@ -16,28 +16,20 @@ from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import lower_builtin
 
-from contad.engines.tape.variables import Active, chained
-from contad.functions.python_copy import MATH
+from contad.engines.tape.variables import Active, emit_chain
 from contad.native.rules import PLAIN, partial_function, value_function
+from contad.rules.operators import ARITHMETIC, functions_of
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 
-# the functions of Python that an operator method stands for
-_OPERATORS: dict[str, tuple[Callable[..., Any], ...]] = {
-    "add": (operator.add, operator.iadd), "sub": (operator.sub, operator.isub), "mul": (operator.mul, operator.imul),
-    "truediv": (operator.truediv, operator.itruediv), "floordiv": (operator.floordiv, operator.ifloordiv),
-    "mod": (operator.mod, operator.imod), "pow": (operator.pow, operator.ipow, pow), "neg": (operator.neg,),
-    "abs": (abs,),
-}  # fmt: skip
-_IN_PLACE = {
-    getattr(operator, f"i{name}"): getattr(operator, name) for name in _OPERATORS if name not in ("neg", "abs")
-}
+_IN_PLACE = {getattr(operator, f"i{name}"): getattr(operator, name) for name in ARITHMETIC}
 
 
 def spellings(rule: ScalarRule) -> Iterator[Callable[..., Any]]:
     """Every function that means a rule inside njit: operators, functions of math and NumPy, and the rule itself."""
     if rule.operator is not None:
-        yield from _OPERATORS[rule.operator]
-    yield from (getattr(math, name) for name, found in MATH.items() if found is rule and hasattr(math, name))
+        yield from functions_of(rule.operator)
+    if hasattr(math, rule.math):
+        yield getattr(math, rule.math)
     yield from (u for u in rule.ufuncs if not isinstance(u, str))
     yield rule
 
@@ -140,7 +132,7 @@ def _emitter(operation: ScalarRule, spelling: Callable[..., Any]) -> Callable[..
                 pairs.append((p, x))
                 if rule_.body is not None and rule_.body.routes(k):
                     routed.append(p)
-        return chained(context, builder, sig.return_type, z, pairs, routed) if pairs else z
+        return emit_chain(context, builder, sig.return_type, z, pairs, routed) if pairs else z
 
     return emit
 

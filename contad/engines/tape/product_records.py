@@ -14,7 +14,8 @@ from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.variables import VARIABLE, Variable, variable
 from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS, USED, arena, reserve_cells
 from contad.native.machine_code import njit
-from contad.native.overloads import overloaded
+from contad.native.overloads import add_overload
+from contad.native.product_kernels import add_left_matrix, add_right_matrix
 from contad.native.rules import PLAIN
 from contad.native.words import pointer, set_word, word
 
@@ -24,11 +25,11 @@ _zeros = zeros_of[VARIABLE]
 
 # ---- on the way forward ----------------------------------------------------------------------------------------------
 def cell_of(x: Any) -> Any:
-    """The cell of a variable, 0 of a constant. For use inside njit."""
-    raise NotImplementedError
+    """The cell of a variable, which exists inside njit only; 0 of a constant."""
+    return 0
 
 
-@overloaded(cell_of)
+@add_overload(cell_of)
 def _cell_of(x: Any) -> Any:
     if isinstance(x, Variable):
         return lambda x: x.cell
@@ -36,11 +37,11 @@ def _cell_of(x: Any) -> Any:
 
 
 def numbers_of(a: Any) -> Any:
-    """The plain numbers of an array, in C order. For use inside njit."""
-    raise NotImplementedError
+    """A copy of the plain numbers of an array, in C order."""
+    return np.array(a, np.float64, order="C")
 
 
-@overloaded(numbers_of)
+@add_overload(numbers_of)
 def _numbers_of(a: Any) -> Any:
     if not isinstance(a, types.Array):
         return None
@@ -48,7 +49,7 @@ def _numbers_of(a: Any) -> Any:
 
 
 @njit(**INTERNAL_OPTIONS)
-def multiplied(a, b):  # type: ignore[no-untyped-def]
+def multiply(a, b):  # type: ignore[no-untyped-def]
     """The product of two matrices, of which one or both hold variables."""
     m, p = a.shape
     n = b.shape[1]
@@ -60,8 +61,8 @@ def multiplied(a, b):  # type: ignore[no-untyped-def]
     header = arena()
     first = word(header, USED)
     reserve_cells(header, first + m * p + p * n + m * n + 2)
-    a_is_active = _copied(header, first, a, x)
-    b_is_active = _copied(header, first + m * p, b, y)
+    a_is_active = _copy_elements(header, first, a, x)
+    b_is_active = _copy_elements(header, first + m * p, b, y)
     cell = first + m * p + p * n
     if not a_is_active and not b_is_active:
         for i in range(m):
@@ -81,7 +82,7 @@ def multiplied(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def _copied(header, first, a, numbers):  # type: ignore[no-untyped-def]
+def _copy_elements(header, first, a, numbers):  # type: ignore[no-untyped-def]
     """Copy the elements of an operand to the records from `first`; whether any is a variable."""
     found = 0
     k = first
@@ -117,10 +118,8 @@ def before(header, product):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def propagated(header, product):  # type: ignore[no-untyped-def]
-    """Pass the adjoints of a product's result on to its operands, a_bar = z_bar b^T and b_bar = a^T z_bar, and leave
-    them zero; the first cell of its records.
-    """
+def propagate(header, product):  # type: ignore[no-untyped-def]
+    """Pass the adjoints of a product on to its operands, and leave them zero; the first cell of its records."""
     at = pointer(word(header, RECORDS))
     partials = carray(at, (product + 1, 3), np.float64)
     cells = carray(at, (product + 1, 6), np.int32)
@@ -130,31 +129,27 @@ def propagated(header, product):  # type: ignore[no-untyped-def]
     of_z = product - 1 - m * n
     of_b = of_z - p * n
     of_a = of_b - m * p
-    a = np.empty((m, p))
-    b = np.empty((n, p))  # transposed, so that the innermost loop runs through memory
+    a, b, z_bar = np.empty((m, p)), np.empty((p, n)), np.empty((m, n))
     for i in range(m):
         for k in range(p):
             a[i, k] = partials[of_a + i * p + k, 0]
     for k in range(p):
         for j in range(n):
-            b[j, k] = partials[of_b + k * n + j, 0]
-    a_bar, b_bar = np.zeros((m, p)), np.zeros((n, p))
+            b[k, j] = partials[of_b + k * n + j, 0]
     for i in range(m):
         for j in range(n):
-            d = adjoint[of_z + i * n + j]
+            z_bar[i, j] = adjoint[of_z + i * n + j]
             adjoint[of_z + i * n + j] = 0.0
-            if d != 0.0:  # else what is not finite in a row or column would make a nan
-                if active & _OF_A:
-                    for k in range(p):
-                        a_bar[i, k] += d * b[j, k]
-                if active & _OF_B:
-                    for k in range(p):
-                        b_bar[j, k] += d * a[i, k]
+    a_bar, b_bar = np.zeros((m, p)), np.zeros((p, n))
+    if active & _OF_A:
+        add_left_matrix(z_bar, b, a_bar)
+    if active & _OF_B:
+        add_right_matrix(z_bar, a, b_bar)
     for i in range(m):
         for k in range(p):
             adjoint[cells[of_a + i * p + k, 4]] += a_bar[i, k]
     for k in range(p):
         for j in range(n):
-            adjoint[cells[of_b + k * n + j, 4]] += b_bar[j, k]
+            adjoint[cells[of_b + k * n + j, 4]] += b_bar[k, j]
     adjoint[0] = 0.0
     return of_a

@@ -7,16 +7,17 @@ them. `parallel` falls away: prange runs in order, on the one tape.
 """
 
 from collections.abc import Hashable
-from types import CellType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import declared_names, signatures
-from contad.functions.python_copy import global_names, is_dispatcher
+from contad.functions.python_copy import is_dispatcher
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
+from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule
 
 _OWN = {name: INTERNAL_OPTIONS[name] for name in ("nogil", "no_cpython_wrapper", "no_cfunc_wrapper")}
@@ -45,14 +46,11 @@ class Rebuilt:
         function: FunctionType = dispatcher.py_func
         options = {k: v for k, v in dispatcher.targetoptions.items() if k in _FOLLOWED and v is not None}
         options = (defaults or {}) | options
-        cells = tuple(CellType() for _ in function.__code__.co_freevars)
         names: dict[str, Any] = dict(function.__globals__)
         code, casts = function.__code__, declared_names(dispatcher)
         if casts:
             code = with_casts(dispatcher, casts, names)
-        made = FunctionType(code, names, function.__name__, function.__defaults__, cells)
-        made.__kwdefaults__ = function.__kwdefaults__
-        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+        made = copy_under(function, names, code)
         # a recursive function meets itself among its own names
         found = self._made[id(dispatcher)] = njit(**_OWN | options)(made)
         if signatures(dispatcher):
@@ -66,15 +64,11 @@ class Rebuilt:
                 "differentiated; move it out of the function"
             )
         for name in sorted(used & names.keys()):
-            names[name] = self._translated(names[name], used)
-        for cell, own in zip(cells, function.__closure__ or (), strict=True):
-            try:
-                cell.cell_contents = self._translated(own.cell_contents, used)
-            except ValueError:  # not yet bound, as in the user's function
-                continue
+            names[name] = self._translate(names[name], used)
+        bind_captured(made, captured_values(function), lambda x: self._translate(x, used))
         return found
 
-    def _translated(self, value: Any, used: set[str]) -> Any:
+    def _translate(self, value: Any, used: set[str]) -> Any:
         """A global or captured value as the rebuilt function sees it."""
         if is_dispatcher(value):
             own = str(value.py_func.__module__).startswith("contad.")  # a derivative, say, which is called as it is
@@ -102,7 +96,7 @@ class Rebuilt:
             found = vars(module)[name]
             library = module.__name__.split(".")[0] in ("numpy", "math", "scipy", "numba", "contad")
             if not isinstance(found, ModuleType) and not library:
-                setattr(known, name, self._translated(found, used))
+                setattr(known, name, self._translate(found, used))
             elif isinstance(found, ModuleType) and found is not module and not library:
                 setattr(known, name, self._module(found, used))
             elif library and isinstance(found, Hashable) and found in self.replaced:

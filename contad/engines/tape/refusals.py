@@ -49,7 +49,7 @@ def refusal(error: Exception, function: Any) -> UnsupportedError:
     reason = next((hint for said, hint in _REMEDIES if said in text), None)
     if reason is None:
         reason = "the engine tape has no derivative of it; write it with scalar operations or loops"
-    said = _said(text)
+    said = _find_said(text)
     if not isinstance(error, NumbaError):
         said = f"{type(error).__name__}: {said}"
     return UnsupportedError(f"{where}: {reason}" + (f"; Numba says: {said}" if said else ""))
@@ -92,7 +92,7 @@ def _function_at(path: str, line: int) -> str | None:
     return None
 
 
-def _said(text: str) -> str:
+def _find_said(text: str) -> str:
     """What Numba says of its own: the call that it does not know, or the first line that is no heading."""
     unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
     if unknown:

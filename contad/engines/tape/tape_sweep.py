@@ -4,16 +4,15 @@ part of each it would be most of what is compiled.
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from numba import carray, types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.engines.tape.product_records import before, propagated
+from contad.engines.tape.product_records import before, propagate
 from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.named_code import emit_call, publish
 from contad.native.words import pointer, word
 
 _SYMBOL = "contad_tape_sweep"
@@ -56,15 +55,14 @@ def _sweep(header, top, first):  # type: ignore[no-untyped-def]
         previous, of_result = before(header, product)
         if of_result <= top:  # else it is newer than what is swept
             swept(header, top, product + 1)
-            top = propagated(header, product) - 1
+            top = propagate(header, product) - 1
         product = previous
     swept(header, top, first)
 
 
 def register() -> None:
-    """Give machine code the address of the sweep. It is called again where such code comes from the disk."""
-    (made,) = _sweep.overloads.values()
-    llvm.add_symbol(_SYMBOL, made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+    """Give machine code the address of the sweep."""
+    publish(_SYMBOL, _sweep)
 
 
 register()
@@ -76,15 +74,6 @@ def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Call the compiled sweep by its symbol."""
-        # with Numba's calling convention, so that what it raises is raised in the caller
-        kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
-        function = cgutils.get_or_insert_function(builder.module, kind, _SYMBOL)
-        status, _ = context.call_conv.call_function(builder, function, types.none, _ARGUMENTS, args)
-        with cgutils.if_unlikely(builder, status.is_error):
-            context.call_conv.return_status_propagate(builder, status)
-        # where Numba has no such hook, the modules that machine code came from import this one
-        when_loaded: set[Any] = getattr(context.active_code_library, "_reload_init", set())
-        when_loaded.add(register)
-        return context.get_dummy_value()
+        return emit_call(context, builder, _SYMBOL, _ARGUMENTS, args, register)
 
     return types.none(*_ARGUMENTS), codegen

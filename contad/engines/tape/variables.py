@@ -84,16 +84,16 @@ def _constant(context: Any, builder: Any, fromty: Any, toty: Any, value: Any) ->
 @intrinsic
 def variable(typingctx, value, cell, arena):  # type: ignore[no-untyped-def]
     """A variable of a cell."""
-    return VARIABLE(types.float64, types.int64, types.int64), _assembled
+    return VARIABLE(types.float64, types.int64, types.int64), _assemble
 
 
 @intrinsic
 def dual(typingctx, value, tangent):  # type: ignore[no-untyped-def]
     """A dual number."""
-    return DUAL(types.float64, types.float64), _assembled
+    return DUAL(types.float64, types.float64), _assemble
 
 
-def _assembled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+def _assemble(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     made = cgutils.create_struct_proxy(signature.return_type)(context, builder)
     for k, x in enumerate(args):
         made[k] = x
@@ -101,14 +101,14 @@ def _assembled(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 # ---- the chain rule --------------------------------------------------------------------------------------------------
-def chained(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]], routed: Any = ()) -> Any:
+def emit_chain(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]], routed: Any = ()) -> Any:
     """Emit the number of value z whose partial in x is p, for every pair (p, x).
 
     A record holds two partials; more of them go through cells of their own, with partial 1. Partials among `routed` are
     those of a selection: where one is 0, x has no part in z.
     """
-    emit = _pushed if kind == VARIABLE else _combined
-    pairs = [(p, _unselected(context, builder, kind, p, x) if p in routed else x) for p, x in pairs]
+    emit = _push if kind == VARIABLE else _combine
+    pairs = [(p, _mask_unselected(context, builder, kind, p, x) if p in routed else x) for p, x in pairs]
     made = emit(context, builder, kind, z, pairs[:2])
     for pair in pairs[2:]:
         made = emit(context, builder, kind, z, [(ir.Constant(ir.DoubleType(), 1.0), made), pair])
@@ -123,12 +123,12 @@ def chain2(typingctx, z, p, x, q, y):  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         z, p, x, q, y = args
-        return chained(context, builder, signature.return_type, z, [(p, x), (q, y)])
+        return emit_chain(context, builder, signature.return_type, z, [(p, x), (q, y)])
 
     return x(types.float64, types.float64, x, types.float64, x), codegen
 
 
-def _unselected(context: Any, builder: Any, kind: Active, p: Any, packed: Any) -> Any:
+def _mask_unselected(context: Any, builder: Any, kind: Active, p: Any, packed: Any) -> Any:
     """x, and a constant where the partial is 0."""
     x = cgutils.create_struct_proxy(kind)(context, builder, packed)
     field, zero = ("cell", ir.Constant(WORD, 0)) if kind == VARIABLE else ("tangent", ir.Constant(ir.DoubleType(), 0.0))
@@ -137,7 +137,7 @@ def _unselected(context: Any, builder: Any, kind: Active, p: Any, packed: Any) -
     return x._getvalue()
 
 
-def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+def _combine(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
     """The dual that an operation gives."""
     read = cgutils.create_struct_proxy(kind)
     zero = ir.Constant(ir.DoubleType(), 0.0)
@@ -152,7 +152,7 @@ def _combined(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tupl
     return made._getvalue()
 
 
-def _pushed(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
+def _push(context: Any, builder: Any, kind: Active, z: Any, pairs: list[tuple[Any, Any]]) -> Any:
     """The variable that an operation gives, its record pushed unless all operands are constants."""
     read = cgutils.create_struct_proxy(kind)
     operands = [(p, read(context, builder, packed)) for p, packed in pairs]

@@ -15,7 +15,7 @@ from contad.engines.tape.conversions import value
 from contad.engines.tape.elementwise_loops import UFUNCS
 from contad.engines.tape.variables import Active
 from contad.native.machine_code import njit
-from contad.native.overloads import overloaded, overloaded_method
+from contad.native.overloads import add_overload, add_overload_method
 
 _OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # the others follow the caller
 
@@ -66,9 +66,9 @@ def _reduction(name: str, whole: Callable[..., Any]) -> None:
     def typing(a: Any) -> Any:
         return (lambda a: whole(a)) if is_active_array(a) else None
 
-    overloaded(getattr(np, name))(typing)
+    add_overload(getattr(np, name))(typing)
     if hasattr(np.ndarray, name):
-        overloaded_method(ActiveArray, name)(typing)
+        add_overload_method(ActiveArray, name)(typing)
 
 
 for _name, _whole in (("prod", _prod), ("mean", _mean), ("var", _var), ("std", _std), ("max", _max), ("min", _min)):
@@ -100,8 +100,8 @@ def _sum_typing(a: Any, axis: Any = None) -> Any:
 
 
 _whole_sum = njit(**_OPTIONS)(_sum)
-overloaded(np.sum, prefer_literal=True)(_sum_typing)
-overloaded_method(ActiveArray, "sum", prefer_literal=True)(_sum_typing)
+add_overload(np.sum, prefer_literal=True)(_sum_typing)
+add_overload_method(ActiveArray, "sum", prefer_literal=True)(_sum_typing)
 
 
 # ---- positions, found on the plain numbers; and elements moved from there --------------------------------------------
@@ -109,20 +109,20 @@ def _positions(function: Any) -> None:
     def typing(a: Any) -> Any:
         return (lambda a: function(values(a))) if is_active_array(a) else None
 
-    overloaded(function)(typing)
-    overloaded_method(ActiveArray, function.__name__)(typing)
+    add_overload(function)(typing)
+    add_overload_method(ActiveArray, function.__name__)(typing)
 
 
 for _position in (np.argmax, np.argmin, np.argsort):
     _positions(_position)
 
 
-@overloaded(np.sort)
+@add_overload(np.sort)
 def _sort(a: Any) -> Any:
     return (lambda a: a[np.argsort(a)]) if is_active_array(a) and a.ndim == 1 else None
 
 
-@overloaded(np.searchsorted, prefer_literal=True)
+@add_overload(np.searchsorted, prefer_literal=True)
 def _searchsorted(a: Any, v: Any, side: Any = "left") -> Any:
     """The positions on the plain numbers, by bisection."""
     if not any(isinstance(x, Active) or is_active_array(x) for x in (a, v)):
@@ -169,7 +169,7 @@ def _positions_right(a: Any, v: Any) -> Any:
     return low
 
 
-@overloaded(np.round)
+@add_overload(np.round)
 def _round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     """Rounding has derivative zero; the result is plain."""
     if out is not None and not isinstance(out, (types.NoneType, types.Omitted)):
@@ -188,7 +188,7 @@ def _round(a: Any, decimals: Any = 0, out: Any = None) -> Any:
     return of_array
 
 
-@overloaded_method(ActiveArray, "astype")
+@add_overload_method(ActiveArray, "astype")
 def _as_type(a: Any, dtype: Any) -> Any:
     """Floats stay what they are; integers and booleans are plain."""
     kind = parse_dtype(dtype)
@@ -199,7 +199,7 @@ def _as_type(a: Any, dtype: Any) -> Any:
     return lambda a, dtype: values(a).astype(dtype)
 
 
-@overloaded(np.where)
+@add_overload(np.where)
 def _where(condition: Any, x: Any, y: Any) -> Any:
     """np.where, of which both sides are made arrays of the shape of the result."""
     active = next((a for a in (x, y) if is_active_array(a)), None)
@@ -225,11 +225,11 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 
 def shape_of(x: Any) -> Any:
-    """The shape of an array, () for a number. For use inside njit."""
-    raise NotImplementedError
+    """The shape of an array, () for a number; NumPy's own function is not known to Numba for variables."""
+    return np.shape(x)
 
 
-@overloaded(shape_of)
+@add_overload(shape_of)
 def _shape_of(x: Any) -> Any:
     return (lambda x: x.shape) if isinstance(x, types.Array) else lambda x: ()
 
@@ -238,7 +238,7 @@ def _shape_of(x: Any) -> Any:
 _maximum, _minimum = UFUNCS[np.maximum], UFUNCS[np.minimum]
 
 
-@overloaded(np.clip)
+@add_overload(np.clip)
 def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
     if not any(isinstance(x, Active) or is_active_array(x) for x in (a, a_min, a_max)):
         return None
@@ -249,7 +249,7 @@ def _clip(a: Any, a_min: Any, a_max: Any) -> Any:
     return lambda a, a_min, a_max: _minimum(_maximum(a, a_min), a_max)
 
 
-@overloaded(np.cumsum)
+@add_overload(np.cumsum)
 def _cumsum(a: Any) -> Any:
     """np.cumsum of a vector."""
     if not is_active_array(a) or a.ndim != 1:
@@ -264,12 +264,12 @@ def _cumsum(a: Any) -> Any:
     return implementation
 
 
-@overloaded(np.diff)
+@add_overload(np.diff)
 def _diff(a: Any) -> Any:
     return (lambda a: a[1:] - a[:-1]) if is_active_array(a) and a.ndim == 1 else None
 
 
-@overloaded(np.trace)
+@add_overload(np.trace)
 def _trace(a: Any) -> Any:
     """np.trace of a matrix."""
     if not is_active_array(a) or a.ndim != 2:
@@ -284,7 +284,7 @@ def _trace(a: Any) -> Any:
     return implementation
 
 
-@overloaded(np.linalg.norm)
+@add_overload(np.linalg.norm)
 def _norm(x: Any) -> Any:
     """The Euclidean norm, of which the kink at 0 has derivative 0."""
     if not is_active_array(x):

@@ -11,7 +11,7 @@ from contad.rules.array_rule import array_rules
 from contad.rules.scalar_rule import rules
 from contad.variables.trees import flatten
 from tests.judges.array_derivatives import split
-from tests.ops.test_array_expect_ad import CALLS, EXAMPLES
+from tests.ops.example_calls import CALLS, EXAMPLES
 from tests.random_programs.array_statements import generate
 
 X = np.array([0.7, 1.2, 0.4])

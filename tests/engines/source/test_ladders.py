@@ -48,6 +48,7 @@ def test_ladders_agree_with_the_function(name):
     agree(LADDERS[name])
 
 
+@pytest.mark.long
 def test_a_ladder_is_compiled_and_explained():
     f = function_of(LADDERS["writes"], "ladder")
     assert "engine generated" in contad.explain(contad.grad(f), *ARGUMENTS)

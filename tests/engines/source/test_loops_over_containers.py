@@ -46,6 +46,18 @@ def over_a_dict(x, rates):
     return total
 
 
+@njit
+def over_pairs(x, numbers):
+    total = 0.0
+    for i, k in enumerate(numbers):
+        total += (i + 1) * x[k] ** 2
+    for k, a in zip(numbers, x):  # noqa: B905 (Numba's zip has no strict)
+        total += k * a * x[1]
+    for i, (k, a) in enumerate(zip(numbers, x), 2):  # noqa: B905
+        total += i * k * a
+    return total
+
+
 def gradient_over_arrays(x):
     pairs = [a * b for a in ARRAYS for b in ARRAYS]
     return sum(2.0 * (pair @ x) * pair for pair in pairs)
@@ -55,6 +67,7 @@ A, B, C = X
 EXPECTED = {
     over_a_list: (NUMBERS, [2.0 * A * B, A**2 + 3.0 * C**2, 6.0 * C * B]),
     over_arrays: (ARRAYS, gradient_over_arrays(X)),
+    over_pairs: (NUMBERS, [4.0 * A + 2.0 * B + 4.0, 6.0 * B + 2.0 * A + C, 2.0 * C + B + 4.0]),
     over_a_dict: (RATES, [6.0 * 17.0 * B, 6.0 * (4.0 * B + 17.0 * A), 36.0 * C]),
 }
 

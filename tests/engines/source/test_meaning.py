@@ -827,7 +827,7 @@ return count(x) * a * x[0]
 """)
 
 
-@pytest.mark.parametrize("body", sampled(HANDED_ON, 2))
+@pytest.mark.parametrize("body", sampled(HANDED_ON, 5))
 def test_what_carries_no_derivative_is_computed_by_numba(body):
     f = function_of(body)
     value, (by_x, by_a) = build(request(f))(*ARGUMENTS)

@@ -91,3 +91,20 @@ def pair(p, d):
 def test_a_result_without_a_cotangent():
     _, pullback = contad.vjp(pair, 0.7, np.array([1.5, np.nan]), engine="generated")
     assert pullback((1.0, 0.0))[0] == pytest.approx(-1.6, rel=1e-14)
+
+
+@njit
+def rows_in_use(x, y, a):
+    z = a @ x
+    w = a @ y
+    return z[0] * w[0, 1] + w[2, 1] * z[2]
+
+
+@pytest.mark.parametrize("engine", ["generated", "tape"])
+def test_rows_of_a_product_that_are_not_used(engine):
+    a = np.array([[1.5, 2.5], [np.inf, np.nan], [0.5, -1.0]])
+    x, y = np.array([0.75, -2.0]), np.array([[0.5, 3.0], [1.25, 4.0]])
+    z, w = a @ x, a @ y[:, 1]
+    found = contad.grad(rows_in_use, (0, 1), engine=engine)(x, y, a)
+    np.testing.assert_allclose(found[0], w[0] * a[0] + w[2] * a[2], rtol=1e-12)
+    np.testing.assert_allclose(found[1], np.outer(z[0] * a[0] + z[2] * a[2], [0.0, 1.0]), rtol=1e-12)

@@ -16,9 +16,9 @@ from contad.engines.source.ir.single_assignment import FLOAT
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.writing.called_reverse import used
+from contad.engines.source.writing.called_reverse import find_used
 from contad.errors import UnsupportedError
-from tests.engines.source.test_generated_text import request
+from tests.engines.source.agreement import request
 from tests.judges.planted import known
 from tests.random_programs import generated_programs
 from tests.random_programs.generated_grammar import Maker
@@ -83,7 +83,7 @@ def test_parts_agree_with_the_whole(most, monkeypatch):
     derivative = derivative_of(request(mixed, *args, argnums=(0, 1, 2)))
     names = {}
     exec(derivative.source(), names)
-    assert len(used(derivative)) > 3
+    assert len(find_used(derivative)) > 3
     names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=generated_programs.grown)
     value, gradient = names["run"](*args)
     assert value == pytest.approx(expected_value, rel=1e-14)

@@ -12,16 +12,16 @@ from tests.judges.samples import sampled
 from tests.random_programs import generated_grammar, generated_programs
 
 
-@pytest.mark.parametrize("start", sampled(range(0, 600, 60), 2))
+@pytest.mark.parametrize("start", sampled(range(0, 600, 30), 5))
 def test_random_programs_agree(start):
-    outcomes = [generated_programs.check(seed) for seed in range(start, start + 60)]
+    outcomes = [generated_programs.check(seed) for seed in range(start, start + 30)]
     assert [o for o in outcomes if generated_programs.is_failure(o)] == []
-    assert sum(not (o or "").startswith("rejected") for o in outcomes) > 50
+    assert sum(not (o or "").startswith("rejected") for o in outcomes) > 25
 
 
-@pytest.mark.parametrize("start", sampled(range(0, 66, 6), 4))
+@pytest.mark.parametrize("start", sampled(range(0, 66, 3), 8))
 def test_small_random_programs_agree_compiled(start):
-    outcomes = [generated_programs.check_compiled(seed, small=True) for seed in range(start, start + 6)]
+    outcomes = [generated_programs.check_compiled(seed, small=True) for seed in range(start, start + 3)]
     assert [o for o in outcomes if generated_programs.is_failure(o)] == []
 
 
@@ -69,7 +69,7 @@ def test_the_grammar_is_covered(report):
 
 
 def misread_stores(monkeypatch):
-    monkeypatch.setattr(store_plan.StorePlan, "unchanged", lambda self, reader, array: True)
+    monkeypatch.setattr(store_plan.StorePlan, "is_unchanged", lambda self, reader, array: True)
 
 
 def forwards_always(monkeypatch):

@@ -13,9 +13,9 @@ from contad.engines.source.analysis import shared_callees
 from contad.engines.source.build import derivative_of
 from contad.engines.source.reading import frontend
 from contad.engines.source.writing import derivative_text
-from contad.engines.source.writing.called_reverse import used
+from contad.engines.source.writing.called_reverse import find_used
 from contad.errors import UnsupportedError
-from tests.engines.source.test_generated_text import agree, request
+from tests.engines.source.agreement import agree, request
 
 LOWEST = """
 @njit
@@ -71,7 +71,7 @@ def test_the_source_grows_linearly_with_the_number_of_levels():
     sizes = [written(LEVELS[n], 0.7, 0.4, argnums=(0, 1))[1] for n in (5, 7, 9)]
     assert sizes[2] - sizes[1] == sizes[1] - sizes[0] < 250
     found, _ = written(LEVELS[7], 0.7, 0.4, argnums=(0, 1))
-    assert [called.program.name for called in used(found)] == [f"level_{n}" for n in range(7)]
+    assert [called.program.name for called in find_used(found)] == [f"level_{n}" for n in range(7)]
 
 
 def test_seven_levels_are_compiled_and_right():
@@ -79,15 +79,15 @@ def test_seven_levels_are_compiled_and_right():
     assert contad.engine_name(contad.grad(f), args=(0.7, 0.4)) == "generated"
     agree(LEVELS[3], 0.7, 0.4, argnums=(0, 1))
     value, gradient = contad.value_and_grad(f, (0, 1), engine="generated")(0.7, 0.4)
-    taped_value, taped = contad.value_and_grad(f, (0, 1), engine="tape")(0.7, 0.4)
-    np.testing.assert_allclose(value, taped_value, rtol=1e-12)
-    np.testing.assert_allclose(gradient, taped, rtol=1e-9)
+    recorded_value, recorded = contad.value_and_grad(f, (0, 1), engine="records")(0.7, 0.4)
+    np.testing.assert_allclose(value, recorded_value, rtol=1e-12)
+    np.testing.assert_allclose(gradient, recorded, rtol=1e-9)
     assert "level_3 is called" in contad.explain(f, 0.7, 0.4)
 
 
 def test_a_short_program_has_its_callees_in_place():
     found, _ = written(LEVELS[1], 0.7, 0.4)
-    assert used(found) == []
+    assert find_used(found) == []
 
 
 def test_beyond_the_budget_of_lines_the_tape_takes_over(monkeypatch):
@@ -206,7 +206,7 @@ def three_orbits(p):
 def test_solvers_of_keplers_equation_are_called():
     p = np.array([0.3, 0.4, 1.2, 5.0])
     found, lines = written(three_orbits, p)
-    assert {called.program.name for called in used(found)} >= {"propagated", "newton"}
+    assert {called.program.name for called in find_used(found)} >= {"propagated", "newton"}
     assert lines < 500
     agree(three_orbits, p, compiled=True)
 
@@ -357,7 +357,7 @@ A = np.array([[0.3, 0.7, -0.2], [0.9, 0.4, 0.6], [0.1, -0.5, 0.8]])
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_callees_agree_with_the_eager_engine(f, calling):
     found, _ = written(f, A, 0.8, argnums=(0, 1))
-    assert used(found)
+    assert find_used(found)
     agree(f, A, 0.8, argnums=(0, 1))
 
 
@@ -386,7 +386,7 @@ def of_made(a, x):
 
 def test_what_writes_or_returns_arrays_is_written_in_place(calling):
     found, _ = written(of_made, A, 0.8, argnums=(0, 1))
-    assert used(found) == []
+    assert find_used(found) == []
     agree(of_made, A, 0.8, argnums=(0, 1))
 
 
@@ -445,7 +445,7 @@ def strict(x):
 
 def test_a_callee_with_other_fastmath_is_compiled_under_its_own():
     found, _ = written(strict, 0.7)
-    assert [called.program.name for called in used(found)] == ["fast"]
+    assert [called.program.name for called in find_used(found)] == ["fast"]
     text = found_source(strict, 0.7)
     assert text.count("fastmath=True") == 2
     assert text.count("fastmath=False") == 1

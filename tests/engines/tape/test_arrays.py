@@ -98,13 +98,9 @@ def test_elements_views_and_elementwise_operations():
     check(elements, duals=False)
 
 
-def test_functions_of_whole_arrays():
-    check(functions, duals=False)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("f", [elements, functions, more_functions])
-def test_arrays_of_duals(f):
+def test_functions_of_whole_arrays_and_arrays_of_duals(f):
     check(f, duals=True)
 
 

@@ -11,23 +11,30 @@ from benchmarks.topics.tape import list_programs
 from contad.functions.python_copy import python_twin
 from contad.rules.body import RuleBody
 from tests.engines.tape.requests import value_and_grad
-from tests.judges.agreement import NOISE_RUNS
 from tests.judges.array_agreement import NoisyStack
+from tests.judges.comparison import NOISE_RUNS
 from tests.judges.planted import engines
-from tests.random_programs.njit_programs import FEATURES, RARER, Group, check, compare
+from tests.judges.samples import sampled, shortened
+from tests.random_programs.njit_programs import FEATURES, GROUP, RARER, Generator, Group, check, compare
 
 
-@pytest.mark.parametrize("count", [24, pytest.param(66, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", shortened(GROUP, 66))
 def test_random_programs_agree(count, report):
     counts, wrong = check(count, 2)
     report("random Numba programs", str(dict(counts)))
     assert wrong == []
     assert counts["programs"] >= 0.9 * count
     assert counts["references"] >= 0.2 * counts["programs"]
-    for feature in FEATURES:
-        assert counts[feature] >= 0.3 * counts["programs"], feature
-    for feature in RARER:
-        assert counts[feature] >= 0.1 * counts["programs"], feature
+
+
+def test_every_feature_takes_part():
+    counts: Counter[str] = Counter()
+    for k in range(66):
+        generator = Generator(2, k)
+        generator.source()
+        counts.update(generator.features)
+    assert [feature for feature in FEATURES if counts[feature] < 0.3 * 66] == []
+    assert [feature for feature in RARER if counts[feature] < 0.1 * 66] == []
 
 
 def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
@@ -39,8 +46,8 @@ def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
         return 1.0000001 if found == 1.0 and body.function.__name__ == "add_partials" and k == 1 else found
 
     monkeypatch.setattr(RuleBody, "literal", wrong)
-    wrong_programs = compare(Group(3, [0, 1, 2], tmp_path), Counter())
-    assert len(wrong_programs) >= 2
+    wrong_programs = compare(Group(3, [0, 1], tmp_path), Counter())
+    assert wrong_programs
     assert "def f_" in wrong_programs[0]
 
 
@@ -51,9 +58,12 @@ def noisy_gradients(p, point):
         yield contad.grad(python_twin(p.primal), p.argnums, engine="noisy")(*point)
 
 
-def test_written_programs_agree_with_gradients_by_hand(report):
+@pytest.mark.parametrize("number", sampled(range(7), 3))
+def test_written_programs_agree_with_gradients_by_hand(number, report):
     lines = []
-    for p in list_programs():
+    programs = list_programs()
+    assert len(programs) == 7
+    for p in [programs[number]]:
         point = arguments(p, "quick")
         value, gradient = value_and_grad(p.primal, *point, argnums=p.argnums)
         value_by_hand, by_hand = p.by_hand(*point)
@@ -67,4 +77,4 @@ def test_written_programs_agree_with_gradients_by_hand(report):
             lines.append(f"{p.name}, argument {p.argnums[k]}: difference {difference:.1e}, spread {spread:.1e}")
             assert difference <= 1e-12, lines[-1]
             assert 0.0 < spread <= 1e-9, lines[-1]
-    report("the seven programs", "\n".join(lines))
+    report(f"program {number} of seven", "\n".join(lines))

@@ -17,6 +17,7 @@ from contad.engines.tape import build, explain, tape_sweep
 from contad.engines.tape.tape_sweep import sweep
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
+from contad.native.named_code import publish
 from contad.native.words import word
 from contad.rules.scalar_rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
@@ -443,18 +444,18 @@ def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monk
     (compiled,) = run.overloads.values()
     functions = [f.name for f in compiled.library.get_defined_functions()]
     assert any("body" in name for name in functions)
-    assert not [name for name in functions if "swept" in name or "propagated" in name]
+    assert not [name for name in functions if "swept" in name or "propagate" in name]
 
 
 def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
     refused.compile(tape_sweep._ARGUMENTS)
-    (planted,) = refused.overloads.values()
-    tape_sweep.llvm.add_symbol("planted_sweep", planted.library.get_pointer_to_function(planted.fndesc.llvm_func_name))
+    publish("planted_sweep", refused)
     monkeypatch.setattr(tape_sweep, "_SYMBOL", "planted_sweep")
     with pytest.raises(ValueError, match="as planted"):
         sweep_all()
 
 
+@pytest.mark.long  # tests/front/test_cache.py has both engines
 def test_a_second_process_compiles_nothing(tmp_path, monkeypatch):
     source = "from numba import njit\n\n@njit\ndef f(x):\n    return x[0] * x[1] * {}\n"
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path / "cache"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from contad.engines.source.ir.single_assignment import FLOAT, For, If, Load, Operation, SourceProgram, Value
-from contad.engines.source.ir.walks import around, is_inside, is_natural, walk, written_roots
+from contad.engines.source.ir.walks import around, find_written_roots, is_inside, is_natural, walk
 
 if TYPE_CHECKING:
     from contad.engines.source.planning.store_plan import StorePlan
@@ -46,7 +46,12 @@ def copies(program: SourceProgram, plan: StorePlan) -> dict[Load, Copy]:
     possible: dict[Load, Copy] = {}
     worth: dict[object, Copy] = {}
     for o in walk(program.block):
-        if isinstance(o, Load) and o.result.kind == FLOAT and plan.region(o.block) and not plan.unchanged(o, o.array):
+        if (
+            isinstance(o, Load)
+            and o.result.kind == FLOAT
+            and plan.region(o.block)
+            and not plan.is_unchanged(o, o.array)
+        ):
             nest = _nest(o, plan)
             copy = _copy(o, nest, plan) if nest else None
             if copy is not None:
@@ -65,7 +70,7 @@ def _nest(o: Load, plan: StorePlan) -> list[For]:
     roots = set(o.array.roots)
     for holder in around(o.block):
         plain = isinstance(holder, For) and holder.exit is None and holder.step.constant == 1
-        if not plain or holder in plan.fused or roots & written_roots(holder) or is_inside(o.array.block, holder):
+        if not plain or holder in plan.fused or roots & find_written_roots(holder) or is_inside(o.array.block, holder):
             break
         assert isinstance(holder, For)
         found.append(holder)
@@ -83,11 +88,11 @@ def _copy(o: Load, nest: list[For], plan: StorePlan) -> Copy | None:
         loop = next((loop for loop in nest if index is loop.index), None)
         if not is_natural(index) or (loop is None and is_inside(index.block, nest[-1])):
             return None
-        if loop is not None and (loop in indices or not _known(loop.stop, outermost)):
+        if loop is not None and (loop in indices or not _is_known(loop.stop, outermost)):
             return None
         indices.append(loop or index)
     others = {loop for loop in nest if loop not in indices}
-    if not all(_known(x, nest[-1]) for loop in others for x in loop.inputs):
+    if not all(_is_known(x, nest[-1]) for loop in others for x in loop.inputs):
         return None
     return Copy(o.array, indices, nest[-1], outer, others)
 
@@ -105,10 +110,10 @@ def _regular(loop: For, plan: StorePlan) -> list[For] | None:
             return None
         else:
             found.insert(0, holder)
-    return found if all(_known(x, found[0]) for h in found for x in h.inputs) else None
+    return found if all(_is_known(x, found[0]) for h in found for x in h.inputs) else None
 
 
-def _known(value: Value, loop: Operation) -> bool:
+def _is_known(value: Value, loop: Operation) -> bool:
     """Whether a value is known before a loop."""
     return value.constant is not None or not is_inside(value.block, loop)
 

@@ -18,7 +18,7 @@ from contad.engines.source.ir.single_assignment import (
     SourceProgram,
     Value,
 )
-from contad.engines.source.ir.walks import is_inside, walk, written_roots
+from contad.engines.source.ir.walks import find_written_roots, is_inside, walk
 
 _CHEAP = {"add", "subtract", "multiply", "negative", "square", "float", "and", "not", "<", "<=", ">", ">=", "==", "!="}
 
@@ -35,7 +35,7 @@ def _block(block: Block) -> None:
         for inner in operation.blocks:
             _block(inner)
         if isinstance(operation, For) and operation.step.constant:
-            for moved in _moved(operation):
+            for moved in _find_movable(operation):
                 moved.block = block
                 for value in moved.results:
                     value.block = block
@@ -44,9 +44,9 @@ def _block(block: Block) -> None:
     block.operations = done
 
 
-def _moved(loop: For) -> list[Operation]:
+def _find_movable(loop: For) -> list[Operation]:
     """The operations that leave the loop, in order."""
-    written = written_roots(loop)
+    written = find_written_roots(loop)
     moved: list[Operation] = []
     stayed: list[Operation] = []
     guard: Value | None = None
@@ -67,7 +67,7 @@ def _moved(loop: For) -> list[Operation]:
                     o.inputs.append(guard)
                 else:
                     both = Value(BOOL)
-                    moved.append(_placed(Apply(known_functions.AND, [o.guard, guard], both), loop))
+                    moved.append(_place(Apply(known_functions.AND, [o.guard, guard], both), loop))
                     o.inputs[-1] = both
             moved.append(o)
             _leave(o)
@@ -90,9 +90,9 @@ def _runs(loop: For) -> tuple[Value, list[Operation]]:
     if loop.start.constant is not None and loop.stop.constant is not None:
         return constant(len(range(loop.start.constant, loop.stop.constant, step)) > 0), []
     runs = Value(BOOL)
-    return runs, [_placed(Apply(known_functions.COMPARISONS[symbol], [loop.start, loop.stop], runs), loop)]
+    return runs, [_place(Apply(known_functions.COMPARISONS[symbol], [loop.start, loop.stop], runs), loop)]
 
 
-def _placed(o: Operation, loop: For) -> Operation:
+def _place(o: Operation, loop: For) -> Operation:
     o.line = loop.line
     return o

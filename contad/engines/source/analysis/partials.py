@@ -1,16 +1,16 @@
 """What the reverse pass needs to know of one operation: which operands its derivative reads, and its source.
 
-The derivative bodies are those of the registry; `contad.rules.body` slices them per argument and pastes them.
+The derivative bodies are those of the registry; `contad.native.rule_source` writes them.
 """
 
 import ast
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from contad.engines.source.ir.known_functions import SELECT, TO_FLOAT, Function
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Value
-from contad.rules.body import inline, or_call
+from contad.native.rule_source import or_call, partial_tree
 from contad.rules.scalar_rule import ScalarRule
 
 
@@ -47,30 +47,51 @@ def partial(function: Function, k: int) -> Partial:
 
 
 def source_of(
-    operation: Apply, k: int, names: list[str], prefix: str, called: Callable[[ScalarRule], str]
-) -> tuple[list[str], str]:
-    """Lines and an expression for the derivative with respect to operand k; `names` of the result and the operands.
+    operation: Apply,
+    k: int,
+    names: list[str],
+    prefix: str,
+    called: Callable[[ScalarRule], str],
+    inverses: Mapping[str, str],
+) -> tuple[list[tuple[str, str]], str]:
+    """Names with their texts, and an expression, for the derivative with respect to operand k.
 
-    `called(rule)` names a compiled function for a rule whose value is no expression.
+    `names` are those of the result and the operands. `called(rule)` names a compiled function for a rule whose value is
+    no expression. What is divided by one of `inverses` is multiplied by the name that it maps to.
     """
     rule = operation.function.rule
     assert rule is not None and rule.body is not None
-    lines, text = inline(rule.body, k, dict(zip(rule.body.parameters, names, strict=True)), prefix, or_call(called))
-    return [_without_branches(line) for line in lines], _without_branches(text)
+    lines, result = partial_tree(rule, k, names, prefix, or_call(called))
+    written = [(name, _write(tree, inverses)) for name, tree in (*lines, ("", result))]
+    return written[:-1], written[-1][1]
+
+
+def _write(tree: ast.expr, inverses: Mapping[str, str]) -> str:
+    """An expression with `select` for conditional expressions, and products by an inverse for divisions."""
+    return ast.unparse(_ByInverse(inverses).visit(_Branchless().visit(tree)))
 
 
 _CHEAP = ("abs", "select", "math.sqrt", "math.isnan")
 
 
-def _without_branches(text: str) -> str:
-    """A line or an expression with `select` for conditional expressions, unless a function would be called in vain."""
-    if not any(word in text for word in (" if ", " and ", " or ")):
-        return text
-    return ast.unparse(_Branchless().visit(ast.parse(text)))
+class _ByInverse(ast.NodeTransformer):
+    """Multiplies by the inverse of a divisor that has a name."""
+
+    def __init__(self, inverses: Mapping[str, str]) -> None:
+        self.inverses = inverses
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        name = self.inverses.get(ast.unparse(node.right)) if isinstance(node.op, ast.Div) else None
+        if name is None:
+            return node
+        inverse = ast.Name(name, ast.Load())
+        is_one = isinstance(node.left, ast.Constant) and node.left.value == 1.0
+        return inverse if is_one else ast.BinOp(node.left, ast.Mult(), inverse)
 
 
 class _Branchless(ast.NodeTransformer):
-    """Replaces conditions in a partial by calls that need no branch."""
+    """Replaces conditions in a partial by calls that need no branch, unless a function would be called in vain."""
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)

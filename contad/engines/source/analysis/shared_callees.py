@@ -44,13 +44,13 @@ class Callee:
         # the outputs that may not be finite at finite arguments
         wild = wild_values(program)
         self.wild = frozenset(k for k, x in enumerate(self.outputs) if x in wild)
-        self.reached = [self._reached(x) for x in self.parameters]  # for each parameter, the outputs with a derivative
+        self.reached = [self._reach(x) for x in self.parameters]  # for each parameter, the outputs with a derivative
         program.parameters = list(self.parameters)
         program.captured, program.captured_values = {}, []
         body, program.block = program.block, Block()
         program.block.append(Body(body))
 
-    def _reached(self, parameter: Value) -> frozenset[int]:
+    def _reach(self, parameter: Value) -> frozenset[int]:
         if parameter.kind.base != "float":
             return frozenset()
         varied = Activity(self.program, [parameter], self.outputs).varied

@@ -25,19 +25,19 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     While,
 )
-from contad.engines.source.ir.walks import is_natural, is_within, leaves, written_roots
+from contad.engines.source.ir.walks import find_written_roots, is_natural, is_within, leaves
 
 
 def simplify(program: SourceProgram) -> None:
     """Rewrite a program into a shorter one that computes the same."""
     found = _Equal()
     found.block(program.block, {})
-    program.returned = _mapped(program.returned, found.new)
+    program.returned = _map_tree(program.returned, found.new)
     _Live(program).clean(program.block)
 
 
-def _mapped(tree: Any, new: Any) -> Any:
-    return tuple(_mapped(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
+def _map_tree(tree: Any, new: Any) -> Any:
+    return tuple(_map_tree(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
 
 
 class _Equal:
@@ -84,7 +84,7 @@ class _Equal:
 
     def inner(self, operation: Operation, known: dict[Any, Value]) -> None:
         """Simplify the blocks inside an operation."""
-        written = written_roots(operation) if operation.blocks else set()
+        written = find_written_roots(operation) if operation.blocks else set()
         if isinstance(operation, Loop):
             self.writes.update(written)  # an iteration may meet what an earlier one wrote
         if isinstance(operation, While):  # the test has been computed whenever the body runs

@@ -20,7 +20,7 @@ from contad.engines.source.ir.walks import around, is_inside, is_natural
 Region = Callable[[Block | None], Loop | None]  # the innermost loop around whose reverse is a loop of its own
 
 
-def unchanged(reader: Operation, array: Value, stores: list[Store | Accumulate], region: Region) -> bool:
+def is_unchanged(reader: Operation, array: Value, stores: list[Store | Accumulate], region: Region) -> bool:
     """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
     if any(region(root.block) is not None for root in array.roots):
         return False  # the array was made in an iteration that is over

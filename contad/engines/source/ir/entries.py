@@ -77,7 +77,7 @@ def default(kind: Kind) -> Value:
     return constant({"float": 0.0, "int": 0, "bool": False}[kind.base])
 
 
-def joined(a: Kind, b: Kind) -> Kind:
+def join_kinds(a: Kind, b: Kind) -> Kind:
     """The kind of a number that is either of two kinds, as Numba unifies them."""
     order = ("bool", "int", "float")
     return Kind(order[max(order.index(a.base), order.index(b.base))])

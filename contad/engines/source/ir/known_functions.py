@@ -13,6 +13,8 @@ import numpy as np
 
 from contad.engines.source.ir.single_assignment import BOOL, FLOAT, INT, Kind
 from contad.ops.powers import literal_power
+from contad.rules import operators
+from contad.rules.operators import SYMBOLS
 from contad.rules.scalar_rule import ScalarRule, rule, rule_of_ufunc, rules
 
 
@@ -83,8 +85,9 @@ OPERATORS = {
     "Pow": POWER, "USub": NEGATIVE,
 }  # fmt: skip
 COMPARISONS = {
-    name: _function(symbol, f"{{0}} {symbol} {{1}}", "bool")
-    for name, symbol in (("Lt", "<"), ("LtE", "<="), ("Gt", ">"), ("GtE", ">="), ("Eq", "=="), ("NotEq", "!="))
+    tree.__name__: _function(symbol, f"{{0}} {symbol} {{1}}", "bool")
+    for tree, symbol in SYMBOLS.items()
+    if symbol in operators.COMPARISONS.values()
 }
 BITWISE = {  # of integers, or of booleans as NumPy combines masks
     name: _function(symbol, f"{{0}} {symbol} {{1}}", "same")

@@ -23,7 +23,7 @@ def may_differ(length: Value, limit: Value, blocks: list[Block]) -> bool:
         same_length(x, limit) or (x.constant is None and any(lies_in(x, block) for block in blocks))
         for x in _parts(length, limit)
     )
-    return changing and _sliced(length)
+    return changing and _is_sliced(length)
 
 
 def is_within(length: Value, limit: Value) -> bool:
@@ -115,7 +115,7 @@ def _parts(length: Value, limit: Value) -> Iterator[Value]:
         yield from _parts(x, limit)
 
 
-def _sliced(length: Value) -> bool:
+def _is_sliced(length: Value) -> bool:
     """Whether a length is that of a part of an array, or computed."""
 
     def is_part(array: Value, axis: int) -> bool:
@@ -123,7 +123,7 @@ def _sliced(length: Value) -> bool:
         if isinstance(o, Choose):
             return any(is_part(x, axis) for x in o.inputs[1:])
         if isinstance(o, Create):
-            return _sliced(o.inputs[axis])
+            return _is_sliced(o.inputs[axis])
         if not isinstance(o, View) or not _is_slice(array):
             return False
         return (o.spec is not None and whole_axis(o, axis) is None) or is_part(*_base(o, axis))

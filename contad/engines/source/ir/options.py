@@ -10,7 +10,7 @@ def options_of(fastmath: Any) -> dict[str, Any]:
     return {"error_model": "numpy", "nogil": True, "fastmath": fastmath}
 
 
-def written(options: dict[str, Any]) -> str:
+def write_options(options: dict[str, Any]) -> str:
     """Options as source."""
     return ", ".join(f"{name}={value!r}" for name, value in options.items())
 

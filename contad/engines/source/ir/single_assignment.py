@@ -5,6 +5,7 @@ once, by one operation; what changes from one iteration to the next is *carried*
 two branches is *merged* by the branch. Arrays are references to memory: an array value names one, or a part of one.
 """
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -194,17 +195,22 @@ class Call(Operation):
         self.callee = callee  # a callee.Callee
 
 
+def input_name(k: int) -> str:
+    """What input k is called in an expression that is handed on."""
+    return f"__input_{k}"
+
+
 class Handed(Operation):
     """results = an expression of the user's that Numba computes as it stands; no derivative passes through it.
 
-    `template` is the expression, with {0}, {1} ... for the inputs; `shape` says how the results stand in nested tuples,
+    `expression` has the name `input_name(k)` for input k; `shape` says how the results stand in nested tuples,
     by their positions. A result that `aliases` may lie in the memory of an input. `refusal` is the error to raise where
     a derivative would have to pass after all.
     """
 
     def __init__(
         self,
-        template: str,
+        expression: ast.expr,
         inputs: list[Value],
         results: list[Value],
         shape: Any,
@@ -213,7 +219,7 @@ class Handed(Operation):
     ) -> None:
         """Note which results may lie in the memory of an input: they share its roots."""
         super().__init__(inputs, results)
-        self.template, self.shape, self.refusal = template, shape, refusal
+        self.expression, self.shape, self.refusal = expression, shape, refusal
         self.is_step = False  # whether the derivative is zero, so that none is lost
         self.aliases = [results[k] for k in sorted(aliases)]
         shared = [root for value in inputs for root in value.roots]

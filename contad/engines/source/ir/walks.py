@@ -50,7 +50,7 @@ def is_inside(block: Block | None, operation: Operation) -> bool:
     return any(holder is operation for holder in around(block))
 
 
-def written_roots(operation: Operation) -> set[Value]:
+def find_written_roots(operation: Operation) -> set[Value]:
     """The arrays whose elements an operation, or one inside it, writes."""
     inside = [operation, *(inner for block in operation.blocks for inner in walk(block))]
     return {root for o in inside if isinstance(o, (Store, Accumulate)) for root in o.array.roots}

@@ -1,12 +1,14 @@
 """Writing source: names, lines and the text of operands."""
 
+import ast
 import contextlib
+import copy
 import keyword
 import math
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.single_assignment import Apply, For, Loop, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import Apply, For, Handed, Loop, SourceProgram, Value, input_name
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -14,6 +16,7 @@ ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
 BRANCHLESS = ("chain", "select")  # likewise
+PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
 _RESERVED = {
@@ -28,6 +31,7 @@ _RESERVED = {
     "small_zeros",
     *WORKSPACE,
     *BRANCHLESS,
+    *PRODUCTS,
 }
 _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 
@@ -90,7 +94,7 @@ class Writer:
         self.lines.append("    " * self.depth + text + note)
 
     @contextlib.contextmanager
-    def indented(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:
+    def indent(self, head: str, of: int = 0, else_nothing: bool = False) -> Iterator[None]:
         """A nested block; with else_nothing the head is left out where the block is empty."""
         self.line(head, of)
         start = len(self.lines)
@@ -116,19 +120,28 @@ class Writer:
     def subscript(self, array: str, indices: list[Value]) -> str:
         return f"{array}[{', '.join(bare(self.text(i)) for i in indices)}]"
 
-    def called(self, rule: ScalarRule) -> str:
+    def call_rule(self, rule: ScalarRule) -> str:
         """The name of the compiled value of a rule that is no expression."""
         self.rules[rule.name] = rule
         return f"value_{rule.name}"
 
-    def applied(self, operation: Apply) -> str:
+    def apply(self, operation: Apply) -> str:
         """The text of a function of numbers."""
         if operation.function.template.startswith("value_") and operation.function.rule is not None:
-            self.called(operation.function.rule)
+            self.call_rule(operation.function.rule)
         template = operation.function.template
         if template.endswith(")") and "{0} " not in template:  # a call
             return template.format(*(bare(self.text(x)) for x in operation.inputs))
         return operation.function.template.format(*map(self.text, operation.inputs))
+
+    def fill(self, operation: Handed) -> str:
+        """The text of an expression that is handed on."""
+        texts = {input_name(k): self.text(x) for k, x in enumerate(operation.inputs)}
+        tree = copy.deepcopy(operation.expression)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name):
+                node.id = texts.get(node.id, node.id)
+        return ast.unparse(tree)
 
 
 def atom(text: str) -> str:

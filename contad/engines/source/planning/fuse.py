@@ -26,7 +26,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import is_inside, is_within, walk, written_roots
+from contad.engines.source.ir.walks import find_written_roots, is_inside, is_within, walk
 from contad.engines.source.planning.running_choice import RunningChoice
 from contad.engines.source.planning.store_plan import StorePlan
 
@@ -90,11 +90,11 @@ def _depth(o: Operation) -> int:
 def _split(loop: Loop, after: list[Operation]) -> tuple[list[Operation], list[Operation]]:
     """What comes after a loop, without and with dependence on it."""
     results = set(loop.results)
-    written, read = written_roots(loop), _read_roots(loop)
+    written, read = find_written_roots(loop), _read_roots(loop)
     independent, dependent = [], []
     for o in after:
         reads = {value for inner in (o, *(i for b in o.blocks for i in walk(b))) for value in inner.reads()}
-        writes = written_roots(o)
+        writes = find_written_roots(o)
         if raises(o) or reads & results or writes & (written | read) or _read_roots(o) & written:
             dependent.append(o)
             results |= set(o.results)

@@ -23,7 +23,7 @@ class Cut:
     def source_side(self) -> set[Hashable]:
         """The nodes that a smallest cut leaves on the side of the source."""
         while True:
-            before = self._reached()
+            before = self._reach()
             if self.sink not in before:
                 return set(before)
             path = [self.sink]
@@ -35,7 +35,7 @@ class Cut:
                 self.capacity[a][b] -= flow
                 self.capacity[b][a] += flow
 
-    def _reached(self) -> dict[Hashable, Hashable]:
+    def _reach(self) -> dict[Hashable, Hashable]:
         """Every node that has capacity left from the source, with the node it was reached from; shortest paths."""
         before: dict[Hashable, Hashable] = {self.source: self.source}
         waiting = deque([self.source])

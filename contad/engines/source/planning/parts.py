@@ -80,7 +80,7 @@ class _Divider:
         for o in kept:
             block.append(o)
         if block.parent is None:
-            self.program.returned = _replaced(self.program.returned, new)
+            self.program.returned = _replace(self.program.returned, new)
         else:
             block.parent.rewrite(lambda x: new.get(x, x))
             if isinstance(block.parent, While):
@@ -89,7 +89,7 @@ class _Divider:
 
     def part(self, group: list[Operation], handed: list[Value], new: dict[Value, Value]) -> Call:
         """The call of a part in place of its operations; notes in `new` what stands for their results."""
-        own = {x for o in _all(group) for x in _made(o)}
+        own = {x for o in _all(group) for x in _find_made(o)}
         given = dict.fromkeys(new.get(x, x) for x in _reads(group) if x not in own and x.constant is None)
         parameters = {x: Value(x.kind, x.hint) for x in given}
         block = Block()
@@ -142,7 +142,7 @@ def _reads(group: Iterable[Operation]) -> list[Value]:
     return [x for o in _all(group) for x in o.reads()]
 
 
-def _made(o: Operation) -> list[Value]:
+def _find_made(o: Operation) -> list[Value]:
     inner = [c.inner for c in o.carried] if isinstance(o, Loop) else []
     return [*o.results, *inner, *([o.index] if isinstance(o, For) else [])]
 
@@ -156,5 +156,5 @@ def _rewrite(group: Iterable[Operation], new: dict[Value, Value]) -> None:
             o.result.roots = tuple(dict.fromkeys(root for array in o.inputs[1:] for root in array.roots))
 
 
-def _replaced(tree: Any, new: dict[Value, Value]) -> Any:
-    return tuple(_replaced(part, new) for part in tree) if isinstance(tree, tuple) else new.get(tree, tree)
+def _replace(tree: Any, new: dict[Value, Value]) -> Any:
+    return tuple(_replace(part, new) for part in tree) if isinstance(tree, tuple) else new.get(tree, tree)

@@ -20,7 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     SourceProgram,
     Value,
 )
-from contad.engines.source.ir.walks import is_inside, is_natural, readers_of, walk, written_roots
+from contad.engines.source.ir.walks import find_written_roots, is_inside, is_natural, readers_of, walk
 
 
 class RunningChoice(NamedTuple):
@@ -39,7 +39,7 @@ def choices(program: SourceProgram, activity: Activity) -> dict[Loop, RunningCho
     for loop in list(walk(program.block)):
         if isinstance(loop, For) and loop.exit is None and is_natural(loop.index):
             active = [c for c in loop.carried if c.inner in activity or c.result in activity]
-            if len(active) == 1 and not any(root in activity for root in written_roots(loop)):
+            if len(active) == 1 and not any(root in activity for root in find_written_roots(loop)):
                 choice = _choice(loop, active[0], activity, readers)
                 if choice is not None:
                     found[loop] = choice

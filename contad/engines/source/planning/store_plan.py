@@ -13,7 +13,7 @@ from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.copies import Copy, copies
 from contad.engines.source.analysis.finite_partials import wild_values
 from contad.engines.source.analysis.partials import partial
-from contad.engines.source.analysis.unchanged import unchanged
+from contad.engines.source.analysis.unchanged import is_unchanged
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
 from contad.engines.source.ir.single_assignment import (
     INT,
@@ -99,17 +99,17 @@ class StorePlan:
     def calls_push(self, operation: Operation) -> bool:
         """Whether a callee stores numbers in the workspace."""
         inside = (operation, *(o for block in operation.blocks for o in walk(block)))
-        return any(self.called(o).pushes for o in inside if isinstance(o, Call))
+        return any(self.plan_call(o).pushes for o in inside if isinstance(o, Call))
 
-    def called(self, o: Call) -> Any:
+    def plan_call(self, o: Call) -> Any:
         """The derivative of a callee that a call needs: with respect to which arguments, and what it may read again."""
         if o not in self._called:
             active: tuple[int, ...] = ()
             kept: tuple[int, ...] = ()
             if any(result in self.activity for result in o.results):
                 active = tuple(k for k, x in enumerate(o.inputs) if x in self.activity and o.callee.reached[k])
-                kept = tuple(k for k, x in enumerate(o.inputs) if x.is_array and self.unchanged(o, x))
-            self._called[o] = self.functions.called(o.callee, active, kept)
+                kept = tuple(k for k, x in enumerate(o.inputs) if x.is_array and self.is_unchanged(o, x))
+            self._called[o] = self.functions.call(o.callee, active, kept)
         return self._called[o]
 
     def as_block(self, loop: Loop) -> bool:
@@ -124,7 +124,7 @@ class StorePlan:
         if not self.as_block(loop) or any(self.pushes(o) for o in inside):
             return True
         again = self.recomputed.get(loop, ())
-        return any(c.inner in again and counted(loop, c) is None for c in loop.carried)
+        return any(c.inner in again and find_count(loop, c) is None for c in loop.carried)
 
     def copies_in_use(self) -> list[Copy]:
         """The copies of parts of arrays that the reverse pass reads."""
@@ -153,7 +153,7 @@ class StorePlan:
         if isinstance(o, If):
             return o.inputs if active.changes(o) else []
         if isinstance(o, Call):
-            return [o.inputs[k] for k in self.called(o).needs] if active.changes(o) else []
+            return [o.inputs[k] for k in self.plan_call(o).needs] if active.changes(o) else []
         if isinstance(o, Body):
             return []
         if isinstance(o, Loop) and o in self.choices:
@@ -207,7 +207,7 @@ class StorePlan:
             return INFINITE, []
         if isinstance(o, (View, Choose, Length)):
             return 0.1, o.inputs
-        if isinstance(o, Load) and self.unchanged(o, o.array):
+        if isinstance(o, Load) and self.is_unchanged(o, o.array):
             return 0.7, o.inputs
         if isinstance(o, Load) and o in self.copies:
             return 0.7, [*(h.index for h in self.copies[o].around), *o.inputs[1:]]
@@ -217,15 +217,15 @@ class StorePlan:
             return 0.0, []
         if isinstance(o, Loop) and value.kind == INT:
             for c in o.carried:
-                if value in (c.inner, c.result) and (step := counted(o, c)) is not None:
+                if value in (c.inner, c.result) and (step := find_count(o, c)) is not None:
                     return 0.5, [c.initial, step[1], *(trips(o) if value is c.result else [])]
-                if value is c.inner and isinstance(o, For) and (steps := advanced(o, c)) is not None:
+                if value is c.inner and isinstance(o, For) and (steps := find_steps(o, c)) is not None:
                     return 0.6, [c.result, *(x for step in steps for x in step.reads_outside(o))]
         return INFINITE, []
 
-    def unchanged(self, reader: Operation, array: Value) -> bool:
+    def is_unchanged(self, reader: Operation, array: Value) -> bool:
         """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
-        return not self.gone & set(array.roots) and unchanged(reader, array, self.stores, self.region)
+        return not self.gone & set(array.roots) and is_unchanged(reader, array, self.stores, self.region)
 
 
 def apply_reads(o: Apply, activity: Activity) -> list[Value]:
@@ -259,7 +259,7 @@ class Step:
         return [x for value in self.reads() for x in _outside(value, loop)]
 
 
-def advanced(loop: Loop, c: Carried) -> list[Step] | None:
+def find_steps(loop: Loop, c: Carried) -> list[Step] | None:
     """The steps by which an iteration changes an integer, if they are known at its end; None for any other.
 
     The reverse sweep takes them back: it starts from what the loop ended with.
@@ -277,7 +277,7 @@ def advanced(loop: Loop, c: Carried) -> list[Step] | None:
             steps.append(Step("+" if o.function is ADD else "-", amount, None))
         elif isinstance(o, For) and o.exit is None and is_inside(o.block, loop):
             inner = next((i for i in o.carried if i.result is value), None)
-            step = counted(o, inner) if inner is not None else None
+            step = find_count(o, inner) if inner is not None else None
             if inner is None or step is None:
                 return None
             steps.append(Step(step[0], step[1], o))
@@ -305,7 +305,7 @@ def _of_index(value: Value, loop: For) -> bool:
     return isinstance(o, Apply) and o.function in (ADD, SUBTRACT) and all(_of_index(x, loop) for x in o.inputs)
 
 
-def counted(loop: Loop, c: Carried) -> tuple[str, Value] | None:
+def find_count(loop: Loop, c: Carried) -> tuple[str, Value] | None:
     """The sign and the step of an integer that each iteration changes by the same step; None for any other."""
     following = c.following.operation
     if c.inner.kind != INT or not isinstance(following, Apply) or following.function not in (ADD, SUBTRACT):

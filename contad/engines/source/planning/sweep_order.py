@@ -3,7 +3,7 @@
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.ir.single_assignment import Accumulate, Create, For, Operation, Store, Value
 from contad.engines.source.ir.walks import is_inside, is_natural, walk
-from contad.engines.source.planning.store_plan import StorePlan, counted
+from contad.engines.source.planning.store_plan import StorePlan, find_count
 
 
 def any_order(loop: For, activity: Activity, sums: dict[Value, Value], plan: StorePlan) -> bool:
@@ -15,7 +15,7 @@ def any_order(loop: For, activity: Activity, sums: dict[Value, Value], plan: Sto
     for c in loop.carried:
         if c.inner in activity and c.inner not in sums:
             return False
-        if c.inner in again and counted(loop, c) is None:
+        if c.inner in again and find_count(loop, c) is None:
             return False
     written = {root for o in inside if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
     return all(_independent(root, loop, inside) for root in written if root in activity)

@@ -121,7 +121,7 @@ class Builder:
             return operands[1] if constants[0] == (function is known_functions.AND) else operands[0]
         if function is known_functions.SELECT and constants[0] is not None:
             kind = function.kind([x.kind for x in operands[1:]])
-            return self.converted(operands[1 if constants[0] else 2], kind)
+            return self.convert(operands[1 if constants[0] else 2], kind)
         if function is known_functions.MULTIPLY and operands[0] is operands[1]:
             return self.apply(known_functions.SQUARE, operands[0])
         if function in _RECIPROCALS and constants[0] == 1 and operands[1].kind == FLOAT:
@@ -146,7 +146,7 @@ class Builder:
             return self.apply(known_functions.POWER, x, y)
         if isinstance(n, float) or by_ufunc:
             if x.kind.base == "float" or isinstance(n, float):
-                x, n = self.converted(x, FLOAT), float(n)
+                x, n = self.convert(x, FLOAT), float(n)
             if n == 2:
                 return self.apply(known_functions.SQUARE, x)
         elif n in (1, 2, 3, 4):
@@ -161,7 +161,7 @@ class Builder:
         function = known_functions.power_by(n) if x.kind == FLOAT else None
         return self.apply(known_functions.POWER, x, constant(n)) if function is None else self.apply(function, x)
 
-    def converted(self, x: Value, kind: Kind) -> Value:
+    def convert(self, x: Value, kind: Kind) -> Value:
         """x as a number of another kind, where it is merged with such numbers."""
         if x.kind == kind:
             return x
@@ -194,9 +194,9 @@ class Builder:
             if part == NEW_AXIS:
                 places.append(part)
             elif isinstance(part, tuple):
-                places.append(tuple(None if x is None else _placed(parts, x) for x in part))
+                places.append(tuple(None if x is None else _place(parts, x) for x in part))
             else:
-                places.append(_placed(parts, part))
+                places.append(_place(parts, part))
         ndim = array.kind.ndim if spec is None else sum(not isinstance(part, Value) for part in spec)
         result = Value(replace(array.kind, ndim=ndim), array.hint)
         self.add(View(array, parts, None if spec is None else places, result))
@@ -277,6 +277,6 @@ def _length(array: Value, axis: int) -> Length:
     return Length(array, axis, Value(INT, f"{array.hint}_length" if axis == 0 else f"{array.hint}_length_{axis}"))
 
 
-def _placed(parts: list[Value], x: Value) -> int:
+def _place(parts: list[Value], x: Value) -> int:
     parts.append(x)
     return len(parts)

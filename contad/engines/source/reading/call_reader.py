@@ -32,9 +32,9 @@ def _as_tuple(node: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Tuple(list(map(_as_tuple, node.elts)), ast.Load()), node)
 
 
-def _filled(tree: Any, values: Iterator[Value]) -> Any:
+def _fill(tree: Any, values: Iterator[Value]) -> Any:
     """Nested tuples with these values as leaves."""
-    return tuple(_filled(part, values) for part in tree) if isinstance(tree, tuple) else next(values)
+    return tuple(_fill(part, values) for part in tree) if isinstance(tree, tuple) else next(values)
 
 
 class Range:
@@ -82,7 +82,7 @@ class CallReader:
         arguments: list[Any] = []
         listed = isinstance(called, Object) and called.value is np.array
         for argument in [*node.args, *(k.value for k in node.keywords)]:
-            with self.expressions.undisturbed(list(arguments), node):
+            with self.expressions.forbid_writes(list(arguments), node):
                 arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
         keywords = {k.arg: arguments[len(node.args) + n] for n, k in enumerate(node.keywords) if k.arg}
         del arguments[len(node.args) :]
@@ -119,7 +119,7 @@ class CallReader:
         arity = found.template.count("{") if found is not known_functions.SQUARE else 1
         if keywords or len(arguments) != arity:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
-        return self.computed_by(found, arguments, node)
+        return self.compute_by(found, arguments, node)
 
     def in_loops(
         self, function: ArrayFunction, arguments: list[Any], keywords: dict[str, Any], node: ast.Call, env: Environment
@@ -154,7 +154,7 @@ class CallReader:
         seen = isinstance(x.operation, (Apply, Load, Length, View))
         return seen and all(map(self.is_constant, x.operation.inputs))
 
-    def computed_by(self, function: known_functions.Function, operands: list[Any], node: ast.AST) -> Any:
+    def compute_by(self, function: known_functions.Function, operands: list[Any], node: ast.AST) -> Any:
         """A function of numbers or, element by element, of arrays."""
         if not all(is_number(x) or is_array(x) for x in operands):
             self.progress.refuse(node, f"{function.name} of something that is no number or array")
@@ -180,19 +180,19 @@ class CallReader:
         scope = self.progress.scopes[dispatcher]
         if function in self.progress.inlining:
             self.progress.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
-        given = self.given(scope, arguments, keywords, node)
+        given = self.bind(scope, arguments, keywords, node)
         outer, flags = self.progress.flags, flags_of(dispatcher, self.progress.flags)
         if self.progress.calling or flags.fastmath != outer.fastmath:
-            called = self.called(scope, flags, given, node)
+            called = self.call_shared(scope, flags, given, node)
             if called is not None:
                 return called
         self.progress.flags = flags
         self.progress.fastmath.append(flags.fastmath)
-        result = self.written(scope, given, node, caller)
+        result = self.write_in_place(scope, given, node, caller)
         self.progress.flags = outer
         return result
 
-    def called(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
+    def call_shared(self, scope: Scope, flags: Flags, given: Environment, node: ast.AST) -> Any:
         """What a function returns that keeps a derivative of its own; None where it is written in place."""
         arguments = tuple(given[name] for name in scope.names)
         kinds = kinds_of(arguments)
@@ -200,11 +200,11 @@ class CallReader:
         if callee is None or (callee.is_small and flags.fastmath == self.progress.flags.fastmath):
             return None
         inputs = [x for x in leaves(arguments) if isinstance(x, Value)]
-        inputs += [self.expressions.captured_array(array, node, name) for name, array in callee.captured.items()]
+        inputs += [self.expressions.capture_array(array, node, name) for name, array in callee.captured.items()]
         results = [Value(output.kind) for output in callee.outputs]
         self.builder.add(Call(callee, inputs, results))
         following = iter(results)
-        return _filled(callee.program.returned, following)
+        return _fill(callee.program.returned, following)
 
     def callee(self, scope: Scope, flags: Flags, kinds: tuple[Any, ...]) -> Callee | None:
         """A function for arguments of these kinds, read once; None for one that has to be written in place."""
@@ -230,22 +230,22 @@ class CallReader:
             self.progress.refuse(node, "a function whose captured names have changed since", "pass them as arguments")
         if called.scope.function in self.progress.inlining:
             self.progress.refuse(node, f"the recursive function {called.scope.place.function}", "write it as a loop")
-        given = self.given(called.scope, arguments, keywords, node)
-        return self.written(called.scope, names | given, node, caller)
+        given = self.bind(called.scope, arguments, keywords, node)
+        return self.write_in_place(called.scope, names | given, node, caller)
 
-    def given(self, scope: Scope, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Environment:
+    def bind(self, scope: Scope, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Environment:
         """What the parameters of a function stand for, in their order."""
         name = scope.place.function
         given = dict(zip(scope.names, arguments, strict=False)) | keywords
         for parameter, value in scope.defaults().items():
             if parameter not in given:
-                given[parameter] = self.expressions.imported(value, node, parameter)
+                given[parameter] = self.expressions.import_constant(value, node, parameter)
         if len(arguments) > len(scope.names) or set(given) != set(scope.names):
             self.progress.refuse(node, f"the arguments of {name}", "give every argument once")
-        given = {key: self.arrays.computed(x) if isinstance(x, Elementwise) else x for key, x in given.items()}
+        given = {key: self.arrays.compute(x) if isinstance(x, Elementwise) else x for key, x in given.items()}
         return cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]
 
-    def written(self, scope: Scope, env: Environment, node: ast.AST, caller: Environment) -> Any:
+    def write_in_place(self, scope: Scope, env: Environment, node: ast.AST, caller: Environment) -> Any:
         """The statements of a function, in an environment of its own."""
         _, returned = cast_arguments(self.builder, scope.dispatcher, scope.names, env)
         env |= {
@@ -273,13 +273,13 @@ class CallReader:
                 node, f"keyword arguments of .{method.name}", "call the function of NumPy, or write a loop"
             )
         if method.name == "copy" and not arguments:
-            return self.arrays.copied(array)
+            return self.arrays.copy_elements(array)
         if method.name == "astype" and len(arguments) == 1:
             return self.as_type(array, self.dtype(arguments[0], node))
         if method.name == "dot" and len(arguments) == 1:
             return self.arrays.product(array, arguments[0], node)
         if method.name == "fill" and len(arguments) == 1 and is_number(arguments[0]):
-            self.arrays.fill(self.arrays.computed(array), arguments[0], node)
+            self.arrays.fill(self.arrays.compute(array), arguments[0], node)
             return Object(None)
         function = ARRAY_FUNCTIONS.get(getattr(np, method.name, None)) if method.name != "sort" else None
         if function is not None:
@@ -290,8 +290,8 @@ class CallReader:
         """A new array with the elements of another one as numbers of another kind."""
         to = {"float": known_functions.TO_FLOAT, "int": known_functions.TO_INT, "bool": known_functions.TO_BOOL}[base]
         if base == array.kind.base and not array.kind.narrow:
-            return self.arrays.copied(array)
-        array = self.arrays.computed(array)
+            return self.arrays.copy_elements(array)
+        array = self.arrays.compute(array)
         made = self.builder.create("empty", self.arrays.shape(array), base)
         self.arrays.over(
             self.arrays.shape(array),

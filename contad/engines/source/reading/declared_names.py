@@ -8,7 +8,7 @@ from numba import types
 from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.single_assignment import Kind
 from contad.engines.source.reading.builder import Builder
-from contad.functions.declared_types import chosen_signature, is_number as is_number_type, refused_cast, signatures
+from contad.functions.declared_types import chosen_signature, is_number as is_number_type, refuse_cast, signatures
 
 _TYPES = {"float": types.float64, "int": types.int64, "bool": types.boolean}
 _KINDS = {"float64": Kind("float"), "int64": Kind("int"), "bool": Kind("bool")}
@@ -51,5 +51,5 @@ def cast(builder: Builder, f: Any, what: str, entry: Any, want: Any) -> Any:
     if want is None or not is_number_type(want) or not is_number(entry):
         return entry
     if str(want) not in _KINDS:
-        raise refused_cast(f, what, want)
-    return builder.converted(entry, _KINDS[str(want)])
+        raise refuse_cast(f, what, want)
+    return builder.convert(entry, _KINDS[str(want)])

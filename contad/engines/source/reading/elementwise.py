@@ -79,7 +79,7 @@ class WholeArrays:
 
         nest([])
 
-    def computed(self, entry: Any, hint: str = "") -> Value:
+    def compute(self, entry: Any, hint: str = "") -> Value:
         """An array expression as a new array; an array as it is."""
         if isinstance(entry, Value):
             return entry
@@ -88,10 +88,10 @@ class WholeArrays:
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
         return array
 
-    def copied(self, entry: Any, hint: str = "") -> Value:
+    def copy_elements(self, entry: Any, hint: str = "") -> Value:
         """A new array with the elements of an array or an array expression."""
         if isinstance(entry, Elementwise):
-            return self.computed(entry, hint)
+            return self.compute(entry, hint)
         if entry.kind.narrow:
             self.progress.stop("a copy of an array of small integers", "make it an array of int64")
         shape = self.shape(entry)
@@ -107,7 +107,7 @@ class WholeArrays:
         """array[indices] = number."""
         if array.kind.narrow:
             self.progress.stop("a write into an array of small integers, which wraps", "make it an array of int64")
-        self.builder.add(Store(array, indices, self.builder.converted(number, Kind(array.kind.base))))
+        self.builder.add(Store(array, indices, self.builder.convert(number, Kind(array.kind.base))))
 
     def fill(self, array: Value, entry: Any, node: ast.AST) -> None:
         """array[...] = entry, as NumPy does it: the right side is computed before anything is written."""
@@ -116,7 +116,7 @@ class WholeArrays:
             if entry.kind.ndim > array.kind.ndim:
                 self.progress.refuse(node, "an assignment from an array with more dimensions")
             if any(operand is not array and set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
-                entry = self.copied(entry)
+                entry = self.copy_elements(entry)
             lengths = self.shape(entry)
             for axis in range(-len(lengths), 0):
                 self.require_equal(constant(1) if is_unit(entry, axis) else shape[axis], lengths[axis])
@@ -145,7 +145,7 @@ class WholeArrays:
         axis = axis.constant if isinstance(axis, Value) and axis.kind == INT else None
         if axis is None or not -ndim <= axis < ndim:
             self.progress.refuse(node, f"the axis in {ast.unparse(node)!r}", "give it as a constant")
-        array, whole = self.computed(entry), (None, None, None)
+        array, whole = self.compute(entry), (None, None, None)
         axis %= ndim
         lengths = self.shape(array)
         line = lambda at: self.builder.view(array, [*at[:axis], whole, *at[axis:]])  # noqa: E731
@@ -180,7 +180,7 @@ class WholeArrays:
             self.progress.refuse(node, "a product of other things than arrays of floats")
         if max(a.kind.ndim, b.kind.ndim) > 2:
             self.progress.refuse(node, "a product of arrays with more than two dimensions", "write it as a loop")
-        a, b = self.computed(a), self.computed(b)
+        a, b = self.compute(a), self.compute(b)
         inner = self.builder.length(a, a.kind.ndim - 1)
         self.require_equal(inner, self.builder.length(b, 0))
         rows = [self.builder.length(a, 0)] if a.kind.ndim == 2 else []
@@ -189,7 +189,7 @@ class WholeArrays:
             result = Value(Kind("float", len(rows) + len(columns)), "product")
             self.builder.add(Product(a, b, result))
             # what a branch makes is moved before it, and a product cannot be
-            return self.copied(result) if self.progress.branch_depth and result.is_array else result
+            return self.copy_elements(result) if self.progress.branch_depth and result.is_array else result
 
         def entry(row: list[Value], column: list[Value]) -> Value:
             def step(k: Value, total: Value) -> list[Value]:

@@ -47,7 +47,7 @@ class _Exits:
         done: list[ast.stmt] = []
         for first, last in itertools.pairwise([0, *leaving[LONGEST::LONGEST], len(statements)]):
             part = statements[first:last]
-            done += self.guarded(part, part[0]) if done else self.short_block(part)
+            done += self.guard(part, part[0]) if done else self.short_block(part)
         return done
 
     def short_block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -72,16 +72,16 @@ class _Exits:
                     return [*done, _branch(statement, then + self.block(rest), otherwise)]
                 done.append(_branch(statement, then, otherwise))
                 if any(leaves):
-                    return done + self.guarded(rest, statement)
+                    return done + self.guard(rest, statement)
             elif isinstance(statement, (ast.For, ast.While)):
                 made, broken = self.loop(statement)
                 done += made
                 if statement.orelse:  # what comes after a loop that was not broken off
                     done += self.unless_broken(statement, broken)
                     if _may_leave(statement.orelse):
-                        return done + self.guarded(rest, statement)
+                        return done + self.guard(rest, statement)
                 if _holds(statement.body, ast.Return):
-                    return done + self.guarded(rest, statement)
+                    return done + self.guard(rest, statement)
             else:
                 done.append(statement)
         return done
@@ -92,7 +92,7 @@ class _Exits:
         if not names:
             return self.block(statement.orelse)
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
-        return [placed(ast.If(test, self.block(statement.orelse), []), statement)]
+        return [locate(ast.If(test, self.block(statement.orelse), []), statement)]
 
     def loop(self, statement: ast.For | ast.While) -> tuple[list[ast.stmt], list[str]]:
         """A loop whose body has a single way out, and the flags that say how it was left."""
@@ -117,7 +117,7 @@ class _Exits:
         changed.flags = ends  # type: ignore[union-attr]
         return [*before, changed], ends
 
-    def guarded(self, rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
+    def guard(self, rest: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
         """`rest` where no exit was taken."""
         if not rest:
             return []
@@ -126,19 +126,19 @@ class _Exits:
             flags += self.loops[-1].values()
         names: list[ast.expr] = [ast.Name(name, ast.Load()) for name in flags]
         test = ast.UnaryOp(ast.Not(), names[0] if len(names) == 1 else ast.BoolOp(ast.Or(), names))
-        return [placed(ast.If(test, self.block(rest), []), statement)]
+        return [locate(ast.If(test, self.block(rest), []), statement)]
 
 
 def assign(name: str, value: ast.expr, place: ast.stmt) -> ast.stmt:
     """`name = value` at the line of another statement."""
-    return placed(ast.Assign([ast.Name(name, ast.Store())], value), place)
+    return locate(ast.Assign([ast.Name(name, ast.Store())], value), place)
 
 
 def _branch(statement: ast.If, then: list[ast.stmt], otherwise: list[ast.stmt]) -> ast.stmt:
-    return placed(ast.If(statement.test, then, otherwise), statement)
+    return locate(ast.If(statement.test, then, otherwise), statement)
 
 
-def placed(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
+def locate(statement: ast.stmt, place: ast.stmt) -> ast.stmt:
     """A new statement at the line of another one."""
     statement.lineno = place.lineno  # inner nodes keep the lines they have
     return statement

@@ -21,11 +21,11 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
-from contad.engines.source.ir.walks import written_roots
+from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.merging import Merging
-from contad.engines.source.reading.passing import passed_on
+from contad.engines.source.reading.passing import pass_on
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import LocalScope
 from contad.errors import UnsupportedError
@@ -54,7 +54,7 @@ class ExpressionReader:
             return self.read(node, env)
         except UnsupportedError as refusal:
             self.return_to(before)
-            found = passed_on(self, node, env, refusal)
+            found = pass_on(self, node, env, refusal)
             if found is None:
                 raise
             return found
@@ -106,7 +106,7 @@ class ExpressionReader:
     def condition(self, node: ast.expr, env: Environment) -> Value:
         """An expression as a truth value."""
         if isinstance(node, ast.BoolOp):
-            return self._connected(node, env, self.condition)
+            return self._connect(node, env, self.condition)
         entry = self.expression(node, env)
         if isinstance(entry, Object):
             return constant(bool(entry.value))
@@ -119,13 +119,13 @@ class ExpressionReader:
         )
 
     @contextlib.contextmanager
-    def undisturbed(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
+    def forbid_writes(self, entries: list[Any], node: ast.AST) -> Iterator[None]:
         """Refuse what writes into an array of an expression that stands to its left and is not computed yet."""
         before = len(self.builder.block.operations)
         yield
         arrays = [array for x in entries if isinstance(x, Elementwise) for array in arrays_of(x)]
         pending = {root for array in arrays for root in array.roots}
-        if pending and any(pending & written_roots(o) for o in self.builder.block.operations[before:]):
+        if pending and any(pending & find_written_roots(o) for o in self.builder.block.operations[before:]):
             self.progress.refuse(
                 node, "a call that writes into an array of the same expression", "give it its own statement"
             )
@@ -138,7 +138,7 @@ class ExpressionReader:
 
     # ---- names and constants -----------------------------------------------------------------------------------------
     def read_Constant(self, node: ast.Constant, env: Environment) -> Any:
-        return self.imported(node.value, node, "")
+        return self.import_constant(node.value, node, "")
 
     def read_Name(self, node: ast.Name, env: Environment) -> Any:
         """What a name stands for: in the environment, else a global or captured value."""
@@ -151,9 +151,9 @@ class ExpressionReader:
             found = self.progress.scope.outer(node.id)
         except KeyError:
             self.progress.refuse(node, f"the name {node.id} is not defined", "define it before it is read")
-        return self.imported(found, node, node.id)
+        return self.import_constant(found, node, node.id)
 
-    def imported(self, x: Any, node: ast.AST, name: str) -> Any:
+    def import_constant(self, x: Any, node: ast.AST, name: str) -> Any:
         """A constant of the program as an entry."""
         if isinstance(x, (bool, np.bool_)):
             return constant(bool(x))
@@ -164,12 +164,12 @@ class ExpressionReader:
         if isinstance(x, (float, np.float64)):
             return constant(float(x))
         if isinstance(x, tuple):
-            return tuple(self.imported(part, node, name) for part in x)
+            return tuple(self.import_constant(part, node, name) for part in x)
         if isinstance(x, np.ndarray):
-            return self.captured_array(x, node, name)
+            return self.capture_array(x, node, name)
         return Object(x)
 
-    def captured_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
+    def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
         """A global array, which Numba makes a constant."""
         bases = {"f": "float", "i": "int", "b": "bool"}
         if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= 3:
@@ -190,7 +190,7 @@ class ExpressionReader:
         if isinstance(base, Object) and isinstance(base.value, types.ModuleType):
             if not hasattr(base.value, node.attr):
                 self.progress.refuse(node, f"{ast.unparse(node)} is not defined")
-            return self.imported(getattr(base.value, node.attr), node, node.attr)
+            return self.import_constant(getattr(base.value, node.attr), node, node.attr)
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))
@@ -202,7 +202,7 @@ class ExpressionReader:
                     size = self.builder.apply(known_functions.MULTIPLY, size, length) if size.constant != 1 else length
                 return size
             if node.attr == "T":
-                array = self.arrays.computed(base)
+                array = self.arrays.compute(base)
                 return array if array.kind.ndim == 1 else self.builder.view(array, None)
             if node.attr == "dtype":
                 return Object(np.dtype({"float": np.float64, "int": np.int64, "bool": np.bool_}[base.kind.base]))
@@ -213,7 +213,7 @@ class ExpressionReader:
         return Local(LocalScope(self.progress.scope, node), dict(env))
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
-        return tuple(self._settled(self.expression(part, env)) for part in node.elts)
+        return tuple(self._settle(self.expression(part, env)) for part in node.elts)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
@@ -230,14 +230,14 @@ class ExpressionReader:
             try:
                 if refusal is not None:
                     raise refusal
-                with self.undisturbed([x], inner):
+                with self.forbid_writes([x], inner):
                     y = self.expression(inner.right, env)
                 x = self.binary(type(inner.op).__name__, x, y, inner)
             except UnsupportedError as error:
                 if inner is node:
                     raise
                 self.return_to(before)  # as `expression` does
-                x = passed_on(self, inner, env, error)
+                x = pass_on(self, inner, env, error)
                 refusal = error if x is None else None
         return x
 
@@ -270,7 +270,7 @@ class ExpressionReader:
     def read_UnaryOp(self, node: ast.UnaryOp, env: Environment) -> Any:
         """not x, -x, +x or ~x."""
         if isinstance(node.op, ast.Not):
-            return self.negated(self.condition(node.operand, env))
+            return self.negate(self.condition(node.operand, env))
         x = self.expression(node.operand, env)
         if not (is_number(x) or is_array(x)):
             self.progress.refuse(node, f"the operator in {ast.unparse(node)!r} on something that is no number or array")
@@ -282,7 +282,7 @@ class ExpressionReader:
             return self.builder.apply(known_functions.BITWISE["BitXor"], x, constant(-1))
         return self.builder.apply(known_functions.NEGATIVE, x)
 
-    def negated(self, condition: Value) -> Value:
+    def negate(self, condition: Value) -> Value:
         found: Value = self.builder.apply(known_functions.NOT, condition)
         return found
 
@@ -294,9 +294,9 @@ class ExpressionReader:
     def _chain(self, left: Any, parts: list[tuple[ast.cmpop, ast.expr]], node: ast.Compare, env: Environment) -> Any:
         """left < a < b ...; what may raise is computed only where Python computes it."""
         (operator, comparator), *rest = parts
-        with self.undisturbed([left], node):
+        with self.forbid_writes([left], node):
             right = self.expression(comparator, env)
-        found = self.compared(type(operator).__name__, left, right, node)
+        found = self.compare(type(operator).__name__, left, right, node)
         if not rest or (is_number(found) and found.constant is False):
             return found
         if not is_number(found):
@@ -305,7 +305,7 @@ class ExpressionReader:
             return self.merging.choice(found, lambda: self._chain(right, rest, node, env), lambda: constant(False))
         return self.builder.apply(known_functions.AND, found, self._chain(right, rest, node, env))
 
-    def compared(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
+    def compare(self, operator: str, left: Any, right: Any, node: ast.AST) -> Any:
         """One comparison, of numbers, arrays, tuples or constants of the program."""
         if isinstance(left, Object) and isinstance(right, Object):
             same = left.value is right.value if operator in ("Is", "IsNot") else left.value == right.value
@@ -314,8 +314,8 @@ class ExpressionReader:
         if isinstance(left, tuple) and isinstance(right, tuple) and operator in ("Eq", "NotEq"):
             equal = constant(len(left) == len(right))
             for x, y in zip(left, right, strict=False):
-                equal = self.builder.apply(known_functions.AND, equal, self.compared("Eq", x, y, node))
-            return equal if operator == "Eq" else self.negated(equal)
+                equal = self.builder.apply(known_functions.AND, equal, self.compare("Eq", x, y, node))
+            return equal if operator == "Eq" else self.negate(equal)
         if operator in ("Is", "IsNot"):  # a number or an array is not None
             return constant(operator == "IsNot")
         if operator not in known_functions.COMPARISONS or not all(is_number(v) or is_array(v) for v in (left, right)):
@@ -331,9 +331,9 @@ class ExpressionReader:
                 )
             return entry
 
-        return self._connected(node, env, truth)
+        return self._connect(node, env, truth)
 
-    def _connected(self, node: ast.BoolOp, env: Environment, truth: Callable[..., Value]) -> Any:
+    def _connect(self, node: ast.BoolOp, env: Environment, truth: Callable[..., Value]) -> Any:
         """`and` and `or` of truth values; what may raise is computed only where Python computes it."""
         both = isinstance(node.op, ast.And)
         result = truth(node.values[0], env)
@@ -358,15 +358,15 @@ class ExpressionReader:
             return self.expression(node.body if condition.constant else node.orelse, env)
         result = self.merging.choice(
             condition,
-            lambda: self._settled(self.expression(node.body, env)),
-            lambda: self._settled(self.expression(node.orelse, env)),
+            lambda: self._settle(self.expression(node.body, env)),
+            lambda: self._settle(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
             self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
         return result
 
-    def _settled(self, entry: Any) -> Any:
-        return self.arrays.computed(entry) if isinstance(entry, Elementwise) else entry
+    def _settle(self, entry: Any) -> Any:
+        return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
 
 
 def _may_raise(node: ast.expr) -> bool:

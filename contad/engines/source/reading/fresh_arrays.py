@@ -207,7 +207,7 @@ class FreshArrays:
 
     def _is_wrong(self, o: Store | Accumulate, buffer: Buffer) -> bool:
         """Whether a write may be into an array of two names, one of which has a buffer."""
-        copied = self._copied(buffer)
+        copied = self._find_copies(buffer)
         if buffer.array in o.array.roots and any(b.shared for b in copied):
             return True
         assert buffer.loop is not None
@@ -226,7 +226,7 @@ class FreshArrays:
             if root is not b.initial or b.shared_before
         )
 
-    def _copied(self, buffer: Buffer) -> list[Buffer]:
+    def _find_copies(self, buffer: Buffer) -> list[Buffer]:
         """A buffer and all those of which it may be a copy."""
         found = [buffer]
         for b in found:

@@ -94,7 +94,7 @@ def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int
     _refuse_writes(builder.block)
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
     program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
-    program.returned = _settled(reader, returned)
+    program.returned = _settle(reader, returned)
     program.callables = progress.callables
     program.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
@@ -117,12 +117,12 @@ def _refuse_writes(block: Block) -> None:
             raise o.refusal
 
 
-def _settled(reader: StatementReader, entry: Any) -> Any:
+def _settle(reader: StatementReader, entry: Any) -> Any:
     """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
-        return tuple(_settled(reader, part) for part in entry)
+        return tuple(_settle(reader, part) for part in entry)
     if isinstance(entry, Elementwise):
-        return reader.arrays.computed(entry, "result")
+        return reader.arrays.compute(entry, "result")
     if isinstance(entry, Unknown):
         refuse(
             reader.progress.scope.place,

@@ -16,7 +16,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Sequence
 
-from contad.engines.source.reading.exits import LONGEST, assign, placed
+from contad.engines.source.reading.exits import LONGEST, assign, locate
 
 
 def without_ladders(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -67,4 +67,4 @@ def _rungs(statement: ast.If) -> Iterator[ast.If]:
 
 
 def _if(name: str, body: list[ast.stmt], place: ast.stmt) -> ast.stmt:
-    return placed(ast.If(ast.Name(name, ast.Load()), body, []), place)
+    return locate(ast.If(ast.Name(name, ast.Load()), body, []), place)

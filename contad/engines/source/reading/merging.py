@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_number, joined, same
+from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_number, join_kinds, same
 from contad.engines.source.ir.lengths import is_within, lies_in, may_differ, same_length
 from contad.engines.source.ir.single_assignment import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
 from contad.engines.source.ir.walks import leaves
@@ -61,9 +61,9 @@ class Merging:
         self.builder.add(operation)
         for name in dict.fromkeys([*envs[0], *envs[1]]):
             a, b = (e.get(name, UNDEFINED) for e in envs)
-            env[name] = self.merged(operation, a, b, name)
+            env[name] = self.merge(operation, a, b, name)
 
-    def merged(self, branch: If, a: Any, b: Any, name: str) -> Any:
+    def merge(self, branch: If, a: Any, b: Any, name: str) -> Any:
         """What stands for a in one branch, for b in the other."""
         if same(a, b):
             return a
@@ -72,18 +72,18 @@ class Merging:
         if b is UNDEFINED and is_number(a):
             b = default(a.kind)
         if is_number(a) and is_number(b):
-            return self._merged_numbers(branch, a, b, name)
+            return self._merge_numbers(branch, a, b, name)
         if isinstance(a, tuple) and b is UNDEFINED:
             b = (UNDEFINED,) * len(a)
         if isinstance(b, tuple) and a is UNDEFINED:
             a = (UNDEFINED,) * len(b)
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return tuple(self.merged(branch, x, y, name) for x, y in zip(a, b, strict=True))
+            return tuple(self.merge(branch, x, y, name) for x, y in zip(a, b, strict=True))
         if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind:
             candidates = self.builder.candidates(a) | self.builder.candidates(b)
             if any(lies_in(array, block) for array in candidates.values() for block in branch.blocks):
                 return Unknown(_MADE_INSIDE.format("branch", name))
-            selector = self._merged_numbers(branch, self.builder.number_of(a), self.builder.number_of(b), name)
+            selector = self._merge_numbers(branch, self.builder.number_of(a), self.builder.number_of(b), name)
             return self.builder.choose(selector, candidates, name)
         if isinstance(a, Unknown) and a is not UNDEFINED:
             return a
@@ -91,17 +91,17 @@ class Merging:
             return b
         return Unknown("it stands for different things after the two branches of an if")
 
-    def _merged_numbers(self, branch: If, a: Value, b: Value, name: str) -> Value:
+    def _merge_numbers(self, branch: If, a: Value, b: Value, name: str) -> Value:
         """A number that is a after one branch, b after the other."""
         if same(a, b):
             return a
         if (a.constant, b.constant) == (True, False) and a.kind == b.kind == BOOL:
             return branch.inputs[0]
-        kind = joined(a.kind, b.kind)
+        kind = join_kinds(a.kind, b.kind)
         with self.builder.inside(branch.blocks[0]):
-            a = self.builder.converted(a, kind)
+            a = self.builder.convert(a, kind)
         with self.builder.inside(branch.blocks[1]):
-            b = self.builder.converted(b, kind)
+            b = self.builder.convert(b, kind)
         return branch.merge(a, b, Value(kind, name))
 
     def choice(self, condition: Value, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -175,7 +175,7 @@ class _Join:
     def __call__(self, pattern: Any, initial: Any, out: Any) -> Any:
         """What the loop carries, where the name stood for `initial` before it and for `out` after an iteration."""
         if isinstance(pattern, Kind) and is_number(out):
-            return joined(pattern, out.kind)
+            return join_kinds(pattern, out.kind)
         if pattern is UNDEFINED:
             return self._first(out)
         if isinstance(pattern, Unknown):
@@ -311,7 +311,7 @@ class _Carrying:
             self._follow(pattern, env.get(name, UNDEFINED), (name,), body)
         self.merging.fresh.carry_contents(self.pairs, body)
         for carried in self.carried.values():
-            carried.initial = self.merging.builder.converted(carried.initial, carried.inner.kind)
+            carried.initial = self.merging.builder.convert(carried.initial, carried.inner.kind)
 
     def _follow(self, pattern: Any, out: Any, place: tuple[Any, ...], body: Block) -> None:
         """Note for a name what the next iteration starts with."""
@@ -321,7 +321,7 @@ class _Carrying:
             # a name that is first assigned in the body is carried for those who read it after the loop
             carried = self.carried.get(place) or self._carry(UNDEFINED, pattern, place)
             with self.merging.builder.inside(body):
-                carried.following = self.merging.builder.converted(out, pattern)
+                carried.following = self.merging.builder.convert(out, pattern)
         elif isinstance(pattern, Buffer):
             self.pairs.append((pattern, out))
             for axis in sorted(pattern.shrinks):

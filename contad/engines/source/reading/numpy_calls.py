@@ -93,7 +93,7 @@ def _copy(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
     (array,) = calls.take("a", arguments, keywords, node)
     if not is_array(array):
         calls.progress.refuse(node, f"{ast.unparse(node)!r} of something that is no array")
-    return calls.arrays.copied(array)
+    return calls.arrays.copy_elements(array)
 
 
 def _length(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
@@ -147,7 +147,7 @@ def _extreme(symbol: str) -> Callable[..., Any]:
         if keywords or len(arguments) < 2 or not all(map(is_number, arguments)):
             calls.progress.refuse(node, f"{ast.unparse(node)!r}", "give two numbers or more, or use np.max")
         kind = "float" if any(x.kind.base == "float" for x in arguments) else "int"
-        found, *rest = [calls.builder.converted(x, Kind(kind)) for x in arguments]
+        found, *rest = [calls.builder.convert(x, Kind(kind)) for x in arguments]
         for x in rest:
             better = calls.builder.apply(known_functions.COMPARISONS["Gt" if symbol == ">" else "Lt"], x, found)
             found = calls.builder.apply(known_functions.SELECT, better, x, found)

@@ -9,20 +9,21 @@ import ast
 import builtins
 import math
 import re
-from types import CellType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import types
 
 from contad.engines.source.ir.entries import Object, Opaque
-from contad.engines.source.ir.single_assignment import Handed, Value
+from contad.engines.source.ir.single_assignment import Handed, Value, input_name
 from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
 from contad.errors import StaleSourceError, UnsupportedError
-from contad.functions.python_copy import global_names, is_dispatcher
+from contad.functions.python_copy import is_dispatcher
 from contad.native.writes import calls_writers
 from contad.rules.definition import definition_of
+from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 _READS = {"get", "index", "count", "keys", "values", "items", "copy"}  # methods that leave a container as it is
 # results that do not change where an argument changes a little
-_STEPS = ("round(", "np.round(", "np.around(", "np.round_(", "np.rint(", "np.trunc(", "np.fix(")
+_STEPS = ("round", "np.round", "np.around", "np.round_", "np.rint", "np.trunc", "np.fix")
 
 
 _SIGNS = (ast.operator, ast.unaryop)
@@ -50,26 +51,25 @@ class Passed:
         self.given: list[Any] = []  # their Numba types
         self.opaque: dict[str, Any] = {}  # names of arguments that may be read in some ways only
 
-    def read(self, node: ast.expr) -> tuple[str, Any]:
-        """The expression with {0}, {1} ... for what it reads, and its Numba type; _NotPassed where there is none."""
+    def read(self, node: ast.expr) -> tuple[ast.expr, Any]:
+        """The expression with `input_name(k)` for what it reads, and its Numba type; _NotPassed where there is none."""
         own = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         if calls_writers(node):
             raise _NotPassed
         own |= {x.arg for x in ast.walk(node) if isinstance(x, ast.arg)}
         tree = _Outward(self, own).visit(ast.parse(ast.unparse(node), mode="eval").body)
         _require_reads(tree, self.opaque)
-        text = ast.unparse(ast.fix_missing_locations(ast.Expression(tree)))
+        text = ast.unparse(tree)
         key = (text, *self.given)
         known = self.reader.progress.typed
         if key not in known:
-            known[key] = self._typed(text)
+            known[key] = self._infer_type(text)
         if known[key] is None:
             raise _NotPassed
-        escaped = text.replace("{", "{{").replace("}", "}}")
-        return re.sub(r"\b__input_(\d+)\b", r"{\1}", escaped), known[key]
+        return tree, known[key]
 
-    def _typed(self, text: str) -> Any:
-        names = ", ".join(f"__input_{k}" for k in range(len(self.inputs)))
+    def _infer_type(self, text: str) -> Any:
+        names = ", ".join(map(input_name, range(len(self.inputs))))
         module: dict[str, Any] = {"np": np, "math": math, **self.reader.progress.callables}
         exec(f"def passed({names}):\n    return {text}\n", module)
         return result_type(module["passed"], tuple(self.given))
@@ -78,10 +78,10 @@ class Passed:
         """The name of something that the expression reads."""
         for k, known in enumerate(self.inputs):
             if known is value:
-                return f"__input_{k}"
+                return input_name(k)
         self.inputs.append(value)
         self.given.append(t)
-        return f"__input_{len(self.inputs) - 1}"
+        return input_name(len(self.inputs) - 1)
 
     def entry(self, x: Any) -> ast.expr:
         """What the front end has found a name to stand for, as an expression."""
@@ -111,7 +111,7 @@ class Passed:
         if isinstance(x, tuple):
             return ast.Tuple([self.object(part) for part in x], ast.Load())
         if isinstance(x, np.ndarray):
-            return self.entry(self.reader.captured_array(x, ast.Pass(lineno=self.reader.progress.line), "data"))
+            return self.entry(self.reader.capture_array(x, ast.Pass(lineno=self.reader.progress.line), "data"))
         if isinstance(x, ModuleType) and x.__name__ in ("numpy", "math"):
             return ast.Name("np" if x is np else "math", ast.Load())
         if getattr(x, "__module__", None) == "builtins" and hasattr(builtins, x.__name__):
@@ -182,30 +182,30 @@ class _Outward(ast.NodeTransformer):
         return found if isinstance(found, ModuleType) else None
 
 
-def passed_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
+def pass_on(reader: "ExpressionReader", node: ast.expr, env: "Environment", refusal: UnsupportedError) -> Any:
     """The entry of an expression that is handed on to Numba; None where that cannot be done."""
     known = dict(reader.progress.callables)
     passed = Passed(reader, env)
     try:
-        template, t = passed.read(node)
+        expression, t = passed.read(node)
     except (_NotPassed, UnsupportedError):
         reader.progress.callables.clear()
         reader.progress.callables.update(known)
         return None
     if isinstance(t, types.NoneType):
-        reader.builder.add(Handed(template, passed.inputs, [], None, set(), refusal))
+        reader.builder.add(Handed(expression, passed.inputs, [], None, set(), refusal))
         return Object(None)
     kind = kind_of(t)
     if kind is None:
         return None
-    return _added(reader, node, passed, template, t, kind, refusal)
+    return _add(reader, node, passed, expression, t, kind, refusal)
 
 
-def _added(
+def _add(
     reader: "ExpressionReader",
     node: ast.expr,
     passed: Passed,
-    template: str,
+    expression: ast.expr,
     t: Any,
     kind: Any,
     refusal: UnsupportedError,
@@ -214,26 +214,26 @@ def _added(
     results: list[Value] = []
     aliases: set[int] = set()
 
-    def made(kind: Any, t: Any) -> Any:
+    def make(kind: Any, t: Any) -> Any:
         if isinstance(kind, tuple):
-            return tuple(map(made, kind, t.types))
+            return tuple(map(make, kind, t.types))
         results.append(Value(kind))
         if kind.ndim and (passed.opaque or not is_fresh(t)):
             aliases.add(len(results) - 1)
         return len(results) - 1
 
-    shape = made(kind, t)
+    shape = make(kind, t)
     inside = bool(reader.progress.loop_depth or reader.progress.branch_depth)
     if inside and any(x.kind.narrow and k not in aliases for k, x in enumerate(results)):
         return None
-    call = Handed(template, passed.inputs, results, shape, aliases, refusal)
-    call.is_step = _is_step(node, template)
+    call = Handed(expression, passed.inputs, results, shape, aliases, refusal)
+    call.is_step = _is_step(node, expression)
     reader.builder.add(call)
     entries = list(results)
     for k, x in enumerate(results):
         # what a branch makes is moved before it, and a call cannot be; in a loop the adjoint is that of each iteration
         if inside and x.is_array and k not in aliases:
-            entries[k] = reader.arrays.copied(x)
+            entries[k] = reader.arrays.copy_elements(x)
 
     def entry(shape: Any) -> Any:
         return tuple(map(entry, shape)) if isinstance(shape, tuple) else entries[shape]
@@ -241,12 +241,12 @@ def _added(
     return entry(shape)
 
 
-def _is_step(node: ast.expr, template: str) -> bool:
+def _is_step(node: ast.expr, expression: ast.expr) -> bool:
     """Whether the function that is called has derivative zero."""
     if not isinstance(node, ast.Call):
         return False
     method = isinstance(node.func, ast.Attribute) and node.func.attr == "round"
-    return method or template.startswith(_STEPS)
+    return method or (isinstance(expression, ast.Call) and ast.unparse(expression.func) in _STEPS)
 
 
 def _require_reads(tree: ast.expr, opaque: dict[str, Any]) -> None:
@@ -300,10 +300,8 @@ def may_be_called(f: Any, around: tuple[Any, ...] = ()) -> bool:
             return False
     except (OSError, StaleSourceError):
         return False
-    code = f.py_func.__code__
-    names = global_names(code)
-    named = [f.py_func.__globals__.get(name) for name in names]
-    named += [x for cell in f.py_func.__closure__ or () if (x := _held(cell)) is not None]
+    names = global_names(f.py_func.__code__)
+    named = list(named_values(f.py_func).values())
     modules = [x for x in named if isinstance(x, ModuleType)]
     named += [getattr(x, name) for x in modules for name in names if hasattr(x, name)]
     if any(_of_contad(x) for x in named):
@@ -316,10 +314,3 @@ def _of_contad(x: Any) -> bool:
     if isinstance(x, (ModuleType, ScalarRule)):
         return False
     return any(str(home).partition(".")[0] == "contad" for home in (type(x).__module__, getattr(x, "__module__", None)))
-
-
-def _held(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:
-        return None

@@ -12,6 +12,7 @@ from contad.engines.source.reading.ladders import without_ladders
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import declared_names
 from contad.rules.definition import definition_of
+from contad.rules.function_names import captured_values
 
 
 class Scope:
@@ -38,8 +39,7 @@ class Scope:
             refuse(self.place, "njit of a lambda or an expression", "write it as a function")
         self.line = start
         self.take(definition)
-        closure = inspect.getclosurevars(function)
-        self.captured: dict[str, Any] = dict(closure.nonlocals)
+        self.captured: dict[str, Any] = captured_values(function)
         self.globals = function.__globals__
 
     def take(self, definition: ast.FunctionDef) -> None:

@@ -12,7 +12,7 @@ from numba import types
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Local, Object, Opaque, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, Accumulate, Block, Check, For, Kind, Loop, Value, While
-from contad.engines.source.ir.walks import written_roots
+from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading.call_reader import Iteration, Range
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
@@ -49,7 +49,7 @@ class StatementReader:
     def do_Assign(self, statement: ast.Assign, env: Environment) -> None:
         entry = self.expressions.expression(statement.value, env)
         if len(statement.targets) > 1 and isinstance(entry, Elementwise):
-            entry = self.arrays.computed(entry)
+            entry = self.arrays.compute(entry)
         for target in statement.targets:
             self.assign(target, entry, env)
 
@@ -61,7 +61,7 @@ class StatementReader:
         """target = entry."""
         if isinstance(target, ast.Name):
             if isinstance(entry, Elementwise):
-                entry = self.arrays.computed(entry, target.id)
+                entry = self.arrays.compute(entry, target.id)
             if target.id in self.progress.scope.declared:
                 entry = cast(
                     self.builder,
@@ -76,7 +76,7 @@ class StatementReader:
         elif isinstance(target, (ast.Tuple, ast.List)):
             if any(isinstance(part, ast.Starred) for part in target.elts):
                 self.progress.refuse(target, "a starred target", "write the names out")
-            parts = self.unpacked(entry, len(target.elts), target)
+            parts = self.unpack(entry, len(target.elts), target)
             for part, value in zip(target.elts, parts, strict=True):
                 self.assign(part, value, env)
         elif isinstance(target, ast.Subscript):
@@ -84,14 +84,14 @@ class StatementReader:
         else:
             self.progress.refuse(target, f"the assignment to {ast.unparse(target)!r}")
 
-    def unpacked(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
+    def unpack(self, entry: Any, n: int, node: ast.AST) -> tuple[Any, ...]:
         """The n parts of a tuple, or the n elements or rows of an array."""
         if isinstance(entry, tuple):
             if len(entry) != n:
                 self.progress.refuse(node, f"{n} names for {len(entry)} values", "give one name for each value")
             return entry
         if is_array(entry):
-            array = self.arrays.computed(entry)
+            array = self.arrays.compute(entry)
             differs = known_functions.COMPARISONS["NotEq"]
             self.builder.add(Check(self.builder.apply(differs, self.builder.length(array, 0), constant(n)), _UNPACKED))
             rest: list[Any] = [(None, None, None)] * (array.kind.ndim - 1)
@@ -101,7 +101,7 @@ class StatementReader:
 
     def assign_elements(self, target: ast.Subscript, entry: Any, env: Environment) -> None:
         """target = entry, for elements or parts of an array."""
-        with self.expressions.undisturbed([entry], target):
+        with self.expressions.forbid_writes([entry], target):
             array, spec = self.place(target, env)
         if all(isinstance(part, Value) for part in spec):
             if not is_number(entry):
@@ -180,10 +180,10 @@ class StatementReader:
         old = self.builder.load(array, spec)  # before the right side, which may call what writes it
         before = len(self.builder.block.operations)
         value = self.expressions.number(statement.value, env)
-        written = {root for o in self.builder.block.operations[before:] for root in written_roots(o)}
+        written = {root for o in self.builder.block.operations[before:] for root in find_written_roots(o)}
         in_place = base.base == "float" or value.kind.base == base.base == "int"
         if operator in ("Add", "Sub") and in_place and not written & set(array.roots):
-            number = self.builder.converted(value, base)
+            number = self.builder.convert(value, base)
             self.builder.add(Accumulate(array, spec, number, "+" if operator == "Add" else "-"))
             return
         new = self.expressions.binary(operator, old, value, statement)
@@ -212,7 +212,7 @@ class StatementReader:
 
     def do_Assert(self, statement: ast.Assert, env: Environment) -> None:
         message = statement.msg.value if isinstance(statement.msg, ast.Constant) else ""
-        failed = self.expressions.negated(self.expressions.condition(statement.test, env))
+        failed = self.expressions.negate(self.expressions.condition(statement.test, env))
         self.builder.add(Check(failed, f"AssertionError({message!r})" if message else "AssertionError()"))
 
     def do_Raise(self, statement: ast.Raise, env: Environment) -> None:
@@ -242,7 +242,7 @@ class StatementReader:
                 ends = self.exit(statement, inner)
             return While(test, condition, body, ends)
 
-        self.loop(env, assigned(statement.body), write)
+        self.loop(env, find_assigned(statement.body), write)
 
     def loop(self, env: Environment, names: list[str], write: Callable[..., Loop]) -> None:
         self.progress.loop_depth += 1
@@ -259,11 +259,11 @@ class StatementReader:
         return ends
 
     def do_For(self, statement: ast.For, env: Environment) -> None:
-        """A loop over a range, an array or a tuple; over an argument that is a list or a dict, as one of these."""
+        """A loop over a range, an array, a tuple, or an argument that is a list or a dict."""
         statement = self._over_argument(statement, env)
         iterated = self.expressions.expression(statement.iter, env)
         if isinstance(iterated, tuple):
-            self._unrolled(statement, iterated, env)
+            self._unroll(statement, iterated, env)
             return
         limits, item = self.items(iterated, statement)
         hint = statement.target.id if isinstance(statement.target, ast.Name) and isinstance(iterated, Range) else "k"
@@ -277,34 +277,26 @@ class StatementReader:
                 ends = self.exit(statement, inner)
             return For(limits, index, body, ends)
 
-        self.loop(env, assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
+        self.loop(env, find_assigned([ast.Assign([statement.target], statement.iter), *statement.body]), write)
 
     def _over_argument(self, statement: ast.For, env: Environment) -> ast.For:
-        """A loop over a list that is an argument as one over its indices, over a dict as one over arrays."""
+        """A loop over a dict that is an argument as one over arrays of its keys and values."""
         iterated, read, call = statement.iter, "keys", statement.iter
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and not call.args:
             iterated, read = call.func.value, call.func.attr
         entry = env.get(iterated.id) if isinstance(iterated, ast.Name) else None
-        if not isinstance(iterated, ast.Name) or not isinstance(entry, Opaque):
+        known = isinstance(entry, Opaque) and isinstance(entry.type, types.DictType)
+        if not isinstance(iterated, ast.Name) or not known or read not in ("keys", "values", "items"):
             return statement
         made = copy.copy(statement)
-        name = iterated.id
-        if isinstance(entry.type, types.DictType) and read in ("keys", "values", "items"):
-            arrays = [f"__array(__list({name}.{k}()))" for k in ("keys", "values") if read in (k, "items")]
-            text = arrays[0] if len(arrays) == 1 else f"__zip({', '.join(arrays)})"
-        elif isinstance(entry.type, (types.ListType, types.List)) and iterated is statement.iter:
-            text, index = f"__range(__len({name}))", f"__index_{name}"
-            made.target = ast.copy_location(ast.Name(index, ast.Store()), statement)
-            element = ast.Assign([statement.target], _parsed(f"{name}[{index}]", statement))
-            made.body = [ast.copy_location(element, statement), *statement.body]
-        else:
-            return statement
+        arrays = [f"__array(__list({iterated.id}.{k}()))" for k in ("keys", "values") if read in (k, "items")]
+        text = arrays[0] if len(arrays) == 1 else f"__zip({', '.join(arrays)})"
         # under names of their own, because the function may give these to something else
-        env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip, range, len))
-        made.iter = _parsed(text, statement)
+        env.update((f"__{f.__name__}", Object(f)) for f in (np.array, list, zip))
+        made.iter = _parse(text, statement)
         return made
 
-    def _unrolled(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
+    def _unroll(self, statement: ast.For, parts: tuple[Any, ...], env: Environment) -> None:
         """A loop over a tuple: its body once for each part."""
         if not parts:
             return
@@ -312,22 +304,28 @@ class StatementReader:
         self.statements(statement.body, env)
         ends = self.exit(statement, env)
         if ends is None:
-            self._unrolled(statement, parts[1:], env)
+            self._unroll(statement, parts[1:], env)
         else:
-            self.merging.branch(ends, env, lambda _: None, lambda after: self._unrolled(statement, parts[1:], after))
+            self.merging.branch(ends, env, lambda _: None, lambda after: self._unroll(statement, parts[1:], after))
 
     def items(self, iterated: Any, node: ast.AST) -> tuple[list[Value], Callable[[Value], Any]]:
         """The limits of the range that a loop runs over, and what the target stands for at an index."""
         if isinstance(iterated, Range):
             return iterated.limits, lambda index: index
         if is_array(iterated):
-            array = self.arrays.computed(iterated)
+            array = self.arrays.compute(iterated)
             rest = [(None, None, None)] * (array.kind.ndim - 1)
             limits = [constant(0), self.builder.length(array, 0), constant(1)]
             return (
                 limits,
                 lambda index: self.builder.view(array, [index, *rest]) if rest else self.builder.load(array, [index]),
             )
+        if isinstance(iterated, Opaque) and isinstance(iterated.type, (types.ListType, types.List)):
+            names: Environment = {"iterated": iterated, "len": Object(len)}
+            length = self.expressions.number(_parse("len(iterated)", node), names)
+            element = _parse("iterated[index]", node)
+            limits = [constant(0), length, constant(1)]
+            return limits, lambda index: self.expressions.expression(element, names | {"index": index})
         if isinstance(iterated, Iteration):
             found = [self.items(argument, node) for argument in iterated.arguments]
             for limits, _ in found:
@@ -349,15 +347,15 @@ class StatementReader:
         )
 
 
-def _parsed(text: str, statement: ast.stmt) -> ast.expr:
-    """An expression that stands for what is at a statement."""
+def _parse(text: str, place: ast.AST) -> ast.expr:
+    """An expression that stands where another node does."""
     tree = ast.parse(text, mode="eval").body
     for node in ast.walk(tree):
-        ast.copy_location(node, statement)
+        ast.copy_location(node, place)
     return tree
 
 
-def assigned(statements: list[ast.stmt]) -> list[str]:
+def find_assigned(statements: list[ast.stmt]) -> list[str]:
     """The names that statements assign, in order."""
     names = [
         node.id

@@ -25,11 +25,11 @@ class SubscriptReader:
         if not is_array(base):
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
             self.progress.refuse(node, f"the subscript {ast.unparse(node)!r}{kind}")
-        array = self.arrays.computed(base)
+        array = self.arrays.compute(base)
         if array.kind.ndim == 1 and not isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)):
             at = self.expressions.expression(node.slice, env)
             if is_array(at) and at.kind.ndim == 1 and at.kind.base == "int":
-                return self._gathered(array, self.arrays.computed(at))
+                return self._gather(array, self.arrays.compute(at))
             if is_number(at) and at.kind == INT:
                 spec: list[Any] = [at]
                 self._check_indices(array, spec)
@@ -43,7 +43,7 @@ class SubscriptReader:
             else self.builder.view(array, spec)
         )
 
-    def _gathered(self, array: Value, at: Value) -> Value:
+    def _gather(self, array: Value, at: Value) -> Value:
         """The elements at positions, as a new array."""
         if array.kind.narrow:
             self.progress.stop("the elements of an array of small integers at positions", "make it an array of int64")

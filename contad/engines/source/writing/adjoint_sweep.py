@@ -25,7 +25,7 @@ from contad.engines.source.ir.walks import leaves, readers_of, walk
 from contad.engines.source.ir.writer import BAR, Writer, bare, number
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter
-from contad.engines.source.writing.tidy_text import folded
+from contad.engines.source.writing.tidy_text import fold
 
 
 class AdjointWriter:
@@ -50,7 +50,7 @@ class AdjointWriter:
             value.name = total.name
         self._name_alike(program, sums)
         kept = {*sums, *sums.values(), *leaves(program.returned)}
-        self.folded = folded(program, plan, self.readers, kept)
+        self.folded = fold(program, plan, self.readers, kept)
         self.kept: dict[tuple[Product, Value], str] = {}  # copies of operands of products
         self.begun: set[Value] = set()  # values whose adjoint has been assigned
 
@@ -138,27 +138,26 @@ class AdjointWriter:
                 if literal != 0.0:
                     self.add(x, d if literal == 1.0 else f"-{d}" if literal == -1.0 else f"{number(literal)} * {d}")
             else:
-                text = self._partial(o, k)
-                self.add(x, self.product(o, k, d, self._by_inverse(text, inverses)))
+                self.add(x, self.product(o, k, d, self._partial(o, k, inverses)))
 
     def reverse_choice(self, o: Apply | If) -> None:
         """The reverse visits the iteration that was chosen last: its value has the adjoint of the result."""
         choice = self.plan.choosing[o]
         self.add(choice.chosen, self.bar(choice.following))
 
-    def _partial(self, o: Apply, k: int) -> str:
+    def _partial(self, o: Apply, k: int, inverses: dict[str, str]) -> str:
         """The text of a partial; the lines before it give its own names, which nothing else has."""
         names = [o.result.name, *map(self.writer.text, o.inputs)]
         prefix = f"{o.result.name}_"
         while True:
-            lines, text = source_of(o, k, names, prefix, self.writer.called)
-            own = {line.partition(" = ")[0] for line in lines}
+            lines, text = source_of(o, k, names, prefix, self.writer.call_rule, inverses)
+            own = {name for name, _ in lines}
             if not own & self.writer.taken:
                 break
             prefix += "_"
         self.writer.taken |= own
-        for line in lines:
-            self.writer.line(line)
+        for name, value in lines:
+            self.writer.line(f"{name} = {value}")
         return text
 
     def _inverses(self, o: Apply) -> dict[str, str]:
@@ -169,11 +168,6 @@ class AdjointWriter:
         name = self.writer.fresh(f"{o.result.name}_inverse")
         self.writer.line(f"{name} = 1.0 / {divisor}")
         return {divisor: name}
-
-    def _by_inverse(self, text: str, inverses: dict[str, str]) -> str:
-        for divisor, name in inverses.items():
-            text = text.replace(f"1.0 / {divisor}", name).replace(f"/ {divisor}", f"* {name}")
-        return text
 
     def product(self, o: Apply, k: int, d: str, text: str) -> str:
         """An adjoint times a partial.
@@ -190,7 +184,7 @@ class AdjointWriter:
 
     def reverse_Call(self, o: Call) -> None:
         """Run a callee backwards, and add what it returns."""
-        called = self.plan.called(o)
+        called = self.plan.plan_call(o)
         if not called.pushes and not any(map(self.has_bar, o.results)):
             return
         seeds = [self.bar(o.results[k]) if self.has_bar(o.results[k]) else "0.0" for k in called.seeds]
@@ -211,7 +205,7 @@ class AdjointWriter:
         if o.guard is None:
             self.writer.line(line)
         else:
-            with self.writer.indented(f"if {self.writer.text(o.guard)}:"):
+            with self.writer.indent(f"if {self.writer.text(o.guard)}:"):
                 self.writer.line(line)
 
     def reverse_Store(self, o: Store) -> None:
@@ -226,7 +220,7 @@ class AdjointWriter:
     def keep_operands(self, o: Product) -> None:
         """Copy an operand that is written later on, because the other one's adjoint is made of it."""
         for x, other in ((o.inputs[0], o.inputs[1]), (o.inputs[1], o.inputs[0])):
-            if o.result in self.active and other in self.active and not self.plan.unchanged(o, x):
+            if o.result in self.active and other in self.active and not self.plan.is_unchanged(o, x):
                 self.kept[o, x] = self.writer.fresh(f"{x.name}_kept")
                 self.writer.line(f"{self.kept[o, x]} = {x.name}.copy()")
 
@@ -235,17 +229,12 @@ class AdjointWriter:
         a, b = o.inputs
         d = self.bar(o.result)
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
-        if a.kind.ndim == b.kind.ndim == 1:
-            if self.has_bar(o.result):
-                for x, other in ((a, b_name), (b, a_name)):
-                    if x in self.active:
-                        self.writer.line(f"{self.bar(x)} += {d} * {other}")
+        if not o.result.is_array and not self.has_bar(o.result):
             return
-        a_bar = {(2, 1): f"np.outer({d}, {b_name})", (1, 2): f"{b_name} @ {d}", (2, 2): f"{d} @ {b_name}.T"}
-        b_bar = {(2, 1): f"{a_name}.T @ {d}", (1, 2): f"np.outer({a_name}, {d})", (2, 2): f"{a_name}.T @ {d}"}
-        for x, texts in ((a, a_bar), (b, b_bar)):
-            if x in self.active:
-                self.writer.line(f"{self.bar(x)} += {texts[a.kind.ndim, b.kind.ndim]}")
+        if a in self.active:
+            self.writer.line(f"add_left({d}, {b_name}, {self.bar(a)})")
+        if b in self.active:
+            self.writer.line(f"add_right({d}, {a_name}, {self.bar(b)})")
 
     def shadow(self, o: Operation) -> None:
         """Make the adjoint of an array, where its reverse is not in a loop of its own."""
@@ -261,9 +250,9 @@ class AdjointWriter:
     def make_shadow(self, o: Operation) -> None:
         """The adjoint of an array that is created, viewed or chosen."""
         if isinstance(o, View):
-            text = self.expressions.viewed(o, self.bar(o.inputs[0]))
+            text = self.expressions.write_view(o, self.bar(o.inputs[0]))
         elif isinstance(o, Choose):
-            text = self.expressions.chosen(o, BAR)
+            text = self.expressions.write_choice(o, BAR)
         elif isinstance(o, Create):
             text = f"{'small_zeros' if self.expressions.is_small(o) else 'np.zeros'}({self.expressions.shape(o)})"
         elif o.result.is_array:

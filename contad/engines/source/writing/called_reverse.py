@@ -13,7 +13,7 @@ from typing import Any
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import options_of, written
+from contad.engines.source.ir.options import options_of, write_options
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
@@ -30,7 +30,7 @@ class Functions:
         self._made: dict[Any, Called] = {}
         self._names: dict[str, int] = {}
 
-    def called(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...]) -> "Called":
+    def call(self, callee: Callee, active: tuple[int, ...], kept: tuple[int, ...]) -> "Called":
         """The derivative with respect to some arguments; `kept` are the arrays that the reverse pass may read again."""
         key = callee, active, kept
         if key not in self._made:
@@ -43,7 +43,7 @@ class Functions:
         return self._made[key]
 
 
-def used(derivative: Any) -> list["Called"]:
+def find_used(derivative: Any) -> list["Called"]:
     """The derivatives of callees that source calls, those first that others call."""
     found: dict[Called, None] = {}
 
@@ -146,7 +146,7 @@ class Called:
     # ---- definitions -------------------------------------------------------------------------------------------------
     def source(self, compiled: bool) -> list[str]:
         """The lines of both functions."""
-        options = written(options_of(self.program.fastmath) | _INSIDE)
+        options = write_options(options_of(self.program.fastmath) | _INSIDE)
         decorator = [f"@njit({options})"] if compiled else []
         workspace = ["work", "top"] if self.pushes else []
         given = [x.name for x in self.parameters]

@@ -8,12 +8,12 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
-from contad.engines.source.ir.writer import BRANCHLESS, WORKSPACE, tuple_text
+from contad.engines.source.ir.writer import BRANCHLESS, PRODUCTS, WORKSPACE, tuple_text
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
-from contad.engines.source.writing.called_reverse import Functions, used
+from contad.engines.source.writing.called_reverse import Functions, find_used
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 from contad.errors import UnsupportedError
 
@@ -72,13 +72,13 @@ class DerivativeWriter:
         if self.reverse_sweep.storing.uses_workspace:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
-        functions = [line for called in used(self) for line in called.source(bool(options))]
-        for called in used(self):
+        functions = [line for called in find_used(self) for line in called.source(bool(options))]
+        for called in find_used(self):
             self.writer.rules |= called.writer.rules
         decorator = [f"@njit({options})"] if options else []
         text = [*self._head(options, [*functions, *body]), *functions, "", "", *decorator, *body]
         size = len(text) + LOOP_LINES * max(
-            _loops(x.lines) for x in (self.writer, *(called.writer for called in used(self)))
+            _loops(x.lines) for x in (self.writer, *(called.writer for called in find_used(self)))
         )
         if size > MOST_LINES:
             raise UnsupportedError(
@@ -106,11 +106,14 @@ class DerivativeWriter:
         lines += ["", "from contad.native.machine_code import njit"] if options else []
         text = "".join(body)
         own = []
-        for module, names in (("writing.branchless", BRANCHLESS), ("runtime.workspace", WORKSPACE)):
+        for module, names in (
+            ("engines.source.writing.branchless", BRANCHLESS),
+            ("engines.source.runtime.workspace", WORKSPACE),
+            ("errors", (LIMIT,)),
+            ("native.product_adjoints", PRODUCTS),
+        ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
-                own.append(f"from contad.engines.source.{module} import {', '.join(used)}")
-        if f"{LIMIT}(" in text:
-            own.append(f"from contad.errors import {LIMIT}")
+                own.append(f"from contad.{module} import {', '.join(used)}")
         if "small_zeros(" in text:
             own.append("from contad.engines.source.writing.small_products import small_zeros")
             own.sort()
@@ -151,16 +154,16 @@ class DerivativeWriter:
             return self.adjoints.bar(tree) if tree in self.adjoints.active else f"np.zeros({tree.name}.shape)"
         return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
 
-    def _returned(self, tree: Any) -> str:
+    def _write_returned(self, tree: Any) -> str:
         if isinstance(tree, tuple):
-            return tuple_text([self._returned(part) for part in tree])
+            return tuple_text([self._write_returned(part) for part in tree])
         return f"{tree.name}.copy()" if tree.is_array else self.writer.text(tree)
 
     def _results(self) -> str:
         """What the function returns, the value as a float."""
         value, returned = self.differentiated, self.program.returned
         number = f"float({self.writer.text(value)})" if value.kind == INT else self.writer.text(value)
-        return number if returned is value else tuple_text([number, self._returned(returned[1])])
+        return number if returned is value else tuple_text([number, self._write_returned(returned[1])])
 
     def constants(self) -> dict[str, Any]:
         """The global arrays that the source reads, and the functions that it calls, by name."""

@@ -55,7 +55,7 @@ class ForwardSweep:
                 else:
                     getattr(self, f"forward_{type(operation).__name__}")(operation)
             if zero:
-                with self.writer.indented(f"if {zero}:"):
+                with self.writer.indent(f"if {zero}:"):
                     self.writer.line(f"raise {checks[0].exception}")
 
     # ---- numbers and arrays ------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class ForwardSweep:
         )
 
     def forward_Call(self, o: Call) -> None:
-        called = self.plan.called(o)
+        called = self.plan.plan_call(o)
         self.called_functions[called] = None
         given = [bare(self.writer.text(x)) for x in o.inputs]
         self.writer.line(called.forward_call([r.name for r in o.results], given), o.line)
@@ -113,7 +113,7 @@ class ForwardSweep:
             self.storing.save(result)
 
     def forward_Handed(self, o: Handed) -> None:
-        text = o.template.format(*map(self.writer.text, o.inputs))
+        text = self.writer.fill(o)
 
         def targets(shape: Any) -> str:
             return tuple_text(list(map(targets, shape))) if isinstance(shape, tuple) else o.results[shape].name
@@ -132,7 +132,7 @@ class ForwardSweep:
         return f"bool({text})" if _OF_NUMBERS.fullmatch(text) else text
 
     def forward_Check(self, o: Check) -> None:
-        with self.writer.indented(f"if {self.test(o)}:", o.line):
+        with self.writer.indent(f"if {self.test(o)}:", o.line):
             self.writer.line(f"raise {o.exception}")
 
     # ---- branches and loops ------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class ForwardSweep:
             ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
         ):
             first = block is o.blocks[0]
-            with self.writer.indented(head, o.line if first else 0, else_nothing=not first):
+            with self.writer.indent(head, o.line if first else 0, else_nothing=not first):
                 self.forward(block.operations)
                 for m, value in zip(o.merges, values, strict=True):
                     self.assign_together([(m.result, value)])
@@ -162,7 +162,7 @@ class ForwardSweep:
         count = o.exit is not None and self.is_read(o.count)
         if count:
             self.writer.line(f"{o.count.name} = 0")
-        with self.writer.indented(self.head(o), o.line):
+        with self.writer.indent(self.head(o), o.line):
             self.storing.begin_iteration(o)
             if count:
                 self.writer.line(f"{o.count.name} += 1")
@@ -175,10 +175,10 @@ class ForwardSweep:
         self.enter(o)
         if self.is_read(o.count):
             self.writer.line(f"{o.count.name} = 0")
-        with self.writer.indented("while True:", o.line):
+        with self.writer.indent("while True:", o.line):
             self.storing.begin_iteration(o)
             self.forward(o.test.operations)
-            with self.writer.indented(f"if not {self.writer.text(o.condition)}:"):
+            with self.writer.indent(f"if not {self.writer.text(o.condition)}:"):
                 self.writer.line("break")
             if self.is_read(o.count):
                 self.writer.line(f"{o.count.name} += 1")
@@ -213,7 +213,7 @@ class ForwardSweep:
                 self.storing.put(value, f"top - {len(slots) - k}")
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
-            with self.writer.indented(f"if {self.writer.text(o.exit)}:"):
+            with self.writer.indent(f"if {self.writer.text(o.exit)}:"):
                 self.writer.line("break")
 
     def leave(self, o: Loop) -> None:

@@ -31,7 +31,7 @@ class ExpressionWriter:
     def expression(self, o: Operation) -> str:
         """The text of an operation with one result."""
         if isinstance(o, Apply):
-            return self.writer.applied(o)
+            return self.writer.apply(o)
         if isinstance(o, Load):
             text = self.writer.subscript(self.writer.text(o.array), o.indices)
             if o.array.kind.narrow or o.result.kind.base == "bool":  # NumPy's wrap, and add as truth values, in Python
@@ -47,9 +47,9 @@ class ExpressionWriter:
             dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
             return f"np.{o.fill}({self.shape(o)}{dtype})"
         if isinstance(o, View):
-            return self.viewed(o, self.writer.text(o.inputs[0]))
+            return self.write_view(o, self.writer.text(o.inputs[0]))
         if isinstance(o, Choose):
-            return self.chosen(o, "")
+            return self.write_choice(o, "")
         if isinstance(o, Product):
             return " @ ".join(map(self.writer.text, o.inputs))
         raise TypeError(type(o))
@@ -65,7 +65,7 @@ class ExpressionWriter:
             return False
         return not any(isinstance(holder, Loop) and not isinstance(holder, Body) for holder in around(o.block))
 
-    def viewed(self, o: View, array: str) -> str:
+    def write_view(self, o: View, array: str) -> str:
         """A basic slice of an array, or of its adjoint."""
         if o.spec is None:
             return f"{array}.T"
@@ -80,7 +80,7 @@ class ExpressionWriter:
                 parts.append(self.writer.text(o.inputs[part]))
         return f"{array}[{', '.join(parts)}]"
 
-    def chosen(self, o: Choose, suffix: str) -> str:
+    def write_choice(self, o: Choose, suffix: str) -> str:
         """One of several arrays, or of their adjoints, by its number."""
         selector, *arrays = o.inputs
         text = arrays[-1].name + suffix

@@ -15,10 +15,10 @@ from contad.engines.source.ir.single_assignment import (
 )
 from contad.engines.source.ir.walks import is_inside
 from contad.engines.source.ir.writer import is_deep
-from contad.engines.source.planning.store_plan import advanced, counted
+from contad.engines.source.planning.store_plan import find_count, find_steps
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
-from contad.engines.source.writing.storing import restored
+from contad.engines.source.writing.storing import restore
 
 
 class Restoring:
@@ -33,13 +33,13 @@ class Restoring:
         if c.inner in self.storing.slots(o):
             self._read_back(o, c.inner)
         elif c.inner in self.plan.recomputed.get(o, ()):
-            found = counted(o, c)
+            found = find_count(o, c)
             if found is not None:
                 self.writer.line(
                     f"{c.inner.name} = {self.writer.text(c.initial)} {found[0]} {times(k, self.writer.text(found[1]))}"
                 )
             else:
-                for step in advanced(o, c) or ():
+                for step in find_steps(o, c) or ():
 
                     def text(value: Value) -> str:
                         return self.sum_text(value, o)
@@ -57,7 +57,7 @@ class Restoring:
     def start_replay(self, o: Loop) -> None:
         """Integers that are taken back step by step start from what the loop ended with."""
         for c in o.carried:
-            if c.inner in self.plan.recomputed.get(o, ()) and counted(o, c) is None:
+            if c.inner in self.plan.recomputed.get(o, ()) and find_count(o, c) is None:
                 self.writer.line(f"{c.inner.name} = {c.result.name}")
 
     def restore(self, block: Block) -> None:
@@ -98,7 +98,7 @@ class Restoring:
 
     def _count_again(self, o: Loop, value: Value) -> None:
         c = next(c for c in o.carried if c.result is value)
-        found = counted(o, c)
+        found = find_count(o, c)
         assert found is not None
         count = self.storing.trip_count(o) if isinstance(o, For) and o.exit is None else o.count.name
         self.writer.line(
@@ -107,7 +107,7 @@ class Restoring:
 
     def _read_back(self, loop: Loop, value: Value) -> None:
         if isinstance(loop, For) and self.plan.as_block(loop):
-            self.writer.line(f"{value.name} = {restored(value, self.storing.place(loop, value))}")
+            self.writer.line(f"{value.name} = {restore(value, self.storing.place(loop, value))}")
 
 
 def times(a: str, b: str) -> str:

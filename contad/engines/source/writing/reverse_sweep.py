@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
-from contad.engines.source.ir.walks import around, leaves, walk, written_roots
+from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.sweep_order import any_order
@@ -13,7 +13,7 @@ from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
 from contad.engines.source.writing.restore import Restoring
-from contad.engines.source.writing.storing import Storing, restored
+from contad.engines.source.writing.storing import Storing, restore
 
 
 class ReverseSweep:
@@ -55,7 +55,7 @@ class ReverseSweep:
             ("else:", o.blocks[1], [m.otherwise for m in o.merges]),
         ):
             first = block is o.blocks[0]
-            with self.writer.indented(head, o.line if first else 0, else_nothing=not first):
+            with self.writer.indent(head, o.line if first else 0, else_nothing=not first):
                 self.restoring.restore(block)
                 for m, value in zip(o.merges, values, strict=True):
                     if self.adjoints.has_bar(m.result):
@@ -82,27 +82,27 @@ class ReverseSweep:
         start, stop, step = map(self.writer.text, o.inputs)
         if o in self.plan.choices:
             last = self.plan.choices[o].last.name
-            with self.writer.indented(f"if {last} >= 0:", o.line):
+            with self.writer.indent(f"if {last} >= 0:", o.line):
                 self.writer.line(f"{o.index.name} = {last}")
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif any_order(o, self.adjoints.active, self.adjoints.sums, self.plan):
-            with self.writer.indented(self.forward_sweep.head(o), o.line):
+            with self.writer.indent(self.forward_sweep.head(o), o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
         elif o.exit is None and o.step.constant == 1:
             first = f"{stop} - 1"
             last = f"{start} - 1" if o.start.constant is None else number(o.start.constant - 1)
-            with self.writer.indented(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
+            with self.writer.indent(f"for {o.index.name} in range({first}, {last}, -1):", o.line):
                 self.reverse_iteration(o, self.storing.iteration(o))
                 self._stop_at_zero(o)
         elif o.exit is None and o.step.constant == -1:
-            with self.writer.indented(
+            with self.writer.indent(
                 f"for {o.index.name} in range({self._next(o.stop)}, {self._next(o.start)}):", o.line
             ):
                 self.reverse_iteration(o, f"({start} - {o.index.name})")
         else:
             k = self.writer.fresh("iteration")
             count = self.storing.trip_count(o) if o.exit is None else o.count.name
-            with self.writer.indented(f"for {k} in range({count} - 1, -1, -1):", o.line):
+            with self.writer.indent(f"for {k} in range({count} - 1, -1, -1):", o.line):
                 self.writer.line(f"{o.index.name} = {start} + {k} * {step}")
                 self.reverse_iteration(o, k)
 
@@ -112,7 +112,7 @@ class ReverseSweep:
     def _may_stop(self, o: For) -> bool:
         """Whether nothing but the adjoints of what it carries enters the reverse of a loop, so that zeros end it."""
         pops = any(map(self.plan.pushes, walk(o.body))) or not self.plan.as_block(o)
-        return not pops and not any(root in self.adjoints.active for root in written_roots(o))
+        return not pops and not any(root in self.adjoints.active for root in find_written_roots(o))
 
     @contextlib.contextmanager
     def _unless_zero(self, o: For) -> Iterator[None]:
@@ -124,7 +124,7 @@ class ReverseSweep:
             yield
             return
         names = dict.fromkeys(self.adjoints.bar(value) for value in results)
-        with self.writer.indented(f"if {' or '.join(f'{name} != 0.0' for name in names)}:"):
+        with self.writer.indent(f"if {' or '.join(f'{name} != 0.0' for name in names)}:"):
             yield
 
     def _stop_at_zero(self, o: For) -> None:
@@ -132,13 +132,13 @@ class ReverseSweep:
         active = [c for c in o.carried if c.result in self.adjoints.active]
         if len(active) == 1 and active[0].following.operation is not None and self._may_stop(o):
             if _chooses(active[0].following.operation):
-                with self.writer.indented(f"if {self.adjoints.bar(active[0].result)} == 0.0:"):
+                with self.writer.indent(f"if {self.adjoints.bar(active[0].result)} == 0.0:"):
                     self.writer.line("break")
 
     def reverse_While(self, o: Loop) -> None:
         self._begin_loop(o)
         k = self.writer.fresh("iteration")
-        with self.writer.indented(f"for {k} in range({o.count.name} - 1, -1, -1):", o.line):
+        with self.writer.indent(f"for {k} in range({o.count.name} - 1, -1, -1):", o.line):
             self.reverse_iteration(o, k)
         self._end_loop(o)
 
@@ -159,7 +159,7 @@ class ReverseSweep:
         slots = self.storing.slots(o)
         if slots and not self.plan.as_block(o):
             for j, value in enumerate(slots):
-                self.writer.line(f"{value.name} = {restored(value, f'top - {len(slots) - j}')}")
+                self.writer.line(f"{value.name} = {restore(value, f'top - {len(slots) - j}')}")
             self.writer.line(f"top -= {len(slots)}")
         for c in o.carried:
             self.restoring.restore_carried(o, c, k)
@@ -196,7 +196,7 @@ class ReverseSweep:
     def _at_once(self, o: For) -> None:
         self.forward_sweep.assign_together([(c.inner, c.initial) for c in o.carried])
         self._begin_loop(o)
-        with self.storing.room(o), self.writer.indented(self.forward_sweep.head(o), o.line):
+        with self.storing.room(o), self.writer.indent(self.forward_sweep.head(o), o.line):
             self.sweep(o.body, lambda: None)
             self.forward_sweep.assign_together([(c.inner, c.following) for c in o.carried])
         for c in o.carried:

@@ -121,7 +121,7 @@ class Storing:
         return index if loop.step.constant == 1 else f"{index} // {self.writer.text(loop.step)}"
 
 
-def restored(value: Value, place: str) -> str:
+def restore(value: Value, place: str) -> str:
     """A value read back from its place in the workspace."""
     if value.kind == INT:
         return f"integer(work, {place})"

@@ -18,7 +18,7 @@ from contad.engines.source.ir.walks import walk
 from contad.engines.source.planning.store_plan import StorePlan
 
 
-def folded(
+def fold(
     program: SourceProgram, plan: StorePlan, readers: dict[Value, list[Operation]], kept: set[Value]
 ) -> set[Value]:
     """Values without a name of the user's that are read once, next to where they are made, and not by the reverse.

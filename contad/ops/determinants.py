@@ -1,0 +1,147 @@
+"""Determinants, their logarithms, and the matrix of cofactors."""
+
+import numpy as np
+
+from contad.ops.cotangents import all_finite, in_range, plain, scale
+from contad.ops.factors import factorise, known_factor
+from contad.ops.linear_systems import by_matrix, check_square, inv, solve, transposed_of
+from contad.ops.products import as_array, matmul
+from contad.ops.spectra import singular_spectrum
+from contad.rules.array_rule import array_rule
+from contad.rules.numpy_functions import implements
+from contad.variables.number import observe
+
+_A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
+
+
+@array_rule(numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
+def det(a):
+    """The determinant of a matrix, or of each in a stack.
+
+        z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
+
+    Shapes:  a (..., n, n) -> z (...).
+    Domain:  every a; where a is singular, c is made without its inverse. Of more than three rows the second derivative
+             is nan there if singular values are equal.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves nothing. For large matrices take slogdet: det overflows.
+    Ref:     Giles (2008), section 2.2.4.
+
+    >>> det(np.array([[2.0, 1.0], [1.0, 4.0]]))
+    7.000000000000001
+    """
+    return np.linalg.det(a)
+
+
+@det.vjp("a")
+def det_vjp_a(z, z_bar, a):
+    return scale(by_matrix(z_bar), cofactors(z, a))
+
+
+@det.jvp
+def det_jvp(z, a_dot, a):
+    return np.sum(scale(a_dot, cofactors(z, a)), axis=(-2, -1))
+
+
+def cofactors(z, a):
+    """The matrix of cofactors of a, whose determinant is z."""
+    if np.size(a) == 0 or not all_finite(a):
+        return by_matrix(z) * transposed_of(inv(a))
+    inverse = well_conditioned_inverse(a) if in_range(z) else None
+    if inverse is not None:
+        return by_matrix(z) * transposed_of(inverse)
+    return cofactor_matrix(a)
+
+
+def well_conditioned_inverse(a):
+    """The inverse of a; None where it would lose half of the digits, by the condition in the 1-norm."""
+    try:
+        inverse = inv(a)
+    except np.linalg.LinAlgError:
+        return None
+    condition = np.linalg.norm(plain(a), 1, (-2, -1)) * np.linalg.norm(plain(inverse), 1, (-2, -1))
+    return inverse if np.all(condition < 1e8) else None
+
+
+def cofactor_matrix(a):
+    """The matrix of cofactors without division: of up to three rows by products, which have all derivatives.
+
+    Of more rows it is made from singular values, and has the derivative nan where these are equal.
+    """
+    n = np.shape(a)[-1]
+    if n == 1:
+        return a * 0.0 + 1.0
+    if n == 2:
+        return a[..., ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    if n == 3:
+        return cross_rows(a[..., [1, 2, 0], :], a[..., [2, 0, 1], :])
+    z = singular_spectrum(a)
+    u, s, v = z[..., :n, :], z[..., n, :], z[..., n + 1 :, :]
+    sign = np.round(np.linalg.det(plain(u)) * np.linalg.det(plain(v)))
+    others = np.where(np.eye(n, dtype=bool), 1.0, np.expand_dims(s, -2))  # row i: the singular values but s_i
+    return matmul(u * np.expand_dims(np.expand_dims(sign, -1) * np.prod(others, axis=-1), -2), transposed_of(v))
+
+
+def cross_rows(x, y):
+    """The vector products of vectors of three elements in the last axis."""
+    after, before = [1, 2, 0], [2, 0, 1]
+    return x[..., after] * y[..., before] - x[..., before] * y[..., after]
+
+
+@array_rule(points=[(_A,), ([_A, _C],), ([[-1.3]],)])
+def log_determinant(a):
+    """The logarithm of the magnitude of the determinant; Stan's name for what np.linalg.slogdet gives second.
+
+        z = log |det a|,     z_dot = <a^-T, a_dot>,     a_bar = z_bar a^-T
+
+    Shapes:  a (..., n, n) -> z (...).
+    Domain:  every a; -inf where a is singular, with the derivative nan.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; saves the factors, which solve and inv of the same a share.
+    Ref:     Giles (2008), section 2.2.4.
+
+    >>> log_determinant(np.array([[2.0, 0.0], [1.0, -4.0]]))
+    2.0794415416798357
+    """
+    check_square("slogdet", a)
+    factor = known_factor(a)
+    return np.linalg.slogdet(a)[1] if factor is None else factor.sign_and_log()[1]
+
+
+@log_determinant.forward
+def log_determinant_forward(a):
+    check_square("slogdet", a)
+    factor = factorise(a)
+    return log_determinant(a), factor
+
+
+@log_determinant.vjp("a")
+def log_determinant_vjp_a(z, z_bar, a, saved):
+    return scale(by_matrix(z_bar), inverse_transposed(z, a))
+
+
+@log_determinant.jvp
+def log_determinant_jvp(z, a_dot, a, saved):
+    return np.sum(scale(a_dot, inverse_transposed(z, a)), axis=(-2, -1))
+
+
+def inverse_transposed(z, a):
+    """a^-T, from the factors of a where they are known; nan where a is singular, so that z is -inf."""
+    singular = by_matrix(plain(z) == -np.inf)
+    if np.any(singular):
+        return np.where(singular, np.nan, transposed_of(inv(np.where(singular, np.eye(np.shape(a)[-1]), a))))
+    return transposed_of(inv(a)) if known_factor(a) is None else solve(a, np.eye(np.shape(a)[-1]), transposed=True)
+
+
+@implements(np.linalg.slogdet, layout="own")
+def slogdet(a):
+    """The sign of the determinant, which is constant, and the logarithm of its magnitude."""
+    a = as_array(a)
+    z = log_determinant(a)
+    return type(np.linalg.slogdet(np.eye(1)))(observe(sign_of_determinant, a), z)
+
+
+def sign_of_determinant(a):
+    """The sign of the determinant of a plain matrix, or of each in a stack."""
+    factor = known_factor(a)
+    return np.linalg.slogdet(a)[0] if factor is None else factor.sign_and_log()[0]

@@ -1,0 +1,31 @@
+"""Python's operators: how they are written, by the names of their methods, which rules declare as `operator=`."""
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
+COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+OPERATORS = (*ARITHMETIC, "neg", "abs")  # those that rules implement
+
+
+def functions_of(name: str) -> tuple[Callable[..., Any], ...]:
+    """The functions of Python that an operator method stands for: of the module `operator`, in place too, and builtins.
+
+    >>> functions_of("add") == (operator.add, operator.iadd)
+    True
+    """
+    if name == "abs":
+        return (abs,)
+    in_place = (getattr(operator, f"i{name}"),) if name in ARITHMETIC else ()
+    return (getattr(operator, name), *in_place, *((pow,) if name == "pow" else ()))
+
+
+def _class_in_trees(symbol: str) -> type:
+    node = ast.parse(f"x {symbol} y", mode="eval").body
+    return type(node.ops[0] if isinstance(node, ast.Compare) else node.op)  # type: ignore[attr-defined]
+
+
+# class in syntax trees -> how it is written
+SYMBOLS = {_class_in_trees(symbol): symbol for symbol in (*ARITHMETIC.values(), *COMPARISONS.values())}

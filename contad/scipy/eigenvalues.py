@@ -1,0 +1,280 @@
+"""Functions of `scipy.linalg` that find eigenvalues, singular values and the spaces of their vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops import orthogonal_factors, spectra, triangular_factors
+from contad.ops._scipy import linalg
+from contad.ops.cotangents import plain
+from contad.ops.linear_systems import in_c_order, transposed_of
+from contad.ops.polar_factors import polar_factors
+from contad.ops.products import matmul
+from contad.ops.schur_forms import schur_factors
+from contad.ops.triangular_factors import cholesky_factor, symmetrise
+from contad.ops.tridiagonal_spectra import signs_of_scipy, tridiagonal_spectrum
+from contad.scipy.mirroring import check_one, matrices, mirror, refuse_options
+from contad.variables.number import observe
+
+
+# ---- eigenvalues ----------------------------------------------------------------------------------------------------
+@mirror
+def eigh(
+    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Any = None,
+    subset_by_value: Any = None, driver: Any = None,
+) -> Any:  # fmt: skip
+    """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b (type 1).
+
+    With b = l l^T they are those of l^-1 a l^-T, and v = l^-T y; v^T b v = 1. Vectors of equal eigenvalues have the
+    derivative nan.
+
+    >>> eigh(np.array([[3.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 4.0]]), eigvals_only=True)
+    array([0.5, 3. ])
+    """
+    if type != 1:
+        raise UnsupportedError(f"contad.scipy.linalg.eigh: type={type} is not supported on variables; use type=1")
+    refuse_options("eigh", subset_by_index=subset_by_index, subset_by_value=subset_by_value)
+    (a,) = matrices("eigh", check_finite, a)
+    if b is None:
+        w, v = spectra.eigh(a, "L" if lower else "U")
+        return w if eigvals_only else (w, v)
+    (b,) = matrices("eigh", check_finite, b)
+    c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
+    solved = triangular_factors.solve_triangular
+    half = solved(c, symmetrise(a, not lower), lower=True)
+    w, y = spectra.eigh(solved(c, transposed_of(half), lower=True))
+    return w if eigvals_only else (w, solved(c, y, transposed=True, lower=True))
+
+
+@mirror
+def eigvalsh(
+    a: Any, b: Any = None, *, lower: bool = True, overwrite_a: bool = False, overwrite_b: bool = False, type: int = 1,
+    check_finite: bool = True, subset_by_index: Any = None, subset_by_value: Any = None, driver: Any = None,
+) -> Any:  # fmt: skip
+    """The eigenvalues that `eigh` gives.
+
+    >>> eigvalsh(np.array([[3.0, 0.0], [0.0, 2.0]]))
+    array([2., 3.])
+    """
+    refuse_options("eigvalsh", subset_by_index=subset_by_index, subset_by_value=subset_by_value)
+    return eigh(a, b, lower=lower, eigvals_only=True, type=type, check_finite=check_finite)
+
+
+# ---- singular values -------------------------------------------------------------------------------------------------
+@mirror
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:  # fmt: skip
+    """Singular values and vectors, as `numpy.linalg.svd`.
+
+    >>> svd(np.array([[3.0, 0.0], [0.0, 2.0]]), compute_uv=False)
+    array([3., 2.])
+    """
+    (a,) = matrices("svd", check_finite, a)
+    if full_matrices and compute_uv and np.ndim(a) > 1 and np.shape(a)[-2] != np.shape(a)[-1]:
+        raise UnsupportedError(
+            f"contad.scipy.linalg.svd: of shape {np.shape(a)}, the additional vectors of full matrices have no "
+            "derivative; pass full_matrices=False"
+        )
+    found = spectra.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+@mirror
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """Singular values, from the largest.
+
+    >>> svdvals(np.array([[3.0, 0.0], [0.0, 2.0]]))
+    array([3., 2.])
+    """
+    (a,) = matrices("svdvals", check_finite, a)
+    return spectra.svdvals(a)
+
+
+@mirror
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """u and p of a = u p (a = p u on the side "left"), u with orthonormal columns or rows, p symmetric.
+
+    Where the rank of a is less than its rows and columns permit, the derivative is nan.
+
+    >>> polar(np.array([[0.0, -2.0], [3.0, 0.0]]))[1].round(12) + 0.0
+    array([[3., 0.],
+           [0., 2.]])
+    """
+    if side not in ("right", "left"):
+        raise ValueError("contad.scipy.linalg.polar: `side` must be either 'right' or 'left'")
+    (a,) = matrices("polar", True, a)
+    check_one("polar", a)
+    if np.ndim(a) != 2:
+        raise ValueError(f"contad.scipy.linalg.polar: `a` must be a 2-D array, got shape {np.shape(a)}")
+    m, n = np.shape(a)
+    turned = m < n if m != n else side == "left"
+    z = polar_factors(transposed_of(a) if turned else a)
+    u, p = z[: max(m, n)], in_c_order(z[max(m, n) :])
+    if turned != (side == "left"):  # p is as large as the longer side of a
+        p = matmul(matmul(u, p), transposed_of(u))
+    return in_c_order(transposed_of(u) if turned else u), p
+
+
+@mirror
+def eigh_tridiagonal(
+    d: Any, e: Any, eigvals_only: bool = False, select: str = "a", select_range: Any = None, check_finite: bool = True,
+    tol: float = 0.0, lapack_driver: str = "auto",
+) -> Any:  # fmt: skip
+    """Eigenvalues and eigenvectors of the symmetric tridiagonal matrix with diagonal d and e beside it.
+
+    select "i" keeps those at positions min to max of select_range, "v" those in (min, max]; which they are is constant.
+    Cost: O(n^2), and so is the derivative of eigenvalues alone. On variables all vectors are found.
+
+    >>> eigh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]), eigvals_only=True)
+    array([2., 3.])
+    """
+    if tol != 0.0:
+        raise UnsupportedError("contad.scipy.linalg.eigh_tridiagonal: tol= is not supported on variables")
+    d, e = matrices("eigh_tridiagonal", check_finite, d, e)
+    z = tridiagonal_spectrum(d, e)
+    kept = slice(None)
+    kind = str(select).lower()
+    if kind in ("i", "index", "2"):
+        first, last = map(int, select_range)
+        if not 0 <= first <= last < len(d):
+            raise ValueError("contad.scipy.linalg.eigh_tridiagonal: select_range out of bounds")
+        kept = slice(first, last + 1)
+    elif kind in ("v", "value", "1"):
+        low, high = map(float, select_range)
+        w = plain(z[0])
+        kept = slice(np.searchsorted(w, low, "right"), np.searchsorted(w, high, "right"))
+    elif kind not in ("a", "all", "0"):
+        raise ValueError("contad.scipy.linalg.eigh_tridiagonal: invalid argument for select")
+    w = in_c_order(z[0, kept])
+    return w if eigvals_only else (w, in_c_order(z[1:, kept] * observe(signs_of_scipy, d, e)[kept]))
+
+
+@mirror
+def eigvalsh_tridiagonal(
+    d: Any, e: Any, select: str = "a", select_range: Any = None, check_finite: bool = True, tol: float = 0.0,
+    lapack_driver: str = "auto",
+) -> Any:  # fmt: skip
+    """The eigenvalues that `eigh_tridiagonal` gives.
+
+    >>> eigvalsh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]))
+    array([2., 3.])
+    """
+    return eigh_tridiagonal(d, e, True, select, select_range, check_finite, tol)
+
+
+@mirror
+def schur(
+    a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = False, sort: Any = None,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """t and z of a = z t z^T, z orthogonal, t upper triangular; a matrix with complex eigenvalues is refused.
+
+    Where two eigenvalues are equal the derivative is nan; see `contad.ops.schur_forms.schur_factors`.
+
+    >>> schur(np.array([[2.0, 3.0], [0.0, 5.0]]))[0]
+    array([[2., 3.],
+           [0., 5.]])
+    """
+    if output not in ("real", "r") or sort is not None:
+        raise UnsupportedError("contad.scipy.linalg.schur: on variables it takes output='real' and no sort=")
+    (a,) = matrices("schur", check_finite, a)
+    check_one("schur", a)
+    z = schur_factors(a)
+    n = np.shape(z)[1]
+    return in_c_order(z[:n]), in_c_order(z[n:])
+
+
+# ---- subspaces -------------------------------------------------------------------------------------------------------
+def _rank(s: Any, shape: tuple[int, ...], rcond: Any) -> int:
+    """How many singular values count as not zero, which is a constant."""
+    values = plain(s)
+    bound = np.finfo(float).eps * max(shape) if rcond is None else float(rcond)
+    return int(np.sum(values > bound * np.max(values, initial=0.0)))
+
+
+@mirror
+def orth(A: Any, rcond: Any = None) -> Any:
+    """An orthonormal basis of the range of a matrix: the left singular vectors of singular values that are not zero.
+
+    Vectors of equal singular values have the derivative nan. The rank is a constant.
+
+    >>> abs(orth(np.array([[2.0, 4.0], [0.0, 0.0]])))
+    array([[1.],
+           [0.]])
+    """
+    (a,) = matrices("orth", True, A)
+    u, s, _ = spectra.svd(a, full_matrices=False)
+    return in_c_order(u[:, : _rank(s, np.shape(a), rcond)])
+
+
+@mirror
+def null_space(
+    A: Any, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"
+) -> Any:
+    """The unit vector, as a column, that a matrix maps to zero; no column where there is none.
+
+    Of two or more dimensions no basis is distinguished, so there is no derivative: use the projector onto the space,
+    `np.eye(n) - pinv(A) @ A`. The rank is a constant.
+
+    >>> abs(null_space(np.array([[2.0, 0.0]])))
+    array([[0.],
+           [1.]])
+    """
+    (a,) = matrices("null_space", check_finite, A)
+    check_one("null_space", a)
+    given = linalg().null_space(plain(a), rcond=rcond)
+    if given.shape[1] > 1:
+        raise UnsupportedError(
+            f"contad.scipy.linalg.null_space: the space has {given.shape[1]} dimensions, and its basis no derivative; "
+            "use the projector onto it, np.eye(n) - pinv(A) @ A"
+        )
+    if given.shape[1] == 0:
+        return given
+    # the projection of that vector onto the space, which it spans, at every order
+    bound = max(np.shape(a)) * np.finfo(float).eps if rcond is None else float(rcond)
+    q = given - matmul(orthogonal_factors.pseudoinverse(a, rcond=bound), matmul(a, given))
+    return q / np.sqrt(np.sum(q * q))
+
+
+@mirror
+def subspace_angles(A: Any, B: Any) -> Any:
+    """The angles between the ranges of two matrices, from the largest.
+
+    An angle of 0 has a kink, where the derivative is that of one side, as of a norm at zero. Where a matrix has full
+    rank its range is that of its QR factor, so that equal singular values of it do no harm.
+
+    >>> subspace_angles(np.array([[1.0], [0.0]]), np.array([[1.0], [1.0]])) / np.pi
+    array([0.25])
+    """
+    a, b = matrices("subspace_angles", True, A, B)
+    for x in (a, b):
+        if np.ndim(x) != 2:
+            raise ValueError(f"contad.scipy.linalg.subspace_angles: expected 2D array, got shape {np.shape(x)}")
+    if len(a) != len(b):
+        raise ValueError(
+            f"contad.scipy.linalg.subspace_angles: A and B must have the same number of rows, got {len(a)} and {len(b)}"
+        )
+    left, right = map(_range_of, (a, b))
+    across = matmul(transposed_of(left), right)
+    cosines = spectra.svdvals(across)
+    if np.shape(left)[1] >= np.shape(right)[1]:
+        rest = right - matmul(left, across)
+    else:
+        rest = left - matmul(right, transposed_of(across))
+    small = plain(cosines) ** 2 >= 0.5
+    sines = spectra.svdvals(rest)
+    # each element by the function that is exact there; the other one is given 0
+    by_sine = np.arcsin(np.clip(np.where(small, sines, 0.0), -1.0, 1.0))
+    by_cosine = np.arccos(np.clip(np.where(small, 0.0, cosines[::-1]), -1.0, 1.0))
+    return np.where(small, by_sine, by_cosine)
+
+
+def _range_of(a: Any) -> Any:
+    """An orthonormal basis of the range of a matrix."""
+    m, n = np.shape(a)
+    rank = _rank(np.linalg.svd(plain(a), compute_uv=False), (m, n), None)
+    return orthogonal_factors.qr(a)[0] if rank == n <= m else orth(a)

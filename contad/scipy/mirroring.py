@@ -1,0 +1,57 @@
+"""What mirrors of `scipy.linalg` have in common: SciPy's own function for plain numbers, and the look at arguments."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from contad.errors import UnsupportedError
+from contad.ops._scipy import linalg
+from contad.ops.cotangents import all_finite
+from contad.ops.products import as_array
+from contad.variables.array import numbers_in
+from contad.variables.creation import array
+
+Function = Callable[..., Any]
+
+
+def mirror(implementation: Function) -> Function:
+    """SciPy's function of that name where no argument holds a variable."""
+    name = implementation.__name__
+
+    @functools.wraps(implementation)
+    def call(*args: Any, **options: Any) -> Any:
+        if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
+            return getattr(linalg(), name)(*args, **options)
+        return implementation(*args, **options)
+
+    return call
+
+
+def as_one(x: Any) -> Any:
+    """An argument as one array; a list may hold array variables and numbers."""
+    return array(x) if isinstance(x, (list, tuple)) and numbers_in(x) else as_array(x)
+
+
+def matrices(name: str, check_finite: Any, *arrays: Any) -> list[Any]:
+    """The arguments as arrays, looked through for what is not finite unless the caller says that there is none."""
+    found = [as_one(x) for x in arrays]
+    if check_finite and not all(map(all_finite, found)):
+        raise ValueError(f"contad.scipy.linalg.{name}: array must not contain infs or NaNs")
+    return found
+
+
+def check_one(name: str, *arrays: Any) -> None:
+    """Refuse stacks of matrices, which SciPy takes since 1.16, for functions that have a derivative of one matrix."""
+    for x in arrays:
+        if len(getattr(x, "shape", ())) > 2:
+            raise UnsupportedError(
+                f"contad.scipy.linalg.{name}: on variables it takes one matrix, got shape {x.shape}; use np.stack of "
+                "what each of the matrices gives"
+            )
+
+
+def refuse_options(name: str, **options: Any) -> None:
+    """Refuse what only SciPy's own function knows, where it is given."""
+    for key, value in options.items():
+        if value is not None and value is not False:
+            raise UnsupportedError(f"contad.scipy.linalg.{name}: {key}= is not supported on variables")

@@ -1,0 +1,140 @@
+"""`scipy.sparse` on variables: matrices of which the values are variables and the places are constants.
+
+A sparse array or matrix of SciPy's is a constant that needs none of this: `S @ x` and `x @ S` take array variables as
+they are. Where no value is a variable the functions give SciPy's own arrays. `contad.scipy.sparse.linalg` solves.
+
+>>> import contad
+>>> indices, indptr = np.array([0, 1, 1]), np.array([0, 2, 3])
+>>> x = np.array([5.0, 7.0])
+>>> contad.grad(lambda v: np.sum(csr_array((v, indices, indptr), shape=(2, 2)) @ x))(np.array([1.0, 2.0, 3.0]))
+array([5., 7., 7.])
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops._scipy import sparse
+from contad.ops.products import as_array
+from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern
+from contad.scipy.sparse import linalg
+from contad.scipy.sparse.sparse_arrays import SparseArray
+from contad.variables.array import Array, numbers_in
+
+__all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "diags_array", "issparse", "linalg"]
+
+
+def csr_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    """A sparse matrix by rows: (values, indices, indptr), or (values, (rows, columns)) in any order.
+
+    >>> csr_array((np.array([2.0, 3.0]), np.array([1, 0]), np.array([0, 1, 2]))).toarray()
+    array([[0., 2.],
+           [3., 0.]])
+    """
+    return _make("csr", arg1, shape, dtype, copy)
+
+
+def csc_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    """A sparse matrix by columns: (values, indices, indptr), or (values, (rows, columns)) in any order.
+
+    >>> csc_array((np.array([2.0, 3.0]), np.array([0, 0]), np.array([0, 1, 2]))).toarray()
+    array([[2., 3.]])
+    """
+    return _make("csc", arg1, shape, dtype, copy)
+
+
+def coo_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+    """A sparse matrix by places, (values, (rows, columns)); values in one place are added up.
+
+    >>> coo_array((np.array([2.0, 3.0]), (np.array([0, 0]), np.array([1, 1])))).toarray()
+    array([[0., 5.]])
+    """
+    return _make("coo", arg1, shape, dtype, copy)
+
+
+def diags_array(
+    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None
+) -> Any:
+    """A sparse matrix with these diagonals, at `offsets` above the main one; of variables it is csr if not told.
+
+    >>> diags_array([np.array([2.0, 3.0]), np.array([5.0])], offsets=[0, 1]).toarray()
+    array([[2., 5.],
+           [0., 3.]])
+    """
+    alone = np.ndim(offsets) == 0
+    given = [diagonals] if alone and np.ndim(diagonals) < 2 and not _is_nested(diagonals) else list(diagonals)
+    if not numbers_in(given):
+        return sparse().diags_array(diagonals, offsets=offsets, shape=shape, format=format, dtype=dtype)
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        raise UnsupportedError(f"contad.scipy.sparse.diags_array: dtype must be float64, got {np.dtype(dtype)}")
+    places = [int(k) for k in np.atleast_1d(offsets)]
+    found = [np.reshape(as_array(x), (-1,)) for x in given]
+    if len(places) != len(found):
+        raise ValueError(f"Different number of diagonals ({len(found)}) and offsets ({len(places)}).")
+    if shape is None:
+        n = len(found[0]) + abs(places[0])
+        shape = (n, n)
+    values, rows, columns = [], [], []
+    for x, k in zip(found, places, strict=True):
+        length = min(shape[0] + min(k, 0), shape[1] - max(k, 0))
+        if len(x) not in (length, 1) or length < 0:
+            at = f"at offset {k}: {len(x)}"
+            raise ValueError(f"Diagonal length ({at}) does not agree with array size {tuple(shape)}.")
+        values.append(x if len(x) == length else np.broadcast_to(x, (length,)))
+        rows.append(np.arange(length) - min(k, 0))
+        columns.append(np.arange(length) + max(k, 0))
+    pattern = known_pattern(Pattern("coo", (np.concatenate(rows), np.concatenate(columns)), tuple(shape)))
+    return SparseArray(np.concatenate(values), pattern).asformat("csr" if format is None else format)
+
+
+def _is_nested(diagonals: Any) -> bool:
+    """Whether it is a list of diagonals and not one."""
+    return isinstance(diagonals, (list, tuple)) and len(diagonals) > 0 and np.ndim(diagonals[0]) > 0
+
+
+def issparse(x: Any) -> bool:
+    """Whether x is a sparse array or matrix, of SciPy's or with variables as its values.
+
+    >>> issparse(np.eye(2)), issparse(coo_array((np.array([2.0]), ([0], [0]))))
+    (False, True)
+    """
+    return isinstance(x, SparseArray) or is_sparse(x)
+
+
+def _make(format: str, arg1: Any, shape: Any, dtype: Any, copy: bool) -> Any:
+    if isinstance(arg1, SparseArray):
+        return arg1.asformat(format)
+    name = f"contad.scipy.sparse.{format}_array"
+    made = getattr(sparse(), f"{format}_array")
+    if not isinstance(arg1, tuple) or not arg1 or not numbers_in(arg1[0]):
+        if numbers_in(arg1) or isinstance(arg1, Array):
+            raise UnsupportedError(
+                f"{name}: of a dense matrix of variables the places would depend on which are zero; give "
+                "(values, indices, indptr) or (values, (rows, columns))"
+            )
+        return made(arg1, shape=shape, dtype=dtype, copy=copy)
+    if dtype is not None and np.dtype(dtype) != np.float64:
+        raise UnsupportedError(f"{name}: dtype must be float64 on variables, got {np.dtype(dtype)}")
+    values, *places = arg1
+    values = _vector(name, values)
+    by_places = len(places) == 1
+    # SciPy checks the places and finds the shape
+    like = (sparse().coo_array if by_places else made)((np.zeros(values.shape), *places), shape=shape)
+    if len(like.shape) != 2:
+        raise UnsupportedError(f"{name}: a sparse array must have two axes on variables, got shape {like.shape}")
+    if by_places:
+        return SparseArray(values, known_pattern(Pattern("coo", tuple(like.coords), like.shape))).asformat(format)
+    like.check_format(full_check=True)  # of an index out of range SciPy's products read other memory
+    if len(like.data) != like.indptr[-1]:
+        raise ValueError(f"{name}: values must have as many elements as indptr tells, {like.indptr[-1]}")
+    return SparseArray(values, known_pattern(Pattern(format, (like.indices, like.indptr), like.shape)))
+
+
+def _vector(name: str, values: Any) -> Any:
+    """The values as one array of one axis."""
+    found = np.stack(values) if isinstance(values, (list, tuple)) and isinstance(values[0], Array) else values
+    found = as_array(np.array(found, dtype=object) if isinstance(found, (list, tuple)) else found)
+    if np.ndim(found) != 1:
+        raise ValueError(f"{name}: values must be a vector, got shape {np.shape(found)}")
+    return found

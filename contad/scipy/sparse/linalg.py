@@ -1,0 +1,238 @@
+"""`scipy.sparse.linalg` on variables: systems by sparse factors and by iterations, and no dense matrix.
+
+A matrix is a sparse array or matrix of SciPy's, or one of `contad.scipy.sparse`, whose values may be variables. The
+right-hand side may be a variable. Where nothing is one, SciPy's own functions answer.
+
+>>> import contad
+>>> import scipy.sparse
+>>> S = scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))
+>>> contad.grad(lambda b: np.sum(spsolve(S, b)))(np.ones(2))
+array([0.375, 0.25 ])
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.cotangents import plain
+from contad.ops.products import as_array
+from contad.ops.sparse_patterns import SparseFactor, is_sparse, split
+from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
+from contad.scipy.sparse.sparse_arrays import SparseArray
+from contad.variables.array import copy_parts, numbers_in
+
+__all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
+
+
+def _scipy() -> Any:
+    import scipy.sparse.linalg
+
+    return scipy.sparse.linalg
+
+
+def _has_variables(*args: Any) -> bool:
+    return any(isinstance(x, SparseArray) or bool(numbers_in(x)) for x in args)
+
+
+def _parts(name: str, a: Any) -> tuple[Any, Any]:
+    """(values, pattern) of a sparse matrix of either kind."""
+    if isinstance(a, SparseArray):
+        return a.data, a.pattern
+    if not is_sparse(a):
+        raise UnsupportedError(
+            f"contad.scipy.sparse.linalg.{name}: A must be sparse on variables, got {type(a).__name__}; use "
+            "np.linalg.solve"
+        )
+    values, pattern = split(name, a)
+    return values, pattern
+
+
+# ---- by factors ------------------------------------------------------------------------------------------------------
+def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+    """The solution of A z = b for a sparse matrix; see `contad.ops.sparse_systems.sparse_solution`.
+
+    On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
+    exactly singular matrix the result is nan, with SciPy's warning. The solution for one column is a vector.
+
+    >>> import scipy.sparse
+    >>> spsolve(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])), np.array([4.0, 10.0]))
+    array([2., 2.])
+    """
+    if not _has_variables(A, b):
+        return _scipy().spsolve(A, b, permc_spec, use_umfpack)
+    if is_sparse(b) or isinstance(b, SparseArray):
+        raise UnsupportedError("contad.scipy.sparse.linalg.spsolve: b must be dense on variables; use b.toarray()")
+    b = as_array(b)
+    values, pattern = _parts("spsolve", A)
+    z = sparse_solution(values, b, pattern=pattern)
+    return np.reshape(z, (-1,)) if np.ndim(z) == 2 and np.shape(z)[1] == 1 else z
+
+
+class SparseLU:
+    """The factors of a sparse matrix, for any number of solutions; attributes are those of SciPy's SuperLU.
+
+    >>> import scipy.sparse
+    >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([4.0, 10.0]))
+    array([2., 2.])
+    """
+
+    def __init__(self, values: Any, pattern: Any, lu: Any) -> None:
+        self._values = copy_parts(values)  # to which nobody writes, for the factors are those of now
+        self._pattern = pattern
+        self._lu = lu  # SciPy's, where the values are constants
+        self._factor = SparseFactor(plain(self._values), pattern, lu)
+        if self._factor.singular:
+            raise RuntimeError("Factor is exactly singular")  # as SciPy's
+        self.shape = pattern.shape
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """The solution of A z = rhs, or with trans "T" or "H" of A^T z = rhs."""
+        if not _has_variables(rhs, self._values):
+            return self._lu.solve(rhs, trans)
+        if trans not in ("N", "T", "H"):
+            raise ValueError(f"contad.scipy.sparse.linalg.splu: trans must be N, T, or H, got {trans!r}")
+        pattern = self._pattern if trans == "N" else self._pattern.T
+        return sparse_solution(self._values, as_array(rhs), pattern=pattern, factor=self._factor)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or self.__dict__.get("_lu") is None:
+            raise AttributeError(f"the factors of a sparse matrix of variables have no attribute {name!r}, but solve")
+        return getattr(self._lu, name)
+
+
+def splu(
+    A: Any,
+    permc_spec: Any = None,
+    diag_pivot_thresh: Any = None,
+    relax: Any = None,
+    panel_size: Any = None,
+    options: Any = None,
+) -> SparseLU:
+    """The LU factors of a sparse matrix, constant or not: `splu(A).solve(b, trans)` takes variables.
+
+    Cost: one factorisation, for all solutions and their derivatives.
+
+    >>> import scipy.sparse
+    >>> splu(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]]))).solve(np.array([4.0, 8.0]), "T")
+    array([1., 2.])
+    """
+    more = {
+        "permc_spec": permc_spec, "diag_pivot_thresh": diag_pivot_thresh, "relax": relax, "panel_size": panel_size,
+        "options": options,
+    }  # fmt: skip
+    if isinstance(A, SparseArray):
+        given = [name for name, x in more.items() if x is not None]
+        if given:
+            raise UnsupportedError(f"contad.scipy.sparse.linalg.splu: {given[0]}= is not supported on variables")
+        return SparseLU(A.data, A.pattern, None)
+    lu = _scipy().splu(A, **more)
+    values, pattern = _parts("splu", A)
+    return SparseLU(values, pattern, lu)
+
+
+def factorized(A: Any) -> Callable[[Any], Any]:
+    """A function that solves A z = b for any b with the same factors.
+
+    >>> import scipy.sparse
+    >>> factorized(scipy.sparse.csc_array(np.array([[2.0, 0.0], [1.0, 4.0]])))(np.array([4.0, 10.0]))
+    array([2., 2.])
+    """
+    return splu(A).solve
+
+
+# ---- by iterations ---------------------------------------------------------------------------------------------------
+def _iterate(name: str, A: Any, b: Any, options: dict[str, Any]) -> tuple[Any, int]:
+    if isinstance(options.get("M"), SparseArray) or numbers_in(options.get("M")):
+        raise UnsupportedError(f"contad.scipy.sparse.linalg.{name}: M must be a constant; contad.value_of gives one")
+    start = {key: options.pop(key) for key in ("x0", "callback", "callback_type") if key in options}
+    if not _has_variables(A, b):
+        x0 = start.get("x0")
+        start["x0"] = x0 if not numbers_in(x0) else plain(x0)
+        return KrylovSolver(name, options, start).run(A, b)
+    if start.get("x0") is not None:
+        start["x0"] = plain(start["x0"])  # the solution does not depend on where the iteration begins
+    b = as_array(b)
+    if np.ndim(b) not in (1, 2) or np.size(b) != np.shape(b)[0]:
+        raise ValueError(f"contad.scipy.sparse.linalg.{name}: b must be a vector on variables, got shape {np.shape(b)}")
+    values, form = _form(name, A)
+    z = iterative_solution(values, np.reshape(b, (-1,)), form=form, iteration=KrylovSolver(name, options, start))
+    return np.reshape(z[:-1], np.shape(b)), int(plain(z[-1]))
+
+
+def _form(name: str, a: Any) -> tuple[Any, Any]:
+    """The values of a matrix, and what makes the matrix of them."""
+    if isinstance(a, SparseArray) or is_sparse(a):
+        values, pattern = _parts(name, a)
+        return values, Sparse(pattern)
+    if hasattr(a, "matvec"):
+        if np.dtype(a.dtype or float).kind not in "fiub":
+            raise UnsupportedError(
+                f"contad.scipy.sparse.linalg.{name}: a LinearOperator must be real on variables, got dtype {a.dtype}"
+            )
+        return np.zeros(0), Operator(a)
+    return as_array(a), Dense()
+
+
+def cg(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None,
+    callback: Any = None,
+) -> tuple[Any, int]:  # fmt: skip
+    """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and how it ended.
+
+    A is sparse, dense or a LinearOperator, which is a constant. The derivative is another solution by the same
+    iteration, as accurate relative to its right-hand side. Where info is not 0 the derivative is nan, and where only
+    the solution for the derivative does not converge LinAlgError is raised. x0 has no derivative: the solution does
+    not depend on it.
+
+    >>> z, info = cg(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([4.0, 4.0]))
+    >>> z.round(6), info
+    (array([2., 1.]), 0)
+    """
+    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": M, "x0": x0, "callback": callback}
+    return _iterate("cg", A, b, options)
+
+
+def bicgstab(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None,
+    callback: Any = None,
+) -> tuple[Any, int]:  # fmt: skip
+    """(z, info): the solution of A z = b by stabilised biconjugate gradients, as `cg`, for any A; see there.
+
+    The derivative in reverse solves with the transposed matrix, for which a LinearOperator needs rmatvec.
+
+    >>> z, info = bicgstab(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]), rtol=1e-12)
+    >>> z.round(6), info
+    (array([1., 2.]), 0)
+    """
+    options = {"rtol": rtol, "atol": atol, "maxiter": maxiter, "M": M, "x0": x0, "callback": callback}
+    return _iterate("bicgstab", A, b, options)
+
+
+def gmres(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: Any = None, maxiter: Any = None,
+    M: Any = None, callback: Any = None, callback_type: Any = None,
+) -> tuple[Any, int]:  # fmt: skip
+    """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
+
+    >>> z, info = gmres(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]), rtol=1e-12)
+    >>> z.round(6), info
+    (array([1., 2.]), 0)
+    """
+    options = {"rtol": rtol, "atol": atol, "restart": restart, "maxiter": maxiter, "M": M}
+    return _iterate("gmres", A, b, {**options, "x0": x0, "callback": callback, "callback_type": callback_type})
+
+
+def minres(
+    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: Any = None, M: Any = None,
+    callback: Any = None, show: bool = False, check: bool = False,
+) -> tuple[Any, int]:  # fmt: skip
+    """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
+
+    >>> z, info = minres(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([4.0, 4.0]), rtol=1e-12)
+    >>> z.round(6), info
+    (array([ 2., -1.]), 0)
+    """
+    options = {"rtol": rtol, "shift": shift, "maxiter": maxiter, "M": M, "show": show, "check": check}
+    return _iterate("minres", A, b, {**options, "x0": x0, "callback": callback})

@@ -1,0 +1,207 @@
+"""Functions of `scipy.linalg` for matrices of a form: banded, Toeplitz, Hankel, circulant, of blocks.
+
+Systems are solved in the form, and so are those of the derivatives.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.banded_systems import banded_solution, move_rows
+from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
+from contad.scipy.mirroring import as_one, check_one, matrices, mirror
+
+
+def _vector(name: str, x: Any) -> Any:
+    """An argument that must be a vector: of more axes SciPy makes one vector or many, as its version has it."""
+    found = as_one(x)
+    if np.ndim(found) != 1:
+        raise UnsupportedError(
+            f"contad.scipy.linalg.{name}: on variables it takes vectors, got shape {np.shape(found)}; use np.ravel, or "
+            "np.stack of what each of them gives"
+        )
+    return found
+
+
+def _band(name: str, ab: Any, check_finite: bool) -> Any:
+    """An argument that holds the diagonals of one matrix as rows."""
+    (ab,) = matrices(name, check_finite, ab)
+    if np.ndim(ab) != 2:
+        raise UnsupportedError(
+            f"contad.scipy.linalg.{name}: on variables it takes the diagonals of one matrix, got shape {np.shape(ab)}; "
+            "use np.stack of what each of the matrices gives"
+        )
+    return ab
+
+
+# ---- banded matrices -------------------------------------------------------------------------------------------------
+@mirror
+def solve_banded(
+    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """The solution of a z = b for a banded matrix with that many diagonals below and above the main one.
+
+    Cost: O(n) for a band of fixed width, the reverse too; see `contad.ops.banded_systems.banded_solution`.
+
+    >>> solve_banded((0, 1), np.array([[0.0, 1.0], [2.0, 4.0]]), np.array([4.0, 8.0]))
+    array([1., 2.])
+    """
+    ab, (b,) = _band("solve_banded", ab, check_finite), matrices("solve_banded", check_finite, b)
+    lower, upper = map(int, l_and_u)
+    return banded_solution(ab, b, lower=lower, upper=upper)
+
+
+@mirror
+def solveh_banded(
+    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """The solution of a z = b for a positive definite banded matrix, of which one half of the band is given.
+
+    On variables the whole band is solved, which takes about twice the time.
+
+    >>> solveh_banded(np.array([[4.0, 9.0], [2.0, 0.0]]), np.array([8.0, 20.0]), lower=True)
+    array([1., 2.])
+    """
+    ab, (b,) = _band("solveh_banded", ab, check_finite), matrices("solveh_banded", check_finite, b)
+    width = len(ab) - 1
+    half = [ab[d] for d in range(width + 1)]
+    if lower:  # row d: the diagonal -d
+        above = [move_rows(half[d], -d) for d in range(width, 0, -1)]
+        band = [*above, *half]
+    else:  # row d: the diagonal width - d
+        below = [move_rows(half[width - d], d) for d in range(1, width + 1)]
+        band = [*half, *below]
+    return banded_solution(np.stack(band), b, lower=width, upper=width)
+
+
+# ---- Toeplitz and circulant matrices ---------------------------------------------------------------------------------
+def _column_and_row(name: str, c_or_cr: Any, check_finite: bool) -> tuple[Any, Any]:
+    c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, c_or_cr)
+    c, r = matrices(name, check_finite, _vector(name, c), _vector(name, r))
+    return c, r
+
+
+def _right_side(name: str, b: Any, n: int, check_finite: bool) -> Any:
+    (b,) = matrices(name, check_finite, b)
+    if np.ndim(b) not in (1, 2) or np.shape(b)[0] != n:
+        raise ValueError(
+            f"contad.scipy.linalg.{name}: Incompatible dimensions: expected a vector or a matrix of {n} rows, got "
+            f"shape {np.shape(b)}"
+        )
+    return b
+
+
+@mirror
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """The solution of t z = b for the Toeplitz matrix with first column c and first row r (c if there is none).
+
+    Cost: O(n^2) by Levinson's recursion, the derivative too, and no matrix is made; see
+    `contad.ops.toeplitz_systems.toeplitz_solution`.
+
+    >>> solve_toeplitz((np.array([1.0, 2.0]), np.array([0.0, 3.0])), np.array([26.0, 17.0]))
+    array([5., 7.])
+    """
+    c, r = _column_and_row("solve_toeplitz", c_or_cr, check_finite)
+    if np.shape(c) != np.shape(r):
+        raise ValueError(
+            f"contad.scipy.linalg.solve_toeplitz: Incompatible dimensions: c has {len(c)} elements, r has {len(r)}"
+        )
+    return toeplitz_solution(c, r, _right_side("solve_toeplitz", b, len(c), check_finite))
+
+
+@mirror
+def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    """The product of the Toeplitz matrix with first column c and first row r (c if there is none) with x.
+
+    Cost: O((m + n) log (m + n)) by Fourier transforms, the derivative too, and no matrix is made.
+
+    >>> matmul_toeplitz((np.array([1.0, 2.0]), np.array([0.0, 3.0])), np.array([5.0, 7.0]))
+    array([26., 17.])
+    """
+    c, r = _column_and_row("matmul_toeplitz", c_or_cr, check_finite)
+    return toeplitz_product(c, r, _right_side("matmul_toeplitz", x, len(r), check_finite))
+
+
+@mirror
+def solve_circulant(
+    c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
+) -> Any:
+    """The solution of a z = b for the circulant matrix with first column c.
+
+    On variables c is a vector, the axes are SciPy's defaults, and a nearly singular matrix raises LinAlgError.
+
+    >>> solve_circulant(np.array([2.0, 1.0]), np.array([4.0, 5.0]))
+    array([1., 2.])
+    """
+    if singular != "raise" or tol is not None or (caxis, baxis, outaxis) not in ((-1, 0, 0), (0, 0, 0)):
+        raise UnsupportedError(
+            "contad.scipy.linalg.solve_circulant: on variables it takes a vector c, b by columns and singular='raise'"
+        )
+    c = _vector("solve_circulant", c)
+    return circulant_solution(c, _right_side("solve_circulant", b, len(c), False))
+
+
+@mirror
+def circulant(c: Any) -> Any:
+    """The circulant matrix with first column c: a_ij = c_{(i-j) mod n}.
+
+    >>> circulant(np.array([1.0, 2.0, 3.0]))
+    array([[1., 3., 2.],
+           [2., 1., 3.],
+           [3., 2., 1.]])
+    """
+    c = _vector("circulant", c)
+    places = np.arange(len(c))
+    return c[(places[:, None] - places) % max(len(c), 1)]
+
+
+@mirror
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with first column c and last row r (zeros if there is none) and constant antidiagonals.
+
+    Of r the first element is not read.
+
+    >>> hankel(np.array([1.0, 2.0]), np.array([9.0, 5.0, 6.0]))
+    array([[1., 2., 5.],
+           [2., 5., 6.]])
+    """
+    c = _vector("hankel", c)
+    r = np.zeros(len(c)) if r is None else _vector("hankel", r)
+    return np.concatenate([c, r[1:]])[np.arange(len(c))[:, None] + np.arange(len(r))]
+
+
+@mirror
+def block_diag(*arrs: Any) -> Any:
+    """The matrix with these matrices on its diagonal; a vector is a row.
+
+    >>> block_diag(np.eye(1), np.array([2.0, 3.0]))
+    array([[1., 0., 0.],
+           [0., 2., 3.]])
+    """
+    blocks = [np.reshape(x, (1, -1)) if np.ndim(x) < 2 else x for x in map(as_one, arrs)]
+    check_one("block_diag", *blocks)
+    columns = sum(np.shape(x)[1] for x in blocks)
+    rows, before = [], 0
+    for x in blocks:
+        m, n = np.shape(x)
+        rows.append(np.concatenate([np.zeros((m, before)), x, np.zeros((m, columns - before - n))], axis=1))
+        before += n
+    return np.concatenate(rows)
+
+
+@mirror
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with first column c and first row r (c if there is none) and constant diagonals.
+
+    >>> toeplitz(np.array([1.0, 2.0]), np.array([1.0, 5.0, 6.0]))
+    array([[1., 5., 6.],
+           [2., 1., 5.]])
+    """
+    c, r = (
+        _vector("toeplitz", x if np.ndim(x) else np.reshape(x, (1,))) for x in map(as_one, (c, c if r is None else r))
+    )
+    m, n = np.size(c), np.size(r)
+    diagonals = np.concatenate([c[::-1], r[1:]])
+    return diagonals[m - 1 - np.arange(m)[:, None] + np.arange(n)]

@@ -1,0 +1,156 @@
+"""Stan's covariances of Gaussian processes.
+
+Each takes the points of one set, or of two sets; points are numbers (n,) or rows of coordinates (n, d). The covariances
+of one set are exactly symmetric, and their cotangent is taken as it is, of every element.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.ops import covariances
+from contad.ops.products import as_array, matmul
+from contad.ops.quadratic_forms import tcrossprod
+from contad.variables import check
+
+
+def _sets(name: str, args: tuple[Any, ...], count: int) -> tuple[list[Any], list[Any]]:
+    """The one or two sets of points among the arguments, as matrices, and the `count` parameters after them."""
+    if len(args) not in (count + 1, count + 2):
+        raise TypeError(f"{name}: expected one or two sets of points and {count} parameters, got {len(args)} arguments")
+    found = [as_array(x) for x in args[: len(args) - count]]
+    for k, x in enumerate(found):
+        if np.ndim(x) not in (1, 2):
+            raise ValueError(f"{name}: x{k + 1} must be a vector or a matrix of points, got shape {np.shape(x)}")
+    points = [np.expand_dims(x, 1) if np.ndim(x) == 1 else x for x in found]
+    if np.shape(points[0])[1] != np.shape(points[-1])[1]:
+        shapes = " and ".join(str(np.shape(x)) for x in found)
+        raise ValueError(f"{name}: the points of both sets must have as many coordinates, got shapes {shapes}")
+    return points, list(args[len(args) - count :])
+
+
+def _number(name: str, argument: str, x: Any) -> Any:
+    check.positive(name, argument, x)
+    if np.ndim(x):
+        raise ValueError(f"{name}: {argument} must be a number, got shape {np.shape(x)}")
+    return x
+
+
+def _covariance(points: list[Any], sigma: Any, width: Any, profile: str) -> Any:
+    rule = covariances.covariance if len(points) == 1 else covariances.cross_covariance
+    return rule(*points, sigma, width, profile=profile)
+
+
+def _scale(name: str, args: tuple[Any, ...], profile: str) -> Any:
+    """The covariance with a length scale, or one for each coordinate."""
+    points, (sigma, length_scale) = _sets(name, args, 2)
+    _number(name, "sigma", sigma)
+    lengths = as_array(length_scale)
+    if not np.all(lengths > 0.0):  # a comparison, which recorded programs can check
+        check.positive(name, "length_scale", length_scale)
+    if np.ndim(lengths):
+        if np.shape(lengths) != np.shape(points[0])[1:]:
+            raise ValueError(
+                f"{name}: length_scale must be a number or one for each of {np.shape(points[0])[1]} coordinates, got "
+                f"shape {np.shape(lengths)}"
+            )
+        points, length_scale = [x / lengths for x in points], 1.0
+    return _covariance(points, sigma, length_scale, profile)
+
+
+def gp_exp_quad_cov(*args: Any) -> Any:
+    """z_ij = sigma^2 exp(-|x_i - y_j|^2 / (2 length_scale^2)), the exponentiated quadratic kernel.
+
+    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
+    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+
+    >>> gp_exp_quad_cov([0.0, 1.0], 2.0, 1.0)
+    array([[4.        , 2.42612264],
+           [2.42612264, 4.        ]])
+    """
+    return _scale("gp_exp_quad_cov", args, "exponentiated quadratic")
+
+
+def gp_exponential_cov(*args: Any) -> Any:
+    """z_ij = sigma^2 exp(-|x_i - y_j| / length_scale); where points are equal, the slope at the kink is 0.
+
+    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
+    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+
+    >>> gp_exponential_cov([0.0, 1.0], 2.0, 1.0)
+    array([[4.        , 1.47151776],
+           [1.47151776, 4.        ]])
+    """
+    return _scale("gp_exponential_cov", args, "exponential")
+
+
+def gp_matern32_cov(*args: Any) -> Any:
+    """z_ij = sigma^2 (1 + u) exp(-u), u = sqrt(3) |x_i - y_j| / length_scale.
+
+    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
+    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+
+    >>> gp_matern32_cov([0.0, 1.0], 2.0, 1.0)
+    array([[4.       , 1.9334309],
+           [1.9334309, 4.       ]])
+    """
+    return _scale("gp_matern32_cov", args, "matern 3/2")
+
+
+def gp_matern52_cov(*args: Any) -> Any:
+    """z_ij = sigma^2 (1 + v + v^2 / 3) exp(-v), v = sqrt(5) |x_i - y_j| / length_scale.
+
+    Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
+    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale () or (d,) -> (n, n) or (n, m).
+    Raises:  ValueError if sigma or length_scale is not positive, or if shapes do not fit.
+    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+
+    >>> gp_matern52_cov([0.0, 1.0], 2.0, 1.0)
+    array([[4.        , 2.09597644],
+           [2.09597644, 4.        ]])
+    """
+    return _scale("gp_matern52_cov", args, "matern 5/2")
+
+
+def gp_periodic_cov(*args: Any) -> Any:
+    """z_ij = sigma^2 exp(-2 sin(pi |x_i - y_j| / period)^2 / length_scale^2).
+
+    Calls:   (x, sigma, length_scale, period), or (x, y, sigma, length_scale, period) for two sets of points.
+    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma (), length_scale (), period () -> (n, n) or (n, m).
+    Raises:  ValueError if sigma, length_scale or period is not positive, or if shapes do not fit.
+    Cost:    O(n m d) forward and reverse, one exponential an element; saves the squared distances.
+
+    >>> gp_periodic_cov([0.0, 1.0], 2.0, 1.0, 3.0)
+    array([[4.        , 0.89252064],
+           [0.89252064, 4.        ]])
+    """
+    name = "gp_periodic_cov"
+    points, (sigma, length_scale, period) = _sets(name, args, 3)
+    for argument, x in (("sigma", sigma), ("length_scale", length_scale), ("period", period)):
+        _number(name, argument, x)
+    return _covariance([x / period for x in points], sigma, length_scale, "periodic")
+
+
+def gp_dot_prod_cov(*args: Any) -> Any:
+    """z_ij = sigma^2 + <x_i, y_j>.
+
+    Calls:   (x, sigma), or (x, y, sigma) for two sets of points.
+    Shapes:  x (n,) or (n, d), y (m,) or (m, d), sigma () -> (n, n) or (n, m).
+    Raises:  ValueError if sigma is negative, or if shapes do not fit.
+    Cost:    O(n m d) forward and reverse.
+
+    >>> gp_dot_prod_cov([1.0, 3.0], 2.0)
+    array([[ 5.,  7.],
+           [ 7., 13.]])
+    """
+    points, (sigma,) = _sets("gp_dot_prod_cov", args, 1)
+    if np.ndim(sigma) or not sigma >= 0.0:
+        raise ValueError(f"gp_dot_prod_cov: sigma must be a number that is not negative, got {sigma}")
+    products = tcrossprod(points[0]) if len(points) == 1 else matmul(points[0], np.swapaxes(points[1], 0, 1))
+    return sigma * sigma + products

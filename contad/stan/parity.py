@@ -1,0 +1,255 @@
+"""Stan's names, section by section, and what NumPy, SciPy or contad calls what has no function in `contad.stan`.
+
+`NAMES` are the functions of the Stan language (August 2026) and the checks of Stan Math 4.9. `SPELLINGS` are Python
+expressions of one line, `CONSTANTS` those whose value carries no derivative. Their variables are numbers x, y, z and p,
+vectors v and w, square matrices a and b, whole numbers k and n, and a function f of a vector. What is in none of the
+three, `contad.stan` included, is missing. `REMARKS` says where a spelling is not all of Stan's function.
+"""
+
+from typing import NamedTuple
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _each(prefixes: str, suffixes: str) -> tuple[str, ...]:
+    return tuple(f"{prefix}_{suffix}" for prefix in prefixes.split() for suffix in suffixes.split())
+
+
+_WITH_CDF = """bernoulli beta beta_binomial beta_neg_binomial beta_proportion binomial cauchy chi_square discrete_range
+    double_exponential exp_mod_normal exponential frechet gamma gumbel inv_chi_square inv_gamma logistic lognormal
+    neg_binomial neg_binomial_2 normal pareto pareto_type_2 poisson rayleigh scaled_inv_chi_square
+    skew_double_exponential skew_normal std_normal student_t uniform von_mises weibull yule_simon"""
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "Scalar functions of one argument": _names("""
+        Phi Phi_approx abs acos acosh asin asinh atan atanh cbrt ceil cos cosh digamma erf erfc exp exp2 expm1 floor
+        int_step inv inv_Phi inv_cloglog inv_erfc inv_logit inv_sqrt inv_square is_inf is_nan lambert_w0 lambert_wm1
+        lgamma log log10 log1m log1m_exp log1m_inv_logit log1p log1p_exp log2 log_inv_logit logit minus plus round sin
+        sinh sqrt square std_normal_qf step tan tanh tgamma to_int trigamma trunc"""),
+    "Scalar functions of two arguments": _names("""
+        add subtract multiply divide modulus pow min max atan2 hypot fdim fmin fmax fmod ldexp beta lbeta choose lchoose
+        falling_factorial rising_factorial log_falling_factorial log_rising_factorial gamma_p gamma_q lmgamma lmultiply
+        log_diff_exp log_inv_logit_diff owens_t binary_log_loss bessel_first_kind bessel_second_kind
+        modified_bessel_first_kind modified_bessel_second_kind log_modified_bessel_first_kind"""),
+    "Scalar functions of more arguments": _names("""
+        fma inc_beta inv_inc_beta log_mix hypergeometric_1F0 hypergeometric_2F1 hypergeometric_3F2 hypergeometric_pFq
+        student_t_qf wiener_lcdf_unnorm wiener_lccdf_unnorm"""),
+    "Logical functions": _each("logical", "and or negation eq neq lt lte gt gte"),
+    "Constants": _names("e pi sqrt2 machine_precision positive_infinity negative_infinity not_a_number"),
+    "Reductions and statistics": _names("""
+        sum prod mean sd variance log_sum_exp norm norm1 norm2 quantile rank cumulative_sum softmax log_softmax
+        dot_product dot_self distance squared_distance sort_asc sort_desc sort_indices_asc sort_indices_desc trace
+        trace_dot"""),
+    "Products": _names("""
+        columns_dot_product columns_dot_self rows_dot_product rows_dot_self crossprod tcrossprod diag_pre_multiply
+        diag_post_multiply add_diag elt_multiply elt_divide multiply_lower_tri_self_transpose quad_form quad_form_diag
+        quad_form_sym trace_quad_form trace_gen_quad_form matrix_power matrix_exp matrix_exp_multiply
+        scale_matrix_exp_multiply csr_matrix_times_vector"""),
+    "Decompositions": _names("""
+        cholesky_decompose qr qr_Q qr_R qr_thin qr_thin_Q qr_thin_R svd svd_U svd_V singular_values eigendecompose
+        eigendecompose_sym eigenvalues eigenvalues_sym eigenvectors eigenvectors_sym complex_schur_decompose
+        complex_schur_decompose_t complex_schur_decompose_u"""),
+    "Solves, inverses, determinants": _names("""
+        mdivide_left mdivide_right mdivide_left_spd mdivide_right_spd mdivide_left_tri_low mdivide_right_tri_low inverse
+        inverse_spd generalized_inverse chol2inv determinant log_determinant log_determinant_spd"""),
+    "Covariances of Gaussian processes": _names("""
+        gp_dot_prod_cov gp_exp_quad_cov gp_exponential_cov gp_matern32_cov gp_matern52_cov gp_periodic_cov"""),
+    "Constructors and containers": (*_names("""
+        append_array append_col append_row block col cols row rows dims size num_elements diag_matrix diagonal head tail
+        segment sub_col sub_row identity_matrix"""),
+        *_each("linspaced one_hot ones zeros", "array int_array row_vector vector"), *_names("""
+        rep_array rep_matrix rep_row_vector rep_vector reverse transpose to_array_1d to_array_2d to_matrix to_row_vector
+        to_vector symmetrize_from_lower_tri uniform_simplex""")),
+    "Sparse matrices": _names("csr_extract csr_extract_u csr_extract_v csr_extract_w csr_to_dense_matrix"),
+    "Complex numbers and Fourier transforms": _names("""
+        arg conj get_real get_imag polar proj to_complex fft fft2 inv_fft inv_fft2 norm"""),
+    "Constraining transforms": _names("""
+        lower_bound upper_bound lower_upper_bound offset_multiplier ordered positive_ordered simplex stochastic_column
+        stochastic_row sum_to_zero unit_vector cholesky_factor_corr cholesky_factor_cov corr_matrix cov_matrix"""),
+    "Functions of functions": _names("""
+        gradient jacobian hessian hessian_times_vector grad_hessian grad_tr_mat_times_hessian gradient_dot_vector
+        derivative partial_derivative hessian_block_diag finite_diff_gradient finite_diff_gradient_auto
+        finite_diff_hessian finite_diff_hessian_auto finite_diff_grad_hessian finite_diff_grad_hessian_auto
+        algebra_solver algebra_solver_newton solve_newton solve_newton_tol solve_powell solve_powell_tol integrate_1d
+        integrate_1d_gauss_kronrod integrate_1d_double_exponential hcubature ode_rk45 ode_rk45_tol ode_ckrk ode_ckrk_tol
+        ode_adams ode_adams_tol ode_bdf ode_bdf_tol ode_adjoint_tol_ctl dae dae_tol reduce_sum reduce_sum_static
+        map_rect hmm_marginal hmm_hidden_state_prob hmm_latent laplace_marginal laplace_marginal_tol
+        laplace_marginal_bernoulli_logit_lpmf laplace_marginal_tol_bernoulli_logit_lpmf
+        laplace_marginal_neg_binomial_2_log_lpmf laplace_marginal_tol_neg_binomial_2_log_lpmf
+        laplace_marginal_poisson_log_lpmf laplace_marginal_tol_poisson_log_lpmf laplace_latent_rng
+        laplace_latent_tol_rng laplace_latent_bernoulli_logit_rng laplace_latent_tol_bernoulli_logit_rng
+        laplace_latent_neg_binomial_2_log_rng laplace_latent_tol_neg_binomial_2_log_rng laplace_latent_poisson_log_rng
+        laplace_latent_tol_poisson_log_rng"""),
+    "Log densities": tuple(f"{name}_lpdf" for name in _names("""
+        beta beta_proportion cauchy chi_square dirichlet double_exponential exp_mod_normal exponential frechet gamma
+        gaussian_dlm_obs gumbel inv_chi_square inv_gamma inv_wishart inv_wishart_cholesky lkj_corr lkj_corr_cholesky
+        lkj_cov logistic loglogistic lognormal multi_gp multi_gp_cholesky multi_normal multi_normal_cholesky
+        multi_normal_prec multi_student_t multi_student_t_cholesky normal normal_id_glm pareto pareto_type_2 rayleigh
+        scaled_inv_chi_square skew_double_exponential skew_normal std_normal student_t uniform von_mises weibull wiener
+        wishart wishart_cholesky""")),
+    "Log masses": tuple(f"{name}_lpmf" for name in _names("""
+        bernoulli bernoulli_logit bernoulli_logit_glm beta_binomial beta_neg_binomial binomial binomial_logit
+        binomial_logit_glm categorical categorical_logit categorical_logit_glm dirichlet_multinomial discrete_range
+        hypergeometric multinomial multinomial_logit neg_binomial neg_binomial_2 neg_binomial_2_log
+        neg_binomial_2_log_glm ordered_logistic ordered_logistic_glm ordered_probit poisson poisson_log poisson_log_glm
+        yule_simon""")),
+    "Distribution functions": tuple(
+        f"{name}_{kind}" for kind in ("cdf", "lcdf", "lccdf")
+        for name in _names(_WITH_CDF.replace("beta_proportion", "loglogistic") if kind == "cdf" else _WITH_CDF)
+    ),
+    "Checks of arguments": _each("check", """
+        2F1_converges 3F2_converges bounded cholesky_factor cholesky_factor_corr column_index consistent_size
+        consistent_sizes consistent_sizes_mvt corr_matrix cov_matrix finite flag_sundials greater greater_or_equal
+        ldlt_factor less less_or_equal lower_triangular matching_dims matching_sizes multiplicable nonnegative
+        nonzero_size not_nan ordered pos_definite pos_semidefinite positive positive_finite positive_ordered range
+        row_index simplex size_match sorted square std_vector_index symmetric unit_vector vector vector_index"""),
+}  # fmt: skip
+
+SPELLINGS: dict[str, dict[str, str]] = {
+    "Scalar functions of one argument": {
+        "Phi_approx": "contad.expit(0.07056 * x**3 + 1.5976 * x)", "abs": "np.abs(x)", "acos": "np.arccos(x)",
+        "acosh": "np.arccosh(x)", "asin": "np.arcsin(x)", "asinh": "np.arcsinh(x)", "atan": "np.arctan(x)",
+        "atanh": "np.arctanh(x)", "inv": "np.reciprocal(x)", "inv_cloglog": "-np.expm1(-np.exp(x))",
+        "inv_erfc": "-contad.ndtri(0.5 * x) / np.sqrt(2.0)", "inv_sqrt": "1.0 / np.sqrt(x)",
+        "inv_square": "1.0 / np.square(x)", "log1m_inv_logit": "contad.log_expit(-x)", "minus": "-x", "plus": "+x",
+    },
+    "Scalar functions of two arguments": {
+        "add": "x + y", "subtract": "x - y", "multiply": "x * y", "divide": "x / y", "pow": "x**y",
+        "min": "np.minimum(x, y)", "max": "np.maximum(x, y)", "atan2": "np.arctan2(x, y)",
+        "fdim": "np.maximum(x - y, 0.0)", "fmod": "x - y * np.trunc(x / y)", "ldexp": "x * 2.0**k",
+        "choose": "np.exp(-np.log1p(x) - contad.betaln(x - y + 1.0, y + 1.0))",
+        "lchoose": "-np.log1p(x) - contad.betaln(x - y + 1.0, y + 1.0)",
+        "falling_factorial": "contad.gamma(x + 1.0) / contad.gamma(x - y + 1.0)",
+        "rising_factorial": "contad.gamma(x + y) / contad.gamma(x)",
+        "log_falling_factorial": "contad.gammaln(x + 1.0) - contad.gammaln(x - y + 1.0)",
+        "log_rising_factorial": "contad.gammaln(x + y) - contad.gammaln(x)",
+        "lmgamma": "0.25 * k * (k - 1) * np.log(np.pi) + np.sum(contad.gammaln(x - 0.5 * np.arange(k)))",
+        "lmultiply": "x * np.log(y)",
+        "log_inv_logit_diff": "contad.log_diff_exp(contad.log_expit(x), contad.log_expit(y))",
+        "binary_log_loss": "-(np.log(p) if k else contad.log1m(p))",
+    },
+    "Scalar functions of more arguments": {
+        "fma": "x * y + z", "log_mix": "np.logaddexp(np.log(p) + x, contad.log1m(p) + y)",
+        "hypergeometric_1F0": "(1.0 - p) ** -x",
+    },
+    "Reductions and statistics": {
+        "sum": "np.sum(v)", "prod": "np.prod(v)", "mean": "np.mean(v)", "sd": "np.std(v, ddof=1)",
+        "variance": "np.var(v, ddof=1)", "log_sum_exp": "contad.logsumexp(v)", "norm": "np.linalg.norm(v)",
+        "norm1": "np.sum(np.abs(v))", "norm2": "np.linalg.norm(v)", "quantile": "np.quantile(v, 0.3)",
+        "cumulative_sum": "np.cumsum(v)", "log_softmax": "v - contad.logsumexp(v)", "dot_product": "np.dot(v, w)",
+        "dot_self": "np.dot(v, v)", "distance": "np.linalg.norm(v - w)", "squared_distance": "np.sum((v - w) ** 2)",
+        "sort_asc": "np.sort(v)", "sort_desc": "np.sort(v)[::-1]", "trace": "np.trace(a)",
+        "trace_dot": "np.sum(a.T * b)",
+    },
+    "Constructors and containers": {
+        "append_array": "np.concatenate([v, w])", "append_col": "np.column_stack([a, v])",
+        "append_row": "np.vstack([a, v])", "block": "a[0:2, 1:3]", "col": "a[:, k]", "row": "a[k]",
+        "diag_matrix": "np.diag(v)", "diagonal": "np.diagonal(a)", "head": "v[:n]", "tail": "v[-n:]",
+        "segment": "v[k : k + n]", "sub_col": "a[0:n, k]", "sub_row": "a[k, 0:n]",
+        "linspaced_array": "np.linspace(x, y, n)", "linspaced_row_vector": "np.linspace(x, y, n)",
+        "linspaced_vector": "np.linspace(x, y, n)", "rep_array": "contad.full(n, x)",
+        "rep_matrix": "contad.full((n, k), x)", "rep_row_vector": "contad.full(n, x)",
+        "rep_vector": "contad.full(n, x)",
+        "reverse": "v[::-1]", "transpose": "a.T", "to_array_1d": 'np.ravel(a, order="F")', "to_array_2d": "+a",
+        "to_matrix": 'np.reshape(a, (1, a.size), order="F")', "to_row_vector": 'np.ravel(a, order="F")',
+        "to_vector": 'np.ravel(a, order="F")', "symmetrize_from_lower_tri": "np.tril(a) + np.tril(a, -1).T",
+    },
+    "Functions of functions": {
+        "gradient": "contad.grad(f)(v)", "jacobian": "contad.jacobian(np.cumprod)(v)",
+        "hessian": "contad.hessian(f)(v)",
+        "hessian_times_vector": "contad.hvp(f)(v, w)", "grad_hessian": "contad.jacobian(contad.hessian(f))(v)",
+        "grad_tr_mat_times_hessian": "contad.grad_tr_mat_times_hessian(f, v, a)",
+        "gradient_dot_vector": "contad.gradient_dot_vector(f, v, w)[1]", "derivative": "contad.derivative(np.sin)(x)",
+        "partial_derivative": "contad.grad(f)(v)[k]", "hessian_block_diag": "contad.hessian_block_diag(f, 3)(v)",
+    },
+    "Distribution functions": {
+        "std_normal_cdf": "contad.ndtr(x)", "std_normal_lcdf": "contad.log_ndtr(x)",
+        "std_normal_lccdf": "contad.log_ndtr(-x)",
+    },
+}  # fmt: skip
+
+CONSTANTS: dict[str, dict[str, str]] = {
+    "Scalar functions of one argument": {
+        "int_step": "1 if x > 0.0 else 0", "is_inf": "np.isinf(x)", "is_nan": "np.isnan(x)",
+        "round": "np.trunc(x + np.copysign(0.5, x))", "step": "1.0 if x >= 0.0 else 0.0",
+        "to_int": "int(contad.value_of(x))",
+    },
+    "Scalar functions of two arguments": {"modulus": "int(np.fmod(n, k))"},
+    "Logical functions": {
+        "logical_and": "np.logical_and(x, y)", "logical_or": "np.logical_or(x, y)",
+        "logical_negation": "np.logical_not(x)", "logical_eq": "x == y", "logical_neq": "x != y", "logical_lt": "x < y",
+        "logical_lte": "x <= y", "logical_gt": "x > y", "logical_gte": "x >= y",
+    },
+    "Constants": {
+        "e": "np.e", "pi": "np.pi", "sqrt2": "np.sqrt(2.0)", "machine_precision": "np.finfo(float).eps",
+        "positive_infinity": "np.inf", "negative_infinity": "-np.inf", "not_a_number": "np.nan",
+    },
+    "Reductions and statistics": {
+        "rank": "np.count_nonzero(v < v[k])", "sort_indices_asc": "np.argsort(v)",
+        "sort_indices_desc": "np.argsort(-v)",
+    },
+    "Constructors and containers": {
+        "cols": "a.shape[1]", "rows": "a.shape[0]", "dims": "a.shape", "size": "len(v)", "num_elements": "a.size",
+        "identity_matrix": "np.eye(n)", "linspaced_int_array": "np.linspace(0, 6, n).astype(int)",
+        **dict.fromkeys(_each("one_hot", "array row_vector vector"), "np.eye(n)[k]"),
+        "one_hot_int_array": "np.eye(n, dtype=int)[k]",
+        **dict.fromkeys(_each("ones", "array row_vector vector"), "np.ones(n)"),
+        "ones_int_array": "np.ones(n, dtype=int)",
+        **dict.fromkeys(_each("zeros", "array row_vector vector"), "np.zeros(n)"),
+        "zeros_int_array": "np.zeros(n, dtype=int)", "uniform_simplex": "np.full(n, 1.0 / n)",
+    },
+}  # fmt: skip
+
+REMARKS = {
+    "lmultiply": "nan where both are 0",
+    "fma": "rounds twice",
+    "rank": "places count from 0",
+    "sort_indices_asc": "places count from 0",
+    "sort_indices_desc": "places count from 0; equal elements stay in order",
+    "eigendecompose": "complex eigenvalues are refused",
+    "eigenvalues": "complex eigenvalues are refused",
+    "eigenvectors": "complex eigenvalues are refused",
+    "qr": "where m > n, for constants",
+    "qr_Q": "where m > n, for constants",
+    "csr_extract": "places count from 0",
+    "csr_extract_u": "places count from 0",
+    "csr_extract_v": "places count from 0",
+    "csr_to_dense_matrix": "places count from 0",
+    "csr_matrix_times_vector": "places count from 0",
+}
+
+
+class StanName(NamedTuple):
+    """What there is of one name."""
+
+    section: str
+    name: str
+    status: str  # "works", "NumPy" (it is spelled with functions of NumPy, or of contad), "constant" or "missing"
+    how: str
+
+
+def rows(exported: tuple[str, ...]) -> list[StanName]:
+    """A row for each of Stan's names; `exported` are those of `contad.stan`.
+
+    >>> from contad import stan
+    >>> found = rows(tuple(stan.__all__))
+    >>> next(row.how for row in found if row.name == "quad_form_sym")
+    'contad.stan.quad_form_sym'
+    >>> next(row.how for row in found if row.name == "sd")
+    'np.std(v, ddof=1)'
+    """
+    found = []
+    for section, names in NAMES.items():
+        spelled, constant = SPELLINGS.get(section, {}), CONSTANTS.get(section, {})
+        for name in names:
+            if name in exported:
+                found.append(StanName(section, name, "works", f"contad.stan.{name}"))
+            elif name in spelled:
+                found.append(StanName(section, name, "NumPy", spelled[name]))
+            elif name in constant:
+                found.append(StanName(section, name, "constant", constant[name]))
+            else:
+                found.append(StanName(section, name, "missing", ""))
+    return found

@@ -1,0 +1,231 @@
+"""Stan's solutions of linear systems, inverses and determinants."""
+
+from typing import Any
+
+import numpy as np
+
+from contad.ops import (
+    determinants,
+    linear_systems,
+    orthogonal_factors,
+    positive_definite,
+    quadratic_forms,
+    triangular_factors,
+)
+from contad.ops.linear_systems import check_square, transposed_of
+from contad.ops.products import as_array
+from contad.stan.shapes import matrices, require_length
+
+
+def _left(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+    a, b = map(as_array, (a, b))
+    check_square(name, a)
+    require_length(name, "b", b, -1 if np.ndim(b) == 1 else -2, np.shape(a)[-1], "a has columns")
+    return a, b
+
+
+def _right(name: str, b: Any, a: Any) -> tuple[Any, Any]:
+    """A matrix, and the transposed of what stands on its left; a vector is a row."""
+    a, b = map(as_array, (a, b))
+    check_square(name, a)
+    require_length(name, "b", b, -1, np.shape(a)[-2], "a has rows")
+    return a, _turn(b)
+
+
+def _turn(x: Any) -> Any:
+    return x if np.ndim(x) == 1 else transposed_of(x)
+
+
+# ---- systems ---------------------------------------------------------------------------------------------------------
+def mdivide_left(a: Any, b: Any) -> Any:
+    """a^-1 b, as `numpy.linalg.solve`.
+
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
+    Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors.
+
+    >>> mdivide_left([[2.0, 1.0], [0.0, 4.0]], [4.0, 8.0])
+    array([1., 2.])
+    """
+    return linear_systems.solve(*_left("mdivide_left", a, b))
+
+
+def mdivide_right(b: Any, a: Any) -> Any:
+    """b a^-1; it shares the factors of a with the other functions of a.
+
+    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Raises:  LinAlgError if a is singular or not square, ValueError if the lengths differ.
+    Cost:    O(n^3 + n^2 k) forward, O(n^2 k) in reverse from the saved factors.
+
+    >>> mdivide_right([2.0, 9.0], [[2.0, 1.0], [0.0, 4.0]])
+    array([1., 2.])
+    """
+    a, columns = _right("mdivide_right", b, a)
+    return _turn(linear_systems.solve(a, columns, transposed=True))
+
+
+def mdivide_left_spd(a: Any, b: Any) -> Any:
+    """a^-1 b for a symmetric positive definite a, by its Cholesky factor.
+
+    The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above. The rule is
+    `contad.ops.positive_definite.solve_spd`.
+
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Raises:  LinAlgError if a is not positive definite or not square, ValueError if the lengths differ.
+    Cost:    O(n^3 / 3 + n^2 k) forward, O(n^2 k) in reverse from the saved factor.
+
+    >>> mdivide_left_spd([[4.0, 2.0], [2.0, 10.0]], [8.0, 22.0])
+    array([1., 2.])
+    """
+    return positive_definite.solve_spd(*_left("mdivide_left_spd", a, b))
+
+
+def mdivide_right_spd(b: Any, a: Any) -> Any:
+    """b a^-1 for a symmetric positive definite a; see `mdivide_left_spd`.
+
+    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Raises:  LinAlgError if a is not positive definite or not square, ValueError if the lengths differ.
+    Cost:    as `mdivide_left_spd`.
+
+    >>> mdivide_right_spd([8.0, 22.0], [[4.0, 2.0], [2.0, 10.0]])
+    array([1., 2.])
+    """
+    return _turn(positive_definite.solve_spd(*_right("mdivide_right_spd", b, a)))
+
+
+def mdivide_left_tri_low(a: Any, b: Any) -> Any:
+    """a^-1 b for a lower triangular a; what is above the diagonal is not read, and its cotangent is 0.
+
+    Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
+    Raises:  LinAlgError if the diagonal has a zero or a is not square, ValueError if the lengths differ.
+    Cost:    O(n^2 k) forward, twice that in reverse.
+
+    >>> mdivide_left_tri_low([[2.0, 9.0], [1.0, 4.0]], [4.0, 10.0])
+    array([2., 2.])
+    """
+    return triangular_factors.solve_triangular(*_left("mdivide_left_tri_low", a, b), lower=True)
+
+
+def mdivide_right_tri_low(b: Any, a: Any) -> Any:
+    """b a^-1 for a lower triangular a; what is above the diagonal is not read, and its cotangent is 0.
+
+    Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
+    Raises:  LinAlgError if the diagonal has a zero or a is not square, ValueError if the lengths differ.
+    Cost:    O(n^2 k) forward, twice that in reverse.
+
+    >>> mdivide_right_tri_low([6.0, 8.0], [[2.0, 9.0], [1.0, 4.0]])
+    array([2., 2.])
+    """
+    a, columns = _right("mdivide_right_tri_low", b, a)
+    return _turn(triangular_factors.solve_triangular(a, columns, transposed=True, lower=True))
+
+
+# ---- inverses --------------------------------------------------------------------------------------------------------
+def inverse(a: Any) -> Any:
+    """The inverse of a square matrix, as `numpy.linalg.inv`.
+
+    Shapes:  a (..., n, n) -> (..., n, n).
+    Raises:  LinAlgError if a is singular or not square.
+    Cost:    O(n^3) forward, twice that in reverse. To solve a system, call `mdivide_left`.
+
+    >>> inverse([[2.0, 0.0], [0.0, 4.0]])
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    a = as_array(a)
+    check_square("inverse", a)
+    return linear_systems.inv(a)
+
+
+def inverse_spd(a: Any) -> Any:
+    """The inverse of a symmetric positive definite matrix, of which the lower triangle is read.
+
+    Its cotangent has in the lower triangle the sum of both, and zeros above.
+
+    Shapes:  a (..., n, n) -> (..., n, n), exactly symmetric.
+    Raises:  LinAlgError if a is not positive definite or not square.
+    Cost:    O(n^3) forward, two products in reverse.
+
+    >>> inverse_spd([[2.0, 0.0], [0.0, 4.0]])
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    return positive_definite.inverse_spd(a)
+
+
+def generalized_inverse(a: Any) -> Any:
+    """The pseudoinverse of Moore and Penrose, as `numpy.linalg.pinv`.
+
+    Shapes:  a (..., m, n) -> (..., n, m).
+    Domain:  where the rank does not change.
+    Raises:  LinAlgError if a is not finite.
+    Cost:    O(m n min(m, n)) forward and reverse.
+
+    >>> generalized_inverse([[2.0], [0.0]])
+    array([[0.5, 0. ]])
+    """
+    (a,) = matrices("generalized_inverse", a=a)
+    return orthogonal_factors.pseudoinverse(a)
+
+
+def chol2inv(l: Any) -> Any:  # noqa: E741  (Stan's name)
+    """(l l^T)^-1 from the lower triangle of l; what is above the diagonal is not read, and its cotangent is 0.
+
+    Shapes:  l (..., n, n) -> (..., n, n), exactly symmetric.
+    Raises:  LinAlgError if the diagonal has a zero or l is not square.
+    Cost:    O(n^3) forward, three times that in reverse.
+
+    >>> chol2inv([[2.0, 9.0], [0.0, 4.0]])
+    array([[0.25  , 0.    ],
+           [0.    , 0.0625]])
+    """
+    l = as_array(l)  # noqa: E741
+    check_square("chol2inv", l)
+    inverse = triangular_factors.solve_triangular(l, np.eye(np.shape(l)[-1]), lower=True)
+    return quadratic_forms.tcrossprod(transposed_of(inverse))
+
+
+# ---- determinants ----------------------------------------------------------------------------------------------------
+def determinant(a: Any) -> Any:
+    """The determinant of a square matrix, as `numpy.linalg.det`.
+
+    Shapes:  a (..., n, n) -> (...).
+    Domain:  every a; where a is singular, the derivative is made from singular values.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse.
+
+    >>> determinant([[2.0, 1.0], [0.0, 4.0]])
+    np.float64(8.0)
+    """
+    a = as_array(a)
+    check_square("determinant", a)
+    return determinants.det(a)
+
+
+def log_determinant(a: Any) -> Any:
+    """log |det a| of a square matrix, what `numpy.linalg.slogdet` gives second.
+
+    Shapes:  a (..., n, n) -> (...).
+    Domain:  every a; -inf where a is singular, with the derivative nan.
+    Raises:  LinAlgError if a is not square.
+    Cost:    O(n^3) forward and reverse; `mdivide_left` and `mdivide_right` of the same a share the factors.
+
+    >>> log_determinant([[2.0, 0.0], [1.0, -4.0]])
+    np.float64(2.07944154167983)
+    """
+    return determinants.log_determinant(a)
+
+
+def log_determinant_spd(a: Any) -> Any:
+    """log det a of a symmetric positive definite matrix, of which the lower triangle is read.
+
+    Its cotangent has in the lower triangle the sum of both, and zeros above.
+
+    Shapes:  a (..., n, n) -> (...).
+    Raises:  LinAlgError if a is not positive definite or not square.
+    Cost:    O(n^3 / 3) forward, O(n^3) in reverse; `mdivide_left_spd` of the same a shares the factor.
+
+    >>> log_determinant_spd([[2.0, 0.0], [0.0, 4.0]])
+    np.float64(2.07944154167983)
+    """
+    return positive_definite.log_determinant_spd(a)

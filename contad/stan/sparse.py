@@ -1,0 +1,122 @@
+"""Stan's sparse matrices in compressed rows: values w, their columns v, and where rows begin u.
+
+Columns and places count from 0, as in SciPy, where w, v and u are `data`, `indices` and `indptr`; Stan counts from 1.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from contad.ops.products import as_array
+from contad.ops.sparse_patterns import Pattern
+from contad.ops.sparse_products import sparse_product
+from contad.stan.shapes import matrices
+
+
+def csr_matrix_times_vector(m: int, n: int, w: Any, v: Any, u: Any, b: Any) -> Any:
+    """The product of a sparse m by n matrix and a vector.
+
+    Shapes:  w (p,), v (p,) and u (m + 1,) integers, b (n,) -> (m,).
+    Raises:  ValueError if v or u is not of such a matrix, or if lengths differ.
+    Cost:    O(p + m) forward, O(p + n) in reverse.
+
+    >>> csr_matrix_times_vector(2, 3, [2.0, 3.0], [1, 0], [0, 1, 2], [1.0, 10.0, 100.0])
+    array([20.,  3.])
+    """
+    name = "csr_matrix_times_vector"
+    w, b, v, u = as_array(w), as_array(b), np.asarray(v), np.asarray(u)
+    if np.shape(b) != (n,) or np.ndim(w) != 1:
+        raise ValueError(f"{name}: w must be a vector and b one of {n}, got shapes {np.shape(w)} and {np.shape(b)}")
+    return sparse_product(w, b, pattern=_pattern(name, m, n, np.shape(w)[0], v, u))
+
+
+def csr_to_dense_matrix(m: int, n: int, w: Any, v: Any, u: Any) -> Any:
+    """The dense m by n matrix of a sparse one.
+
+    Shapes:  w (p,), v (p,) and u (m + 1,) integers -> (m, n).
+    Raises:  ValueError if v or u is not of such a matrix, or if a column comes twice in a row.
+    Cost:    O(m n), moves only.
+
+    >>> csr_to_dense_matrix(2, 3, [2.0, 3.0], [1, 0], [0, 1, 2])
+    array([[0., 2., 0.],
+           [3., 0., 0.]])
+    """
+    name = "csr_to_dense_matrix"
+    w, v, u = as_array(w), np.asarray(v), np.asarray(u)
+    if np.ndim(w) != 1:
+        raise ValueError(f"{name}: w must be a vector, got shape {np.shape(w)}")
+    p = np.shape(w)[0]
+    places = np.full((m, n), p)
+    places[_pattern(name, m, n, p, v, u).places] = np.arange(p)
+    if np.count_nonzero(places < p) != p:
+        raise ValueError(f"{name}: a column of v comes twice in a row")
+    return np.take(np.concatenate([w, [0.0]]), places)
+
+
+def csr_extract_w(a: Any) -> Any:
+    """The elements of a matrix that are not 0, row by row; which these are is a constant.
+
+    Shapes:  a (m, n) -> (p,).
+    Cost:    O(m n), moves only.
+
+    >>> csr_extract_w([[0.0, 2.0], [3.0, 0.0]])
+    array([2., 3.])
+    """
+    a = _matrix("csr_extract_w", a)
+    return np.take(np.reshape(a, (-1,)), np.flatnonzero(a))
+
+
+def csr_extract_v(a: Any) -> Any:
+    """The columns of the elements that are not 0, from 0; constants.
+
+    Shapes:  a (m, n) -> (p,) integers.
+    Cost:    O(m n).
+
+    >>> csr_extract_v([[0.0, 2.0], [3.0, 0.0]])
+    array([1, 0])
+    """
+    return np.nonzero(_matrix("csr_extract_v", a))[1]
+
+
+def csr_extract_u(a: Any) -> Any:
+    """Where the rows begin among the elements that are not 0, from 0, and their number; constants.
+
+    Shapes:  a (m, n) -> (m + 1,) integers.
+    Cost:    O(m n).
+
+    >>> csr_extract_u([[0.0, 2.0], [3.0, 0.0]])
+    array([0, 1, 2])
+    """
+    counts = np.count_nonzero(_matrix("csr_extract_u", a), axis=1)
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def csr_extract(a: Any) -> tuple[Any, Any, Any]:
+    """w, v and u of a matrix, as `csr_extract_w`, `csr_extract_v` and `csr_extract_u` give them.
+
+    Shapes:  a (m, n) -> (p,), (p,) and (m + 1,) integers.
+    Cost:    O(m n).
+
+    >>> csr_extract([[0.0, 2.0], [3.0, 0.0]])[0]
+    array([2., 3.])
+    """
+    return csr_extract_w(a), csr_extract_v(a), csr_extract_u(a)
+
+
+def _pattern(name: str, m: int, n: int, p: int, v: Any, u: Any) -> Pattern:
+    """Where p values stand; ValueError unless these are columns and beginnings of rows of an m by n matrix."""
+    for label, x, size in (("v", v, p), ("u", u, m + 1)):
+        if x.ndim != 1 or x.size != size or x.dtype.kind not in "iu":
+            raise ValueError(f"{name}: {label} must be {size} integers, got shape {x.shape} of {x.dtype}")
+    if p and not 0 <= np.min(v) <= np.max(v) < n:
+        raise ValueError(f"{name}: v must have columns from 0 to {n - 1}, got {np.min(v)} to {np.max(v)}")
+    if u[0] != 0 or u[-1] != p or np.any(np.diff(u) < 0):
+        raise ValueError(f"{name}: u must rise from 0 to {p}, the number of values, got {u.tolist()}")
+    return Pattern("csr", (v.astype(np.intp), u.astype(np.intp)), (m, n))
+
+
+def _matrix(name: str, a: Any) -> Any:
+    (a,) = matrices(name, a=a)
+    if np.ndim(a) != 2:
+        raise ValueError(f"{name}: a must be one matrix, got shape {np.shape(a)}")
+    return a

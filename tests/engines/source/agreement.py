@@ -1,0 +1,43 @@
+"""Derivatives by generated source, compared with those of the engine `records`."""
+
+import numba
+import numpy as np
+
+import contad
+from contad.engines.source import build
+from contad.engines.source.build import derivative_of
+from contad.functions.python_copy import python_twin
+from contad.native.request import Request
+
+
+def request(function, *args, argnums=(0,), has_aux=False):
+    return Request(function.py_func, function, tuple(map(numba.typeof, args)), argnums, has_aux, "value_and_grad")
+
+
+def as_python(asked):
+    """The derivative, its source run as plain Python."""
+    derivative = derivative_of(asked)
+    names = {}
+    exec(derivative.source(), names)
+    names.update(derivative.constants())
+    return names["run"]
+
+
+def flat(gradient):
+    return np.concatenate([np.ravel(g) for g in gradient])
+
+
+def agree(function, *args, argnums=(0,), compiled=False):
+    """The value and gradient by the generated source, equal to those of the engine `records`."""
+    asked = request(function, *args, argnums=argnums)
+    run = build(asked) if compiled else as_python(asked)
+    before = [np.copy(x) for x in args]
+    value, gradient = run(*args)
+    for x, y in zip(args, before, strict=True):
+        np.testing.assert_array_equal(x, y)
+    expected_value, expected = contad.value_and_grad(python_twin(function), argnums, engine="records")(*args)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-12)
+    scale = np.max(np.abs(flat(expected)))
+    assert scale > 0.0
+    np.testing.assert_allclose(flat(gradient), flat(expected), rtol=1e-10, atol=1e-12 * scale)
+    return gradient

@@ -1,0 +1,90 @@
+"""The compiled adjoints of a product are those of the rule `contad.ops.matmul`, whatever is infinite or nan in it."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+from contad.native import product_kernels
+from contad.native.product_adjoints import add_left, add_right
+from contad.ops.products import matmul
+
+DRAW = np.random.default_rng(31)
+# m, p, n: small ones are loops; 0 stands for a vector
+SIZES = [(0, 3, 0), (4, 3, 0), (0, 3, 5), (4, 3, 5), (1, 3, 5), (4, 3, 1), (4, 1, 5), (12, 11, 13)]
+
+
+@njit
+def both(z_bar, a, b, a_bar, b_bar):
+    add_left(z_bar, b, a_bar)
+    add_right(z_bar, a, b_bar)
+
+
+def operands(m, p, n):
+    """The factors of a product, and an adjoint of the result with a zero in it."""
+    a, b = DRAW.standard_normal((m, p) if m else p), DRAW.standard_normal((p, n) if n else p)
+    z_bar = DRAW.standard_normal(np.shape(a @ b))
+    if z_bar.size > 1:
+        z_bar.flat[1] = 0.0
+    return z_bar if z_bar.ndim else float(z_bar), a, b
+
+
+def expected(z_bar, a, b):
+    """The rule's cotangents."""
+    with np.errstate(invalid="ignore"):
+        z = a @ b
+        return [matmul.pull(name, z, z_bar, (a, b), {}) for name in "ab"]
+
+
+def require_rule(z_bar, a, b, a_bar, b_bar):
+    """The adjoints are added to, and are the rule's."""
+    starts = a_bar.copy(), b_bar.copy()
+    both(z_bar, a, b, a_bar, b_bar)
+    for bar, start, wanted in zip((a_bar, b_bar), starts, expected(z_bar, a, b), strict=True):
+        np.testing.assert_allclose(bar - start, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_adjoints_are_those_of_the_rule(size):
+    z_bar, a, b = operands(*size)
+    require_rule(z_bar, a, b, DRAW.standard_normal(a.shape), DRAW.standard_normal(b.shape))
+
+
+@pytest.mark.parametrize("size", [(4, 3, 0), (0, 3, 5), (4, 3, 5), (12, 11, 13)])
+def test_a_zero_masks_what_is_not_finite(size):
+    z_bar, a, b = operands(*size)
+    if a.ndim == 2:
+        a[1, 2] = np.inf
+        z_bar[1] = 0.0
+    if b.ndim == 2:
+        b[1, 2] = np.nan
+        z_bar[..., 2] = 0.0
+    wanted = expected(z_bar, a, b)
+    assert all(np.isfinite(x).all() for x in wanted)
+    require_rule(z_bar, a, b, np.zeros(a.shape), np.zeros(b.shape))
+
+
+def test_views_and_parts_are_followed_by_their_strides():
+    z_bar, a, b = operands(4, 3, 5)
+    wide = DRAW.standard_normal((8, 9))
+    require_rule(np.asfortranarray(z_bar), a[:, ::-1], b.T.copy().T, wide[::2, 1:4], DRAW.standard_normal((5, 3)).T)
+
+
+def test_nothing_is_added_for_empty_factors():
+    a_bar, b_bar = np.ones((2, 0)), np.ones((0, 3))
+    both(np.ones((2, 3)), np.ones((2, 0)), np.ones((0, 3)), a_bar, b_bar)
+    assert a_bar.shape == (2, 0) and b_bar.shape == (0, 3)
+
+
+@pytest.mark.parametrize("size", SIZES[::3])
+def test_outside_njit_they_are_the_rule_itself(size):
+    z_bar, a, b = operands(*size)
+    a_bar, b_bar = np.ones(a.shape), np.ones(b.shape)
+    add_left(z_bar, b, a_bar)
+    add_right(z_bar, a, b_bar)
+    for bar, wanted in zip((a_bar, b_bar), expected(z_bar, a, b), strict=True):
+        np.testing.assert_allclose(bar, wanted + 1.0, rtol=1e-12)
+
+
+def test_the_sizes_here_are_multiplied_by_loops_and_by_a_routine():
+    sizes = [m * p * n for m, p, n in SIZES]
+    assert min(sizes) < product_kernels.FEW < max(sizes)

@@ -1,0 +1,217 @@
+"""The table of Stan's names: what works is tried, what is spelled differentiates and is right, what is missing is."""
+
+import ast
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.special
+from mpmath import mp
+
+import contad
+from contad import stan, table
+from contad.errors import ContadError
+from contad.rules.array_rule import ArrayRule, array_rules
+from contad.rules.numpy_functions import entry_of
+from contad.rules.scalar_rule import ScalarRule, rules
+from contad.stan import parity
+from tests.judges.array_derivatives import directional, in_shape
+
+ROWS = parity.rows(tuple(stan.__all__))
+SPELLED = [row for row in ROWS if row.status == "NumPy"]
+CONSTANT = [row for row in ROWS if row.status == "constant"]
+by_spelling = pytest.mark.parametrize("row", SPELLED, ids=lambda row: row.name)
+
+# what the variables of an expression stand for; other numbers for names whose domain asks for them
+MATRICES = {
+    "a": np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1], [-0.2, 0.8, 0.6]]),
+    "b": np.array([[0.6, 1.7, -0.4], [-0.2, 2.3, 0.9], [1.1, -1.6, 0.3]]),
+}
+VALUES = {
+    "x": 0.7, "y": 0.4, "z": 1.9, "p": 0.3, "v": np.array([1.3, -0.7, 2.1]), "w": np.array([0.4, 1.9, -1.1]), "k": 1,
+    "n": 2, "f": lambda v: np.prod(np.sin(v)) + v[0] * v[1] ** 2 * v[2], **MATRICES,
+}  # fmt: skip
+AT = {
+    "acosh": {"x": 1.7}, "choose": {"x": 5.3, "y": 2.1}, "lchoose": {"x": 5.3, "y": 2.1}, "lmgamma": {"x": 3.3, "k": 3},
+    "falling_factorial": {"x": 5.3, "y": 2.1}, "log_falling_factorial": {"x": 5.3, "y": 2.1}, "fmod": {"x": 5.3},
+    "hessian_block_diag": {"v": np.array([1.3, -0.7, 2.1])}, "one_hot_array": {"n": 3},
+}  # fmt: skip
+ACTIVE = ("x", "y", "z", "p", "v", "w", "a", "b")
+
+
+def variables_of(expression):
+    """The variables of an expression, in the order of VALUES."""
+    read = {node.id for node in ast.walk(ast.parse(expression, mode="eval")) if isinstance(node, ast.Name)}
+    return [name for name in VALUES if name in read]
+
+
+def function_of(row):
+    """(the expression as a function of its numbers and arrays, their values)."""
+    values = VALUES | AT.get(row.name, {})
+    active = [name for name in variables_of(row.how) if name in ACTIVE]
+    code = compile(row.how, row.name, "eval")
+
+    def f(*args):
+        return eval(code, {"np": np, "contad": contad, **values, **dict(zip(active, args, strict=True))})
+
+    return f, [np.asarray(values[name]) if np.ndim(values[name]) else values[name] for name in active]
+
+
+# ---- what works ------------------------------------------------------------------------------------------------------
+def test_there_is_a_row_for_each_of_564_names():
+    assert len(ROWS) == 564
+    assert len({(row.section, row.name) for row in ROWS}) == 564
+
+
+def test_what_works_is_a_function_that_is_judged():
+    judged = {id(rule) for rule in (*rules(), *array_rules())}  # by the tests of rules
+    for row in ROWS:
+        if row.status == "works":
+            function = getattr(stan, row.name)
+            assert callable(function)
+            if isinstance(function, (ScalarRule, ArrayRule)):
+                assert id(function) in judged
+            else:  # by the tests beside this one, which demand each of them
+                assert function.__module__.startswith("contad.stan.") and function.__name__ == row.name
+
+
+def test_every_name_of_contad_stan_is_one_of_stan():
+    assert set(stan.__all__) == {row.name for row in ROWS if row.status == "works"}
+
+
+# ---- what is spelled -------------------------------------------------------------------------------------------------
+@by_spelling
+def test_a_spelling_differentiates(row):
+    f, args = function_of(row)
+    assert args
+    weights = in_shape(f(*args))
+
+    def total(*xs):
+        return np.sum(f(*xs) * weights)
+
+    dots = [np.asarray((1.3 + k) * in_shape(x) + 0.3) if np.ndim(x) else 0.8 - 0.3 * k for k, x in enumerate(args)]
+    expected = float(directional(total, [np.asarray(x) for x in args], dots))
+    assert abs(expected) > 1e-6
+    found = contad.jvp(total, tuple(args), tuple(dots))[1]
+    assert found == pytest.approx(expected, rel=1e-7)
+    gradient = contad.grad(total, tuple(range(len(args))))(*args)
+    assert sum(np.sum(g * d) for g, d in zip(gradient, dots, strict=True)) == pytest.approx(found, rel=1e-12)
+
+
+EXACT = {
+    "Phi_approx": lambda x: 1 / (1 + mp.exp(-(0.07056 * x**3 + 1.5976 * x))),
+    "inv_cloglog": lambda x: 1 - mp.exp(-mp.exp(x)),
+    "inv_erfc": lambda x: mp.erfinv(1 - x),
+    "log1m_inv_logit": lambda x: mp.log(1 - 1 / (1 + mp.exp(-x))),
+    "fdim": lambda x, y: x - y,
+    "fmod": lambda x, y: mp.fmod(x, y),
+    "choose": lambda x, y: mp.binomial(x, y),
+    "lchoose": lambda x, y: mp.log(mp.binomial(x, y)),
+    "falling_factorial": lambda x, y: mp.ff(x, y),
+    "rising_factorial": lambda x, y: mp.rf(x, y),
+    "log_falling_factorial": lambda x, y: mp.log(mp.ff(x, y)),
+    "log_rising_factorial": lambda x, y: mp.log(mp.rf(x, y)),
+    "lmgamma": lambda x: scipy.special.multigammaln(float(x), 3),
+    "log_inv_logit_diff": lambda x, y: mp.log(1 / (1 + mp.exp(-x)) - 1 / (1 + mp.exp(-y))),
+    "binary_log_loss": lambda p: -mp.log(p),
+    "log_mix": lambda x, y, p: mp.log(p * mp.exp(x) + (1 - p) * mp.exp(y)),
+    "hypergeometric_1F0": lambda x, p: mp.hyper([x], [], p),
+    "std_normal_cdf": lambda x: mp.ncdf(x),
+    "std_normal_lccdf": lambda x: mp.log(mp.ncdf(-x)),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_a_spelling_is_right(name):
+    (row,) = [row for row in SPELLED if row.name == name]
+    f, args = function_of(row)
+    with mp.workdps(40):
+        assert f(*args) == pytest.approx(float(EXACT[name](*map(mp.mpf, args))), rel=1e-13)
+
+
+@pytest.mark.parametrize("row", CONSTANT, ids=lambda row: row.name)
+def test_a_constant_is_one_with_variables_too(row):
+    f, args = function_of(row)
+    expected = f(*args)
+    seen = []
+
+    def kept(*xs):
+        seen.append(f(*xs))
+        return sum(np.sum(x) for x in xs)
+
+    if args:
+        gradient = contad.grad(kept, tuple(range(len(args))))(*args)
+        assert all(np.all(g == 1.0) for g in gradient)
+        np.testing.assert_array_equal(contad.value_of(seen[0]), expected)
+    else:
+        assert np.shape(expected) in ((), (2,), (2, 2), (3,))
+
+
+def test_constants_are_those_of_stan():
+    found = {row.name: function_of(row)[0]() for row in CONSTANT if row.section == "Constants"}
+    expected = [2.718281828459045, 3.141592653589793, 2.0**0.5, 2.0**-52, np.inf, -np.inf, np.nan]
+    np.testing.assert_array_equal(list(found.values()), expected)
+
+
+def test_rounding_is_that_of_c():
+    (row,) = [row for row in CONSTANT if row.name == "round"]
+    rounded = [eval(row.how, {"np": np, "x": x}) for x in (0.5, 1.5, -0.5, -2.5, 2.4)]
+    assert rounded == [1.0, 2.0, -1.0, -3.0, 2.0]
+
+
+# ---- what is missing -------------------------------------------------------------------------------------------------
+def exists(name):
+    """Where there is a function of that name that differentiates; None where there is none."""
+    if hasattr(contad, name):
+        return f"contad.{name}"
+    if f"scipy.special.{name}" in {ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, str)}:
+        return f"scipy.special.{name}"
+    for module in (np, np.linalg):
+        function = getattr(module, name, None)
+        if callable(function) and not isinstance(function, type):
+            entry = entry_of(function)
+            ufuncs = [ufunc for rule in rules() for ufunc in rule.ufuncs]
+            if function in ufuncs or (entry is not None and entry.kind != "refused"):
+                return f"{module.__name__}.{name}"
+    return None
+
+
+def test_what_is_missing_does_not_exist():
+    missing = [row.name for row in ROWS if row.status == "missing" and row.name != "norm"]  # of a complex number
+    assert {name: where for name in missing if (where := exists(name))} == {}
+
+
+@pytest.mark.parametrize("name", ["cumsum", "hvp", "erf", "svdvals", "log_ndtr"])
+def test_what_exists_would_be_found(name):
+    assert exists(name)
+
+
+def test_what_numpy_has_and_contad_refuses_is_missing():
+    missing = {row.name for row in ROWS if row.status == "missing"}
+    assert {"fft", "conj", "owens_t", "lambert_w0", "hcubature", "simplex", "normal_lpdf"} <= missing
+    with pytest.raises((ContadError, TypeError)):
+        contad.grad(lambda x: scipy.special.owens_t(x, 0.4))(0.7)
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+def test_the_command_prints_the_table():
+    command = [sys.executable, "-m", "contad.table", "--stan"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == table.stan_table()
+    lines = done.stdout.splitlines()
+    assert sum(line.startswith("| `") for line in lines) == 564
+    counts = [sum(row.status == status for row in ROWS) for status in ("works", "NumPy", "constant", "missing")]
+    assert f"Of 564 names {counts[0]} are functions of `contad.stan`, {counts[1]} are expressions that" in done.stdout
+    assert "| `inverse` | works | `contad.stan.inverse` | The inverse of a square matrix, as" in done.stdout
+    assert "| `sd` | NumPy | `np.std(v, ddof=1)` |  |" in lines
+    assert "| `normal_lpdf` | missing |  |  |" in lines
+
+
+def test_a_wrong_claim_is_noticed(monkeypatch):
+    section = "Reductions and statistics"
+    wrong = parity.SPELLINGS | {section: {"sum": "np.argmax(v) + 0.0 * contad.value_of(v)[0]"}}
+    monkeypatch.setattr(parity, "SPELLINGS", wrong)
+    row = next(row for row in parity.rows(()) if row.name == "sum")
+    with pytest.raises(AssertionError):
+        test_a_spelling_differentiates(row)

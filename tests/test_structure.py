@@ -1,0 +1,121 @@
+"""The structure of the code: how deep classes stand, what functions are called, and that each has a body of its own."""
+
+import ast
+import importlib
+
+import pytest
+
+from tests.judges.sources import SOURCES
+
+MAX_DEPTH = 3  # a class and two ancestors
+
+
+# ---- classes ---------------------------------------------------------------------------------------------------------
+def classes_of(package):
+    """Every class of a package that exists by now, those made inside functions included."""
+    found, waiting = set(), [object]
+    while waiting:
+        for cls in type.__subclasses__(waiting.pop()):
+            if cls not in found:
+                found.add(cls)
+                waiting.append(cls)
+    return {cls for cls in found if str(cls.__module__).partition(".")[0] == package}
+
+
+def deep_classes(package):
+    """The classes with more ancestors in their package than two, as `module.name: ancestors`."""
+    own = classes_of(package)
+    chains = {cls: [c.__name__ for c in cls.__mro__ if c in own] for cls in own}
+    return sorted(f"{c.__module__}.{c.__name__}: {', '.join(n)}" for c, n in chains.items() if len(n) > MAX_DEPTH)
+
+
+def test_no_class_is_deep():
+    for module in SOURCES:
+        if not module.endswith("__main__"):
+            importlib.import_module(module.removesuffix(".__init__"))
+    assert deep_classes("contad") == []
+
+
+def test_a_deep_class_is_found():
+    def declare(name, *bases):
+        return type(name, bases, {"__module__": "planted.classes"})
+
+    one = declare("One")
+    two = declare("Two", one)
+    mixin = declare("Mixin")
+    kept = declare("Three", two), declare("Mixed", mixin, two)  # a class that nobody keeps is no class of anybody
+    assert deep_classes("planted") == ["planted.classes.Mixed: Mixed, Mixin, Two, One"]
+    assert kept[0].__mro__[1] is two
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+def stubs(source):
+    """The lines that raise NotImplementedError: an interface has abstract methods or is a protocol."""
+    if "NotImplementedError" not in source:
+        return []
+    raised = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Raise) and node.exc is not None]
+    return [f"line {n.lineno}" for n in raised if ast.unparse(n.exc).partition("(")[0] == "NotImplementedError"]
+
+
+def test_no_body_is_a_stub():
+    found = {module: stubs(source) for module, source in SOURCES.items()}
+    assert {module: lines for module, lines in found.items() if lines} == {}
+
+
+def free_selves(source):
+    """Functions with a parameter `self` outside of a class: what is no method has a name for what it takes."""
+    methods, found = set(), []
+    for node in ast.walk(ast.parse(source)):  # classes before what is in them
+        if isinstance(node, ast.ClassDef):
+            methods.update(node.body)
+        elif isinstance(node, (ast.FunctionDef, ast.Lambda)) and node not in methods:
+            taken = {a.arg for a in (*node.args.posonlyargs, *node.args.args)}
+            found += [f"line {node.lineno}"] if "self" in taken else []
+    return found
+
+
+def test_only_methods_have_a_self():
+    found = {module: free_selves(source) for module, source in SOURCES.items()}
+    assert {module: lines for module, lines in found.items() if lines} == {}
+
+
+# ---- names -----------------------------------------------------------------------------------------------------------
+IRREGULAR = {
+    *("made", "taken", "given", "held", "kept", "shown", "told", "found", "said", "known", "written", "drawn"),
+    *("chosen", "lost", "seen", "done", "bound", "built", "sent"),
+}
+NO_PARTICIPLES = {"seed", "need", "nested", "factorized", "searchsorted"}  # the last three are names of users'
+
+
+def participles(source):
+    """Functions named by a bare participle: a function is a verb, a noun for what it returns, or a property."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef):
+            name = node.name.strip("_")
+            is_value = any("property" in ast.unparse(d) for d in node.decorator_list)
+            if not is_value and (name in IRREGULAR or (name.endswith("ed") and "_" not in name)):
+                found += [f"line {node.lineno}"] if name not in NO_PARTICIPLES else []
+    return found
+
+
+def test_functions_are_verbs():
+    found = {module: participles(source) for module, source in SOURCES.items()}
+    assert {module: lines for module, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("search", "source", "lines"),
+    [
+        (stubs, "class A:\n    def f(self): raise NotImplementedError", ["line 2"]),
+        (stubs, "def f():\n    raise NotImplementedError('later')", ["line 2"]),
+        (stubs, "def f(x): raise TypeError('NotImplementedError')\ndef g(): return NotImplemented", []),
+        (participles, "def moved(x): pass\ndef _made(): pass\ndef move(x): pass", ["line 1", "line 2"]),
+        (participles, "class A:\n    @property\n    def taken(self): pass\n    def read_only(self): pass", []),
+        (free_selves, "def f(self): pass\nclass A:\n    g = lambda self: 1", ["line 1", "line 3"]),
+        (free_selves, "def make():\n    def method(self, /, x): return x\n    return method", ["line 2"]),
+        (free_selves, "def make():\n    class A:\n        def f(self): pass\n    return A", []),
+    ],
+)
+def test_a_planted_fault_is_found(search, source, lines):
+    assert sorted(search(source)) == lines
