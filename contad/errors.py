@@ -1,5 +1,6 @@
 """The named errors of contad; each message names the function, the argument, what was expected and what came."""
 
+import dis
 import inspect
 import os
 import re
@@ -170,6 +171,7 @@ _REFUSALS = re.compile(
 )
 _NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")  # of NumPy's own code
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
+_METHOD = re.compile(r"__\w+__")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
 _MIRRORED = {
     "scipy.linalg.": "contad.scipy.linalg has SciPy's names for variables; else ",
@@ -221,8 +223,14 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
 
 def _finds_nothing(error: BaseException) -> bool:
     """Whether an attribute was not found that is there: Python's search fails while an exception is pending."""
-    if not isinstance(error, AttributeError) or error.name is None:
+    if not isinstance(error, AttributeError):
         return False
+    if error.name is None:  # the method of an operation, such as v[0]: the interpreter tells its name alone
+        step = error.__traceback__
+        while step is not None and step.tb_next is not None:
+            step = step.tb_next
+        raised = step is None or dis.opname[step.tb_frame.f_code.co_code[step.tb_lasti]] == "RAISE_VARARGS"
+        return not raised and _METHOD.fullmatch(str(error)) is not None
     nothing = object()
     return inspect.getattr_static(error.obj, error.name, nothing) is not nothing
 

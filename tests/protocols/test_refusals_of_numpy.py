@@ -1,6 +1,7 @@
 """What NumPy, pandas and Numba refuse is told by name, with the place and what to do instead."""
 
 import re
+import sys
 from contextlib import suppress
 
 import numba
@@ -155,16 +156,25 @@ def test_other_type_errors_stay_what_they_are():
 
 
 @pytest.mark.parametrize("way", ["matrix", "closures", "forward"])
-@pytest.mark.parametrize("name", ["_owner", "_other"])
+@pytest.mark.parametrize("name", ["_owner", "_other", None])
 def test_an_attribute_that_python_does_not_find_while_an_exception_is_pending(name, way):
     def f(v):
         with suppress(Exception):
             float(v[0])
+        if name is None:
+            raise AttributeError("__getitem__")  # as classes of users do
         raise AttributeError(name=name, obj=v[0])  # as where the class has been used too rarely to be remembered
 
     call = (lambda: contad.jvp(f, (x,), (x,))) if way == "forward" else lambda: contad.grad(f, engine=way)(x)
     with pytest.raises(LostDerivativeError if name == "_owner" else AttributeError):
         call()
+
+
+def forgetting(t, y):
+    """y, after which Python does not remember the methods of classes, as where many others have been called."""
+    if t == 0.0:
+        sys._clear_type_cache()
+    return y
 
 
 # ---- SciPy, whose C code meets variables -----------------------------------------------------------------------------
@@ -180,6 +190,7 @@ SOLVERS = {
     "brentq in a loop": lambda s, v: s.brentq(lambda t: sum(u for u in (t**3, -v[0])), 0.0, 1.0),
     "brenth of two": lambda s, v: s.brenth(lambda t: np.exp(t) * t**3 - v[0] * v[1], 0.0, 1.0),
     "brentq that catches": lambda s, v: s.brentq(lambda t: caught(lambda: np.exp(t) * t**3 - v[0]), 0.0, 1.0),
+    "brentq of another name": lambda s, v: s.brentq(lambda t: forgetting(t, v[0] - t**3), 0.0, 1.0),
     "bisect": lambda s, v: s.bisect(lambda t: t**3 - v[0], 0.0, 1.0),
     "brentq with a bound": lambda s, v: s.brentq(cube, 0.0, v[2]),
     "brentq with args": lambda s, v: s.brentq(lambda t, a: t**3 - a, 0.0, 1.0, args=(v[0],)),
@@ -205,6 +216,7 @@ def caught(f):
         return 0.1
 
 
+@pytest.mark.filterwarnings("ignore:sys._clear_type_cache:DeprecationWarning")
 @pytest.mark.parametrize("way", ["matrix", "closures", "forward"])
 @pytest.mark.parametrize("name", [*SOLVERS, *INTERPOLATION])
 def test_what_scipy_makes_of_variables_is_told_with_its_function(name, way):
