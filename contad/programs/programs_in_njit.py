@@ -240,7 +240,7 @@ def _fill(program: Any, name: str, arguments: Sequence[str]) -> str:
 def _make(parameters: str, *lines: str) -> Any:
     """A function of these lines, for Numba to compile."""
     scope = {
-        "np": np, "SIZE": SIZE, "_header_field": _header_field, "_put": _put, "_taken": _take, "_count": _count,
+        "np": np, "SIZE": SIZE, "_header_field": _header_field, "_put": _put, "_take": _take, "_count": _count,
         "_execute": _execute,
     }  # fmt: skip
     exec(f"def implementation(program, {parameters}):\n    " + "\n    ".join(lines), scope)
@@ -260,14 +260,14 @@ def _method(name: str, *lines: str) -> None:
         _check(program, args)
         names = NAMES[: len(args)]
         parts = [
-            f"_taken(gradient, {' + '.join(['0', *(f'_count({x})' for x in names[:k])])}, {names[k]})"
+            f"_take(gradient, {' + '.join(['0', *(f'_count({x})' for x in names[:k])])}, {names[k]})"
             for k in range(len(args))
         ]
         gradient = parts[0] if program.single else f"({', '.join(parts)},)"
         return _make(PARAMETERS, _fill(program, "inputs", names), *(line.format(gradient=gradient) for line in lines))
 
-    scope = {"overloaded": type_call}
-    exec(f"def method(program, {PARAMETERS}):\n    return overloaded(program, locals())", scope)
+    scope = {"type_call": type_call}
+    exec(f"def method(program, {PARAMETERS}):\n    return type_call(program, locals())", scope)
     overload_method(ProgramType, name)(scope["method"])
 
 

@@ -225,9 +225,9 @@ _COMPARISON = """\
 def __{name}__(x, y):
     a = x._value; c = y.__class__
     if (c is float or c is int) and a.__class__ is float: return {outcome}
-    return compared(compare, x, y)
+    return compare_primals(compare, x, y)
 """
-_ORDERED = "({0}) if a {1} y or (a == a and y == y) else compared(compare, x, y)"
+_ORDERED = "({0}) if a {1} y or (a == a and y == y) else compare_primals(compare, x, y)"
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
@@ -263,7 +263,7 @@ def _comparisons(outcome: str) -> dict[str, Any]:
     methods = {}
     for name, symbol in SYMBOLS.items():
         scope: dict[str, Any] = {
-            "compare": getattr(operator, name), "compared": compare_primals, "true": np.True_, "false": np.False_,
+            "compare": getattr(operator, name), "compare_primals": compare_primals, "true": np.True_, "false": np.False_,
             "__name__": __name__,
         }  # fmt: skip
         # of a comparison that fails more is to be known: whether it is one with nan, and who asks

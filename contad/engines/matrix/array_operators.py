@@ -44,7 +44,7 @@ def {name}(a):
         if s.thread != get_ident(): s.check_usable({operation!r})
         x = a._value
 {record_v}
-    c = settled(a)
+    c = settle(a)
     return general(a) if c is a else {name}(c)
 """
 
@@ -74,7 +74,7 @@ def {name}(a, b):
             if b._owner is s and type(y) is float:
                 x = a._value; j = b._index
 {record_vs}
-    c = settled(a); d = settled(b)
+    c = settle(a); d = settle(b)
     return general(a, b) if c is a and d is b else {name}(c, d)
 
 def r{name}(b, a):
@@ -96,7 +96,7 @@ def r{name}(b, a):
             if a._owner is s and type(x) is float:
                 y = b._value; i = a._index
 {record_sv}
-    d = settled(b)
+    d = settle(b)
     return general(a, b) if d is b else r{name}(d, a)
 """
 
@@ -131,7 +131,7 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
         return rule.generally, (lambda y, x: rule.general((x, y))) if rule.arity == 2 else None
     scope: dict[str, Any] = {
         "ArrayVar": ArrayVar, "new": object.__new__, "get_ident": get_ident, "ufunc": ufunc, "ndarray": np.ndarray,
-        "float64": np.float64, "FLOAT": FLOAT, "settled": settle,
+        "float64": np.float64, "FLOAT": FLOAT, "settle": settle,
         "general": rule.operate_slowly if rule.operator and rule.arity == 2 else rule.generally,
     }  # fmt: skip
     fields = {"name": f"{rule.name}_arrays", "operation": rule.name}

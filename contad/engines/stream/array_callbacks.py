@@ -24,9 +24,8 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
             active.append((rule.argument_names[k], own))
     options = {name: copy_parts(option) for name, option in options.items()}
     z, saved = rule.evaluate(values, options)
-    z = (
-        like_tuple(z, map(copy_parts, z)) if isinstance(z, tuple) else copy_parts(z)
-    )  # the rule's author may use it again
+    # the rule's author may use it again
+    z = like_tuple(z, map(copy_parts, z)) if isinstance(z, tuple) else copy_parts(z)
     results: list[list[Var]] = []
 
     def array_chain(adj: Adjoints) -> None:
