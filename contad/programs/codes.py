@@ -9,6 +9,7 @@ of its cells.
 import operator
 
 from contad.engines.stream.record_head import CODES
+from contad.engines.stream.rule_functions import number_operations
 from contad.engines.stream.sweep import OPERATIONS
 from contad.programs.plain_rules import find_compiled_rules
 from contad.rules import operators
@@ -33,14 +34,7 @@ GUARDS = {
 GUARD_CODES = {guard: code for code, guard in GUARDS.items()}
 
 # operations on scalars: those of the sweep, and those that only the interpreter compiles
-SCALARS = OPERATIONS | {
-    max(GUARDS) + 1 + k: operation
-    for k, operation in enumerate(
-        (rule, active)
-        for rule in find_compiled_rules()
-        for active in (("v",) if rule.arity == 1 else ("vv", "vc", "cv"))
-    )
-}
+SCALARS = OPERATIONS | number_operations(max(GUARDS) + 1, find_compiled_rules())
 _CODES = {operation: code for code, operation in SCALARS.items()}
 assert max(SCALARS) < CODES
 

@@ -11,7 +11,17 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from contad.engines.stream.sweep import dependencies, partial_of, write_accumulation
+from contad.engines.stream.rule_functions import (
+    COMMON,
+    Run,
+    find_rules,
+    find_runs,
+    partial_of,
+    write_accumulation,
+    write_function,
+    write_partials,
+)
+from contad.engines.stream.sweep import dependencies
 from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.rule_source import with_functions
 from contad.programs import codes, header, plain_rules
@@ -171,13 +181,21 @@ def interpreter_source() -> str:
     names = {name.lower(): str(value) for name, value in numbers.items() if isinstance(value, int)}
     names["options"] = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     copies = [f"\n\n@njit({names['options']})\n{value_source(rule)}\n" for rule in find_compiled_rules()]
-    parts = [_HEAD.format(**names), *copies, _FORWARD.format(**names)]
-    parts += [_value_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
+    values = {code: [f"return {value_of_rule(rule)}"] for code, rule in find_rules(SCALARS).items()}
+    common = {code: operation for code, operation in SCALARS.items() if operation[0].name in COMMON}
+    runs = find_runs(SCALARS)
+    parts = [_HEAD.format(**names), *copies, "\n\n"]
+    parts += [write_function("value_of", "code, x, y", SCALARS, values, names["options"])]
+    parts += [write_partials(SCALARS, names["options"], value=value).rstrip("\n"), "\n", _FORWARD.format(**names)]
+    parts += [_value_branch(code, *operation) for code, operation in common.items()]
+    parts += [_value_run(run) for run in runs]
     parts += [_guard_branch(code) for code in GUARDS]
     parts += ["    return len(code), cell\n\n", _BACKWARD.format(**names)]
-    parts += [_adjoint_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
+    parts += [_adjoint_branch(code, *operation) for code, operation in common.items()]
+    parts += [_adjoint_run(run) for run in runs]
     parts += ["    return -1, 0\n\n", _TANGENTS.format(**names)]
-    parts += [_tangent_branch(code, rule, active) for code, (rule, active) in SCALARS.items()]
+    parts += [_tangent_branch(code, *operation) for code, operation in common.items()]
+    parts += [_tangent_run(run) for run in runs]
     parts += ["    return len(code), cell\n\n", header.RUN.format(**names)]
     return "".join(parts)
 
@@ -192,20 +210,21 @@ def _operand(name: str, kind: str) -> str:
     return f"{name} = {'values' if kind == 'v' else 'constants'}[code[r, {1 if name == 'x' else 2}]]"
 
 
-def _branch(code: int, what: str, lines: list[str], indent: int) -> str:
+def _branch(test: str, what: str, lines: list[str], indent: int) -> str:
     space = "    " * indent
-    return "".join([f"{space}elif c == {code}:  # {what}\n", *(f"{space}    {line}\n" for line in lines)])
+    return "".join([f"{space}elif {test}:  # {what}\n", *(f"{space}    {line}\n" for line in lines)])
 
 
 def _value_branch(code: int, rule: ScalarRule, active: str) -> str:
     lines = [_operand(name, kind) for name, kind in zip("xy", active, strict=False)]
-    return _branch(code, f"{rule.name}: {active}", [*lines, f"values[z] = {value_of_rule(rule)}"], 2)
+    return _branch(f"c == {code}", f"{rule.name}: {active}", [*lines, f"values[z] = {value_of_rule(rule)}"], 2)
 
 
 def _guard_branch(code: int) -> str:
     name, held, active = GUARDS[code]
     test = f"values[code[r, 1]] {COMPARISONS[name][0]} {'values' if active == 'vv' else 'constants'}[code[r, 2]]"
-    return _branch(code, f"guard: {active}", [f"if {'not ' if held else ''}({test}):", "    return k, cell - 1"], 2)
+    lines = [f"if {'not ' if held else ''}({test}):", "    return k, cell - 1"]
+    return _branch(f"c == {code}", f"guard: {active}", lines, 2)
 
 
 def _partials(rule: ScalarRule, active: str) -> list[tuple[str, list[str], str]]:
@@ -230,7 +249,7 @@ def _adjoint_branch(code: int, rule: ScalarRule, active: str) -> str:
     for name, body, expression in partials:
         k = "xy".index(name)
         lines += [*body, *write_accumulation(rule, k, f"adjoints[code[r, {k + 1}]]", expression)]
-    return _branch(code, f"{rule.name}: {active}", lines, 3)
+    return _branch(f"c == {code}", f"{rule.name}: {active}", lines, 3)
 
 
 def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
@@ -242,7 +261,43 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
         lines.append(f"d = dots[code[r, {'xy'.index(name) + 1}]]")
         add = write_accumulation(rule, "xy".index(name), "t", expression)
         lines += ["if d != 0.0:", *(f"    {line}" for line in [*body, *add])]
-    return _branch(code, f"{rule.name}: {active}", [*lines, "dots[z_cell] = t"], 2)
+    return _branch(f"c == {code}", f"{rule.name}: {active}", [*lines, "dots[z_cell] = t"], 2)
+
+
+# ---- all rules but the common ones -----------------------------------------------------------------------------------
+def _run_branch(run: Run, lines: list[str], indent: int) -> str:
+    return _branch(f"{run.first} <= c <= {run.last}", f"other rules: {run.active}", lines, indent)
+
+
+def _operands_of_run(run: Run) -> list[str]:
+    return [_operand(name, kind) for name, kind in zip("xy", run.active, strict=False)]
+
+
+def _call(run: Run, function: str, numbers: str) -> str:
+    """The call of a function by the code of a rule."""
+    code = f"c - {run.shift}" if run.shift else "c"
+    return f"{function}({code}, {numbers}, {'y' if len(run.active) > 1 else '0.0'})"
+
+
+def _value_run(run: Run) -> str:
+    return _run_branch(run, [*_operands_of_run(run), f"values[z] = {_call(run, 'value_of', 'x')}"], 2)
+
+
+def _adjoint_run(run: Run) -> str:
+    lines = ["z = values[z_cell]", *_operands_of_run(run)]
+    for k, (name, kind) in enumerate(zip("xy", run.active, strict=False)):
+        if kind == "v":
+            lines.append(f"adjoints[code[r, {k + 1}]] += {_call(run, f'times_by_{name}', 'd, z, x')}")
+    return _run_branch(run, lines, 3)
+
+
+def _tangent_run(run: Run) -> str:
+    lines = ["z = values[z_cell]", *_operands_of_run(run), "t = 0.0"]
+    for k, (name, kind) in enumerate(zip("xy", run.active, strict=False)):
+        if kind == "v":
+            add = f"    t += {_call(run, f'times_by_{name}', 'd, z, x')}"
+            lines += [f"d = dots[code[r, {k + 1}]]", "if d != 0.0:", add]
+    return _run_branch(run, [*lines, "dots[z_cell] = t"], 2)
 
 
 @functools.cache

@@ -24,7 +24,8 @@ from contad.engines.stream.kernels import (
     sums,
 )
 from contad.engines.stream.record_head import CODES, LINEAR
-from contad.engines.stream.sweep import OPERATIONS, dependencies, partial_of, write_accumulation
+from contad.engines.stream.rule_functions import partial_of, write_accumulation
+from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply

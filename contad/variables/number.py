@@ -263,8 +263,8 @@ def _comparisons(outcome: str) -> dict[str, Any]:
     methods = {}
     for name, symbol in SYMBOLS.items():
         scope: dict[str, Any] = {
-            "compare": getattr(operator, name), "compare_primals": compare_primals, "true": np.True_, "false": np.False_,
-            "__name__": __name__,
+            "compare": getattr(operator, name), "compare_primals": compare_primals,
+            "true": np.True_, "false": np.False_, "__name__": __name__,
         }  # fmt: skip
         # of a comparison that fails more is to be known: whether it is one with nan, and who asks
         fast = outcome.format(symbol) if symbol in ("==", "!=") else _ORDERED.format(outcome.format(symbol), symbol)

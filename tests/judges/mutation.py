@@ -241,16 +241,17 @@ def _chain(rule: ScalarRule, old: str, new: str):
 
 @contextlib.contextmanager
 def _branch(rule: ScalarRule, old: str, new: str):
-    """The branches of this rule in the sweep over records with another text."""
+    """The sweep over records with branches for this rule that have another text."""
     real = sweep._branch
 
     def branch(code, found, active):
-        text = real(code, found, active)
-        return text.replace(old, new) if found is rule else text
+        lines = real(code, found, active)
+        return [line.replace(old, new) for line in lines] if found is rule else lines
 
-    source = sweep.sweep_source()
-    with _attributes(sweep, _branch=branch):
-        mutated = sweep.sweep_source()
+    with _attributes(sweep, _has_branch=lambda found: found is rule or found.name in sweep.COMMON):
+        source = sweep.sweep_source()
+        with _attributes(sweep, _branch=branch):
+            mutated = sweep.sweep_source()
     if mutated == source:
         raise LookupError(f"nothing to mutate: {old!r} does not occur in the sweep's branches of {rule.name}")
     with compiled(mutated):

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
-from contad.engines.stream.sweep import OPERATIONS, dependencies, partial_of, write_accumulation
+from contad.engines.stream.rule_functions import partial_of, write_accumulation
+from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply

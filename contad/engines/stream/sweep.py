@@ -1,4 +1,4 @@
-"""The compiled reverse sweep over records: one function generated from the registry, with the rule bodies inlined.
+"""The compiled reverse sweep over records, generated from the registry, with the bodies of the rules.
 
 It covers the rules declared `core`; rules registered later and special functions store their partials instead, so this
 function needs no SciPy symbol, does not grow with the library, and is compiled once per installation. Records of arrays
@@ -11,27 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import contad.ops  # noqa: F401  (declares the rules)
-from contad.engines.stream import record_head
+from contad.engines.stream import record_head, rule_functions
 from contad.engines.stream.record_head import CELLS, CODES, VARIANTS
+from contad.engines.stream.rule_functions import (
+    COMMON,
+    Run,
+    find_runs,
+    number_operations,
+    partial_of,
+    write_accumulation,
+    write_partials,
+)
 from contad.native.compiling import NJIT_OPTIONS, load_cached
-from contad.native.rule_source import GENERATORS, partial_source
+from contad.native.rule_source import GENERATORS
 from contad.rules.scalar_rule import ScalarRule, rules
 
-# operation code -> (rule, active), where `active` tells per argument variable (v) or constant (c)
-OPERATIONS: dict[int, tuple[ScalarRule, str]] = {}
-_CODES: dict[tuple[ScalarRule, str], int] = {}
-
-
-def _number_operations() -> None:
-    """Codes for the core rules, in order of their names."""
-    code = len(VARIANTS)
-    for rule in sorted(rules(), key=lambda rule: rule.name):
-        if rule.core:
-            for active in ("v",) if rule.arity == 1 else ("vv", "vc", "cv"):
-                OPERATIONS[code] = rule, active
-                _CODES[rule, active] = code
-                code += 1
-    assert code < CODES
+OPERATIONS = number_operations(len(VARIANTS), {rule for rule in rules() if rule.core})
+_CODES = {operation: code for code, operation in OPERATIONS.items()}
+assert max(OPERATIONS) < CODES
 
 
 def operation_code(rule: ScalarRule, active: str) -> int | None:
@@ -65,6 +62,9 @@ def settle(staging, records, values, n, row, cell):
     return cell
 
 
+'''
+
+_SWEEP = '''\
 @njit("UniTuple(int64, 2)(float64[:, ::1], float64[::1], float64[::1], int64[::1], float64[::1], uintp[::1], int64, "
       "int64, int64)", {options})
 def sweep(records, values, adjoints, shapes, constants, kernels, row, k, top):
@@ -147,29 +147,21 @@ def sweep_source() -> str:
     known = vars(record_head)
     names = {name.lower(): known[name] for name in ("CALLBACK", "LINEAR", "JOIN", "GATHER", "PULLBACK")}
     names |= {name.lower(): known[name] // CODES for name in ("X_NUMBER", "Y_NUMBER", "SUM", "DOT", "STRIDED")}
-    parts = [_HEAD.format(options=options, codes=CODES, cells=CELLS, **names)]
-    parts += [_branch(code, rule, active) for code, (rule, active) in OPERATIONS.items()]
-    return "".join([*parts, "        k -= 1\n", "        row -= 1\n", "    return 0, 0\n"])
+    names |= {"options": options, "codes": CODES, "cells": CELLS}
+    lines = [line for code, o in OPERATIONS.items() if _has_branch(o[0]) for line in _branch(code, *o)]
+    for run in find_runs(OPERATIONS):
+        lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
+    loop = "".join(f"            {line}\n" for line in lines)
+    end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
+    return _HEAD.format(**names) + write_partials(OPERATIONS, options) + _SWEEP.format(**names) + loop + end
 
 
-def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[str], str] | None:
-    """Partial k of a rule of the sweep as lines and an expression in z, x and y; None where it is zero.
-
-    The body's own names get the prefix, which keeps them apart from the names around them; for the rest see
-    `contad.native.rule_source.partial_source`.
-    """
-    assert rule.body is not None
-    return None if rule.body.literal(k) == 0.0 else partial_source(rule, k, ("z", "x", "y"), prefix, **how)
+def _has_branch(rule: ScalarRule) -> bool:
+    """Whether the operations of a rule are branches of the sweep."""
+    return rule.name in COMMON
 
 
-def write_accumulation(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
-    """The lines that add d times partial k to the target; `mask` is put behind a product that is no selection's."""
-    if rule is not None and rule.body is not None and rule.body.routes(k):
-        return [f"p = {partial}", f"{target} += d * p if p != 0.0 else 0.0"]
-    return [f"{target} += d * ({partial}){mask}"]
-
-
-def _branch(code: int, rule: ScalarRule, active: str) -> str:
+def _branch(code: int, rule: ScalarRule, active: str) -> list[str]:
     """The branch of one operation on scalars: read the operands, evaluate the partials that are needed, accumulate."""
     updates = []
     for n, kind in enumerate(active):
@@ -177,16 +169,35 @@ def _branch(code: int, rule: ScalarRule, active: str) -> str:
         if found is not None:
             updates += [*found[0], *write_accumulation(rule, n, f"adjoints[{'xy'[n]}_cell]", found[1])]
     if not updates:
-        return ""
-    lines = [f"# {rule.name}: {active}", "z = values[k]"]
+        return []
+    return [f"elif code == {code}:  # {rule.name}: {active}", *_indent([*_operands(active), *updates])]
+
+
+def _run_lines(run: Run) -> list[str]:
+    """The same for all operations of a run."""
+    y = "y" if len(run.active) > 1 else "0.0"
+    code = f"code - {run.shift}" if run.shift else "code"
+    return _indent([
+        *_operands(run.active),
+        *(f"adjoints[{x}_cell] += times_by_{x}({code}, d, z, x, {y})"
+          for x, kind in zip("xy", run.active, strict=False) if kind == "v"),
+    ])  # fmt: skip
+
+
+def _operands(active: str) -> list[str]:
+    """The lines that read the result and the operands."""
+    lines = ["z = values[k]"]
     for n, kind in enumerate(active):
         operand = "xy"[n]
         if kind == "v":
             lines += [f"{operand}_cell = int(records[row, {n + 1}])", f"{operand} = values[{operand}_cell]"]
         else:
             lines.append(f"{operand} = records[row, {n + 1}]")
-    lines += updates
-    return "".join([f"            elif code == {code}:\n", *(f"                {line}\n" for line in lines)])
+    return lines
+
+
+def _indent(lines: list[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
 
 @functools.cache
@@ -197,7 +208,8 @@ def dependencies() -> tuple[str, ...]:
     numbering = repr([(code, rule.name, active) for code, (rule, active) in OPERATIONS.items()])
     native = Path(__file__).parents[2] / "native"
     imported = [str(native / name) for name in ("words.py", "product_kernels.py")]  # by generated code
-    return (__file__, record_head.__file__, *GENERATORS, *imported, *sorted(sources), numbering)
+    own = (__file__, rule_functions.__file__, record_head.__file__)
+    return (*own, *GENERATORS, *imported, *sorted(sources), numbering)
 
 
 @functools.cache
@@ -210,6 +222,3 @@ def compile_sweep() -> Callable[..., tuple[int, int]]:
     """The compiled sweep."""
     found: Callable[..., tuple[int, int]] = compile_sweeps().sweep
     return found
-
-
-_number_operations()

@@ -1,0 +1,104 @@
+"""Rules in loops over records: the commonest are branches of the loop, all others are functions by operation code.
+
+Numba takes quadratic time in the branches of a function, and each array that a branch reads costs it as much as its
+formula. So a loop reads the operands of all other rules with the same activity at one place, and calls functions of
+numbers: `value_of(code, x, y)`, and `times_by_x(code, d, z, x, y)`, which is d times the partial by x. Their operations
+take longer than the call.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from contad.native.rule_source import partial_source
+from contad.rules.scalar_rule import ScalarRule
+
+COMMON = frozenset({"absolute", "add", "divide", "exp", "log", "multiply", "negative", "sqrt", "square", "subtract"})
+ACTIVITIES = ("v", "vv", "vc", "cv")  # of operations, in the order of their codes
+Operation = tuple[ScalarRule, str]  # and which of its arguments are variables (v) or constants (c)
+
+
+def number_operations(first: int, found: Iterable[ScalarRule]) -> dict[int, Operation]:
+    """Codes of operations from `first` on: the common rules, then by activity and name."""
+    operations = [(rule, active) for rule in found for active in ACTIVITIES if len(active) == rule.arity]
+    operations.sort(key=lambda o: (o[0].name not in COMMON, ACTIVITIES.index(o[1]), o[0].name))
+    return dict(enumerate(operations, first))
+
+
+class Run(NamedTuple):
+    """Codes of operations with one activity; `shift` less is the code under which functions know the rule."""
+
+    first: int
+    last: int
+    active: str
+    shift: int
+
+
+def find_runs(operations: Mapping[int, Operation]) -> list[Run]:
+    """The runs of codes that are reached by functions."""
+    known = {rule: code for code, rule in find_rules(operations).items()}
+    found: list[Run] = []
+    for code, (rule, active) in operations.items():
+        if rule.name not in COMMON:
+            run = Run(code, code, active, code - known[rule])
+            if found and found[-1] == run._replace(first=found[-1].first, last=code - 1):
+                run = run._replace(first=found.pop().first)
+            found.append(run)
+    return found
+
+
+def find_rules(operations: Mapping[int, Operation]) -> dict[int, ScalarRule]:
+    """The rules that are reached by functions, by the code under which these know them."""
+    found: dict[ScalarRule, int] = {}
+    for code, (rule, _) in operations.items():
+        if rule.name not in COMMON:
+            found.setdefault(rule, code)
+    return {code: rule for rule, code in found.items()}
+
+
+# ---- source ----------------------------------------------------------------------------------------------------------
+def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[str], str] | None:
+    """Partial k of a rule as lines and an expression in z, x and y; None where it is zero.
+
+    The body's own names get the prefix, which keeps them apart from the names around them; for the rest see
+    `contad.native.rule_source.partial_source`.
+    """
+    assert rule.body is not None
+    return None if rule.body.literal(k) == 0.0 else partial_source(rule, k, ("z", "x", "y"), prefix, **how)
+
+
+def write_accumulation(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
+    """The lines that add d times partial k to the target; `mask` is put behind a product that is no selection's."""
+    if _routes(rule, k):
+        return [f"p = {partial}", f"{target} += d * p if p != 0.0 else 0.0"]
+    return [f"{target} += d * ({partial}){mask}"]
+
+
+def _routes(rule: ScalarRule | None, k: int) -> bool:
+    return rule is not None and rule.body is not None and rule.body.routes(k)
+
+
+def write_partials(operations: Mapping[int, Operation], options: str, **how: Any) -> str:
+    """The functions `times_by_x` and `times_by_y`."""
+    functions = []
+    for k, name in enumerate("xy"):
+        branches = {}
+        for code, rule in find_rules(operations).items():
+            found = partial_of(rule, k, "local_", **how) if k < rule.arity else None
+            if found is not None:
+                lines, partial = found
+                selects = [f"p = {partial}", "return d * p if p != 0.0 else 0.0"]
+                branches[code] = [*lines, *(selects if _routes(rule, k) else [f"return d * ({partial})"])]
+        functions.append(write_function(f"times_by_{name}", "code, d, z, x, y", operations, branches, options))
+    return "".join(functions)
+
+
+def write_function(
+    name: str, parameters: str, operations: Mapping[int, Operation], branches: Mapping[int, list[str]], options: str
+) -> str:
+    """A function of the code with a branch for each rule, which returns; 0 for other codes."""
+    rules = find_rules(operations)
+    numbers = ", ".join(["float64"] * parameters.count(","))
+    lines = [f'@njit("float64(int64, {numbers})", {options})', f"def {name}({parameters}):"]
+    for code, body in branches.items():
+        lines += [f"    if code == {code}:  # {rules[code].name}", *(f"        {line}" for line in body)]
+    return "\n".join([*lines, "    return 0.0", "", "", ""])
