@@ -26,8 +26,8 @@ def test_every_operation_is_common_or_in_one_run(operations):
 
 
 def test_other_codes_between_two_runs_belong_to_none():
-    operations = number_operations(5, [rule("sin"), rule("hypot")])
-    operations |= number_operations(20, [rule("cos"), rule("multiply")])
+    operations = number_operations(5, [rule("sinh"), rule("hypot")])
+    operations |= number_operations(20, [rule("cosh"), rule("multiply")])
     assert [(run.first, run.last, run.active, run.shift) for run in find_runs(operations)] == [
         (5, 5, "v", 0), (6, 6, "vv", 0), (7, 7, "vc", 1), (8, 8, "cv", 2), (23, 23, "v", 0)
     ]  # fmt: skip
