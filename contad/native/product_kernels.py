@@ -120,7 +120,8 @@ def add_left_matrix(z_bar, b, a_bar):  # type: ignore[no-untyped-def]
         add_outer(z_bar.reshape(m), b.reshape(p), a_bar.reshape(m * p))
     elif m * n * p > FEW and is_finite(b):
         if m == 1:
-            a_bar[0] += np.dot(b, z_bar.reshape(n))
+            row = a_bar[0]  # an assignment to a_bar[0] would compile the text of its error
+            row += np.dot(b, z_bar.reshape(n))
         else:
             a_bar += np.dot(z_bar, b.T)
     else:

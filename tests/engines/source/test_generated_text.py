@@ -399,7 +399,6 @@ REFUSALS = {
     "d = {}\nreturn a": (3, "Dict"),
     "d = [a, a]\nreturn d[0]": (3, "List"),
     "try:\n    a = 1.0\nexcept Exception:\n    a = 2.0\nreturn a": (3, "try/except"),
-    "return a + np.partition(x, 2).sum()": (3, "the call of 'partition'"),
     "return a + x[x > 0.0].sum()": (3, "the index 'x > 0.0'"),
     "return a + x[x]": (3, "the index 'x'"),
     "for i in range(3):\n    u = x * a\nreturn u[0]": (5, "made inside the loop"),

@@ -175,7 +175,11 @@ def test_types_are_inferred_in_one_round(monkeypatch):
 @pytest.fixture
 def little():
     """There is hardly more memory than what is in use."""
-    contad.set_memory_limit(memory_in_use() + 100_000)
+    used = -1
+    while used != memory_in_use():  # the system has yet to end a thread of another test, which gives back its memory
+        used = memory_in_use()
+        time.sleep(0.1)
+    contad.set_memory_limit(used + 100_000)
     yield
     contad.set_memory_limit(None)
 
