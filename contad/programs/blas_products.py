@@ -11,9 +11,8 @@ PRODUCTS_SOURCE = '''\
 import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
-from contad.native.product_kernels import (
-    add_left_matrix, add_product, add_right_matrix, add_turned, multiply_into, turn,
-)
+from contad.native.product_adjoints import add_left, add_right
+from contad.native.product_kernels import add_product, add_turned, multiply_into, turn
 
 ENDLESS = 1 << 60
 
@@ -43,10 +42,10 @@ def adjoint(shape_at, values_at, constants_at, adjoints_at):
     z_bar = factor(z, m, n, 1, adjoints, constants)
     if x_cells:
         b = factor(y, p, n, y_cells, values, constants)
-        add_left_matrix(z_bar, b, factor(x, m, p, 1, adjoints, constants))
+        add_left(z_bar, b, factor(x, m, p, 1, adjoints, constants))
     if y_cells:
         a = factor(x, m, p, x_cells, values, constants)
-        add_right_matrix(z_bar, a, factor(y, p, n, 1, adjoints, constants))
+        add_right(z_bar, a, factor(y, p, n, 1, adjoints, constants))
 
 
 @cfunc("void(CPointer(int64), CPointer(float64), CPointer(float64), CPointer(float64))", cache=True)

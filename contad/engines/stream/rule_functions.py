@@ -13,7 +13,8 @@ from contad.native.rule_source import partial_source
 from contad.rules.scalar_rule import ScalarRule
 
 COMMON = frozenset({
-    "absolute", "add", "cos", "divide", "exp", "log", "multiply", "negative", "sin", "sqrt", "square", "subtract", "tanh",
+    "absolute", "add", "cos", "divide", "exp", "log", "multiply", "negative", "sin", "sqrt", "square", "subtract",
+    "tanh",
 })  # fmt: skip
 ACTIVITIES = ("v", "vv", "vc", "cv")  # of operations, in the order of their codes
 Operation = tuple[ScalarRule, str]  # and which of its arguments are variables (v) or constants (c)

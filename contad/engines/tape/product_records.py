@@ -15,7 +15,7 @@ from contad.engines.tape.variables import VARIABLE, Variable, variable
 from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS, USED, arena, reserve_cells
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.product_kernels import add_left_matrix, add_right_matrix
+from contad.native.product_adjoints import add_left, add_right
 from contad.native.rules import PLAIN
 from contad.native.words import pointer, set_word, word
 
@@ -142,9 +142,9 @@ def propagate(header, product):  # type: ignore[no-untyped-def]
             adjoint[of_z + i * n + j] = 0.0
     a_bar, b_bar = np.zeros((m, p)), np.zeros((p, n))
     if active & _OF_A:
-        add_left_matrix(z_bar, b, a_bar)
+        add_left(z_bar, b, a_bar)
     if active & _OF_B:
-        add_right_matrix(z_bar, a, b_bar)
+        add_right(z_bar, a, b_bar)
     for i in range(m):
         for k in range(p):
             adjoint[cells[of_a + i * p + k, 4]] += a_bar[i, k]
