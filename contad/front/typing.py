@@ -1,23 +1,25 @@
 """What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, fold_arguments, signature
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
-from contad.front.numba_transforms import Transform
 from contad.variables.open_types import NumbaType
 
+if TYPE_CHECKING:
+    from contad.front.numba_transforms import Transform
 
-def type_of(transform: Transform) -> NumbaType:
+
+def type_of(transform: "Transform") -> NumbaType:
     """The Numba type of `contad.grad` and its kin; found by Numba where a compiled function names it."""
     return _type_of_call(transform) if transform.made_for else _type_of_maker(transform)
 
 
-def _type_of_maker(transform: Transform) -> NumbaType:
+def _type_of_maker(transform: "Transform") -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
 
