@@ -25,6 +25,7 @@ from contad.rules.function_names import codes_of
 from contad.variables.array import is_plain
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.number import Carrier, map_numbers, peek
+from contad.variables.open_types import Function, Nested, Value
 from contad.variables.trees import flatten
 
 _NONE = object()
@@ -51,13 +52,15 @@ class Captured:
 
     __slots__ = ("attributes", "entries", "keep", "name", "objects", "seen")
 
-    def __init__(self, name: str, functions: Sequence[Any], keep: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
+    ) -> None:
         self.name = name
         self.entries: list[_Entry] = []
         self.keep = keep
         self.attributes: dict[str, None] = {}  # that the functions name, of whatever, in the order of their finding
-        self.objects: list[tuple[str, Callable[[], Any], Any]] = []  # whose attributes they may be
-        self.seen: dict[Any, Any] = {}  # by identity; the objects are held, so that identities stay theirs
+        self.objects: list[tuple[str, Callable[[], Any], object]] = []  # whose attributes they may be
+        self.seen: dict[int, object] = {}  # by identity; the objects are held, so that identities stay theirs
         for f in functions:
             if f is not None:
                 self._follow(getattr(f, "__name__", type(f).__name__), functools.partial(_same_one, f), f)
@@ -89,7 +92,7 @@ class Captured:
                 )
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
-    def _is_new(self, x: Any) -> bool:
+    def _is_new(self, x: object) -> bool:
         if id(x) in self.seen:
             return False
         self.seen[id(x)] = x
@@ -224,7 +227,7 @@ class _Entry:
             now = [by_path.get(path) for path in self.spec.paths()]
         self.before = [x if _is_same(y, x) else _OWN for y, x in zip(now, self.before, strict=True)]
 
-    def _is_equal(self, leaves: list[Any]) -> bool:
+    def _is_equal(self, leaves: list[object]) -> bool:
         """Whether the leaves are plain values that are what they were: of long lists at the speed of C code."""
         return self.is_plain and leaves == self.before
 
@@ -271,7 +274,7 @@ def _essence(x: Any) -> Any:
     return type(x) if a is None else a
 
 
-def _as_array(x: Any) -> np.ndarray | None:
+def _as_array(x: object) -> np.ndarray | None:
     """The numbers of an object that is no ndarray and behaves as one: a buffer, a series of pandas; else None."""
     if isinstance(x, np.ndarray) or not (hasattr(type(x), "__array__") or isinstance(x, _BUFFERS)):
         return None
@@ -282,7 +285,7 @@ def _as_array(x: Any) -> np.ndarray | None:
     return None if a.dtype == object else a
 
 
-def _open(x: Any) -> Any:
+def _open(x: Any) -> list[Any] | dict[Any, Any] | None:
     """The contents, as a plain container, of an object that optree takes for a leaf; None where it has none."""
     if isinstance(x, np.ndarray):
         return x.tolist() if x.dtype == object else None
@@ -312,7 +315,7 @@ def _open(x: Any) -> Any:
     return arrays or None  # of a sparse matrix, an interpolation
 
 
-def _is_same(x: Any, before: Any) -> bool:
+def _is_same(x: object, before: object) -> bool:
     if isinstance(before, np.ndarray):
         return isinstance(x, np.ndarray) and same_bits(x, before)
     if x is before or before is _OWN:
@@ -321,7 +324,7 @@ def _is_same(x: Any, before: Any) -> bool:
 
 
 # ---- how things are read, now and later ------------------------------------------------------------------------------
-def _same_one(x: Any) -> Any:
+def _same_one(x: object) -> object:
     return x
 
 
@@ -332,7 +335,7 @@ def _contents(read: Callable[[], Any], k: int) -> Any:
         return _NONE
 
 
-def _default(read: Callable[[], Any], key: Any) -> Any:
+def _default(read: Callable[[], Any], key: int | str) -> Any:
     f = read()
     try:
         return f.__defaults__[key] if isinstance(key, int) else f.__kwdefaults__[key]
@@ -386,7 +389,7 @@ def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
     return frozenset(code.co_freevars) - written, tuple(sorted(read - written)), tuple(sorted(named - stored))
 
 
-def require_same_value(name: str, y: Any, z: Any) -> None:
+def require_same_value(name: str, y: Nested, z: Nested) -> None:
     """Raise ChangedDataError where a function that is evaluated again gives another value than it gave before."""
     again, before = (flatten(map_numbers(peek, x)).leaves for x in (y, z))
     for a, b in zip(again, before, strict=False):
@@ -397,11 +400,11 @@ def require_same_value(name: str, y: Any, z: Any) -> None:
             )
 
 
-def _close(a: Any, b: Any) -> bool:
+def _close(a: Value, b: Value) -> bool:
     if a.__class__ is float and b.__class__ is float:
         return a == b or math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) or (a != a and b != b)
     return bool(np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True))
 
 
-def _show(x: Any) -> str:
+def _show(x: Nested) -> str:
     return f"an array of shape {np.shape(x)} around {np.mean(x):.6g}" if np.ndim(x) else f"{float(x):.17g}"

@@ -19,6 +19,9 @@ Value: TypeAlias = Any
 # gives, and a tangent or a cotangent of it.
 Nested: TypeAlias = Any
 
+# What a function of NumPy takes beside its arrays: axis=, dtype=, out= and their like.
+Option: TypeAlias = Any
+
 # What NumPy takes between the brackets of an array: an int, a slice, an array, a tuple of these.
 Key: TypeAlias = Any
 
