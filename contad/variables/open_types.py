@@ -25,6 +25,12 @@ Option: TypeAlias = Any
 # What NumPy takes between the brackets of an array: an int, a slice, an array, a tuple of these.
 Key: TypeAlias = Any
 
+# The cell of a number, or the cells of an array's elements.
+Cells: TypeAlias = Any
+
+# The adjoints of a sweep by cell: an ndarray of floats, a list of Reals, or an engine's own sequence of them.
+AdjointVector: TypeAlias = Any
+
 # What the forward part of a rule keeps for its derivatives: whatever the rule's author has put there.
 Saved: TypeAlias = Any
 
