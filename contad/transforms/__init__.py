@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _data_of(
-    name: str, functions: Sequence[Function], keep: Callable[[np.ndarray], np.ndarray]
+    name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
 ) -> Optional["Captured"]:
     from contad.functions.captured import Captured  # for rules of users' own
 

@@ -363,7 +363,7 @@ def route(d: Value, p: Value) -> Value:
     return d * p if observe(operator.ne, b, 0.0) else d * 0.0 if observe(math.isfinite, a) else 0.0
 
 
-def map_numbers(f: Callable[[Carrier], Value], x: Nested) -> Nested:
+def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
     """Replace every number and array of a level in x, which may nest lists, tuples, dicts, object arrays, by f of it.
 
     An object array becomes a float array where every element becomes a real number.

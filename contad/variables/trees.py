@@ -238,7 +238,7 @@ def with_cotangents(what: str, result: Tree, leaves: Sequence[Value], cotangent:
 def lower(x: Nested, owner: Any) -> Nested:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 
-    def lower(n: Carrier) -> Value:
+    def lower(n: Any) -> Value:
         return n.value if n._owner is owner else n
 
     return map_numbers(lower, x)
