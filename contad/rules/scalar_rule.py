@@ -62,7 +62,7 @@ class ScalarRule(Capturing):
         self.operator = operator
         self.core = core
         self.points = tuple(points)
-        self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
+        self.ufuncs: tuple[Any, ...] = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
         self.array = array
         self._array_form: ArrayFunction | None = None
         self.body: RuleBody | None = None
@@ -336,7 +336,6 @@ def scalar_rule(
         if old is not None and old.__module__ != rule.__module__:
             raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
         places: list[tuple[dict[Any, ScalarRule], Any]] = []
-        table: dict[Any, ScalarRule]
         for u in rule.ufuncs:
             table, key = (_by_scipy_name, u.rpartition(".")[2]) if isinstance(u, str) else (_by_ufunc, u)
             taken = table.get(key)
