@@ -29,7 +29,7 @@ FLOAT = np.dtype(np.float64)
 SEQUENCES = (list, tuple, str, bytes)
 
 _rules: dict[str, "ScalarRule"] = {}
-_by_ufunc: dict[np.ufunc, "ScalarRule"] = {}
+_by_ufunc: dict[Any, "ScalarRule"] = {}
 _by_scipy_name: dict[str, "ScalarRule"] = {}
 
 

@@ -7,12 +7,12 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.array import Array
 from contad.variables.number import Number, as_float, stands_for_float
-from contad.variables.open_types import Cells, Nested, Value
+from contad.variables.open_types import CellIndex, Nested, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
 FLOAT = np.dtype(np.float64)
-Seeds = list[tuple[Cells, Value]]  # cells of a leaf, and their adjoints
+Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
 
 
 def activate(

@@ -7,7 +7,7 @@ import numpy as np
 from contad.errors import ForeignVariableError, LostDerivativeError, StaleVariableError
 from contad.variables.arguments import fail, operand
 from contad.variables.array import Array, is_plain, numbers_in
-from contad.variables.open_types import AdjointVector, Cells, Value
+from contad.variables.open_types import AdjointVector, CellIndex, Value
 from contad.variables.var import Var
 
 
@@ -21,7 +21,7 @@ class Adjoints:
         self._own = own  # the continuation's own first cell
         self._stack = stack
 
-    def _cell(self, x: Value, what: str) -> Cells:
+    def _cell(self, x: Value, what: str) -> CellIndex:
         if not self._stack.sweeping or self._stack.running != self._own:
             raise StaleVariableError(
                 f"{what}: adj is valid only while the callback it was given to runs", level=self._stack

@@ -26,7 +26,7 @@ Option: TypeAlias = Any
 Key: TypeAlias = Any
 
 # The cell of a number, or the cells of an array's elements.
-Cells: TypeAlias = Any
+CellIndex: TypeAlias = Any
 
 # The adjoints of a sweep by cell: an ndarray of floats, a list of Reals, or an engine's own sequence of them.
 AdjointVector: TypeAlias = Any

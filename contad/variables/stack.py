@@ -33,7 +33,7 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.level import Level, next_level, raise_caught, refuse_unusable
-from contad.variables.open_types import AdjointVector, ArrayValue, Cells, Nested, Operation, Options, Real, Value
+from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Nested, Operation, Options, Real, Value
 from contad.variables.trees import assemble, map_lists
 from contad.variables.var import Var
 
@@ -83,7 +83,7 @@ class ChainStack(ABC):
         """Push a continuation that calls f(adj); the variable of its cell, with this value."""
 
     @abstractmethod
-    def sweep(self, top: int, seeds: Sequence[tuple[Cells, Value]]) -> AdjointVector:
+    def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         """Propagate seeds (cell, adjoint) from cell `top` down; returns the adjoints, indexed by cell up to `top`."""
 
     @abstractmethod
@@ -215,7 +215,7 @@ class ChainStack(ABC):
         self.run_sweep([(y._index, seed)])
         return [x.adj for x in xs]
 
-    def run_sweep(self, seeds: Sequence[tuple[Cells, Value]], top: int = 0) -> None:
+    def run_sweep(self, seeds: Sequence[tuple[CellIndex, Value]], top: int = 0) -> None:
         """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
         if self.tracer is not None:
             self.tracer.refuse_sweep()
