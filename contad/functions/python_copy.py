@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from contad import ops
 from contad.errors import LostDerivativeError, UnsupportedError
@@ -28,7 +27,7 @@ from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observe, peek
-from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Operation, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Operation, Option, Real, Value
 from contad.variables.stack import attempt
 
 NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
@@ -209,7 +208,7 @@ def _store(x: Value, a: Value, key: Key) -> None:
     a[key] = as_objects(x) if isinstance(x, Array) and isinstance(a, np.ndarray) else x
 
 
-def _as_type(x: Value, dtype: DTypeLike) -> Value:
+def _as_type(x: Value, dtype: Option) -> Value:
     """x.astype(dtype); an object array of variables stays one where floats are asked for."""
     if np.dtype(dtype) == object:  # the dtype of an array that was made here
         dtype = np.float64
@@ -408,7 +407,7 @@ def _creation_like(name: str) -> Function:
     return make
 
 
-def _as_array(x: object, dtype: DTypeLike | None = None) -> ArrayValue:
+def _as_array(x: object, dtype: Option = None) -> ArrayValue:
     """np.asarray, which gives an array as it is."""
     if not isinstance(x, (Array, np.ndarray)):
         return _NUMPY["array"](x, dtype)
@@ -428,7 +427,7 @@ def _in_memory_order(order: str) -> Callable[[Value], Value]:
     return reorder
 
 
-def _full(shape: int | tuple[int, ...], fill_value: Real, dtype: DTypeLike | None = None) -> ArrayValue:
+def _full(shape: int | tuple[int, ...], fill_value: Real, dtype: Option = None) -> ArrayValue:
     if not isinstance(fill_value, Number):
         return assignable(_of_doubles(np.full(shape, fill_value, dtype)))
     array = np.empty(shape, object)
@@ -436,7 +435,7 @@ def _full(shape: int | tuple[int, ...], fill_value: Real, dtype: DTypeLike | Non
     return array
 
 
-def _full_like(x: Value, fill_value: Real, dtype: DTypeLike | None = None) -> ArrayValue:
+def _full_like(x: Value, fill_value: Real, dtype: Option = None) -> ArrayValue:
     return _full(np.shape(x), fill_value, dtype or (None if x.dtype == object else x.dtype))
 
 
