@@ -22,6 +22,7 @@ from contad.ops.sparse_patterns import SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
 from contad.scipy.sparse.sparse_arrays import SparseArray
 from contad.variables.array import copy_parts, numbers_in
+from contad.variables.open_types import ArrayValue, Option, Options, Value
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
 
@@ -32,11 +33,11 @@ def _scipy() -> Any:
     return scipy.sparse.linalg
 
 
-def _has_variables(*args: Any) -> bool:
+def _has_variables(*args: Value) -> bool:
     return any(isinstance(x, SparseArray) or bool(numbers_in(x)) for x in args)
 
 
-def _parts(name: str, a: Any) -> tuple[Any, Any]:
+def _parts(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """(values, pattern) of a sparse matrix of either kind."""
     if isinstance(a, SparseArray):
         return a.data, a.pattern
@@ -50,7 +51,7 @@ def _parts(name: str, a: Any) -> tuple[Any, Any]:
 
 
 # ---- by factors ------------------------------------------------------------------------------------------------------
-def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+def spsolve(A: Any, b: ArrayValue, permc_spec: Option = None, use_umfpack: bool = True) -> ArrayValue:
     """The solution of A z = b for a sparse matrix; see `contad.ops.sparse_systems.sparse_solution`.
 
     On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
@@ -78,7 +79,7 @@ class SparseLU:
     array([2., 2.])
     """
 
-    def __init__(self, values: Any, pattern: Any, lu: Any) -> None:
+    def __init__(self, values: ArrayValue, pattern: Any, lu: Any) -> None:
         self._values = copy_parts(values)  # to which nobody writes, for the factors are those of now
         self._pattern = pattern
         self._lu = lu  # SciPy's, where the values are constants
@@ -87,7 +88,7 @@ class SparseLU:
             raise RuntimeError("Factor is exactly singular")  # as SciPy's
         self.shape = pattern.shape
 
-    def solve(self, rhs: Any, trans: str = "N") -> Any:
+    def solve(self, rhs: ArrayValue, trans: str = "N") -> ArrayValue:
         """The solution of A z = rhs, or with trans "T" or "H" of A^T z = rhs."""
         if not _has_variables(rhs, self._values):
             return self._lu.solve(rhs, trans)
@@ -104,11 +105,11 @@ class SparseLU:
 
 def splu(
     A: Any,
-    permc_spec: Any = None,
-    diag_pivot_thresh: Any = None,
-    relax: Any = None,
-    panel_size: Any = None,
-    options: Any = None,
+    permc_spec: Option = None,
+    diag_pivot_thresh: Option = None,
+    relax: Option = None,
+    panel_size: Option = None,
+    options: Option = None,
 ) -> SparseLU:
     """The LU factors of a sparse matrix, constant or not: `splu(A).solve(b, trans)` takes variables.
 
@@ -132,7 +133,7 @@ def splu(
     return SparseLU(values, pattern, lu)
 
 
-def factorized(A: Any) -> Callable[[Any], Any]:
+def factorized(A: Any) -> Callable[[ArrayValue], ArrayValue]:
     """A function that solves A z = b for any b with the same factors.
 
     >>> import scipy.sparse
@@ -143,7 +144,7 @@ def factorized(A: Any) -> Callable[[Any], Any]:
 
 
 # ---- by iterations ---------------------------------------------------------------------------------------------------
-def _iterate(name: str, A: Any, b: Any, options: dict[str, Any]) -> tuple[Any, int]:
+def _iterate(name: str, A: Any, b: ArrayValue, options: Options) -> tuple[ArrayValue, int]:
     if isinstance(options.get("M"), SparseArray) or numbers_in(options.get("M")):
         raise UnsupportedError(f"contad.scipy.sparse.linalg.{name}: M must be a constant; contad.value_of gives one")
     start = {key: options.pop(key) for key in ("x0", "callback", "callback_type") if key in options}
@@ -161,7 +162,7 @@ def _iterate(name: str, A: Any, b: Any, options: dict[str, Any]) -> tuple[Any, i
     return np.reshape(z[:-1], np.shape(b)), int(plain(z[-1]))
 
 
-def _form(name: str, a: Any) -> tuple[Any, Any]:
+def _form(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """The values of a matrix, and what makes the matrix of them."""
     if isinstance(a, SparseArray) or is_sparse(a):
         values, pattern = _parts(name, a)
@@ -176,9 +177,9 @@ def _form(name: str, a: Any) -> tuple[Any, Any]:
 
 
 def cg(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None,
-) -> tuple[Any, int]:  # fmt: skip
+    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Option = None,
+    M: Option = None, callback: Option = None,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and how it ended.
 
     A is sparse, dense or a LinearOperator, which is a constant. The derivative is another solution by the same
@@ -195,9 +196,9 @@ def cg(
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None,
-) -> tuple[Any, int]:  # fmt: skip
+    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Option = None,
+    M: Option = None, callback: Option = None,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by stabilised biconjugate gradients, as `cg`, for any A; see there.
 
     The derivative in reverse solves with the transposed matrix, for which a LinearOperator needs rmatvec.
@@ -211,9 +212,9 @@ def bicgstab(
 
 
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: Any = None, maxiter: Any = None,
-    M: Any = None, callback: Any = None, callback_type: Any = None,
-) -> tuple[Any, int]:  # fmt: skip
+    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: Option = None,
+    maxiter: Option = None, M: Option = None, callback: Option = None, callback_type: Option = None,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
 
     >>> z, info = gmres(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]), rtol=1e-12)
@@ -225,9 +226,9 @@ def gmres(
 
 
 def minres(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None, show: bool = False, check: bool = False,
-) -> tuple[Any, int]:  # fmt: skip
+    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: Option = None,
+    M: Option = None, callback: Option = None, show: bool = False, check: bool = False,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
 
     >>> z, info = minres(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([4.0, 4.0]), rtol=1e-12)

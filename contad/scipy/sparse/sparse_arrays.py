@@ -12,6 +12,7 @@ from contad.ops.shape import require_float64
 from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern, split
 from contad.ops.sparse_products import sparse_product, transposed_product
 from contad.variables.array import stand_in_of_product
+from contad.variables.open_types import ArrayValue, Key, Option, Real, Value
 
 _ADVICE = "apply it to vectors, A @ (B @ x), or take A.toarray() where it is small"
 
@@ -33,7 +34,7 @@ class SparseArray:
     ndim = 2
     dtype = np.dtype(np.float64)
 
-    def __init__(self, data: Any, pattern: Any) -> None:
+    def __init__(self, data: ArrayValue, pattern: Any) -> None:
         self.data = data
         self.pattern = pattern
 
@@ -77,7 +78,7 @@ class SparseArray:
         return self.pattern.parts[k]
 
     @property
-    def coords(self) -> tuple[Any, Any]:
+    def coords(self) -> tuple[ArrayValue, ArrayValue]:
         """The rows and the columns of the values."""
         places: tuple[Any, Any] = self.pattern.places
         return places
@@ -104,7 +105,7 @@ class SparseArray:
         """self @ x, or a multiple where x is a number."""
         return self * x if np.ndim(x) == 0 and not _is_any_sparse(x) else self @ x
 
-    def transpose(self, axes: Any = None, copy: bool = False) -> "SparseArray":
+    def transpose(self, axes: Option = None, copy: bool = False) -> "SparseArray":
         """The transposed matrix."""
         if axes is not None:
             raise ValueError("Sparse matrices do not support an 'axes' parameter")
@@ -151,7 +152,7 @@ class SparseArray:
     def __rsub__(self, other: Any) -> "SparseArray":
         return -self + other
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def sum(self, axis: Option = None, dtype: Option = None, out: Option = None) -> Any:
         """The sum of all elements, of each column (axis 0) or of each row (axis 1)."""
         if dtype is not None or out is not None:
             self._refuse("A.sum with dtype= or out=")
@@ -160,14 +161,14 @@ class SparseArray:
         along = axis % 2
         return bincount(self.data, x=self.coords[1 - along], minlength=self.shape[1 - along])
 
-    def diagonal(self) -> Any:
+    def diagonal(self) -> ArrayValue:
         """The elements of the main diagonal."""
         rows, columns = self.coords
         on = np.flatnonzero(rows == columns)
         return bincount(self.data[on], x=rows[on], minlength=min(self.shape))
 
     # ---- other forms -------------------------------------------------------------------------------------------------
-    def toarray(self) -> Any:
+    def toarray(self) -> ArrayValue:
         """The dense matrix."""
         m, n = self.shape
         rows, columns = self.coords
@@ -206,7 +207,7 @@ class SparseArray:
         """The same matrix, with values of its own."""
         return SparseArray(self.data.copy(), self.pattern)
 
-    def astype(self, dtype: Any, **options: Any) -> "SparseArray":
+    def astype(self, dtype: Option, **options: Option) -> "SparseArray":
         """The matrix itself, whose values are float64."""
         require_float64(self.astype, dtype)
         return self
@@ -215,7 +216,7 @@ class SparseArray:
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(f"{what}: not supported where values are variables; {_ADVICE}")
 
-    def __array__(self, *args: Any, **options: Any) -> Any:
+    def __array__(self, *args: Option, **options: Option) -> Any:
         stand_in = stand_in_of_product(sys._getframe(1))
         if stand_in is not None:
             return stand_in
@@ -224,13 +225,13 @@ class SparseArray:
             "of contad.scipy.sparse.linalg in place of SciPy's"
         )
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> Any:
         self._refuse("A[...]")
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Key, value: Value) -> None:
         self._refuse("A[...] = ...")
 
-    def __pow__(self, power: Any) -> Any:
+    def __pow__(self, power: Real) -> Any:
         self._refuse("A ** n")
 
     def __getattr__(self, name: str) -> Any:
@@ -241,7 +242,7 @@ class SparseArray:
         )
 
 
-def _is_any_sparse(x: Any) -> bool:
+def _is_any_sparse(x: object) -> bool:
     return isinstance(x, SparseArray) or is_sparse(x)
 
 
