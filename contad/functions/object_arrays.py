@@ -110,7 +110,9 @@ def _is_objects(*operands: Value) -> bool:
 
 
 @functools.wraps(np.nan_to_num)
-def nan_to_num(x: Value, copy: bool = True, nan: Real = 0.0, posinf: Real = None, neginf: Real = None) -> Value:
+def nan_to_num(
+    x: Value, copy: bool = True, nan: Real = 0.0, posinf: Real | None = None, neginf: Real | None = None
+) -> Value:
     """np.nan_to_num, which replaces variables that are not finite in lists and object arrays, too."""
     numbers = _numbers(x)
     replace = functools.partial(np.nan_to_num, nan=nan, posinf=posinf, neginf=neginf)

@@ -59,7 +59,9 @@ def imag(val: Value) -> Value:
 
 # ---- histograms ------------------------------------------------------------------------------------------------------
 @implements(np.histogram, layout="own")
-def histogram(a: Value, bins: Option = 10, range: Option = None, density: Option = None, weights: Value = None) -> Any:
+def histogram(
+    a: Value, bins: Option = 10, range: Option = None, density: Option = None, weights: Value | None = None
+) -> Any:
     """Counts in given bins. The bins must be constants: edges that are found from the elements depend on them."""
     if weights is not None:
         raise UnsupportedError("np.histogram: weights= is not supported on variables")

@@ -43,8 +43,8 @@ def extreme(functions: tuple[Function, ...], argument: Function) -> None:
     function = functions[0]
 
     def implementation(
-        a: Value, axis: Option = None, out: ArrayValue | None = None, keepdims: Option = False, initial: Value = None,
-        where: Option = None,
+        a: Value, axis: Option = None, out: ArrayValue | None = None, keepdims: Option = False,
+        initial: Value | None = None, where: Option = None,
     ) -> Value:  # fmt: skip
         refuse_out(function, {"out": out})
         refuse_given(function, initial=initial, where=None if where is True else where)
@@ -180,7 +180,7 @@ def quantiles(function: Function, scale: float) -> None:
 
     def implementation(
         a: Value, q: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
-        method: str = "linear", keepdims: bool = False, *, weights: Value = None, interpolation: Option = None,
+        method: str = "linear", keepdims: bool = False, *, weights: Value | None = None, interpolation: Option = None,
     ) -> Value:  # fmt: skip
         name = f"np.{function.__name__}"
         refuse_out(function, {"out": out})
@@ -210,8 +210,8 @@ for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse,
 # ---- element by element ----------------------------------------------------------------------------------------------
 @implements(np.clip, layout="own")
 def clip(
-    a: Value, a_min: Value = None, a_max: Value = None, out: ArrayValue | None = None, *, min: Value = None,
-    max: Value = None, **options: Option,
+    a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,
+    min: Value | None = None, max: Value | None = None, **options: Option,
 ) -> Value:  # fmt: skip
     """Elements below a bound replaced by it; at a bound the element and the bound have half the derivative each."""
     refuse_out(np.clip, {"out": out})
@@ -245,7 +245,9 @@ if not isinstance(np.fix, np.ufunc):
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: Value, copy: bool = True, nan: Value = 0.0, posinf: Value = None, neginf: Value = None) -> Value:
+def nan_to_num(
+    x: Value, copy: bool = True, nan: Value = 0.0, posinf: Value | None = None, neginf: Value | None = None
+) -> Value:
     """The finite elements, and constants for the others."""
     if not copy:
         raise UnsupportedError(

@@ -181,7 +181,7 @@ def holds_numbers(given: dict[Any, Nested]) -> bool:
 
 
 @implements(np.ediff1d, layout="own")
-def ediff1d(ary: Value, to_end: Value = None, to_begin: Value = None) -> Value:
+def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """Differences of consecutive elements, between two given pieces."""
     a = np.ravel(ary)
     pieces = [to_begin, a[1:] - a[:-1], to_end]

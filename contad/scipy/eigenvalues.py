@@ -21,9 +21,9 @@ from contad.variables.open_types import ArrayValue, Option
 # ---- eigenvalues ----------------------------------------------------------------------------------------------------
 @mirror
 def eigh(
-    a: ArrayValue, b: ArrayValue = None, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
-    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Option = None,
-    subset_by_value: Option = None, driver: Option = None,
+    a: ArrayValue, b: ArrayValue | None = None, *, lower: bool = True, eigvals_only: bool = False,
+    overwrite_a: bool = False, overwrite_b: bool = False, type: int = 1, check_finite: bool = True,
+    subset_by_index: Option = None, subset_by_value: Option = None, driver: Option = None,
 ) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b (type 1).
 
@@ -50,9 +50,9 @@ def eigh(
 
 @mirror
 def eigvalsh(
-    a: ArrayValue, b: ArrayValue = None, *, lower: bool = True, overwrite_a: bool = False, overwrite_b: bool = False,
-    type: int = 1, check_finite: bool = True, subset_by_index: Option = None, subset_by_value: Option = None,
-    driver: Option = None,
+    a: ArrayValue, b: ArrayValue | None = None, *, lower: bool = True, overwrite_a: bool = False,
+    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Option = None,
+    subset_by_value: Option = None, driver: Option = None,
 ) -> ArrayValue:  # fmt: skip
     """The eigenvalues that `eigh` gives.
 

@@ -322,7 +322,7 @@ def inv(
 @mirror
 def pinv(
     a: ArrayValue, *, atol: Option = None, rtol: Option = None, return_rank: bool = False, check_finite: bool = True
-) -> ArrayValue:
+) -> ArrayValue | tuple[ArrayValue, int]:
     """The pseudoinverse of Moore and Penrose.
 
     >>> pinv(np.array([[2.0], [0.0]]))

@@ -167,7 +167,7 @@ def circulant(c: ArrayValue) -> ArrayValue:
 
 
 @mirror
-def hankel(c: ArrayValue, r: ArrayValue = None) -> ArrayValue:
+def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and last row r (zeros if there is none) and constant antidiagonals.
 
     Of r the first element is not read.
@@ -201,7 +201,7 @@ def block_diag(*arrs: ArrayValue) -> ArrayValue:
 
 
 @mirror
-def toeplitz(c: ArrayValue, r: ArrayValue = None) -> ArrayValue:
+def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and first row r (c if there is none) and constant diagonals.
 
     >>> toeplitz(np.array([1.0, 2.0]), np.array([1.0, 5.0, 6.0]))

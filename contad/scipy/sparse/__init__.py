@@ -20,14 +20,14 @@ from contad.ops._scipy import sparse
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern
 from contad.scipy.sparse import linalg
-from contad.scipy.sparse.sparse_arrays import SparseArray
+from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import Array, numbers_in
 from contad.variables.open_types import ArrayValue, Option
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "diags_array", "issparse", "linalg"]
 
 
-def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> Any:
+def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by rows: (values, indices, indptr), or (values, (rows, columns)) in any order.
 
     >>> csr_array((np.array([2.0, 3.0]), np.array([1, 0]), np.array([0, 1, 2]))).toarray()
@@ -37,7 +37,7 @@ def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
     return _make("csr", arg1, shape, dtype, copy)
 
 
-def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> Any:
+def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by columns: (values, indices, indptr), or (values, (rows, columns)) in any order.
 
     >>> csc_array((np.array([2.0, 3.0]), np.array([0, 0]), np.array([0, 1, 2]))).toarray()
@@ -46,7 +46,7 @@ def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
     return _make("csc", arg1, shape, dtype, copy)
 
 
-def coo_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> Any:
+def coo_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by places, (values, (rows, columns)); values in one place are added up.
 
     >>> coo_array((np.array([2.0, 3.0]), (np.array([0, 0]), np.array([1, 1])))).toarray()
@@ -58,7 +58,7 @@ def coo_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool 
 def diags_array(
     diagonals: Sequence[ArrayValue] | ArrayValue, /, *, offsets: Option = 0, shape: Option = None,
     format: Option = None, dtype: Option = None,
-) -> Any:  # fmt: skip
+) -> SparseMatrix:  # fmt: skip
     """A sparse matrix with these diagonals, at `offsets` above the main one; of variables it is csr if not told.
 
     >>> diags_array([np.array([2.0, 3.0]), np.array([5.0])], offsets=[0, 1]).toarray()
@@ -105,7 +105,7 @@ def issparse(x: object) -> bool:
     return isinstance(x, SparseArray) or is_sparse(x)
 
 
-def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> Any:
+def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> SparseMatrix:
     if isinstance(arg1, SparseArray):
         return arg1.asformat(format)
     name = f"contad.scipy.sparse.{format}_array"

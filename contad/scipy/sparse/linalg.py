@@ -11,6 +11,7 @@ array([0.375, 0.25 ])
 """
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,16 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
-from contad.ops.sparse_patterns import SparseFactor, is_sparse, split
+from contad.ops.sparse_patterns import Pattern, SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
-from contad.scipy.sparse.sparse_arrays import SparseArray
+from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import copy_parts, numbers_in
 from contad.variables.open_types import ArrayValue, Option, Options, Value
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
 
 
-def _scipy() -> Any:
+def _scipy() -> ModuleType:
     import scipy.sparse.linalg
 
     return scipy.sparse.linalg
@@ -37,7 +38,7 @@ def _has_variables(*args: Value) -> bool:
     return any(isinstance(x, SparseArray) or bool(numbers_in(x)) for x in args)
 
 
-def _parts(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
+def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
     """(values, pattern) of a sparse matrix of either kind."""
     if isinstance(a, SparseArray):
         return a.data, a.pattern
@@ -51,7 +52,7 @@ def _parts(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
 
 # ---- by factors ------------------------------------------------------------------------------------------------------
-def spsolve(A: Any, b: ArrayValue, permc_spec: Option = None, use_umfpack: bool = True) -> ArrayValue:
+def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpack: bool = True) -> ArrayValue:
     """The solution of A z = b for a sparse matrix; see `contad.ops.sparse_systems.sparse_solution`.
 
     On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
@@ -79,7 +80,7 @@ class SparseLU:
     array([2., 2.])
     """
 
-    def __init__(self, values: ArrayValue, pattern: Any, lu: Any) -> None:
+    def __init__(self, values: ArrayValue, pattern: Pattern, lu: Any) -> None:
         self._values = copy_parts(values)  # to which nobody writes, for the factors are those of now
         self._pattern = pattern
         self._lu = lu  # SciPy's, where the values are constants
@@ -104,7 +105,7 @@ class SparseLU:
 
 
 def splu(
-    A: Any,
+    A: SparseMatrix,
     permc_spec: Option = None,
     diag_pivot_thresh: Option = None,
     relax: Option = None,
@@ -133,7 +134,7 @@ def splu(
     return SparseLU(values, pattern, lu)
 
 
-def factorized(A: Any) -> Callable[[ArrayValue], ArrayValue]:
+def factorized(A: SparseMatrix) -> Callable[[ArrayValue], ArrayValue]:
     """A function that solves A z = b for any b with the same factors.
 
     >>> import scipy.sparse
@@ -144,7 +145,7 @@ def factorized(A: Any) -> Callable[[ArrayValue], ArrayValue]:
 
 
 # ---- by iterations ---------------------------------------------------------------------------------------------------
-def _iterate(name: str, A: Any, b: ArrayValue, options: Options) -> tuple[ArrayValue, int]:
+def _iterate(name: str, A: SparseMatrix, b: ArrayValue, options: Options) -> tuple[ArrayValue, int]:
     if isinstance(options.get("M"), SparseArray) or numbers_in(options.get("M")):
         raise UnsupportedError(f"contad.scipy.sparse.linalg.{name}: M must be a constant; contad.value_of gives one")
     start = {key: options.pop(key) for key in ("x0", "callback", "callback_type") if key in options}
@@ -177,8 +178,8 @@ def _form(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
 
 
 def cg(
-    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Option = None,
-    M: Option = None, callback: Option = None,
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
+    maxiter: Option = None, M: Option = None, callback: Option = None,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and how it ended.
 
@@ -196,8 +197,8 @@ def cg(
 
 
 def bicgstab(
-    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Option = None,
-    M: Option = None, callback: Option = None,
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
+    maxiter: Option = None, M: Option = None, callback: Option = None,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by stabilised biconjugate gradients, as `cg`, for any A; see there.
 
@@ -212,8 +213,9 @@ def bicgstab(
 
 
 def gmres(
-    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: Option = None,
-    maxiter: Option = None, M: Option = None, callback: Option = None, callback_type: Option = None,
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
+    restart: Option = None, maxiter: Option = None, M: Option = None, callback: Option = None,
+    callback_type: Option = None,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
 
@@ -226,8 +228,8 @@ def gmres(
 
 
 def minres(
-    A: Any, b: ArrayValue, x0: ArrayValue = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: Option = None,
-    M: Option = None, callback: Option = None, show: bool = False, check: bool = False,
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, shift: float = 0.0,
+    maxiter: Option = None, M: Option = None, callback: Option = None, show: bool = False, check: bool = False,
 ) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
 
