@@ -41,6 +41,8 @@ _SPECIAL = frozenset(
     + [f"__{r}{n}__" for r in ("", "r") for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")]
 )
 
+Read = Callable[[], Any]  # gives what a name stands for now
+
 
 class Captured:
     """The data that functions capture, with their present contents: arrays, numbers, texts and functions.
@@ -59,7 +61,7 @@ class Captured:
         self.entries: list[_Entry] = []
         self.keep = keep
         self.attributes: dict[str, None] = {}  # that the functions name, of whatever, in the order of their finding
-        self.objects: list[tuple[str, Callable[[], Any], object]] = []  # whose attributes they may be
+        self.objects: list[tuple[str, Read, object]] = []  # whose attributes they may be
         self.seen: dict[int, object] = {}  # by identity; the objects are held, so that identities stay theirs
         for f in functions:
             if f is not None:
@@ -98,7 +100,7 @@ class Captured:
         self.seen[id(x)] = x
         return True
 
-    def _note(self, name: str, read: Callable[[], Any], is_read_only: bool = True) -> None:
+    def _note(self, name: str, read: Read, is_read_only: bool = True) -> None:
         """What a name stands for; a number that the functions assign to the name themselves is theirs."""
         x = read()
         if not is_read_only and (x.__class__ in _VALUES or isinstance(x, np.generic)):
@@ -111,7 +113,7 @@ class Captured:
             if leaf.__class__ not in _VALUES:
                 self._follow(*entry.place(x, k), leaf)
 
-    def _follow(self, name: str, read: Callable[[], Any], x: Any) -> None:
+    def _follow(self, name: str, read: Read, x: Any) -> None:
         """What x leads to, where it is no number and no array of numbers."""
         if isinstance(x, FunctionType):
             self._note_function(read, x)
@@ -128,7 +130,7 @@ class Captured:
             if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)):
                 self._note_object(name, read, x)
 
-    def _note_object(self, name: str, read: Callable[[], Any], x: Any) -> None:
+    def _note_object(self, name: str, read: Read, x: Any) -> None:
         """An object, a class or a module of the user's, whose attributes functions may name."""
         self.objects.append((name, read, x))
         for owner in type(x).__mro__:
@@ -137,7 +139,7 @@ class Captured:
                 if isinstance(method, FunctionType):
                     self._note_function(functools.partial(_same_one, method), method)
 
-    def _note_function(self, read: Callable[[], Any], f: FunctionType) -> None:
+    def _note_function(self, read: Read, f: FunctionType) -> None:
         """What a function captures, and its defaults."""
         if _is_of_library(f) or not self._is_new(f):
             return
@@ -154,7 +156,7 @@ class Captured:
         for parameter in f.__kwdefaults__ or ():
             self._note(f"the default of {parameter}", functools.partial(_default, read, parameter))
 
-    def _note_attribute(self, name: str, read: Callable[[], Any], x: Any, attribute: str) -> None:
+    def _note_attribute(self, name: str, read: Read, x: Any, attribute: str) -> None:
         found = inspect.getattr_static(x, attribute, _NONE)
         if isinstance(found, (staticmethod, classmethod)):
             found = found.__func__
@@ -174,7 +176,7 @@ class _Entry:
 
     __slots__ = ("before", "grows", "is_plain", "leaves", "name", "read", "spec")
 
-    def __init__(self, name: str, read: Callable[[], Any], x: Any, keep: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(self, name: str, read: Read, x: Any, keep: Callable[[np.ndarray], np.ndarray]) -> None:
         self.name = name
         self.read = read
         self.leaves, self.spec = _flatten(x)
@@ -185,7 +187,7 @@ class _Entry:
                 self.before[k] = keep(a)
         self.grows = False  # whether the function itself changes what the container has
 
-    def place(self, x: Any, k: int) -> tuple[str, Callable[[], Any]]:
+    def place(self, x: Any, k: int) -> tuple[str, Read]:
         """What the leaf k of x is called, and how it is read now."""
         if self.spec.num_nodes == 1:
             return self.name, self.read
@@ -328,14 +330,14 @@ def _same_one(x: object) -> object:
     return x
 
 
-def _contents(read: Callable[[], Any], k: int) -> Any:
+def _contents(read: Read, k: int) -> Any:
     try:
         return read().__closure__[k].cell_contents
     except (AttributeError, LookupError, TypeError, ValueError):  # not yet filled, or another function
         return _NONE
 
 
-def _default(read: Callable[[], Any], key: int | str) -> Any:
+def _default(read: Read, key: int | str) -> Any:
     f = read()
     try:
         return f.__defaults__[key] if isinstance(key, int) else f.__kwdefaults__[key]
@@ -343,11 +345,11 @@ def _default(read: Callable[[], Any], key: int | str) -> Any:
         return _NONE
 
 
-def _attribute(read: Callable[[], Any], name: str) -> Any:
+def _attribute(read: Read, name: str) -> Any:
     return getattr(read(), name, _NONE)
 
 
-def _access(read: Callable[[], Any], accessor: Any) -> Any:
+def _access(read: Read, accessor: Any) -> Any:
     try:
         return accessor(read())
     except (AttributeError, LookupError, TypeError):

@@ -11,7 +11,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.array import Array, numbers_in
-from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
+from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
 _function: Function
@@ -166,7 +166,7 @@ def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value
         arr = np.asarray(arr)
         arr = arr if arr.dtype == object else arr.astype(np.float64)
 
-    def move(given: dict[Any, Nested]) -> Value:
+    def move(given: Sources) -> Value:
         arr = given["arr"]
         of_objects = isinstance(arr, np.ndarray) and arr.dtype == object  # to which NumPy assigns numbers of any level
         place = insert if holds_numbers(given) and not of_objects else np.insert
@@ -175,7 +175,7 @@ def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value
     return move_elements("np.insert", move, {"arr": arr, "values": values})
 
 
-def holds_numbers(given: dict[Any, Nested]) -> bool:
+def holds_numbers(given: Sources) -> bool:
     """Whether numbers of outer levels are still in what is moved, which NumPy would assign to an array of floats."""
     return bool(numbers_in(list(given.values())))
 
@@ -204,7 +204,7 @@ def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: O
     if "constant_values" in options:
         sources["constant_values"] = options.pop("constant_values")
 
-    def move(given: dict[Any, Nested]) -> Value:
+    def move(given: Sources) -> Value:
         values = {name: x for name, x in given.items() if name != "array"}
         place = pad if holds_numbers(given) else np.pad
         return place(given["array"], pad_width, mode, **values, **options)

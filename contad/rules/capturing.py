@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from contad.variables.level import Level
+from contad.variables.level import HeldData, Level
 from contad.variables.open_types import Function, Value
 
 # from the name of a rule, its functions, and how arrays are kept: the data that they capture; None where there are none
-FindCaptured = Callable[[str, Sequence[Function | None], Callable[[np.ndarray], np.ndarray]], Any]
+FindCaptured = Callable[[str, Sequence[Function | None], Callable[[np.ndarray], np.ndarray]], HeldData | None]
 
 _data_of: FindCaptured
 
@@ -41,7 +41,7 @@ class Capturing(ABC):
         """Whether the functions capture no data, as far as they have been looked at."""
         return self.__module__.startswith("contad.ops.") or self.functions() == self._without_data
 
-    def read_captured(self, keep: Callable[[np.ndarray], np.ndarray]) -> Any:
+    def read_captured(self, keep: Callable[[np.ndarray], np.ndarray]) -> HeldData | None:
         """The data with their present contents; None where there are none, as in rules of contad's own."""
         if self.has_no_data():
             return None

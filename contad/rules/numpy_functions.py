@@ -9,7 +9,7 @@ composite  written with other entries
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, copy_parts, numbers_in, root_of
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
-from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
 from contad.variables.trees import flatten, map_leaves, map_lists
 
 
@@ -75,12 +75,12 @@ def moves(function: Function, *data: int | str, parameters: str = "") -> None:
             copy_options(args, keys, names),
             {k: x if k in keys else copy_parts(x) for k, x in kwargs.items()},
         )
-        given: dict[Any, Nested] = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
+        given: Sources = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
         given |= kwargs
         sources = {key: given[key] for key in keys if key in given}
         others = {key: map_numbers(primal, x) for key, x in given.items() if key not in sources}
 
-        def move(values: dict[Any, Nested]) -> ArrayValue:
+        def move(values: Sources) -> ArrayValue:
             merged = {key: values.get(key, others.get(key)) for key in given}
             by_position = [x for key, x in merged.items() if isinstance(key, int)]
             by_name = {key: x for key, x in merged.items() if isinstance(key, str)}
@@ -99,7 +99,7 @@ def copy_options(args: tuple[Nested, ...], keys: Sequence[int | str], names: Seq
     return tuple(x if label in keys else copy_parts(x) for label, x in zip(labels, args, strict=False))
 
 
-def move_elements(name: str, move: Callable[[dict[Any, Nested]], ArrayValue], sources: dict[Any, Nested]) -> ArrayValue:
+def move_elements(name: str, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
     """move(sources), performed by the level that owns the highest of the arrays and numbers in them."""
     if len(sources) == 1:
         ((key, x),) = sources.items()

@@ -22,7 +22,7 @@ from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.containers import CONTAINERS, list_operands, map_containers
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
-from contad.variables.open_types import ArrayValue, Function, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
 
 FLOAT = np.dtype(np.float64)
 
@@ -258,7 +258,7 @@ class ScalarRule(Capturing):
         return self.array_value(*(a.astype(float, copy=False) for a in arrays))
 
 
-def owner_of(function: str, args: Iterable[Value]) -> Any:
+def owner_of(function: str, args: Iterable[Value]) -> Owner:
     """The owner with the highest level among the numbers in args, after checking that each may be used here."""
     top = None
     for x in args:

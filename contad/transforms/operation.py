@@ -17,7 +17,7 @@ from contad.transforms.jacobians import is_array
 from contad.variables.array import Array, numbers_in
 from contad.variables.layout import read_only
 from contad.variables.number import Carrier, standing_for
-from contad.variables.open_types import Function, Nested, Options, Saved, Value
+from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
 
@@ -53,7 +53,7 @@ class CustomOperation:
             f"argument {n}" if self.trees[n].spec is None else f"argument {n}, leaf {k}" for n, k in self.places
         ]
         self.active = [self.trees[n].leaves[k] for n, k in self.places]
-        self.owner: Any = None
+        self.owner: Owner = None
         self.result: Any = None  # the tree of the last value
         self.given: list[Value] = []  # what the functions were called with last, in the places that carry derivatives
 

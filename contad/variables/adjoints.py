@@ -1,13 +1,12 @@
 """The adjoints of a sweep in the hands of a user's continuation."""
 
-from typing import Any
 
 import numpy as np
 
 from contad.errors import ForeignVariableError, LostDerivativeError, StaleVariableError
 from contad.variables.arguments import fail, operand
 from contad.variables.array import Array, is_plain, numbers_in
-from contad.variables.open_types import AdjointVector, CellIndex, Value
+from contad.variables.open_types import AdjointVector, CellIndex, Owner, Value
 from contad.variables.var import Var
 
 
@@ -16,7 +15,7 @@ class Adjoints:
 
     __slots__ = ("cells", "_own", "_stack")
 
-    def __init__(self, stack: Any, cells: AdjointVector, own: int) -> None:
+    def __init__(self, stack: Owner, cells: AdjointVector, own: int) -> None:
         self.cells = cells
         self._own = own  # the continuation's own first cell
         self._stack = stack

@@ -14,7 +14,7 @@ from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
 from contad.variables.level import array_of, next_level, raise_caught, refuse_unusable
 from contad.variables.number import Number, as_float, like_numpy, stands_for_float
-from contad.variables.open_types import ArrayValue, Key, Nested, Operation, Options, Real, Value
+from contad.variables.open_types import ArrayValue, Key, Operation, Options, Real, Sources, Value
 from contad.variables.trees import assemble, map_lists, real_leaf
 
 
@@ -293,7 +293,7 @@ class ForwardLevel:
             return like_tuple(z, (self._wrap(v, [d[n] for d in directions]) for n, v in enumerate(z)))
         return self._wrap(z, directions)
 
-    def move(self, move: Callable[[dict[Any, Nested]], ArrayValue], sources: dict[Any, Nested]) -> ArrayValue:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
 
         def part(j: int, x: Value) -> Value:

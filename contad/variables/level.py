@@ -13,7 +13,17 @@ import numpy as np
 
 from contad.errors import OtherThreadError, StaleVariableError, VariableError
 from contad.variables.array import level_of, numbers_in
-from contad.variables.open_types import ArrayValue, Nested, Operation, Options, Real, Value
+from contad.variables.open_types import ArrayValue, Operation, Options, Real, Sources, Value
+
+
+class HeldData(Protocol):
+    """What a rule captures, as a level holds it."""
+
+    def require_unchanged(self) -> None:
+        """Raise ChangedDataError where the data have changed."""
+
+    def forget_changed(self) -> None:
+        """Leave out of the comparison what the rule itself has changed."""
 
 
 class Level(Protocol):
@@ -42,7 +52,7 @@ class Level(Protocol):
     def check_usable(self, function: str) -> None:
         """Refuse numbers of this level where it has ended, or on another thread."""
 
-    def hold(self, rule: Operation) -> Any:
+    def hold(self, rule: Operation) -> HeldData | None:
         """What a rule captures, which must not change while this level may use it; None where nothing is needed."""
 
     def apply(self, rule: Operation, args: Sequence[Value]) -> Value:
@@ -57,7 +67,7 @@ class Level(Protocol):
     def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
 
-    def move(self, move: Callable[[dict[Any, Nested]], ArrayValue], sources: dict[Any, Nested]) -> ArrayValue:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
 
     def writable(self, value: Value) -> ArrayValue:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 import numpy as np
 
 from contad.errors import UnsupportedError, make_lost
-from contad.variables.open_types import Function, Nested, Option, Real, Value
+from contad.variables.open_types import Function, Nested, Option, Owner, Real, Value
 from contad.variables.unordered import refuse_of_numpy
 
 _Class = TypeVar("_Class", bound="type[Number]")
@@ -51,7 +51,7 @@ class Number:
     float_class: ClassVar[type["Number"]]  # of this kind: the class that does
     numpy_class: ClassVar[type["Number"]]  # and the one that does not
     _value: Value  # plain, or a number of an outer level
-    _owner: Any
+    _owner: Owner
 
     @property
     def value(self) -> Value:
@@ -154,7 +154,7 @@ class ArrayCarrier:
     kind: ClassVar[str]
     is_float: ClassVar[bool] = False
     _value: Value  # an ndarray, or an array of an outer level
-    _owner: Any
+    _owner: Owner
 
     @abstractmethod
     def _sync_parts(self) -> "ArrayCarrier":

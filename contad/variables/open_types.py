@@ -37,6 +37,12 @@ Saved: TypeAlias = Any
 # A rule of contad.rules, `ScalarRule` or `ArrayRule`, in the rooms below it.
 Operation: TypeAlias = Any
 
+# The level that owns a number: a `Level`, used with what only its kind has.
+Owner: TypeAlias = Any
+
+# What a function that moves elements takes them from, by position or name: arrays, numbers, and lists of these.
+Sources: TypeAlias = dict[Any, Any]
+
 # A Numba type. Numba's own annotations say less of its types than is so, so that they are not followed.
 NumbaType: TypeAlias = Any
 

@@ -32,8 +32,17 @@ from contad.errors import (
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
 from contad.variables.layout import is_immutable, same_bits
-from contad.variables.level import Level, next_level, raise_caught, refuse_unusable
-from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Nested, Operation, Options, Real, Value
+from contad.variables.level import HeldData, Level, next_level, raise_caught, refuse_unusable
+from contad.variables.open_types import (
+    AdjointVector,
+    ArrayValue,
+    CellIndex,
+    Operation,
+    Options,
+    Real,
+    Sources,
+    Value,
+)
 from contad.variables.trees import assemble, map_lists
 from contad.variables.var import Var
 
@@ -103,7 +112,7 @@ class ChainStack(ABC):
         """Perform a scalar rule on arrays."""
         return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
 
-    def move(self, move: Callable[[dict[Any, Nested]], ArrayValue], sources: dict[Any, Nested]) -> ArrayValue:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
         return move({key: map_lists(as_objects, x) for key, x in sources.items()})
 
@@ -142,7 +151,7 @@ class ChainStack(ABC):
         self.top = 1
         # by the id of a constant array: itself, and the copy that continuations keep
         self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
-        self.held: dict[Operation, Any] = {}  # what users' rules capture, by the rule
+        self.held: dict[Operation, HeldData] = {}  # what users' rules capture, by the rule
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
@@ -170,7 +179,7 @@ class ChainStack(ABC):
         self.copies[id(a)] = weakref.ref(a), copy
         return copy
 
-    def hold(self, rule: Operation) -> Any:
+    def hold(self, rule: Operation) -> HeldData | None:
         """What a rule captures, which must not change while this stack may use it; None where nothing is needed."""
         known = self.held.get(rule)
         if known is not None:

@@ -14,13 +14,13 @@ from contad.variables.array import Array
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
-from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, Owner, Real, Value
 
 
 class Tree(NamedTuple):
     """A flattened pytree; `spec` is None for a lone leaf."""
 
-    leaves: list[Any]
+    leaves: list[Value]
     spec: Any
 
     def describe(self) -> str:
@@ -49,7 +49,7 @@ def flatten(x: Nested) -> Tree:
     return Tree(leaves, spec)
 
 
-def leaves_of(x: Nested) -> list[Any]:
+def leaves_of(x: Nested) -> list[Nested]:
     """The leaves of x, whatever they are; None is one.
 
     >>> leaves_of((1.0, [2.0, None], "text"))
@@ -59,7 +59,7 @@ def leaves_of(x: Nested) -> list[Any]:
         return [x]
     import optree
 
-    leaves: list[Any] = optree.tree_leaves(x, none_is_leaf=True)
+    leaves: list[Nested] = optree.tree_leaves(x, none_is_leaf=True)
     return leaves
 
 
@@ -235,7 +235,7 @@ def with_cotangents(what: str, result: Tree, leaves: Sequence[Value], cotangent:
     return [(leaf, plain_leaf(what, "a cotangent", x)) for leaf, x in zip(leaves, tree.leaves, strict=True)]
 
 
-def lower(x: Nested, owner: Any) -> Nested:
+def lower(x: Nested, owner: Owner) -> Nested:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 
     def lower(n: Any) -> Value:

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from contad.variables.arguments import array as float_array, operand
 from contad.variables.array import Array, numbers_in, require_no_inner
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
-from contad.variables.open_types import ArrayValue, CellIndex, Nested, Value
+from contad.variables.open_types import ArrayValue, CellIndex, Nested, Sources, Value
 from contad.variables.trees import map_lists
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def take(stack: "MatrixStack", x: Value) -> Value:
 
 
 def move_elements(
-    stack: "MatrixStack", move: Callable[[dict[Any, Nested]], ArrayValue], sources: dict[Any, Nested]
+    stack: "MatrixStack", move: Callable[[Sources], ArrayValue], sources: Sources
 ) -> ArrayValue:
     """move(sources) on the values and on the cells: nothing is recorded."""
 

@@ -29,7 +29,17 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
 from contad.variables.layout import inverse, layout_of, same_layout
 from contad.variables.number import Number, like_numpy, peek
-from contad.variables.open_types import AdjointVector, ArrayValue, CellIndex, Nested, Operation, Options, Real, Value
+from contad.variables.open_types import (
+    AdjointVector,
+    ArrayValue,
+    CellIndex,
+    Nested,
+    Operation,
+    Options,
+    Real,
+    Sources,
+    Value,
+)
 from contad.variables.stack import Row
 from contad.variables.var import Var
 
@@ -221,7 +231,7 @@ class MatrixStack(Recording):
     def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
-    def move(self, move: Callable[[dict[Any, Nested]], ArrayValue], sources: dict[Any, Nested]) -> ArrayValue:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         return move_elements(self, move, sources)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
