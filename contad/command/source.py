@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from contad.variables.number import is_real
-from contad.variables.open_types import Function, Nested, Options, Value
+from contad.variables.open_types import Function, Nested, Options, Real, Value
 from contad.variables.trees import assemble, elements, flatten
 
-Components = list[tuple[str, Any]]
+Components = list[tuple[str, Real]]
 
 
 class CommandError(Exception):

@@ -7,7 +7,7 @@ hold exactly where it comes out the same. Where they fail, the program does not 
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from contad.ops.selection import argmax_of_rows, argmin_of_rows
 from contad.programs.codes import COMPARE, ORDER
 from contad.variables.array import Array
 from contad.variables.number import Number, peek
-from contad.variables.open_types import ArrayValue, Function, Value
+from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 if TYPE_CHECKING:
     from contad.programs.tracer import Tracer
@@ -167,7 +167,7 @@ def largest(sign: str, plain: Callable[..., np.ndarray]) -> Function:
     beyond = f"{sign}t"
 
     def decision(
-        tracer: "Tracer", a: ArrayValue, axis: Any = None, out: ArrayValue | None = None, *,
+        tracer: "Tracer", a: ArrayValue, axis: Option = None, out: ArrayValue | None = None, *,
         keepdims: bool = False,
     ) -> int | np.ndarray:  # fmt: skip
         if out is not None:

@@ -26,6 +26,7 @@ from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
+from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value
 
 
@@ -36,7 +37,7 @@ class Trace:
 
     def __init__(
         self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, inputs: int, result: int,
-        calls: list[ScalarCall | ArrayCall], places: dict[int, tuple[str, int]], held: list[Any],
+        calls: list[ScalarCall | ArrayCall], places: dict[int, tuple[str, int]], held: list[HeldData],
     ) -> None:  # fmt: skip
         self.code = code
         self.constants = constants

@@ -83,7 +83,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
 
 
 # ufunc.reduce of these is a function of its own
-REDUCTIONS: dict[Any, Any] = {
+REDUCTIONS: dict[np.ufunc, Any] = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
     np.fmin: np.nanmin, np.logical_or: np.any, np.logical_and: np.all,
 }  # fmt: skip

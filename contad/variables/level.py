@@ -19,6 +19,8 @@ from contad.variables.open_types import ArrayValue, Operation, Options, Real, So
 class HeldData(Protocol):
     """What a rule captures, as a level holds it."""
 
+    name: str  # of the rule
+
     def require_unchanged(self) -> None:
         """Raise ChangedDataError where the data have changed."""
 

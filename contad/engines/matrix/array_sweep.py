@@ -1,6 +1,7 @@
 """Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -82,7 +83,7 @@ def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: Adjoin
     return n
 
 
-def strides_of(buffers: Buffers, form: int, first: int, n: int, x: float, y: float) -> Any:
+def strides_of(buffers: Buffers, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
     """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
     if form == STRIDED:
         return buffers.shapes[int(x) : int(x) + 11].tolist()

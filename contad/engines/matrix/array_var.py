@@ -19,6 +19,7 @@ from contad.variables.open_types import ArrayValue, Key, Real, Value
 from contad.variables.var import Var
 
 if TYPE_CHECKING:
+    from contad.engines.matrix.joined_arrays import Blocks
     from contad.engines.matrix.matrix_stack import MatrixStack
 
 
@@ -35,11 +36,12 @@ class ArrayVar(Array):
     # affine; else -1
     _index: int
     _base: Any
-    _cells: Any = None  # an int64 array once scattered
+    _cells: np.ndarray | None = None  # an int64 array once scattered
     _start: int = -1  # of any other root: the first cell it has, or had when it was affine
-    _operand: Any = None  # (version of the root, operand) of the last use in an operation
-    _positions: Any = None  # the cells of an affine array, made on demand
-    _blocks: Any = None  # of a root that is made of blocks of other arrays, and has neither cells nor records yet
+    _operand: "tuple[int, ArrayVar] | None" = None  # (version of the root, operand) of the last use in an operation
+    _positions: np.ndarray | None = None  # the cells of an affine array, made on demand
+    # of a root that is made of blocks of other arrays, and has neither cells nor records yet
+    _blocks: "Blocks | None" = None
     _stamp: int = 0  # of a root: the next free cell at the last assignment
     _born: int = 0  # of a root that was never affine: the next free cell when it was made
 
@@ -285,7 +287,7 @@ def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
     return z
 
 
-def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: Any) -> ArrayVar:
+def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> ArrayVar:
     """An array that is made of blocks of affine ones."""
     z = new(ArrayVar)
     z._owner = owner

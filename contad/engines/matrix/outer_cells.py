@@ -76,7 +76,7 @@ class NumberCells:
         self.array[cells] = d
         self.active[cells] = True
 
-    def live(self, cells: CellIndex) -> Any:
+    def live(self, cells: CellIndex) -> np.ndarray:
         """Which of the cells are other than plain zeros."""
         return self.active[cells] | (self.plain[cells] != 0.0)
 
