@@ -16,7 +16,7 @@ from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import like_numpy
-from contad.variables.open_types import Function, Operation, Options, Real, Value
+from contad.variables.open_types import Function, Options, Real, Rule, Value
 from contad.variables.stack import THREAD, ChainStack, Row
 from contad.variables.var import Var
 
@@ -173,7 +173,7 @@ class ClosureStack(ChainStack):
         self.push(chain)
         return c
 
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return apply_as_callback(self, rule, args, options)
 
     def _result(self, value: Real) -> Var:

@@ -10,7 +10,7 @@ from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import Recording
 from contad.protocols.number_protocols import install
 from contad.variables.number import like_numpy
-from contad.variables.open_types import Operation, Options, Value
+from contad.variables.open_types import Options, Rule, Value
 from contad.variables.var import Var
 
 
@@ -37,7 +37,7 @@ class RecordStack(Recording):
     engine = "records"
     var_class = NumpyRecordVar
 
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return apply_as_callback(self, rule, args, options)
 
 

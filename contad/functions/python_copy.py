@@ -27,7 +27,7 @@ from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observe, peek
-from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Operation, Option, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Option, Real, Rule, Value
 from contad.variables.stack import attempt
 
 NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
@@ -444,7 +444,7 @@ def assignable(x: Value) -> ArrayValue:
     return x.astype(object) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
 
 
-def _ufunc(ufunc: np.ufunc, found: Operation) -> Function:
+def _ufunc(ufunc: np.ufunc, found: Rule) -> Function:
     """A ufunc that takes object arrays in which floats stand among the variables, as its rule does."""
 
     def apply(*args: Nested, **options: Nested) -> Value:

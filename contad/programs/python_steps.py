@@ -12,7 +12,7 @@ from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, P
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.layout import is_immutable, read_only
-from contad.variables.open_types import Operation, Value
+from contad.variables.open_types import Rule, Value
 
 
 class ScalarCall:
@@ -70,7 +70,7 @@ class ArrayCall:
         self.recorded.results = [part._replace(value=None) for part in recorded.results]
 
     @property
-    def rule(self) -> Operation:
+    def rule(self) -> Rule:
         """The rule."""
         return self.recorded.rule
 

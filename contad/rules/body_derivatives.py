@@ -14,14 +14,14 @@ import numpy as np
 from contad.rules.body import RuleBody
 from contad.rules.operators import SYMBOLS
 from contad.rules.vectorised import REWRITTEN, Vectoriser
-from contad.variables.open_types import ArrayValue, Function, Operation
+from contad.variables.open_types import ArrayValue, Function, Rule
 
 Derivatives = Callable[..., tuple[ArrayValue, ...]]
 Dots = dict[str, str]  # by parameter: the source of the derivative of an expression; none where it is zero
 _made: dict[tuple[Function, str], Derivatives] = {}  # by the partial on arrays, and the activity
 
 
-def derivatives_of_partial(rule: Operation, k: int, active: str) -> Derivatives:
+def derivatives_of_partial(rule: Rule, k: int, active: str) -> Derivatives:
     """A function of (z, *arguments), arrays or floats, that gives partial k of a rule and its derivatives.
 
     These are by z, and by each active argument, those that are "v" in `active`; None where one is zero. Raises

@@ -20,7 +20,7 @@ from contad.protocols.number_protocols import general_methods, install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import like_numpy, map_numbers, peek
-from contad.variables.open_types import ArrayValue, Operation, Options, Real, Value
+from contad.variables.open_types import ArrayValue, Options, Real, Rule, Value
 from contad.variables.stack import THREAD
 from contad.variables.trees import leaves_of
 
@@ -219,10 +219,10 @@ class _WatchedLevel(ForwardLevel):
     def apply_elementwise(self, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
         return self._look_at(rule, super().apply_elementwise(rule, args))
 
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return self._look_at(rule, super().apply_array(rule, args, options))
 
-    def _look_at(self, rule: Operation, z: Any) -> Any:
+    def _look_at(self, rule: Rule, z: Any) -> Any:
         for part in z if isinstance(z, tuple) else (z,):
             _, where = caller()
             require_finite(fault(part._value, self.infinities), rule.name, where)

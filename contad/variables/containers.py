@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from contad.variables.array import numbers_in
-from contad.variables.open_types import Nested, Operation, Value
+from contad.variables.open_types import Nested, Rule, Value
 
 CONTAINERS = (list, tuple, dict)
 
 
-def map_containers(rule: Operation, args: tuple[Nested, ...]) -> Nested:
+def map_containers(rule: Rule, args: tuple[Nested, ...]) -> Nested:
     """Apply a rule over nested lists, tuples and dicts; a number meets every element of a container."""
     shapes = [x for x in args if isinstance(x, CONTAINERS)]
     first = shapes[0]

@@ -14,7 +14,7 @@ from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
 from contad.variables.level import array_of, next_level, raise_caught, refuse_unusable
 from contad.variables.number import Number, as_float, like_numpy, stands_for_float
-from contad.variables.open_types import ArrayValue, Key, Operation, Options, Real, Sources, Value
+from contad.variables.open_types import ArrayValue, Key, Options, Real, Rule, Sources, Value
 from contad.variables.trees import assemble, map_lists, real_leaf
 
 
@@ -143,7 +143,7 @@ class ForwardLevel:
         """Refuse duals of this level where it has ended, or on another thread."""
         refuse_unusable(self, function)
 
-    def hold(self, rule: Operation) -> None:
+    def hold(self, rule: Rule) -> None:
         """Nothing of what a rule captures: derivatives are evaluated with the operation, not later."""
 
     # ---- duals -------------------------------------------------------------------------------------------------------
@@ -237,11 +237,11 @@ class ForwardLevel:
         return z
 
     # ---- operations --------------------------------------------------------------------------------------------------
-    def number_and_array(self, rule: Operation, a: Value, b: Value) -> ArrayValue:
+    def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """NotImplemented: a number and a plain array have no way of their own."""
         return NotImplemented
 
-    def apply(self, rule: Operation, args: Sequence[Value]) -> Dual:
+    def apply(self, rule: Rule, args: Sequence[Value]) -> Dual:
         """Perform an operation of which this level owns at least one argument."""
         values = [x._value if isinstance(x, Dual) and x._owner is self else x for x in args]
         z = rule(*values)
@@ -252,7 +252,7 @@ class ForwardLevel:
                 z_dot = term if z_dot is None else z_dot + term
         return self.dual(z, z_dot)
 
-    def _take(self, rule: Operation, args: Sequence[Value]) -> tuple[list[Value], list[list[Value] | None]]:
+    def _take(self, rule: Rule, args: Sequence[Value]) -> tuple[list[Value], list[list[Value] | None]]:
         """The values of arguments, and their tangents (None for constants)."""
         values: list[Value] = []
         tangents: list[list[Value] | None] = []
@@ -263,7 +263,7 @@ class ForwardLevel:
             tangents.append(x_dot)
         return values, tangents
 
-    def apply_elementwise(self, rule: Operation, args: Sequence[Value]) -> ArrayValue:
+    def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
         values, tangents = self._take(rule, args)
         z = rule(*values)
@@ -281,7 +281,7 @@ class ForwardLevel:
             directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
         return self._wrap(z, directions)
 
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
         values, tangents = self._take(rule, args)
         z, saved = rule.evaluate(values, options)

@@ -13,7 +13,7 @@ import numpy as np
 
 from contad.errors import OtherThreadError, StaleVariableError, VariableError
 from contad.variables.array import level_of, numbers_in
-from contad.variables.open_types import ArrayValue, Operation, Options, Real, Sources, Value
+from contad.variables.open_types import ArrayValue, Options, Real, Rule, Sources, Value
 
 
 class HeldData(Protocol):
@@ -54,19 +54,19 @@ class Level(Protocol):
     def check_usable(self, function: str) -> None:
         """Refuse numbers of this level where it has ended, or on another thread."""
 
-    def hold(self, rule: Operation) -> HeldData | None:
+    def hold(self, rule: Rule) -> HeldData | None:
         """What a rule captures, which must not change while this level may use it; None where nothing is needed."""
 
-    def apply(self, rule: Operation, args: Sequence[Value]) -> Value:
+    def apply(self, rule: Rule, args: Sequence[Value]) -> Value:
         """Perform an operation of which this level owns at least one argument."""
 
-    def number_and_array(self, rule: Operation, a: Value, b: Value) -> ArrayValue:
+    def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
 
-    def apply_elementwise(self, rule: Operation, args: Sequence[Value]) -> ArrayValue:
+    def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
 
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
 
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:

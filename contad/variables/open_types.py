@@ -35,7 +35,7 @@ AdjointVector: TypeAlias = Any
 Saved: TypeAlias = Any
 
 # A rule of contad.rules, `ScalarRule` or `ArrayRule`, in the rooms below it.
-Operation: TypeAlias = Any
+Rule: TypeAlias = Any
 
 # The level that owns a number: a `Level`, used with what only its kind has.
 Owner: TypeAlias = Any

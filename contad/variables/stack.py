@@ -37,9 +37,9 @@ from contad.variables.open_types import (
     AdjointVector,
     ArrayValue,
     CellIndex,
-    Operation,
     Options,
     Real,
+    Rule,
     Sources,
     Value,
 )
@@ -80,11 +80,11 @@ class ChainStack(ABC):
         """A new independent variable with this value."""
 
     @abstractmethod
-    def apply(self, rule: Operation, args: Sequence[Value]) -> Value:
+    def apply(self, rule: Rule, args: Sequence[Value]) -> Value:
         """Perform an operation of which this stack owns at least one argument."""
 
     @abstractmethod
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this stack owns at least one argument, or an element of one."""
 
     @abstractmethod
@@ -104,11 +104,11 @@ class ChainStack(ABC):
         """Give the buffers back to this thread's pool."""
 
     # ---- arrays, of which an engine may have its own -----------------------------------------------------------------
-    def number_and_array(self, rule: Operation, a: Value, b: Value) -> ArrayValue:
+    def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
         return NotImplemented
 
-    def apply_elementwise(self, rule: Operation, args: Sequence[Value]) -> ArrayValue:
+    def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
         return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
 
@@ -151,7 +151,7 @@ class ChainStack(ABC):
         self.top = 1
         # by the id of a constant array: itself, and the copy that continuations keep
         self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
-        self.held: dict[Operation, HeldData] = {}  # what users' rules capture, by the rule
+        self.held: dict[Rule, HeldData] = {}  # what users' rules capture, by the rule
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
@@ -179,7 +179,7 @@ class ChainStack(ABC):
         self.copies[id(a)] = weakref.ref(a), copy
         return copy
 
-    def hold(self, rule: Operation) -> HeldData | None:
+    def hold(self, rule: Rule) -> HeldData | None:
         """What a rule captures, which must not change while this stack may use it; None where nothing is needed."""
         known = self.held.get(rule)
         if known is not None:

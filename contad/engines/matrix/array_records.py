@@ -18,7 +18,7 @@ from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
-from contad.variables.open_types import ArrayValue, Function, Operation, Options, Value
+from contad.variables.open_types import ArrayValue, Function, Options, Rule, Value
 
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 
 
-def operands_of(stack: "MatrixStack", rule: Operation, args: Sequence[Value]) -> tuple[list[Operand], list[Value]]:
+def operands_of(stack: "MatrixStack", rule: Rule, args: Sequence[Value]) -> tuple[list[Operand], list[Value]]:
     """The variables of a stack among arguments, as operands, and the values of all arguments."""
     operands: list[Operand] = []
     values: list[Value] = []
@@ -176,7 +176,7 @@ def keep_constant(stack: "MatrixStack", v: Value) -> Value:
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------
-def push_pullback(stack: "MatrixStack", rule: Operation, args: Sequence[Value], options: Options) -> Value:
+def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """Record an array rule."""
     operands, values = operands_of(stack, rule, args)
     if not operands:

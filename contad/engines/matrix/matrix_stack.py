@@ -34,9 +34,9 @@ from contad.variables.open_types import (
     ArrayValue,
     CellIndex,
     Nested,
-    Operation,
     Options,
     Real,
+    Rule,
     Sources,
     Value,
 )
@@ -228,7 +228,7 @@ class MatrixStack(Recording):
             array_operators.implement(rule)
         return elementwise(self, rule, [take(self, x) for x in args])
 
-    def apply_array(self, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:

@@ -19,7 +19,7 @@ from contad.rules.body_derivatives import derivatives_of_partial
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ForwardLevel, array_dual
 from contad.variables.layout import inverse
-from contad.variables.open_types import Operation, Value
+from contad.variables.open_types import Rule, Value
 
 
 class Unsuited(Exception):
@@ -116,7 +116,7 @@ class OperationStep(SweepStep):
     """A core rule. Its partials and their derivatives are evaluated once, for all directions."""
 
     def __init__(
-        self, rule: Operation, active: str, places: Sequence[Cells], values: Sequence[Value], z: Cells
+        self, rule: Rule, active: str, places: Sequence[Cells], values: Sequence[Value], z: Cells
     ) -> None:
         literal = rule.body.literal
         self.to = z

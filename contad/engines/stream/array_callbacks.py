@@ -9,12 +9,12 @@ from contad.variables.array import as_objects, copy_parts
 from contad.variables.containers import like_tuple
 from contad.variables.level import array_of
 from contad.variables.number import primal
-from contad.variables.open_types import ArrayValue, Operation, Options, Real, Value
+from contad.variables.open_types import ArrayValue, Options, Real, Rule, Value
 from contad.variables.stack import ChainStack
 from contad.variables.var import Var
 
 
-def apply_as_callback(stack: ChainStack, rule: Operation, args: Sequence[Value], options: Options) -> Value:
+def apply_as_callback(stack: ChainStack, rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """The result of an array rule as an object array of variables (or one), behind one callback."""
     values, active = [], []
     for k, x in enumerate(args):

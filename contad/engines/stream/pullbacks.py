@@ -10,7 +10,7 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.number import Number
-from contad.variables.open_types import AdjointVector, Operation, Options, Saved, Value
+from contad.variables.open_types import AdjointVector, Options, Rule, Saved, Value
 
 
 class Part(NamedTuple):
@@ -41,7 +41,7 @@ class Continuation(Named):
     __slots__ = ("is_tuple", "operands", "results", "values")
 
     def __init__(
-        self, rule: Operation, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value]
+        self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value]
     ) -> None:
         self.rule = rule
         self.operands = operands
@@ -71,7 +71,7 @@ class Pullback(Continuation):
     __slots__ = ("options", "saved")
 
     def __init__(
-        self, rule: Operation, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value],
+        self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value],
         options: Options, saved: Saved,
     ) -> None:  # fmt: skip
         super().__init__(rule, operands, values)
