@@ -39,7 +39,7 @@ class VariableError(ContadError):
     Fixed:   contad.exp(x), as the message says; or `except OverflowError`
     """
 
-    def __init__(self, *args: Any, level: Any = None) -> None:
+    def __init__(self, *args: object, level: Any = None) -> None:
         super().__init__(*args)
         _remember(self, level)
 

@@ -5,7 +5,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from contad.rules.numpy_functions import Entry, entries, find_exported_name
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.stan import parity
 from contad.variables.continuations import var
+from contad.variables.open_types import Function
 from contad.variables.stack import nested
 
 HEADER = ("name", "arguments", "description", "formula", "NumPy, SciPy", "operator", "reverse sweep", "accuracy")
@@ -77,7 +77,7 @@ def ufuncs_not_on_objects() -> list[str]:
     >>> "np.logaddexp" in ufuncs_not_on_objects()
     True
     """
-    ufuncs: set[Any] = {ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, np.ufunc)}
+    ufuncs: set[np.ufunc] = {ufunc for rule in rules() for ufunc in rule.ufuncs if isinstance(ufunc, np.ufunc)}
     refused = []
     with nested(), np.errstate(all="ignore"):
         x = np.array([var(0.5)], dtype=object)
@@ -118,7 +118,7 @@ def _array_section() -> str:
 
 def array_rows() -> list[list[str]]:
     """The rows of the table of arrays, sorted by name: one for each array rule, and for each other implementation."""
-    groups: dict[Any, list[Entry]] = {}
+    groups: dict[str | Function, list[Entry]] = {}
     for entry in entries():
         groups.setdefault(entry.name if entry.kind == "rule" else entry.implementation, []).append(entry)
     found = [_rule_row(rule, groups.get(rule.name, [])) for rule in array_rules()]
@@ -222,7 +222,7 @@ def _first(lines: Iterable[str], start: str) -> str:
     return next((line.strip() for line in lines if line.strip().startswith(start)), "")
 
 
-def _ufunc_name(ufunc: Any) -> str:
+def _ufunc_name(ufunc: np.ufunc | str) -> str:
     return ufunc if isinstance(ufunc, str) else f"numpy.{ufunc.__name__}"
 
 

@@ -17,6 +17,7 @@ from contad.testing.differences import derivative_by_differences
 from contad.transforms.compiled_code import engine_name
 from contad.transforms.gradients import value_and_grad
 from contad.variables.number import is_real
+from contad.variables.open_types import Nested
 from contad.variables.trees import Tree, flatten
 
 TIMING_SECONDS = 0.3  # for each of function and gradient
@@ -32,7 +33,7 @@ def examine(
     """
     args, kwargs = problem.arguments()
 
-    def primal() -> Any:
+    def primal() -> Nested:
         return problem.function(*args, **kwargs)
 
     gradient_of, engine_used = _gradient(problem, engine)
@@ -76,12 +77,12 @@ def examine(
 
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
-def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Any], Callable[[], str]]:
+def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Nested], Callable[[], str]]:
     """() -> (value, gradients of the active parameters), and () -> the engine's name."""
     args, kwargs = problem.arguments()
     if problem.keywords.intersection(problem.active):
         # transforms differentiate positional arguments
-        def function(*active: Any) -> Any:
+        def function(*active: Nested) -> Nested:
             inner_args, inner_kwargs = problem.arguments(**dict(zip(problem.active, active, strict=True)))
             return problem.function(*inner_args, **inner_kwargs)
 
@@ -106,7 +107,7 @@ def _blame(problem: Problem) -> contextlib.AbstractContextManager[None]:
     return blame(problem.label, problem.path, hint)
 
 
-def _check_value(problem: Problem, value: Any) -> float:
+def _check_value(problem: Problem, value: Nested) -> float:
     """The value as a float; CommandError if it is no finite real number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
@@ -189,7 +190,7 @@ def _disagreement(
     return best
 
 
-def duration_of_call(call: Callable[[], Any]) -> float:
+def duration_of_call(call: Callable[[], object]) -> float:
     """The smallest of repeated measurements; the caller makes sure that nothing is compiled any more."""
     start = time.perf_counter()
     call()

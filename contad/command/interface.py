@@ -15,6 +15,7 @@ import numpy as np
 from contad.command.examination import examine
 from contad.command.report import as_json
 from contad.command.source import CommandError, Problem, assignment, bind, load_module
+from contad.variables.open_types import Options
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
@@ -119,7 +120,7 @@ def _example(options: argparse.Namespace) -> int:
     except (ValueError, csv.Error) as error:
         raise CommandError(str(error)) from error
     names = ["intercept", *table.names]
-    values: dict[str, Any] = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
+    values: Options = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
     values |= {"features": table.features, "malignant": table.malignant}
     label = "contad.example.logistic_regression:log_posterior"
     problem = Problem(label, logistic_regression.__file__, logistic_regression.log_posterior, values, ("coefficients",))
@@ -174,7 +175,7 @@ def _warnings(debug: bool) -> Iterator[None]:
         yield
 
 
-def _line(message: Any, longest: int = 400) -> str:
+def _line(message: object, longest: int = 400) -> str:
     """The message on one line, shortened."""
     line = " ".join(str(message).split())
     return line if len(line) <= longest else line[: longest - 4] + " ..."

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from contad.command.source import Components, Problem
+from contad.variables.open_types import Nested
 
 SHOWN = 24  # components that are printed; --json gives all
 
@@ -116,7 +117,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def plain(x: Any) -> Any:
+def plain(x: Nested) -> Any:
     """A pytree of numbers as what JSON can hold."""
     if isinstance(x, dict):
         return {str(key): plain(value) for key, value in x.items()}

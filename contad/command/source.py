@@ -8,19 +8,19 @@ import inspect
 import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 
 from contad.variables.number import is_real
+from contad.variables.open_types import Function, Nested, Options, Real, Value
 from contad.variables.trees import assemble, elements, flatten
 
-Components = list[tuple[str, Any]]
+Components = list[tuple[str, Real]]
 
 
 class CommandError(Exception):
@@ -33,13 +33,13 @@ class Problem:
 
     label: str
     path: str
-    function: Callable[..., Any]
-    values: dict[str, Any]  # all parameters, in order
+    function: Function
+    values: Options  # all parameters, in order
     active: tuple[str, ...]  # their values consist of floats
     keywords: frozenset[str] = frozenset()  # parameters that can only be passed by name
     integers: tuple[str, ...] = ()  # active ones that the file gives as integers
 
-    def arguments(self, **changed: Any) -> tuple[list[Any], dict[str, Any]]:
+    def arguments(self, **changed: Nested) -> tuple[list[Nested], Options]:
         """Positional and keyword arguments of a call."""
         values = self.values | changed
         return (
@@ -94,7 +94,7 @@ def blame(label: str, path: str, hint: str = "") -> Iterator[None]:
         raise CommandError(f"{label}:{where} {type(error).__name__}: {error}{hint}") from error
 
 
-def function_of(module: ModuleType, path: str, name: str) -> Callable[..., Any]:
+def function_of(module: ModuleType, path: str, name: str) -> Function:
     """The function of that name; CommandError if there is none."""
     found = module.__dict__.get(name)
     if callable(found):
@@ -108,7 +108,7 @@ def function_of(module: ModuleType, path: str, name: str) -> Callable[..., Any]:
 
 
 # ---- the parameters --------------------------------------------------------------------------------------------------
-def assignment(text: str) -> tuple[str, Any]:
+def assignment(text: str) -> tuple[str, Nested]:
     """NAME=VALUE, where VALUE is a number, or a list, tuple or dict of numbers.
 
     >>> assignment("w=[1, 2.5]")
@@ -119,7 +119,7 @@ def assignment(text: str) -> tuple[str, Any]:
         raise CommandError(f"--at {text}: expected NAME=VALUE")
     try:
         special = literal.strip().lower().lstrip("+-") in ("nan", "inf")
-        value: Any = float(literal) if special else ast.literal_eval(literal.strip())
+        value: Nested = float(literal) if special else ast.literal_eval(literal.strip())
         numeric = all(is_real(x) for x in flatten(value).leaves)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         numeric = False
@@ -129,7 +129,7 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def bind(
-    module: ModuleType, path: str, name: str, at: dict[str, Any] | None = None, wrt: list[str] | None = None
+    module: ModuleType, path: str, name: str, at: Options | None = None, wrt: list[str] | None = None
 ) -> Problem:
     """The function with a value for every parameter: from `at`, from its default, or the file's variable of that name.
 
@@ -151,7 +151,7 @@ def bind(
         for unknown in (n for n in names if n not in parameters):
             raise CommandError(f"{label}: {option}: no parameter {unknown!r}; there are {', '.join(parameters)}")
 
-    values: dict[str, Any] = {}
+    values: Options = {}
     for parameter in parameters.values():
         n = parameter.name
         if parameter.default is not parameter.empty:
@@ -178,7 +178,7 @@ def bind(
     return Problem(label, path, function, values, tuple(active), keywords, integers)
 
 
-def components(name: str, value: Any) -> Components:
+def components(name: str, value: Nested) -> Components:
     """The numbers of a parameter by name: `w[0]`, `p['rate']`, `a[1, 2]`.
 
     >>> components("w", [1.0, {"b": 2.0}])
@@ -201,38 +201,38 @@ def components(name: str, value: Any) -> Components:
     return found
 
 
-def require_no_nan(label: str, name: str, value: Any) -> None:
+def require_no_nan(label: str, name: str, value: Nested) -> None:
     """CommandError that names the first number in value that is nan."""
     if any(_has_nan(leaf) for leaf in flatten(value).leaves):
         (place, *_) = (n for n, x in components(name, value) if _has_nan(x))
         raise CommandError(f"{label}: {place} is nan")
 
 
-def _has_nan(leaf: Any) -> bool:
+def _has_nan(leaf: Value) -> bool:
     if isinstance(leaf, np.ndarray):
         return leaf.dtype.kind in "fc" and bool(np.isnan(leaf).any())
     return isinstance(leaf, (float, np.floating)) and math.isnan(leaf)
 
 
-def _is_number(leaf: Any) -> bool:
+def _is_number(leaf: Value) -> bool:
     """Whether a leaf can be differentiated: real numbers, not truth values."""
     if isinstance(leaf, np.ndarray):
         return leaf.dtype.kind in "fiu"
     return is_real(leaf) and not isinstance(leaf, (bool, np.bool_))
 
 
-def _is_point(value: Any) -> bool:
+def _is_point(value: Nested) -> bool:
     """A number, or a container of numbers that are not all integers (a shape, a list of counts)."""
     tree = flatten(value)
     real = bool(tree.leaves) and all(map(_is_number, tree.leaves))
     return real and (is_real(value) or any(map(_is_float, tree.leaves)))
 
 
-def _is_float(leaf: Any) -> bool:
+def _is_float(leaf: Value) -> bool:
     return leaf.dtype.kind == "f" if isinstance(leaf, np.ndarray) else isinstance(leaf, (float, np.floating))
 
 
-def _floats(label: str, name: str, value: Any) -> Any:
+def _floats(label: str, name: str, value: Nested) -> Nested:
     """The value with floats in place of integers; CommandError if it holds anything but finite real numbers."""
     tree = flatten(value)
     for leaf in tree.leaves:
@@ -254,7 +254,7 @@ def _floats(label: str, name: str, value: Any) -> Any:
     return tree.unflatten(leaves)
 
 
-def _finite(x: Any) -> bool:
+def _finite(x: float) -> bool:
     try:
         return math.isfinite(x)
     except OverflowError:  # an integer beyond the floats

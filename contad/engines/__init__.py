@@ -1,11 +1,15 @@
 """The engines by name. Siblings behind one protocol, `contad.variables.stack.ChainStack`; none imports another."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.errors import UnsupportedError
+from contad.variables.open_types import NumbaFunction
 from contad.variables.stack import ChainStack, set_base_engine, set_engines
+
+if TYPE_CHECKING:
+    from contad.native.request import Request
 
 DEFAULT = "matrix"
 COMPILED = ("generated", "tape")  # for Numba functions, as they are asked in turn; then a Python copy is made
@@ -34,9 +38,9 @@ def engine(name: str | None = None) -> type[ChainStack]:
 class CompiledEngine(NamedTuple):
     """The functions of a compiled engine that `contad.native.request` tells of."""
 
-    build: Callable[[Any], Any]
-    explain: Callable[[Any], str]
-    source: Callable[[Any], str] | None = None  # of an engine that generates one
+    build: Callable[["Request"], NumbaFunction]
+    explain: Callable[["Request"], str]
+    source: Callable[["Request"], str] | None = None  # of an engine that generates one
 
 
 def compiled_engine(name: str) -> CompiledEngine:

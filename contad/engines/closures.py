@@ -16,15 +16,16 @@ from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import like_numpy
+from contad.variables.open_types import Function, Options, Real, Rule, Value
 from contad.variables.stack import THREAD, ChainStack, Row
 from contad.variables.var import Var
 
-Chain = Callable[[list[Any]], Any]
-Product = Callable[[Any, Any], Any]
-Partial = Callable[..., Any]
+Chain = Callable[[list[Real]], Real]
+Product = Callable[[Real, Real], Real]
+Partial = Callable[..., Real]
 
 
-def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function | None]:
     """The methods of a rule on variables of a class; beyond two arguments the general way of `ClosureStack.apply`."""
     if rule.arity > 2:
         return lambda *args: rule.general(args), None
@@ -50,8 +51,8 @@ class NumpyClosureVar(Var):
 def of_one(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
     """Makes the continuations of z = f(x): k is the cell of z, i that of x, and p the partial."""
 
-    def make(k: int, z: Any, x: Any, i: int) -> Chain:
-        def chain(adj: list[Any]) -> None:
+    def make(k: int, z: Real, x: Real, i: int) -> Chain:
+        def chain(adj: list[Real]) -> None:
             d = adj[k]
             if d.__class__ is not float or d != 0.0:  # else nothing depends on z
                 adj[i] = adj[i] + product(d, p(z, x))
@@ -65,8 +66,8 @@ def of_one(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
 def of_two(name: str, product_x: Product, p: Partial, product_y: Product, q: Partial) -> Callable[..., Chain]:
     """Those of z = f(x, y), where x has cell i and y has cell j."""
 
-    def make(k: int, z: Any, x: Any, y: Any, i: int, j: int) -> Chain:
-        def chain(adj: list[Any]) -> None:
+    def make(k: int, z: Real, x: Real, y: Real, i: int, j: int) -> Chain:
+        def chain(adj: list[Real]) -> None:
             d = adj[k]
             if d.__class__ is not float or d != 0.0:
                 adj[i] = adj[i] + product_x(d, p(z, x, y))
@@ -81,8 +82,8 @@ def of_two(name: str, product_x: Product, p: Partial, product_y: Product, q: Par
 def of_first(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
     """Those of z = f(x, y), where y is a constant."""
 
-    def make(k: int, z: Any, x: Any, y: Any, i: int) -> Chain:
-        def chain(adj: list[Any]) -> None:
+    def make(k: int, z: Real, x: Real, y: Real, i: int) -> Chain:
+        def chain(adj: list[Real]) -> None:
             d = adj[k]
             if d.__class__ is not float or d != 0.0:
                 adj[i] = adj[i] + product(d, p(z, x, y))
@@ -96,8 +97,8 @@ def of_first(name: str, product: Product, p: Partial) -> Callable[..., Chain]:
 def of_second(name: str, product: Product, q: Partial) -> Callable[..., Chain]:
     """Those of z = f(x, y), where x is a constant."""
 
-    def make(k: int, z: Any, x: Any, y: Any, j: int) -> Chain:
-        def chain(adj: list[Any]) -> None:
+    def make(k: int, z: Real, x: Real, y: Real, j: int) -> Chain:
+        def chain(adj: list[Real]) -> None:
             d = adj[k]
             if d.__class__ is not float or d != 0.0:
                 adj[j] = adj[j] + product(d, q(z, x, y))
@@ -128,8 +129,8 @@ s.push({make}(k, {operands}))"""
 class CapturedOperand(NamedTuple):
     """What a continuation has captured."""
 
-    value: Any  # of the variable
-    values: Sequence[Any]  # of the operands of an operation
+    value: Real  # of the variable
+    values: Sequence[Real]  # of the operands of an operation
     partials: Mapping[int, tuple[int, Partial]]  # by the position of an operand that is a variable: its cell, and how
 
 
@@ -145,8 +146,8 @@ class ClosureStack(ChainStack):
         self.chain: list[Chain] = pool.pop() if pool else []
         self.push = self.chain.append
 
-    def variable(self, value: Any) -> Var:
-        def input_chain(adj: list[Any]) -> Any:
+    def variable(self, value: Real) -> Var:
+        def input_chain(adj: list[Real]) -> Real:
             """An independent variable has nothing to pass on; it keeps its value for the table."""
             return value
 
@@ -154,7 +155,7 @@ class ClosureStack(ChainStack):
         self.push(input_chain)
         return c
 
-    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Var:
+    def apply(self, rule: ScalarRule, args: Sequence[Value]) -> Var:
         mine = [isinstance(x, Var) and x._owner is self for x in args]
         values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
         active = [(k, x._index, rule.product(k), rule.partial(k)) for k, x in enumerate(args) if mine[k]]
@@ -162,7 +163,7 @@ class ClosureStack(ChainStack):
         c = self._result(z)
         n = c._index
 
-        def chain(adj: list[Any]) -> None:
+        def chain(adj: list[Real]) -> None:
             d = adj[n]
             if d.__class__ is not float or d != 0.0:
                 for _, cell, product, partial in active:
@@ -172,10 +173,10 @@ class ClosureStack(ChainStack):
         self.push(chain)
         return c
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return apply_as_callback(self, rule, args, options)
 
-    def _result(self, value: Any) -> Var:
+    def _result(self, value: Real) -> Var:
         c = object.__new__(NumpyClosureVar)
         c._value = value
         c._owner = self
@@ -183,10 +184,10 @@ class ClosureStack(ChainStack):
         self.top = n + 1
         return c
 
-    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+    def push_callback(self, f: Callable[[Adjoints], None], value: Real) -> Var:
         own = self.top
 
-        def callback_chain(adj: list[Any]) -> Any:
+        def callback_chain(adj: list[Real]) -> Real:
             self.running = own
             f(Adjoints(self, adj, own))
             return value
@@ -195,8 +196,8 @@ class ClosureStack(ChainStack):
         self.push(callback_chain)
         return c
 
-    def sweep(self, top: int, seeds: Sequence[tuple[int, Any]]) -> list[Any]:
-        adj: list[Any] = [0.0] * (top + 1)
+    def sweep(self, top: int, seeds: Sequence[tuple[int, Real]]) -> list[Real]:
+        adj: list[Real] = [0.0] * (top + 1)
         for cell, seed in seeds:
             adj[cell] = adj[cell] + seed
         chain = self.chain

@@ -1,7 +1,7 @@
 """Forward mode at the speed of generated methods: duals compute z_dot from the same partials as the reverse engines."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite
 from threading import get_ident
@@ -19,19 +19,20 @@ from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rules
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel, NumpyDual, array_dual
+from contad.variables.open_types import Function, Option, Owner, Value
 from contad.variables.stack import THREAD
 
 FLOAT = np.dtype(np.float64)
 
 
-def implement(rule: ScalarRule, cls: type[Dual] = Dual) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def implement(rule: ScalarRule, cls: type[Dual] = Dual) -> tuple[Function, Function | None]:
     """The methods of a rule on duals; beyond two arguments the general way of `ForwardLevel.apply`."""
     if rule.arity > 2:
         return lambda *args: rule.general(args), None
     return generate(cls, rule, _record)
 
 
-def implement_numpy(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def implement_numpy(rule: ScalarRule) -> tuple[Function, Function | None]:
     """The same on duals in place of NumPy's numbers."""
     return implement(rule, NumpyDual)
 
@@ -56,7 +57,7 @@ def _record(rule: ScalarRule, active: str) -> tuple[str, dict[str, Any]]:
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
-def implement_arrays(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def implement_arrays(rule: ScalarRule) -> tuple[Function, Function | None]:
     """The methods of a rule on array duals: operands with plain values go a short way, others that of the level."""
     if rule.arity > 2:
         return rule.generally, None
@@ -67,29 +68,31 @@ def implement_arrays(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[...
     return _methods(rule, rule.operate_slowly)
 
 
-def _methods(rule: ScalarRule, slowly: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    partials: list[Any] = [None] * rule.arity
+def _methods(rule: ScalarRule, slowly: Function) -> tuple[Function, Function]:
+    partials: list[Function | None] = [None] * rule.arity
 
-    def method(x: ArrayDual, *others: Any) -> Any:
+    def method(x: ArrayDual, *others: Value) -> Value:
         z = _of_plain_arrays(rule, partials, x._owner, (x, *others))
         return slowly(x, *others) if z is None else z
 
-    def reflect(y: ArrayDual, x: Any) -> Any:
+    def reflect(y: ArrayDual, x: Value) -> Value:
         z = _of_plain_arrays(rule, partials, y._owner, (x, y))
         return slowly(x, y) if z is None else z
 
     return method, reflect
 
 
-def _of_plain_arrays(rule: ScalarRule, partials: list[Any], s: Any, args: tuple[Any, ...]) -> ArrayDual | None:
+def _of_plain_arrays(
+    rule: ScalarRule, partials: list[Function | None], s: Owner, args: tuple[Value, ...]
+) -> ArrayDual | None:
     """The result where all values and tangents are plain and the tangents finite, so that no zero has to mask; or None.
 
     Results are fresh arrays, in NumPy's layout. `partials` keeps the rule's partials once they are made.
     """
     if s.__class__ is not ForwardLevel or s.ended is not None or s.thread != get_ident():
         return None
-    values: list[Any] = []
-    active: list[Any] = []
+    values: list[Value] = []
+    active: list[tuple[int, Sequence[Value]]] = []
     for k, x in enumerate(args):
         kind = x.__class__
         v = x
@@ -108,7 +111,7 @@ def _of_plain_arrays(rule: ScalarRule, partials: list[Any], s: Any, args: tuple[
         elif kind is not float and (kind is not ndarray or x.dtype is not FLOAT):
             return None
         values.append(v)
-    z_dots: list[Any] = []
+    z_dots: list[Value] = []
     with errstate(all="ignore"):
         z = rule.array_values(*values)
         if not z.ndim:
@@ -147,10 +150,10 @@ def _is_plain(x: ArrayDual) -> bool:
     return True
 
 
-def _fast_sum(rule: ArrayRule, general: Callable[..., Any]) -> Callable[..., Any]:
+def _fast_sum(rule: ArrayRule, general: Function) -> Function:
     """The sum of all elements of an array, where that is what is asked for."""
 
-    def method(x: ArrayDual, *args: Any, **options: Any) -> Any:
+    def method(x: ArrayDual, *args: Option, **options: Option) -> Value:
         s: Any = x._owner
         usable = s.__class__ is ForwardLevel and s.several is None and s.ended is None and s.thread == get_ident()
         if not usable or args or options or not _is_plain(x):

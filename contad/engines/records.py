@@ -4,13 +4,13 @@ It works on scalars: an array is an object array of scalar variables, and an arr
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from contad.engines.stream.array_callbacks import apply_as_callback
 from contad.engines.stream.record_methods import implementation
 from contad.engines.stream.record_stream import Recording
 from contad.protocols.number_protocols import install
 from contad.variables.number import like_numpy
+from contad.variables.open_types import Options, Rule, Value
 from contad.variables.var import Var
 
 
@@ -37,7 +37,7 @@ class RecordStack(Recording):
     engine = "records"
     var_class = NumpyRecordVar
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return apply_as_callback(self, rule, args, options)
 
 

@@ -3,8 +3,6 @@
 import functools
 import linecache
 import traceback
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +13,11 @@ from contad.functions.python_copy import assignable, python_twin
 from contad.native.frozen import Frozen
 from contad.variables.array import Array
 from contad.variables.number import Number, map_numbers, peek
+from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.trees import flatten, map_leaves
 
 
-def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
+def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
     """The twin of a dispatcher, whose result is held against the compiled one at every call.
 
     Integers are Python's in the twin. Where compiled code wraps around, or widens them otherwise, the two part, and a
@@ -30,7 +29,7 @@ def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
     check = Frozen(f, f.__name__, memo_of(f)).check
 
     @functools.wraps(twin)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Nested, **kwargs: Nested) -> Nested:
         check()
         given, n = [*args, *kwargs.values()], len(args)
         for_twin = [assignable(x) for x in given]
@@ -67,7 +66,7 @@ def checked_twin(f: Any, keeps_arrays: bool = False) -> Callable[..., Any]:
     return run
 
 
-def _raises(f: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+def _raises(f: NumbaFunction, args: list[Nested], kwargs: Options) -> bool:
     try:
         f(*args, **kwargs)
     except Exception:
@@ -75,7 +74,7 @@ def _raises(f: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     return False
 
 
-def _not_reproduced(f: Any, error: Exception) -> UnsupportedError:
+def _not_reproduced(f: NumbaFunction, error: Exception) -> UnsupportedError:
     """The error to raise where the Python copy fails and the compiled function does not: it names the user's line."""
     place, called = f.__name__, ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -95,17 +94,17 @@ def _not_reproduced(f: Any, error: Exception) -> UnsupportedError:
 _INTERNAL = ("Var", "Dual", "dtype('O')", "_Float")
 
 
-def _callers_array(copies: list[Any], y: Any, expected: Any) -> Any:
+def _callers_array(copies: list[Nested], y: Nested, expected: Nested) -> Nested:
     """A result of the twin; where it is one of the copies that the twin ran on, or a view of it, the caller's array."""
     return expected if isinstance(y, np.ndarray) and any(np.may_share_memory(y, own) for own in copies) else y
 
 
-def _is_no_tuple(x: Any) -> bool:
+def _is_no_tuple(x: Nested) -> bool:
     """Whether results are not looked into: what is no plain tuple of Python's may be another class with Numba."""
     return type(x) is not tuple
 
 
-def _for_compiled(x: Any) -> Any:
+def _for_compiled(x: Nested) -> Nested:
     """An argument as compiled code takes it: plain numbers, arrays of its own, dispatchers as they are."""
     if isinstance(x, OnNumbers):
         return x.dispatcher

@@ -1,20 +1,21 @@
 """Which compiled engine answers a request: the first that does not refuse it, or the one that was asked for."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba.core.errors import NumbaError
 
 from contad.engines import compiled_engine
 from contad.errors import ContadError, EngineLimitError, StaleSourceError, UnsupportedError
 from contad.front.plan import Plan
+from contad.variables.open_types import NumbaFunction
 
 
 class Choice(NamedTuple):
     """The engine that answers, what it has built, and why engines before it refused."""
 
     engine: str | None  # None where all refused
-    run: Any
+    run: NumbaFunction | None
     refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
     lasting: bool = True  # whether another process would find the same
     limited: bool = False  # whether calls may raise EngineLimitError

@@ -10,7 +10,8 @@ import json
 import linecache
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -33,10 +34,11 @@ from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen
 from contad.native.modules import Served, install_finder
 from contad.variables.number import Carrier, NoNumbaType
+from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
 from contad.variables.trees import holds_carriers, map_leaves
 
-_STUBS: dict[str, Callable[..., Any]] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
+_STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
 
 
 # To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
@@ -58,12 +60,12 @@ class Derivative(CPUDispatcher):
 
     def __init__(
         self,
-        f: Any,
+        f: NumbaFunction,
         form: Form,
         engine: str | None,
-        eager: Callable[[], Callable[..., Any]],
-        memo: dict[Any, Any],
-        made_by: tuple[Callable[..., Any], dict[str, Any]] | None = None,
+        eager: Callable[[], Function],
+        memo: dict[Hashable, Any],
+        made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
         super().__init__(_STUBS.get(form.kind, f.py_func), targetoptions={"nopython": True})
@@ -71,11 +73,12 @@ class Derivative(CPUDispatcher):
         self.form = form
         self.engine = engine
         self.frozen = Frozen(f, self.what, memo)
-        self.choices: dict[Any, Choice] = {}
+        self.choices: dict[tuple[NumbaType, ...], Choice] = {}
         self.eager = functools.cache(eager)
-        self._made: dict[Any, tuple[Any, Served]] = {}  # modules whose functions are among the overloads
+        # modules whose functions are among the overloads
+        self._made: dict[tuple[NumbaType, ...], tuple[ModuleType, Served]] = {}
         self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
-        self._called: set[Any] = set()  # types of calls from Python that go straight to machine code
+        self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self._made_by = made_by or (None, {})
         install_finder()
@@ -89,7 +92,7 @@ class Derivative(CPUDispatcher):
         return self.frozen.noted
 
     # ---- calls from Python -------------------------------------------------------------------------------------------
-    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+    def _compile_for_args(self, *args: Nested, **kwargs: Nested) -> Function:
         """Called by Numba for argument types that are new; what it returns is called with the arguments."""
         self._compilation_chain_init_hook()
         self.frozen.check()
@@ -103,9 +106,9 @@ class Derivative(CPUDispatcher):
                 raise
             return functools.partial(self._run_eager, str(error))
         finally:
-            self._types_active_call: set[Any] = set()
+            self._types_active_call: set[tuple[NumbaType, ...]] = set()
 
-    def _call_first(self, given: tuple[Any, ...], *args: Any) -> Any:
+    def _call_first(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """The first call with arguments of these types; once it has succeeded, machine code is called at once.
 
         Raises ValueMismatchError where the engine computes another value than f.
@@ -124,7 +127,7 @@ class Derivative(CPUDispatcher):
                 self._insert([t._code for t in given], entry, False)
         return result
 
-    def _call_and_compare(self, given: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    def _call_and_compare(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
         module, served = self._made[given]
         dispatchers = self.noted.dispatchers
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
@@ -142,14 +145,14 @@ class Derivative(CPUDispatcher):
             served.mark_compared()
         return result
 
-    def _otherwise(self, given: tuple[Any, ...]) -> Callable[..., Any] | None:
+    def _otherwise(self, given: tuple[NumbaType, ...]) -> Function | None:
         """What answers calls for which compiled code of these types raises EngineLimitError; None where nothing may."""
         if self.engine or not self.choices[given].limited:
             return None
         once = not is_comparable(self.noted.dispatchers, self._of_f(given))
         return None if once else functools.partial(self._call_next_engine, given)
 
-    def _call_next_engine(self, given: tuple[Any, ...], *args: Any) -> Any:
+    def _call_next_engine(self, given: tuple[NumbaType, ...], *args: Nested) -> Nested:
         """Answer a call for which compiled code of these types raises EngineLimitError; tell of it once."""
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
         try:
@@ -168,7 +171,7 @@ class Derivative(CPUDispatcher):
                 warnings.warn(why, stacklevel=_level_of_user())
         return result
 
-    def _value_of(self, given: tuple[Any, ...], args: tuple[Any, ...]) -> Any:
+    def _value_of(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
         """The value by code that is kept on disk: of gradients alone, and of vjp, by that of another derivative."""
         kind = self.form.kind
         if kind == "vjp":
@@ -182,17 +185,17 @@ class Derivative(CPUDispatcher):
             return other.compile(given)(*args)[0]
         return self.overloads[given].entry_point(*args)[0]
 
-    def _convert(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _convert(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f, those that are differentiated as floats."""
         args = self._of_f(args)
         argnums = self.form.argnums or range(len(args))
         return tuple(map_leaves(_as_floats, x) if n in argnums else x for n, x in enumerate(args))
 
-    def _of_f(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _of_f(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f among those of the derivative."""
         return tuple(args[0]) if self.form.kind in ("vjp", "jvp") else args
 
-    def _type_of(self, x: Any) -> Any:
+    def _type_of(self, x: Nested) -> NumbaType:
         if holds_carriers(x):
             raise UnsupportedError(f"{self.what}: an argument is a number of a derivative that is being taken outside")
         try:
@@ -204,11 +207,11 @@ class Derivative(CPUDispatcher):
             raise UnsupportedError(f"{self.what}: Numba has no type for {type(x).__name__}{advice}")
         return found
 
-    def typeof_pyval(self, val: Any) -> Any:
+    def typeof_pyval(self, val: Nested) -> NumbaType:
         """The type of an argument, for Numba's choice among what has been compiled."""
         return types.pyobject if holds_carriers(val) else super().typeof_pyval(val)
 
-    def _run_eager(self, why: str, *args: Any) -> Any:
+    def _run_eager(self, why: str, *args: Nested) -> Nested:
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
             args = (*args[:-1], *args[-1])
         try:
@@ -218,7 +221,7 @@ class Derivative(CPUDispatcher):
                 raise
             raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
 
-    def types_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def types_of(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[NumbaType, ...]:
         """The types of a call, defaults filled in."""
         if self.form.kind in ("vjp", "jvp"):  # of (primals, cotangent or tangents), whatever f takes
             return tuple(map(self._type_of, args))
@@ -261,7 +264,7 @@ class Derivative(CPUDispatcher):
         self.eager.cache_clear()
         super().recompile()
 
-    def _compile(self, args: tuple[Any, ...]) -> Any:
+    def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
         p = self._plan(args)
         served = self._module(args)
@@ -293,7 +296,7 @@ class Derivative(CPUDispatcher):
         derivative.compile(args)
         return derivative.overloads[args]
 
-    def _warn_of_compilation(self, args: tuple[Any, ...]) -> None:
+    def _warn_of_compilation(self, args: tuple[NumbaType, ...]) -> None:
         """Say once of a function why each process compiles its derivatives, where the user could change that."""
         whys = [
             f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place
@@ -307,14 +310,14 @@ class Derivative(CPUDispatcher):
                 stacklevel=_level_of_user(),
             )
 
-    def _plan(self, args: tuple[Any, ...]) -> Plan:
+    def _plan(self, args: tuple[NumbaType, ...]) -> Plan:
         try:
             return plan(self.f, self.form, args, self.what)
         except UnsupportedError as error:
             self.choices[args] = choice = Choice(None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
 
-    def _module(self, args: tuple[Any, ...], lasting: bool = True) -> Served:
+    def _module(self, args: tuple[NumbaType, ...], lasting: bool = True) -> Served:
         """The generated module for these types; one of this process where another would choose another engine."""
         texts = [text_of_type(t) for t in args]
         readable = bool(linecache.getlines(self.f.py_func.__code__.co_filename))  # else an engine refuses
@@ -328,7 +331,7 @@ class Derivative(CPUDispatcher):
         return f"{self.what}: " + "; ".join(describe_refusal(name, why) for name, why in choice.refusals)
 
     # ---- as a value --------------------------------------------------------------------------------------------------
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         """By reference to f: by its name, where that leads to f in other processes."""
         transform, options = self._made_by
         if transform is None:
@@ -336,7 +339,7 @@ class Derivative(CPUDispatcher):
         return remade, (transform, (reference(self.f),), options)
 
 
-def _holds_function(t: Any) -> bool:
+def _holds_function(t: NumbaType) -> bool:
     return isinstance(t, types.Dispatcher) or (isinstance(t, types.BaseTuple) and any(map(_holds_function, t)))
 
 
@@ -348,11 +351,11 @@ def _level_of_user() -> int:
     return level
 
 
-def _as_floats(x: Any) -> Any:
+def _as_floats(x: Nested) -> Nested:
     return x.astype(float) if isinstance(x, np.ndarray) else float(x)
 
 
-def _zeros(x: Any) -> Any:
+def _zeros(x: Nested) -> Nested:
     """A tangent of zeros."""
     return np.zeros(x.shape) if isinstance(x, np.ndarray) else 0.0
 

@@ -9,16 +9,17 @@ from contad.errors import UnsupportedError
 from contad.front.choice import describe_refusal, reason
 from contad.front.derivative import Derivative
 from contad.front.plan import plan
+from contad.variables.open_types import Nested, NumbaType, Options
 from contad.variables.trees import holds_carriers
 
 
-def engine_for(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def engine_for(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
     """The name of the engine that answers this call."""
     choice = _choice(derivative, args, kwargs)
     return (choice and choice.engine) or DEFAULT
 
 
-def explain_call(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
     """Lines of text: the engine that answers this call, why those before it do not, what it does and stores."""
     choice = _choice(derivative, args, kwargs)
     if choice is None:
@@ -46,7 +47,7 @@ def explain_call(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str
     return "\n".join([head, *why_not, *(f"  {line}" for line in lines)])
 
 
-def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
     """The source that the engine `generated`, or the one that was asked for, makes for this call."""
     if holds_carriers((*args, *kwargs.values())):
         raise UnsupportedError(f"source: {derivative.what}: the call is inside another derivative; ask outside of it")
@@ -57,7 +58,7 @@ def source_of(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, A
     return write(plan(derivative.f, derivative.form, derivative.types_of(args, kwargs), derivative.what).request)
 
 
-def _reason_now(derivative: Derivative, given: tuple[Any, ...], name: str, why: str) -> str:
+def _reason_now(derivative: Derivative, given: tuple[NumbaType, ...], name: str, why: str) -> str:
     """Why an engine refuses; with the present lines of the user's file where the refusal was found in the cache."""
     if not name:
         return why
@@ -68,7 +69,7 @@ def _reason_now(derivative: Derivative, given: tuple[Any, ...], name: str, why: 
     return why
 
 
-def _choice(derivative: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _choice(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> Any:
     """How the types of this call are answered; None where it has numbers of outer levels."""
     if holds_carriers((*args, *kwargs.values())):
         return None

@@ -5,9 +5,8 @@ go straight to machine code. Compiled callers never come here.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
 
 import numpy as np
 from numba import types
@@ -16,6 +15,7 @@ from numba.core.errors import NumbaError
 from contad.errors import ValueMismatchError
 from contad.native.writes import may_write_arrays
 from contad.rules.function_names import global_names
+from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers
@@ -25,7 +25,7 @@ _ONCE = {"random", "print", "objmode"}  # names in functions that are not to run
 _COMPARED = (types.Number, types.Boolean, types.Array, types.BaseTuple, types.NoneType, types.Dispatcher, types.Omitted)
 
 
-def is_comparable(dispatchers: Sequence[Any], given: Sequence[Any]) -> bool:
+def is_comparable(dispatchers: Sequence[NumbaFunction], given: Sequence[NumbaType]) -> bool:
     """Whether a function may be run once more for the same value: it draws no random numbers and prints nothing.
 
     Nor does it take what such a run might change for good: generators of random numbers, lists, instances.
@@ -40,7 +40,7 @@ def is_comparable(dispatchers: Sequence[Any], given: Sequence[Any]) -> bool:
     return True
 
 
-def _is_plain(t: Any) -> bool:
+def _is_plain(t: NumbaType) -> bool:
     if isinstance(t, types.BaseTuple):
         return all(map(_is_plain, t))
     return isinstance(t, _COMPARED)
@@ -49,21 +49,23 @@ def _is_plain(t: Any) -> bool:
 class FirstCall:
     """One call of `derivative`, the Python function around an engine's `run`, with the comparison."""
 
-    def __init__(self, f: Any, dispatchers: Sequence[Any], what: str, engine: str) -> None:
+    def __init__(self, f: NumbaFunction, dispatchers: Sequence[NumbaFunction], what: str, engine: str) -> None:
         self.f = f
         self.dispatchers = dispatchers
         self.what = what
         self.engine = engine
 
-    def __call__(self, derivative: FunctionType, run_types: Sequence[Any], of_f: Callable[..., Any], args: Any) -> Any:
+    def __call__(
+        self, derivative: FunctionType, run_types: Sequence[NumbaType], of_f: Function, args: tuple[Nested, ...]
+    ) -> Nested:
         """The derivative at these arguments; `of_f` makes those of f of them, or of what `run` was given.
 
         Raises ValueMismatchError where the values differ, and what f raises where only f does.
         """
-        seen: list[Any] = []
+        seen: list[Nested] = []
         run = derivative.__globals__["run"]
 
-        def spy(*given: Any) -> Any:
+        def spy(*given: Nested) -> Nested:
             given = tuple(_as_typed(x, t) for x, t in zip(given, run_types, strict=True))
             out = run(*given)
             seen.append((given, out))
@@ -75,7 +77,7 @@ class FirstCall:
         self.require_same(out[0], of_f(args), of_f(given))
         return result
 
-    def require_same(self, got: Any, args: tuple[Any, ...], converted: tuple[Any, ...]) -> None:
+    def require_same(self, got: Nested, args: tuple[Nested, ...], converted: tuple[Nested, ...]) -> None:
         """Raise ValueMismatchError unless f gives this value, up to rounding.
 
         f is given the arguments as they are; where it does not take them, or they are of float32 and f would round as
@@ -106,15 +108,15 @@ class FirstCall:
                 "engine=, and report it; integers that become floats are the other reason: pass floats"
             )
 
-    def _value(self, args: tuple[Any, ...]) -> Any:
+    def _value(self, args: tuple[Nested, ...]) -> Nested:
         return self.f(*(map_leaves(_copy, args) if may_write_arrays(self.f) else args))
 
 
-def _numbers_in(x: Any) -> list[Any]:
+def _numbers_in(x: Nested) -> list[Real]:
     return [leaf for leaf in leaves_of(x) if isinstance(leaf, (int, float, np.ndarray, np.generic))]
 
 
-def _as_typed(x: Any, t: Any) -> Any:
+def _as_typed(x: Nested, t: NumbaType) -> Nested:
     """An argument of exactly the type that `run` is compiled for: Python's conversions keep other layouts."""
     if isinstance(t, types.BaseTuple):
         parts = [_as_typed(part, kind) for part, kind in zip(x, t, strict=True)]
@@ -124,7 +126,7 @@ def _as_typed(x: Any, t: Any) -> Any:
     return x
 
 
-def _copy(x: Any) -> Any:
+def _copy(x: Nested) -> Nested:
     if not isinstance(x, np.ndarray):
         return x
     copied = x.copy("K")
@@ -132,12 +134,12 @@ def _copy(x: Any) -> Any:
     return copied
 
 
-def _nudge(args: tuple[Any, ...], draw: Any) -> Any:
+def _nudge(args: tuple[Nested, ...], draw: np.random.Generator) -> Nested:
     """The arguments with floats one ulp away."""
     return map_leaves(functools.partial(_move, draw), args)
 
 
-def _move(draw: Any, x: Any) -> Any:
+def _move(draw: np.random.Generator, x: Nested) -> Nested:
     if isinstance(x, np.ndarray) and x.dtype == float:
         moved = x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52], x.shape))
         moved.flags.writeable = x.flags.writeable
@@ -145,7 +147,7 @@ def _move(draw: Any, x: Any) -> Any:
     return x * (1.0 + draw.choice([-(2.0**-52), 2.0**-52])) if isinstance(x, float) else x
 
 
-def _distance(got: Any, expected: Any, fast: bool) -> float:
+def _distance(got: Nested, expected: Nested, fast: bool) -> float:
     """The largest relative difference of two results; infinite where they are of other shapes, or only one is a nan."""
     pairs = list(zip(flatten(got).leaves, flatten(expected).leaves, strict=False))
     if len(flatten(got).leaves) != len(flatten(expected).leaves):
@@ -166,6 +168,6 @@ def _distance(got: Any, expected: Any, fast: bool) -> float:
     return worst
 
 
-def _show(x: Any) -> str:
+def _show(x: Nested) -> str:
     text = repr(float(x)) if np.ndim(x) == 0 and not isinstance(x, tuple) else repr(x)
     return text if len(text) < 80 else f"{text[:77]}..."

@@ -1,11 +1,12 @@
 """Which derivative of a function is meant, and the source of the compiled function that gives it from an engine's."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from numba import types
 
 from contad.errors import UnsupportedError
 from contad.native.request import Mode
+from contad.variables.open_types import NumbaType
 
 Kind = Literal["grad", "value_and_grad", "vjp", "jvp"]
 
@@ -38,7 +39,7 @@ class Form(NamedTuple):
 class Argument(NamedTuple):
     """An argument as an engine takes it: its type, and an expression that makes it of what was given."""
 
-    type: Any
+    type: NumbaType
     expression: str  # names end in an underscore, which keeps them apart from those of the generated function
 
     @property

@@ -3,12 +3,12 @@
 Numba is imported on first use.
 """
 
-from typing import Any
 
 from contad.rules.scalar_rule import ScalarRule
+from contad.variables.open_types import NumbaType
 
 
-def _numba_type(rule: ScalarRule) -> Any:
+def _numba_type(rule: ScalarRule) -> NumbaType:
     """Numba asks a rule for its type where an njit function names it."""
     from contad.native.rules import numba_type
 

@@ -6,7 +6,7 @@ functions that write into their arguments, and those that no compiled engine dif
 
 import functools
 import inspect
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from contad.functions.user_call import name_of
 from contad.variables.array import Array
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
+from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import THREAD, attempt, stack
 from contad.variables.trees import map_leaves
 from contad.variables.var import Var, value_of
 
 
-def call_at_variables(stand_in: OnNumbers, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
     """The result of a Numba function where variables are passed to it, by its Python copy where it has to be."""
     result = _call_compiled(stand_in.dispatcher, args, kwargs)
     if result is not NotImplemented:
@@ -37,7 +38,7 @@ def call_at_variables(stand_in: OnNumbers, args: tuple[Any, ...], kwargs: dict[s
     return stand_in.twin(*args, **kwargs)
 
 
-def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_compiled(f: NumbaFunction, args: tuple[Nested, ...], kwargs: Options) -> Nested:
     """f at arguments among which are variables; NotImplemented where its Python copy has to run."""
     missing = f.py_func.__code__.co_argcount - len(args)
     defaults = f.py_func.__defaults__ or ()
@@ -68,12 +69,12 @@ def _call_compiled(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     return several_results(f(*plain), inputs, functools.partial(derivative, kept))
 
 
-def _keep(x: Any) -> Any:
+def _keep(x: Nested) -> Nested:
     """A copy of an array, which the caller may write to before a sweep; anything else as it is."""
     return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
 
 
-def _takes(args: tuple[Any, ...], plain: list[Any], active: tuple[int, ...]) -> bool:
+def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...]) -> bool:
     """Whether all variables are of the innermost level, with plain values, and nothing else holds any."""
     s = stack()
     if not active or (THREAD.forward and THREAD.forward[-1].level > s.level):
@@ -89,7 +90,7 @@ def _takes(args: tuple[Any, ...], plain: list[Any], active: tuple[int, ...]) -> 
     return True
 
 
-def _how(f: Any, plain: list[Any], active: tuple[int, ...]) -> Any:
+def _how(f: NumbaFunction, plain: list[Nested], active: tuple[int, ...]) -> tuple[str, NumbaFunction] | None:
     """("number" or "several", the compiled derivative) for arguments of these types; None where there is none."""
     from numba import typeof, types
 
@@ -105,7 +106,9 @@ def _how(f: Any, plain: list[Any], active: tuple[int, ...]) -> Any:
     return memo[key]
 
 
-def _find(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) -> Any:
+def _find(
+    f: NumbaFunction, types: ModuleType, given: tuple[NumbaType, ...], active: tuple[int, ...]
+) -> tuple[str, NumbaFunction] | None:
     from contad.native.writes import may_write_arrays
 
     if may_write_arrays(f):
@@ -126,19 +129,21 @@ def _find(f: Any, types: Any, given: tuple[Any, ...], active: tuple[int, ...]) -
     return "several", derivative
 
 
-def _gradient(active: tuple[int, ...], f: Any, *args: Any) -> tuple[Any, tuple[Any, ...]]:
+def _gradient(active: tuple[int, ...], f: NumbaFunction, *args: Nested) -> tuple[Nested, tuple[Nested, ...]]:
     """The value and the gradients by the default engine, for arguments that no compiled engine takes."""
     recorded = _record(active, f, args)
     return recorded.value, recorded.pullback()(1.0)
 
 
-def _pull(active: tuple[int, ...], f: Any, primals: tuple[Any, ...], cotangent: Any) -> tuple[Any, ...]:
+def _pull(
+    active: tuple[int, ...], f: NumbaFunction, primals: tuple[Nested, ...], cotangent: Nested
+) -> tuple[Nested, ...]:
     """The same pullback by the default engine, for cotangents that are numbers of an outer level."""
     return _record(active, f, primals).pullback()(cotangent)
 
 
-def _record(active: tuple[int, ...], f: Any, args: tuple[Any, ...]) -> Recorded:
-    def of_active(*given: Any) -> Any:
+def _record(active: tuple[int, ...], f: NumbaFunction, args: tuple[Nested, ...]) -> Recorded:
+    def of_active(*given: Nested) -> Nested:
         full = list(args)
         for k, x in zip(active, given, strict=True):
             full[k] = x

@@ -5,7 +5,7 @@ What knows Numba is imported with the first Numba function that is differentiate
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, positions
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import is_real
+from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
 from contad.variables.trees import flatten, map_leaves, output_leaves, with_cotangents
 
 if TYPE_CHECKING:
+    from contad.front.derivative import Derivative
     from contad.front.user_function import UserFunction
 
 FLOAT = np.dtype(np.float64)
@@ -32,7 +34,7 @@ class Transform(Generic[P, R]):
     `made_for(f, **options)` gives the object that compiled code calls; without it that is what the transform returns.
     """
 
-    def __init__(self, function: Callable[P, R], made_for: Callable[..., Any] | None = None) -> None:
+    def __init__(self, function: Callable[P, R], made_for: Function | None = None) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.made_for = made_for
@@ -40,7 +42,7 @@ class Transform(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
 
-    def __get__(self, instance: Any, owner: Any = None) -> "Transform[P, R]":
+    def __get__(self, instance: object, owner: type | None = None) -> "Transform[P, R]":
         """Itself, as an attribute of a class too; which makes it a routine, so `help` shows that of its function."""
         return self
 
@@ -51,27 +53,30 @@ class Transform(Generic[P, R]):
         return self.function.__name__
 
     @functools.cached_property
-    def _numba_type_(self) -> Any:
+    def _numba_type_(self) -> NumbaType:
         """What Numba asks for where compiled code names the transform."""
         from contad.front.typing import type_of
 
         return type_of(self)
 
 
-def gradient_of(f: "UserFunction", transform: Any, options: dict[str, Any], eager: Callable[[], Any]) -> Any:
+def gradient_of(
+    f: "UserFunction", transform: Transform, options: Options, eager: Callable[[], Function]
+) -> "Derivative":
     """A new object for transform(f, **options) of a Numba function; `eager()` takes what no compiled engine does."""
     from contad.front.derivative import Derivative
     from contad.front.form import Form
 
-    kind = transform.function.__name__
+    kind: Any = transform.function.__name__
     argnums, has_aux, engine = options["argnums"], options["has_aux"], options["engine"]
     form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux)
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
 def pair_of(
-    f: Any, kind: Any, eager: Callable[..., Any], engine: str | None = None, argnums: tuple[int, ...] = ()
-) -> Any:
+    f: NumbaFunction, kind: Literal["value_and_grad", "vjp", "jvp"], eager: Function, engine: str | None = None,
+    argnums: tuple[int, ...] = (),
+) -> "Derivative":  # fmt: skip
     """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function, or value_and_grad(*args).
 
     Without argnums all arguments are differentiated. `eager(twin, primals, along)` answers calls that no compiled
@@ -89,8 +94,8 @@ def pair_of(
 
 
 def call_compiled_vjp(
-    f: "UserFunction", primals: tuple[Any, ...], what: str, pair: Any
-) -> tuple[Any, Any] | None:
+    f: "UserFunction", primals: tuple[Nested, ...], what: str, pair: "Derivative"
+) -> tuple[Nested, Function] | None:
     """The value of a Numba function and its pullback by its compiled vjp; None where only the eager engine takes it."""
     try:
         with attempt():
@@ -107,7 +112,7 @@ def call_compiled_vjp(
         raise
     leaves = output_leaves(result, what)
 
-    def pullback(cotangent: Any) -> tuple[Any, ...]:
+    def pullback(cotangent: Nested) -> tuple[Nested, ...]:
         z_bar = result.unflatten([x for _, x in with_cotangents(what, result, leaves, cotangent)])
         return pair(own, z_bar)
 
@@ -115,7 +120,7 @@ def call_compiled_vjp(
     return result.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in leaves]), made
 
 
-def require_no_counts(primals: Sequence[Any], what: str, remedy: str, error: Exception) -> None:
+def require_no_counts(primals: Sequence[Nested], what: str, remedy: str, error: Exception) -> None:
     """UnsupportedError where an error of a Numba function may come of integers that became floats."""
     integers = [k for k, x in enumerate(primals) if isinstance(x, int) or getattr(x, "dtype", FLOAT).kind in "iu"]
     if integers:
@@ -125,12 +130,12 @@ def require_no_counts(primals: Sequence[Any], what: str, remedy: str, error: Exc
         ) from error
 
 
-def _own_parts(x: Any) -> Any:
+def _own_parts(x: Nested) -> Nested:
     """Numbers as floats, arrays as copies in float64, tuples of these; UnsupportedError for anything else."""
     return map_leaves(_own, x, is_leaf=lambda part: not isinstance(part, tuple))
 
 
-def _own(x: Any) -> Any:
+def _own(x: Nested) -> Nested:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiu" and not subclass_of_arrays(x):
         return x.astype(np.float64)
     if is_real(x) and not isinstance(x, (bool, np.bool_, np.ndarray)):
@@ -138,10 +143,10 @@ def _own(x: Any) -> Any:
     raise UnsupportedError("only numbers, arrays and tuples of them are taken by compiled code")
 
 
-def along(jvp: Callable[..., Any], argnum: int, f: Any, args: Any, tangents: Any) -> Any:
+def along(jvp: Function, argnum: int, f: Function, args: Sequence[Nested], tangents: Nested) -> tuple[Nested, Nested]:
     """jvp of f along one of its arguments."""
 
-    def of_one(x: Any) -> Any:
+    def of_one(x: Nested) -> Nested:
         return f(*args[:argnum], x, *args[argnum + 1 :])
 
     of_one.__name__ = name_of(f)

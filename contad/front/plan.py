@@ -4,7 +4,7 @@ import dis
 import inspect
 from collections.abc import Sequence
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from numba import typeof, types
 
@@ -12,6 +12,7 @@ from contad.errors import OutputError, UnsupportedError
 from contad.front.form import Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
+from contad.variables.open_types import NumbaFunction, NumbaType
 
 _PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_")}
 _SOURCE = """\
@@ -31,7 +32,7 @@ class Plan(NamedTuple):
     """How a call with arguments of given types is answered."""
 
     request: Request
-    run_types: tuple[Any, ...]  # what the engine's function is compiled for
+    run_types: tuple[NumbaType, ...]  # what the engine's function is compiled for
     parameters: tuple[str, ...]
     body: list[str]
 
@@ -41,7 +42,7 @@ class Plan(NamedTuple):
         return _SOURCE.format(cache=cache, parameters=", ".join(self.parameters), body=body)
 
 
-def plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
+def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
     """The plan for a derivative of the dispatcher f at arguments of these types.
 
     Raises OutputError where f returns nothing, TypeError where argnums do not fit, UnsupportedError where no compiled
@@ -63,7 +64,7 @@ def plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
     return Plan(request, request.types, tuple(x.expression for x in arguments), body)
 
 
-def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
+def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
     """The plan for vjp(primals, z_bar) and jvp(primals, tangents)."""
     parameters = _PARAMETERS[form.kind]
     first, second = (Argument(types.unliteral(t), name) for t, name in zip(given, parameters, strict=True))
@@ -90,7 +91,7 @@ def _pair_plan(f: Any, form: Form, given: Sequence[Any], what: str) -> Plan:
     return Plan(request, run_types, parameters, body)
 
 
-def _defaults(f: Any, given: int, what: str) -> list[Argument]:
+def _defaults(f: NumbaFunction, given: int, what: str) -> list[Argument]:
     """The arguments of f that were left out, by their defaults."""
     parameters = list(inspect.signature(f.py_func).parameters.values())[given:]
     for x in parameters:
@@ -99,16 +100,16 @@ def _defaults(f: Any, given: int, what: str) -> list[Argument]:
     return [Argument(typeof(x.default), repr(x.default)) for x in parameters]
 
 
-def _request(f: Any, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
+def _request(f: NumbaFunction, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
     return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode)
 
 
-def _checks(f: Any, arguments: list[Argument], what: str) -> list[str]:
+def _checks(f: NumbaFunction, arguments: list[Argument], what: str) -> list[str]:
     checks = overlap_checks(arguments, what)
     return checks if checks and may_write_arrays(f) else []
 
 
-def _present(t: Any) -> Any:
+def _present(t: NumbaType) -> NumbaType:
     """The type of an argument, of its default where it was left out."""
     return typeof(t.value) if isinstance(t, types.Omitted) else t
 

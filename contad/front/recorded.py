@@ -2,11 +2,11 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from contad.functions.pickling import SEND, OfThisProcess
 from contad.functions.user_call import name_of, split_aux
 from contad.variables.activation import activate, pull, seeds
+from contad.variables.open_types import Function, Nested
 from contad.variables.stack import ChainStack, opened
 from contad.variables.trees import flatten, lower, output_leaves, with_cotangents
 
@@ -15,7 +15,7 @@ class Recorded:
     """A function that runs on variables, recorded at primals: its value, and what sweeps and tangents need."""
 
     def __init__(
-        self, f: Callable[..., Any], primals: Sequence[Any], what: str, make_stack: Callable[[], ChainStack],
+        self, f: Function, primals: Sequence[Nested], what: str, make_stack: Callable[[], ChainStack],
         has_aux: bool = False,
     ) -> None:  # fmt: skip
         self.name, self.what = name_of(f), what
@@ -29,11 +29,11 @@ class Recorded:
             s.end("its vjp call has ended")  # the recording stays with the pullback
         self.stack = s
 
-    def pullback(self) -> Callable[[Any], tuple[Any, ...]]:
+    def pullback(self) -> Callable[[Nested], tuple[Nested, ...]]:
         """The map from a cotangent of the result to those of the primals; the recording lives as long as it does."""
         s, what, result, leaves, trees = self.stack, self.what, self.result, self.leaves, self.trees
 
-        def pullback(cotangent: Any) -> tuple[Any, ...]:
+        def pullback(cotangent: Nested) -> tuple[Nested, ...]:
             found = []
             for leaf, z_bar in with_cotangents(what, result, leaves, cotangent):
                 found += seeds(s, leaf, z_bar)

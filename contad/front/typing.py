@@ -1,21 +1,25 @@
 """What a transform is inside compiled code: a function of a Numba function that gives its derivative, a dispatcher."""
 
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import types
 from numba.core.typing.templates import AbstractTemplate, fold_arguments, signature
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
+from contad.variables.open_types import NumbaType
+
+if TYPE_CHECKING:
+    from contad.front.numba_transforms import Transform
 
 
-def type_of(transform: Any) -> Any:
+def type_of(transform: "Transform") -> NumbaType:
     """The Numba type of `contad.grad` and its kin; found by Numba where a compiled function names it."""
     return _type_of_call(transform) if transform.made_for else _type_of_maker(transform)
 
 
-def _type_of_maker(transform: Any) -> Any:
+def _type_of_maker(transform: "Transform") -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
 
@@ -27,7 +31,7 @@ def _type_of_maker(transform: Any) -> Any:
 
         key = transform
 
-        def generic(self, args: Any, kws: Any) -> Any:
+        def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
             """The answer for arguments of these types; None where Numba shall ask again with constants as such."""
             called = inspect.signature(parameters)
             given = fold_arguments(
@@ -48,7 +52,7 @@ def _type_of_maker(transform: Any) -> Any:
     return types.Function(Template)
 
 
-def _require_first_derivative(name: str, f: Any) -> None:
+def _require_first_derivative(name: str, f: NumbaType) -> None:
     if not isinstance(f, types.Dispatcher):
         raise UnsupportedError(f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}")
     if hasattr(f.dispatcher, "form"):
@@ -71,7 +75,7 @@ def _constant(t: Any) -> Any:
     return NotImplemented if isinstance(t, types.Type) else t
 
 
-def _type_of_call(transform: Any) -> Any:
+def _type_of_call(transform: Any) -> NumbaType:
     """The type of a transform that is called with f and its arguments, as contad.jvp(f, primals, tangents)."""
 
     def call(f, primals, tangents):  # type: ignore[no-untyped-def]
@@ -92,7 +96,7 @@ def _type_of_call(transform: Any) -> Any:
     class Checked(template):  # type: ignore[misc, valid-type]
         """Numba keeps what an overload has given for these types, which the function may no longer be."""
 
-        def generic(self, args: Any, kws: Any) -> Any:
+        def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
             """As ever; FrozenValueError where what the function stands for has changed."""
             if args and isinstance(args[0], types.Dispatcher):
                 transform.made_for(args[0].dispatcher).frozen.check()

@@ -1,6 +1,6 @@
 """The function that a transform is given, looked at once: what it is, what it is called, and how it runs."""
 
-from collections.abc import Callable
+from collections.abc import Hashable
 from types import FunctionType
 from typing import Any
 
@@ -9,6 +9,7 @@ from contad.functions.callees import OnNumbers, with_numba_callees
 from contad.functions.memo import memo_of
 from contad.functions.user_call import name_of, numba_function
 from contad.variables import check
+from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
 class UserFunction:
@@ -19,14 +20,14 @@ class UserFunction:
 
     __slots__ = ("dispatcher", "f", "name")
 
-    def __init__(self, transform: str, f: Any) -> None:
+    def __init__(self, transform: str, f: Function) -> None:
         check.callable_(transform, "f", f)
-        self.dispatcher: Any = None if isinstance(f, FunctionType) else numba_function(f)
+        self.dispatcher: NumbaFunction = None if isinstance(f, FunctionType) else numba_function(f)
         self.f = f if self.dispatcher is None else self.dispatcher
         self.name = name_of(f)
 
     @property
-    def memo(self) -> dict[Any, Any]:
+    def memo(self) -> dict[Hashable, Any]:
         """What has been made of the function."""
         return memo_of(self.f)
 
@@ -34,12 +35,12 @@ class UserFunction:
         """Whether compiled engines are asked, where this engine or none is named."""
         return self.dispatcher is not None and engine in (None, *COMPILED)
 
-    def runnable(self) -> Callable[..., Any]:
+    def runnable(self) -> Function:
         """The function as eager engines run it: see `runnable`."""
         return runnable(self.f)
 
 
-def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
+def runnable(f: Function) -> Function:
     """f as eager engines run it: a Numba function, and those that a plain function names, by their Python twins."""
     if hasattr(f, "is_twin"):
         return f
@@ -51,12 +52,12 @@ def runnable(f: Callable[..., Any]) -> Callable[..., Any]:
     return checked_twin(dispatcher)
 
 
-def primitive_of(dispatcher: Any) -> OnNumbers:
+def primitive_of(dispatcher: NumbaFunction) -> OnNumbers:
     """A Numba function as one operation, where variables are passed to it."""
     return OnNumbers(dispatcher, _call_compiled)
 
 
-def _call_compiled(stand_in: OnNumbers, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _call_compiled(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
     from contad.front.numba_calls import call_at_variables  # it knows Numba
 
     return call_at_variables(stand_in, args, kwargs)

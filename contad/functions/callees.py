@@ -35,14 +35,15 @@ from contad.functions.questions import (
     warn_of_unanswered,
 )
 from contad.variables.number import Carrier
+from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.trees import leaves_of
 
-AtVariables = Callable[["OnNumbers", tuple[Any, ...], dict[str, Any]], Any]
+AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
 _COPIES: WeakSet[FunctionType] = WeakSet()
 
 
-def with_numba_callees(f: Callable[..., Any], at_variables: AtVariables) -> Callable[..., Any]:
+def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
     """f, or a copy of it whose Numba functions take variables, where it or a plain function it calls names any.
 
     `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
@@ -118,7 +119,7 @@ class _Reached:
         return len(values) == len(self.kinds) and all(map(operator.is_, map(_kind, values), self.kinds))
 
 
-def _kind(x: Any) -> Any:
+def _kind(x: object) -> object:
     """What makes a difference of an object: functions make one each, other objects by their types."""
     kind = type(x)
     if kind in _PLAIN:
@@ -154,7 +155,7 @@ def _reaches_numba(f: FunctionType, seen: dict[int, _Reached]) -> bool:
     return asks(f, named) or (any(found) and not passes_by_globals(f))
 
 
-def _dispatches_on_type(x: Any) -> bool:
+def _dispatches_on_type(x: object) -> bool:
     """Whether x is a function of functools.singledispatch."""
     return isinstance(x, FunctionType) and callable(getattr(x, "dispatch", None)) and hasattr(x, "registry")
 
@@ -218,9 +219,9 @@ class _StandIns:
 
     def __init__(self, at_variables: AtVariables) -> None:
         self.at_variables = at_variables
-        self.made: dict[int, tuple[Any, Any]] = {}
+        self.made: dict[int, tuple[object, Any]] = {}
 
-    def need(self, value: Any) -> bool:
+    def need(self, value: object) -> bool:
         if is_dispatcher(value):
             return True
         return isinstance(value, FunctionType) and (_dispatches_on_type(value) or _reaches_numba(value, {}))
@@ -266,24 +267,24 @@ class _StandIns:
         names = questions_of(f.__code__).names
         return any(self.need(f.__globals__[name]) for name in names if name in f.__globals__)
 
-    def _dispatching(self, function: Any) -> Callable[..., Any]:
+    def _dispatching(self, function: Any) -> Function:
         """A function of functools.singledispatch, for which a variable is of the class that it stands for."""
 
         @functools.wraps(function)
-        def dispatch(*args: Any, **kwargs: Any) -> Any:
+        def dispatch(*args: Nested, **kwargs: Nested) -> Nested:
             return self.of(function.dispatch(class_of_primal(args[0])))(*args, **kwargs)
 
         return dispatch
 
 
-def _as_it_is(x: Any) -> Any:
+def _as_it_is(x: object) -> object:
     return x
 
 
 class _Globals(dict[str, Any]):
     """The globals of a function, read live, through the stand-ins."""
 
-    def __init__(self, f: FunctionType, stand_ins: _StandIns, answers: Callable[[Any], Any]) -> None:
+    def __init__(self, f: FunctionType, stand_ins: _StandIns, answers: Callable[[object], object]) -> None:
         real = f.__globals__
         # what Python reads past __missing__: for imports, warnings and classes inside the function
         super().__init__({name: real[name] for name in ("__name__", "__package__", "__spec__") if name in real})
@@ -296,37 +297,37 @@ class _Globals(dict[str, Any]):
         return self.answers(self.stand_ins.of(self.real[name]))
 
     # for code that calls globals()
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self.real[name] = value
 
     def __contains__(self, name: object) -> bool:
         return name in self.real
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: object = None) -> Any:
         return self[name] if name in self.real else default
 
 
 class OnNumbers:
     """A dispatcher that runs as it is on plain arguments; `at_variables(self, args, kwargs)` answers other calls."""
 
-    def __init__(self, dispatcher: Any, at_variables: AtVariables) -> None:
+    def __init__(self, dispatcher: NumbaFunction, at_variables: AtVariables) -> None:
         self.dispatcher = dispatcher
         self.at_variables = at_variables
-        self.twin: Callable[..., Any] | None = None  # made where no compiled derivative answers
+        self.twin: Function | None = None  # made where no compiled derivative answers
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.dispatcher, name)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return OnNumbers, (self.dispatcher, self.at_variables)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         if any(map(holds_number, (*args, *kwargs.values()))):
             return self.at_variables(self, args, kwargs)
         functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
         return self.dispatcher(*(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions)
 
 
-def holds_number(x: Any) -> bool:
+def holds_number(x: Nested) -> bool:
     """Whether x is or contains a variable or a dual; object arrays are taken to."""
     return any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Carrier) for x in leaves_of(x))

@@ -25,6 +25,7 @@ from contad.rules.function_names import codes_of
 from contad.variables.array import is_plain
 from contad.variables.layout import is_immutable, same_bits
 from contad.variables.number import Carrier, map_numbers, peek
+from contad.variables.open_types import Function, Nested, Value
 from contad.variables.trees import flatten
 
 _NONE = object()
@@ -40,6 +41,8 @@ _SPECIAL = frozenset(
     + [f"__{r}{n}__" for r in ("", "r") for n in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")]
 )
 
+Read = Callable[[], Any]  # gives what a name stands for now
+
 
 class Captured:
     """The data that functions capture, with their present contents: arrays, numbers, texts and functions.
@@ -51,13 +54,15 @@ class Captured:
 
     __slots__ = ("attributes", "entries", "keep", "name", "objects", "seen")
 
-    def __init__(self, name: str, functions: Sequence[Any], keep: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(
+        self, name: str, functions: Sequence[Function | None], keep: Callable[[np.ndarray], np.ndarray]
+    ) -> None:
         self.name = name
         self.entries: list[_Entry] = []
         self.keep = keep
         self.attributes: dict[str, None] = {}  # that the functions name, of whatever, in the order of their finding
-        self.objects: list[tuple[str, Callable[[], Any], Any]] = []  # whose attributes they may be
-        self.seen: dict[Any, Any] = {}  # by identity; the objects are held, so that identities stay theirs
+        self.objects: list[tuple[str, Read, object]] = []  # whose attributes they may be
+        self.seen: dict[int, object] = {}  # by identity; the objects are held, so that identities stay theirs
         for f in functions:
             if f is not None:
                 self._follow(getattr(f, "__name__", type(f).__name__), functools.partial(_same_one, f), f)
@@ -89,13 +94,13 @@ class Captured:
                 )
 
     # ---- the walk ----------------------------------------------------------------------------------------------------
-    def _is_new(self, x: Any) -> bool:
+    def _is_new(self, x: object) -> bool:
         if id(x) in self.seen:
             return False
         self.seen[id(x)] = x
         return True
 
-    def _note(self, name: str, read: Callable[[], Any], is_read_only: bool = True) -> None:
+    def _note(self, name: str, read: Read, is_read_only: bool = True) -> None:
         """What a name stands for; a number that the functions assign to the name themselves is theirs."""
         x = read()
         if not is_read_only and (x.__class__ in _VALUES or isinstance(x, np.generic)):
@@ -108,7 +113,7 @@ class Captured:
             if leaf.__class__ not in _VALUES:
                 self._follow(*entry.place(x, k), leaf)
 
-    def _follow(self, name: str, read: Callable[[], Any], x: Any) -> None:
+    def _follow(self, name: str, read: Read, x: Any) -> None:
         """What x leads to, where it is no number and no array of numbers."""
         if isinstance(x, FunctionType):
             self._note_function(read, x)
@@ -125,7 +130,7 @@ class Captured:
             if not _is_of_library(x if isinstance(x, (type, ModuleType)) else type(x)):
                 self._note_object(name, read, x)
 
-    def _note_object(self, name: str, read: Callable[[], Any], x: Any) -> None:
+    def _note_object(self, name: str, read: Read, x: Any) -> None:
         """An object, a class or a module of the user's, whose attributes functions may name."""
         self.objects.append((name, read, x))
         for owner in type(x).__mro__:
@@ -134,7 +139,7 @@ class Captured:
                 if isinstance(method, FunctionType):
                     self._note_function(functools.partial(_same_one, method), method)
 
-    def _note_function(self, read: Callable[[], Any], f: FunctionType) -> None:
+    def _note_function(self, read: Read, f: FunctionType) -> None:
         """What a function captures, and its defaults."""
         if _is_of_library(f) or not self._is_new(f):
             return
@@ -151,7 +156,7 @@ class Captured:
         for parameter in f.__kwdefaults__ or ():
             self._note(f"the default of {parameter}", functools.partial(_default, read, parameter))
 
-    def _note_attribute(self, name: str, read: Callable[[], Any], x: Any, attribute: str) -> None:
+    def _note_attribute(self, name: str, read: Read, x: Any, attribute: str) -> None:
         found = inspect.getattr_static(x, attribute, _NONE)
         if isinstance(found, (staticmethod, classmethod)):
             found = found.__func__
@@ -171,7 +176,7 @@ class _Entry:
 
     __slots__ = ("before", "grows", "is_plain", "leaves", "name", "read", "spec")
 
-    def __init__(self, name: str, read: Callable[[], Any], x: Any, keep: Callable[[np.ndarray], np.ndarray]) -> None:
+    def __init__(self, name: str, read: Read, x: Any, keep: Callable[[np.ndarray], np.ndarray]) -> None:
         self.name = name
         self.read = read
         self.leaves, self.spec = _flatten(x)
@@ -182,7 +187,7 @@ class _Entry:
                 self.before[k] = keep(a)
         self.grows = False  # whether the function itself changes what the container has
 
-    def place(self, x: Any, k: int) -> tuple[str, Callable[[], Any]]:
+    def place(self, x: Any, k: int) -> tuple[str, Read]:
         """What the leaf k of x is called, and how it is read now."""
         if self.spec.num_nodes == 1:
             return self.name, self.read
@@ -224,7 +229,7 @@ class _Entry:
             now = [by_path.get(path) for path in self.spec.paths()]
         self.before = [x if _is_same(y, x) else _OWN for y, x in zip(now, self.before, strict=True)]
 
-    def _is_equal(self, leaves: list[Any]) -> bool:
+    def _is_equal(self, leaves: list[object]) -> bool:
         """Whether the leaves are plain values that are what they were: of long lists at the speed of C code."""
         return self.is_plain and leaves == self.before
 
@@ -271,7 +276,7 @@ def _essence(x: Any) -> Any:
     return type(x) if a is None else a
 
 
-def _as_array(x: Any) -> np.ndarray | None:
+def _as_array(x: object) -> np.ndarray | None:
     """The numbers of an object that is no ndarray and behaves as one: a buffer, a series of pandas; else None."""
     if isinstance(x, np.ndarray) or not (hasattr(type(x), "__array__") or isinstance(x, _BUFFERS)):
         return None
@@ -282,7 +287,7 @@ def _as_array(x: Any) -> np.ndarray | None:
     return None if a.dtype == object else a
 
 
-def _open(x: Any) -> Any:
+def _open(x: Any) -> list[Any] | dict[Any, Any] | None:
     """The contents, as a plain container, of an object that optree takes for a leaf; None where it has none."""
     if isinstance(x, np.ndarray):
         return x.tolist() if x.dtype == object else None
@@ -312,7 +317,7 @@ def _open(x: Any) -> Any:
     return arrays or None  # of a sparse matrix, an interpolation
 
 
-def _is_same(x: Any, before: Any) -> bool:
+def _is_same(x: object, before: object) -> bool:
     if isinstance(before, np.ndarray):
         return isinstance(x, np.ndarray) and same_bits(x, before)
     if x is before or before is _OWN:
@@ -321,18 +326,18 @@ def _is_same(x: Any, before: Any) -> bool:
 
 
 # ---- how things are read, now and later ------------------------------------------------------------------------------
-def _same_one(x: Any) -> Any:
+def _same_one(x: object) -> object:
     return x
 
 
-def _contents(read: Callable[[], Any], k: int) -> Any:
+def _contents(read: Read, k: int) -> Any:
     try:
         return read().__closure__[k].cell_contents
     except (AttributeError, LookupError, TypeError, ValueError):  # not yet filled, or another function
         return _NONE
 
 
-def _default(read: Callable[[], Any], key: Any) -> Any:
+def _default(read: Read, key: int | str) -> Any:
     f = read()
     try:
         return f.__defaults__[key] if isinstance(key, int) else f.__kwdefaults__[key]
@@ -340,11 +345,11 @@ def _default(read: Callable[[], Any], key: Any) -> Any:
         return _NONE
 
 
-def _attribute(read: Callable[[], Any], name: str) -> Any:
+def _attribute(read: Read, name: str) -> Any:
     return getattr(read(), name, _NONE)
 
 
-def _access(read: Callable[[], Any], accessor: Any) -> Any:
+def _access(read: Read, accessor: Any) -> Any:
     try:
         return accessor(read())
     except (AttributeError, LookupError, TypeError):
@@ -386,7 +391,7 @@ def _names(code: CodeType) -> tuple[frozenset[str], tuple[str, ...], tuple[str, 
     return frozenset(code.co_freevars) - written, tuple(sorted(read - written)), tuple(sorted(named - stored))
 
 
-def require_same_value(name: str, y: Any, z: Any) -> None:
+def require_same_value(name: str, y: Nested, z: Nested) -> None:
     """Raise ChangedDataError where a function that is evaluated again gives another value than it gave before."""
     again, before = (flatten(map_numbers(peek, x)).leaves for x in (y, z))
     for a, b in zip(again, before, strict=False):
@@ -397,11 +402,11 @@ def require_same_value(name: str, y: Any, z: Any) -> None:
             )
 
 
-def _close(a: Any, b: Any) -> bool:
+def _close(a: Value, b: Value) -> bool:
     if a.__class__ is float and b.__class__ is float:
         return a == b or math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) or (a != a and b != b)
     return bool(np.allclose(a, b, rtol=1e-6, atol=1e-9, equal_nan=True))
 
 
-def _show(x: Any) -> str:
+def _show(x: Nested) -> str:
     return f"an array of shape {np.shape(x)} around {np.mean(x):.6g}" if np.ndim(x) else f"{float(x):.17g}"

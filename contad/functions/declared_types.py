@@ -15,30 +15,31 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.number import Number, map_numbers, observe, peek
+from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Value
 
 _NUMBERS = ("Integer", "IntegerLiteral", "Float", "Boolean", "BooleanLiteral")
 
 
-def signatures(f: Any) -> tuple[Any, ...]:
+def signatures(f: NumbaFunction) -> tuple[Any, ...]:
     """The signatures that the dispatcher f was given; none where it compiles for whatever types it meets."""
     if getattr(f, "_can_compile", True):
         return ()
     return tuple(f.nopython_signatures)
 
 
-def declared_names(f: Any) -> dict[str, Any]:
+def declared_names(f: NumbaFunction) -> dict[str, NumbaType]:
     """The names whose types the dispatcher f declares, with these types."""
     found = getattr(getattr(f, "_compiler", None), "locals", None) or {}
     return {name: t for name, t in found.items() if "." not in name}  # Numba adds k.1, k.2 ... when it compiles
 
 
-def place_of(f: Any) -> str:
+def place_of(f: NumbaFunction) -> str:
     """File, line and name of a dispatcher's function, for messages."""
     code = f.py_func.__code__
     return f"{code.co_filename}:{code.co_firstlineno}: {f.__name__}"
 
 
-def chosen_signature(f: Any, given: Sequence[Any]) -> Any:
+def chosen_signature(f: NumbaFunction, given: Sequence[NumbaType]) -> Any:
     """The signature that Numba takes for arguments of these types; the layout of arrays is not looked at.
 
     Raises UnsupportedError where none takes them, or several do equally well.
@@ -60,16 +61,16 @@ def chosen_signature(f: Any, given: Sequence[Any]) -> Any:
     return fitting[0]
 
 
-def _is_array(t: Any) -> bool:
+def _is_array(t: NumbaType) -> bool:
     return type(t).__name__ == "Array"
 
 
-def is_number(t: Any) -> bool:
+def is_number(t: NumbaType) -> bool:
     """Whether a type of Numba is that of a real number."""
     return type(t).__name__ in _NUMBERS
 
 
-def _fits(have: Any, want: Any) -> bool:
+def _fits(have: NumbaType, want: NumbaType) -> bool:
     if is_number(have) and is_number(want):
         return True
     if _is_array(have) and _is_array(want):
@@ -80,7 +81,7 @@ def _fits(have: Any, want: Any) -> bool:
     return bool(have == want or getattr(have, "literal_type", None) == want)
 
 
-def refuse_cast(f: Any, what: str, t: Any) -> UnsupportedError:
+def refuse_cast(f: NumbaFunction, what: str, t: NumbaType) -> UnsupportedError:
     """The error for a declared type that would cut or round a derivative in a way that is not followed."""
     remedy = "declare float64" if "float" in str(t) else "declare int64 or float64"
     return UnsupportedError(
@@ -122,25 +123,25 @@ class NameCasts(ast.NodeTransformer):
     def _call(self, name: str, value: ast.expr) -> ast.expr:
         return ast.copy_location(ast.Call(ast.Name(self.casts[name], ast.Load()), [value], []), value)
 
-    def visit_Assign(self, node: ast.Assign) -> Any:
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt] | ast.Assign:
         if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             if node.targets[0].id in self.casts:
                 node.value = self._call(node.targets[0].id, node.value)
             return node
         return [node, *self._after(_find_bound(node.targets), node)]
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt] | ast.AnnAssign:
         return [node, *self._after(_find_bound([node.target]), node)] if node.value is not None else node
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         return [node, *self._after(_find_bound([node.target]), node)]
 
-    def visit_For(self, node: ast.For) -> Any:
+    def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
         node.body = [*self._after(_find_bound([node.target]), node), *node.body]
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> Any:
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return node  # names of their own
 
     visit_Lambda = visit_FunctionDef  # type: ignore[assignment]
@@ -152,7 +153,7 @@ def _find_bound(targets: Sequence[ast.expr]) -> list[str]:
 
 
 # ---- values of Python ------------------------------------------------------------------------------------------------
-def cast_of_values(f: Any, what: str, t: Any) -> Callable[[Any], Any]:
+def cast_of_values(f: NumbaFunction, what: str, t: NumbaType) -> Callable[[Value], Value]:
     """The function that casts a value in a Python copy of f as Numba casts it to a declared type.
 
     Raises UnsupportedError for types that the copy does not have: float32, and integers of other than 64 bits.
@@ -172,7 +173,7 @@ def cast_of_values(f: Any, what: str, t: Any) -> Callable[[Any], Any]:
     return lambda x: observe(convert, x) if isinstance(x, (Number, int, float, np.number, np.bool_)) else x
 
 
-def with_signature(f: Any, twin: Callable[..., Any]) -> Callable[..., Any]:
+def with_signature(f: NumbaFunction, twin: Function) -> Function:
     """The Python copy of the dispatcher f, with the casts of the signature that Numba takes; itself where f has none.
 
     Raises UnsupportedError where a declared type is not one that Python copies follow.
@@ -187,7 +188,7 @@ def with_signature(f: Any, twin: Callable[..., Any]) -> Callable[..., Any]:
     }
 
     @functools.wraps(twin)
-    def run(*args: Any, **kwargs: Any) -> Any:
+    def run(*args: Nested, **kwargs: Nested) -> Nested:
         bound = called.bind(*args, **kwargs)
         bound.apply_defaults()
         s = declared[0] if len(declared) == 1 else chosen_signature(f, tuple(map(_type_of, bound.args)))
@@ -197,7 +198,7 @@ def with_signature(f: Any, twin: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _type_of(x: Any) -> Any:
+def _type_of(x: Value) -> NumbaType:
     """Numba's type of a value of a Python copy, where numbers may carry derivatives."""
     from numba import typeof
 

@@ -1,19 +1,22 @@
 """What has been made of a function, kept with the function."""
 
+from collections.abc import Hashable
 from types import MethodType
 from typing import Any
+
+from contad.variables.open_types import NumbaFunction
 
 
 class Memo(dict[Any, Any]):
     """What has been made of a function; where the function is pickled by value, nothing goes along."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return Memo, ()
 
 
-def memo_of(f: Any) -> dict[Any, Any]:
+def memo_of(f: NumbaFunction) -> dict[Hashable, Any]:
     """What has been made of f, kept in an attribute of f so that it dies with it; a new one where f takes none."""
-    memo: dict[Any, Any] = Memo()
+    memo: dict[Hashable, Any] = Memo()
     # a bound method is made anew by every access; its dictionary is the function's, which would keep the instance alive
     if not isinstance(f, MethodType) and hasattr(f, "__dict__"):
         # functools.wraps and copy.copy take the memo of f along, so it must say whose it is

@@ -14,10 +14,11 @@ import numpy as np
 from contad.variables.array import Array
 from contad.variables.creation import array
 from contad.variables.number import Number, is_real
+from contad.variables.open_types import ArrayValue, Function, Option, Real, Value
 from contad.variables.trees import holds_carriers
 
 
-def _numbers(x: Any) -> Any:
+def _numbers(x: Value) -> ArrayValue:
     """x where it is an object array, or a list, of variables and numbers, as an array; None where NumPy is right."""
     if isinstance(x, (list, tuple)) and holds_carriers(x):
         x = array(x)
@@ -28,7 +29,7 @@ def _numbers(x: Any) -> Any:
     return x if all(isinstance(v, (Number, bool, np.bool_)) or is_real(v) for v in x.flat) else None
 
 
-def _take(x: Any) -> Any:
+def _take(x: Value) -> Value:
     """x, as an array where it is an object array, or a list, of variables and numbers."""
     numbers = _numbers(x)
     return x if numbers is None else numbers
@@ -37,7 +38,7 @@ def _take(x: Any) -> Any:
 _truth_of_element = np.frompyfunc(bool, 1, 1)
 
 
-def _truths(x: Any) -> Any:
+def _truths(x: Value) -> Value:
     """The truth of each element of a list or an object array of variables; anything else as it is."""
     numbers = _numbers(x)
     if numbers is None:
@@ -59,26 +60,26 @@ class _Answering:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.ufunc, name)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return type(self), (self.ufunc,)
 
 
 class Logical(_Answering):
     """A logical ufunc that gives bools of variables."""
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: Value, **options: Option) -> Value:
         return self.ufunc(*map(_truths, inputs[: self.ufunc.nin]), *inputs[self.ufunc.nin :], **options)
 
-    def reduce(self, x: Any, *args: Any, **options: Any) -> Any:
+    def reduce(self, x: Value, *args: Option, **options: Option) -> Value:
         return self.ufunc.reduce(_truths(x), *args, **options)
 
-    def accumulate(self, x: Any, *args: Any, **options: Any) -> Any:
+    def accumulate(self, x: Value, *args: Option, **options: Option) -> ArrayValue:
         return self.ufunc.accumulate(_truths(x), *args, **options)
 
-    def reduceat(self, x: Any, *args: Any, **options: Any) -> Any:
+    def reduceat(self, x: Value, *args: Option, **options: Option) -> ArrayValue:
         return self.ufunc.reduceat(_truths(x), *args, **options)
 
-    def outer(self, x: Any, y: Any, **options: Any) -> Any:
+    def outer(self, x: Value, y: Value, **options: Option) -> ArrayValue:
         return self.ufunc.outer(_truths(x), _truths(y), **options)
 
 
@@ -89,7 +90,7 @@ class ElementwiseUfunc(_Answering):
         super().__init__(ufunc)
         self.of_elements = np.frompyfunc(ufunc, ufunc.nin, 1)
 
-    def __call__(self, *inputs: Any, **options: Any) -> Any:
+    def __call__(self, *inputs: Value, **options: Option) -> Value:
         nin = self.ufunc.nin
         given, out = tuple(map(_take, inputs[:nin])), inputs[nin:]
         if out or options or any(isinstance(x, Array) for x in given) or not _is_objects(*given):
@@ -97,19 +98,21 @@ class ElementwiseUfunc(_Answering):
         with np.errstate(invalid="ignore"):  # a comparison with nan
             return self.of_elements(*given)
 
-    def reduce(self, x: Any, *args: Any, **options: Any) -> Any:
+    def reduce(self, x: Value, *args: Option, **options: Option) -> Value:
         numbers = _numbers(x)
         ufunc = self.of_elements if isinstance(numbers, np.ndarray) else self.ufunc
         with np.errstate(invalid="ignore"):
             return ufunc.reduce(x if numbers is None else numbers, *args, **options)
 
 
-def _is_objects(*operands: Any) -> bool:
+def _is_objects(*operands: Value) -> bool:
     return any(isinstance(x, np.ndarray) and x.dtype == object for x in operands)
 
 
 @functools.wraps(np.nan_to_num)
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Value, copy: bool = True, nan: Real = 0.0, posinf: Real | None = None, neginf: Real | None = None
+) -> Value:
     """np.nan_to_num, which replaces variables that are not finite in lists and object arrays, too."""
     numbers = _numbers(x)
     replace = functools.partial(np.nan_to_num, nan=nan, posinf=posinf, neginf=neginf)
@@ -123,7 +126,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 @functools.wraps(np.sinc)
-def sinc(x: Any) -> Any:
+def sinc(x: Value) -> Value:
     """np.sinc, which of objects does without the series near 0 that its derivatives need."""
     numbers = _numbers(x)
     if isinstance(numbers, np.ndarray):
@@ -133,7 +136,7 @@ def sinc(x: Any) -> Any:
 
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
-OF_OBJECTS: dict[str, Any] = (  # name in NumPy -> what answers for variables
+OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variables
     {ufunc.__name__: Logical(ufunc) for ufunc in _LOGICAL}
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {"nan_to_num": nan_to_num, "sinc": sinc}
@@ -159,6 +162,6 @@ vars(NUMPY).clear()  # or __spec__ and its like would be None
 vars(NUMPY).update(OF_OBJECTS)
 
 
-def answering(x: Any) -> Any:
+def answering(x: object) -> object:
     """What stands for numpy and for these functions of it; anything else as it is."""
     return NUMPY if x is np else _OF.get(id(x), x)

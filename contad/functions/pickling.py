@@ -14,23 +14,24 @@ from typing import Any
 
 from contad.errors import UnsupportedError
 from contad.functions.user_call import numba_function
+from contad.variables.open_types import Function, Nested, Options
 
 
 class Transformed:
     """`run`, which transform(f, *args, **options) has made: a function with a pickle."""
 
-    def __init__(self, run: Callable[..., Any], transform: Callable[..., Any], *args: Any, **options: Any) -> None:
+    def __init__(self, run: Function, transform: Function, *args: Nested, **options: Nested) -> None:
         functools.update_wrapper(self, run)
         self.run = run
         self.made_by = transform, args, options
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         return self.run(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<contad.{self.run.__name__}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         transform, args, options = self.made_by
         return own_name(self) or (remade, (transform, tuple(map(reference, args)), options))
 
@@ -38,10 +39,10 @@ class Transformed:
 class Decorated(Transformed):
     """A function in place of another one, by which it may be called as a method, too."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         return by_value(self) or super().__reduce__()
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         """As of functions: the object is the first argument."""
         return self if instance is None else MethodType(self, instance)
 
@@ -52,18 +53,18 @@ SEND = "send the function and its arguments, and call contad.vjp there"
 class OfThisProcess:
     """A function that holds what one process has recorded: pickling it is an error that says what to send instead."""
 
-    def __init__(self, run: Callable[[Any], Any], name: str, remedy: str) -> None:
+    def __init__(self, run: Callable[[Nested], Nested], name: str, remedy: str) -> None:
         self.run = run
         self.__name__ = self.__qualname__ = name
         self.remedy = remedy
 
-    def __call__(self, cotangent: Any) -> Any:
+    def __call__(self, cotangent: Nested) -> Nested:
         return self.run(cotangent)
 
     def __repr__(self) -> str:
         return f"<{self.__qualname__}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         raise UnsupportedError(f"pickle: the {self.__qualname__} holds what this process has recorded; {self.remedy}")
 
 
@@ -83,7 +84,7 @@ def own_name(x: Any) -> str | None:
 _SAVING = threading.local()
 
 
-def by_value(x: Any) -> Any:
+def by_value(x: Any) -> tuple[Any, ...] | None:
     """How an object of the main program pickles with the functions that it has taken the names of; None elsewhere.
 
     By cloudpickle, which saves functions of the main program by value. What it meets inside of x it saves itself.
@@ -106,13 +107,13 @@ class _Named:
         self.name = name
 
 
-def reference(f: Any) -> Any:
+def reference(f: Nested) -> Nested:
     """A Numba function by its name, where another process finds it by that; anything else as it is."""
     dispatcher = numba_function(f)
     name = None if dispatcher is None else own_name(dispatcher)
     return _Named(f"{dispatcher.__module__}:{name}") if name else f
 
 
-def remade(transform: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def remade(transform: Function, args: tuple[Nested, ...], options: Options) -> Any:
     """What a pickle holds, made again."""
     return transform(*(pkgutil.resolve_name(x.name) if isinstance(x, _Named) else x for x in args), **options)

@@ -27,6 +27,7 @@ from contad.rules.scalar_rule import rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.creation import to_varmat
 from contad.variables.number import Number, observe, peek
+from contad.variables.open_types import ArrayValue, Function, Key, Nested, NumbaFunction, Option, Real, Rule, Value
 from contad.variables.stack import attempt
 
 NOT_COPIED = "njit of a lambda or an expression is not rewritten"  # what a refusal to make a copy says
@@ -36,7 +37,7 @@ _PLAIN_OPERATIONS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply"} 
 _COMPUTED = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.Compare, ast.BoolOp)  # what makes a new array, or a number
 
 
-def is_dispatcher(f: Any) -> bool:
+def is_dispatcher(f: object) -> bool:
     """Whether f was made by numba.njit or numba.jit."""
     return hasattr(f, "py_func") and hasattr(f, "targetoptions") and type(f).__module__.startswith("numba.")
 
@@ -45,11 +46,11 @@ class Flags(NamedTuple):
     """The options of a Numba function that change what it computes."""
 
     error_model: str = "python"  # x / 0 raises; "numpy": it is inf or nan
-    fastmath: Any = False  # True, or a set of the permissions it gives
+    fastmath: bool | set[str] = False  # True, or a set of the permissions it gives
     boundscheck: bool = False  # an index out of range raises
 
 
-def flags_of(f: Any, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immutable tuple)
+def flags_of(f: NumbaFunction, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immutable tuple)
     """The flags of a Numba function. What it does not set is its caller's, as in Numba, but for checks of indices."""
     options = getattr(f, "targetoptions", {})
     fastmath = options.get("fastmath", caller.fastmath)
@@ -58,7 +59,9 @@ def flags_of(f: Any, caller: Flags = Flags()) -> Flags:  # noqa: B008  (an immut
     return Flags(options.get("error_model", caller.error_model), fastmath or False, bool(options.get("boundscheck")))
 
 
-def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flags()) -> Callable[..., Any]:  # noqa: B008
+def python_twin(
+    f: NumbaFunction, made: dict[Any, Any] | None = None, caller: Flags = Flags()  # noqa: B008
+) -> Function:  # fmt: skip
     """A Python function that computes what the dispatcher f computes, on numbers of any kind.
 
     Raises UnsupportedError where the source of f, or of an njit function it calls, cannot be read.
@@ -97,8 +100,8 @@ def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flag
     twin_globals["__contad_invert"] = _invert
     twin_globals["__contad_as_type"] = _as_type
     for name in _OPERATIONS.values():
-        operate: Callable[[Any, Any], Any] = _power
-        element: Callable[[Any, Any], Any] = _power
+        operate: Callable[[Value, Value], Value] = _power
+        element: Callable[[Value, Value], Value] = _power
         if name != "power":  # elements of arrays never raise
             operate, element = (_division(getattr(np, name), model) for model in (error_model, "numpy"))
         twin_globals[f"__contad_{name}"] = operate
@@ -106,7 +109,7 @@ def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flag
         twin_globals[f"__contad_{name}_at"] = _at(operate, element)
     for name in _PLAIN_OPERATIONS.values():
         twin_globals |= _PLAIN_IN_PLACE[name]
-    twin: Callable[..., Any] = twin_globals["__contad_factory"](*(captured.get(name) for name in code.co_freevars))
+    twin: Function = twin_globals["__contad_factory"](*(captured.get(name) for name in code.co_freevars))
     twin.__defaults__ = function.__defaults__
     twin.__kwdefaults__ = function.__kwdefaults__
     twin = with_signature(f, twin)
@@ -114,7 +117,7 @@ def python_twin(f: Any, made: dict[Any, Any] | None = None, caller: Flags = Flag
     return twin
 
 
-def _compile_factory(function: Any, code: types.CodeType, casts: list[str]) -> types.CodeType:
+def _compile_factory(function: Function, code: types.CodeType, casts: list[str]) -> types.CodeType:
     """A function of the captured values that returns the rewritten function, compiled with the user's lines.
 
     `casts` are the names whose types are declared.
@@ -190,22 +193,22 @@ class _Operations(ast.NodeTransformer):
         return ast.copy_location(ast.Call(function, list(arguments), []), node)
 
 
-def _truth(z: Any) -> Any:
+def _truth(z: Value) -> Value:
     """A comparison of numbers as Numba's, which is a bool whether of elements of arrays or not."""
     return bool(z) if z.__class__ is np.bool_ else z
 
 
-def _invert(x: Any) -> Any:
+def _invert(x: Value) -> Value:
     """~x, which of a bool is its negation in Numba."""
     return not x if x.__class__ is bool else ~x
 
 
-def _store(x: Any, a: Any, key: Any) -> None:
+def _store(x: Value, a: Value, key: Key) -> None:
     """a[key] = x; NumPy does not take an array variable apart for an object array."""
     a[key] = as_objects(x) if isinstance(x, Array) and isinstance(a, np.ndarray) else x
 
 
-def _as_type(x: Any, dtype: Any) -> Any:
+def _as_type(x: Value, dtype: Option) -> Value:
     """x.astype(dtype); an object array of variables stays one where floats are asked for."""
     if np.dtype(dtype) == object:  # the dtype of an array that was made here
         dtype = np.float64
@@ -214,8 +217,8 @@ def _as_type(x: Any, dtype: Any) -> Any:
     return x.copy() if np.dtype(dtype).kind == "f" else np.vectorize(peek, [object])(x).astype(float).astype(dtype)
 
 
-def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
-    def divide(x: Any, y: Any) -> Any:
+def _division(ufunc: np.ufunc, error_model: str) -> Callable[[Value, Value], Value]:
+    def divide(x: Value, y: Value) -> Value:
         if isinstance(x, _ARRAYS) or isinstance(y, _ARRAYS):  # of arrays the default error model raises nothing either
             return _on_elements(compute, x, y) if _holds_objects(x) or _holds_objects(y) else compute(x, y)
         if error_model == "python" and observe(operator.eq, y, 0):
@@ -224,7 +227,7 @@ def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
             return x // y if ufunc is np.floor_divide else x % y  # counters stay Python integers
         return compute(x, y)
 
-    def compute(x: Any, y: Any) -> Any:
+    def compute(x: Value, y: Value) -> Value:
         with np.errstate(all="ignore"):
             z = ufunc(x, y)
         return float(z) if isinstance(z, np.floating) else z
@@ -232,7 +235,7 @@ def _division(ufunc: Any, error_model: str) -> Callable[[Any, Any], Any]:
     return divide
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power(x: Value, y: Value) -> Value:
     if _holds_objects(x) or _holds_objects(y):
         return _on_elements(_power, x, y)
     if isinstance(x, float) or isinstance(y, float):
@@ -244,12 +247,12 @@ def _power(x: Any, y: Any) -> Any:
 _ARRAYS = (np.ndarray, Array)
 
 
-def _holds_objects(x: Any) -> bool:
+def _holds_objects(x: Value) -> bool:
     """Whether x is an object array: its floats are Python's, which raise where compiled code has inf or nan."""
     return isinstance(x, np.ndarray) and x.dtype == object
 
 
-def _on_elements(operate: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+def _on_elements(operate: Callable[[Value, Value], Value], x: Value, y: Value) -> ArrayValue:
     """operate(x, y), element by element; an array variable is taken apart, and no variable sees the ufunc."""
     given = [as_objects(a) if isinstance(a, (Array, Number)) else a for a in (x, y)]
     with np.errstate(all="ignore"):
@@ -257,16 +260,16 @@ def _on_elements(operate: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 
 
 def _in_place(
-    operate: Callable[[Any, Any], Any],
-    element: Callable[[Any, Any], Any],
-    update: Callable[[Any, Any], Any] | None = None,
-) -> Callable[..., Any]:
+    operate: Callable[[Value, Value], Value],
+    element: Callable[[Value, Value], Value],
+    update: Callable[[Value, Value], Value] | None = None,
+) -> Function:
     """x op= y for a name: an array is written, so that whoever else holds it sees the change.
 
     `element` is the operation of two elements of arrays, `update` Python's own in place, where that is meant.
     """
 
-    def in_place(x: Any, y: Any) -> Any:
+    def in_place(x: Value, y: Value) -> Value:
         if not isinstance(x, (np.ndarray, Array)):
             return operate(x, y)
         if isinstance(y, (np.ndarray, Array)) and y.ndim and _overlaps(x, y):
@@ -279,7 +282,7 @@ def _in_place(
     return in_place
 
 
-def _one_by_one(operate: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+def _one_by_one(operate: Callable[[Value, Value], Value], x: Value, y: Value) -> ArrayValue:
     """x op= y as Numba does it: each element is written before the next is read, where NumPy copies y first."""
     if np.broadcast_shapes(x.shape, y.shape) != x.shape:
         raise ValueError(f"operands could not be broadcast together with shapes {x.shape} {y.shape}")
@@ -290,7 +293,7 @@ def _one_by_one(operate: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     return x
 
 
-def _overlaps(x: Any, y: Any) -> bool:
+def _overlaps(x: Value, y: Value) -> bool:
     """Whether two arrays may be different parts of one array."""
     if x is y:
         return False
@@ -307,11 +310,11 @@ def _root(x: Array) -> Array:
     return x if x._base is None else x._base
 
 
-def _at(*operations: Any) -> Callable[[Any, Any, Any], None]:
+def _at(*operations: Callable[[Value, Value], Value]) -> Callable[[ArrayValue, Key, Value], None]:
     """a[key] op= y."""
     in_place = _in_place(*operations)
 
-    def at(a: Any, key: Any, y: Any) -> None:
+    def at(a: Value, key: Key, y: Value) -> None:
         a[key] = in_place(a[key], y)
 
     return at
@@ -328,10 +331,10 @@ _PLAIN_IN_PLACE = {  # name -> what the rewritten function calls
 
 
 class _FloatType(type):
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, (float, Number))
 
-    def __call__(cls, x: Any = 0.0) -> Any:
+    def __call__(cls, x: Value = 0.0) -> Real:
         return x if isinstance(x, (Number, Array)) else float(x)
 
 
@@ -341,7 +344,7 @@ class _Float(metaclass=_FloatType):
     dtype = np.dtype(float)
 
 
-def _type_of(x: Any) -> Any:
+def _type_of(x: object) -> type:
     """`type(x)`: of floats and variables the float of the rewritten function."""
     return _Float if isinstance(x, (Number, float)) else type(x)
 
@@ -373,17 +376,17 @@ class _Module:
             return _of_numpy(getattr(self._module, name))
 
 
-def _creation(name: str) -> Callable[..., Any]:
+def _creation(name: str) -> Function:
     """np.zeros and its kin with room for variables: float arrays become object arrays of floats."""
     create = getattr(np, name)
 
-    def make(*args: Any, **kwargs: Any) -> Any:
+    def make(*args: Nested, **kwargs: Nested) -> ArrayValue:
         return assignable(_of_doubles(create(*args, **kwargs)))
 
     return make
 
 
-def _of_doubles(x: Any) -> Any:
+def _of_doubles(x: Value) -> Value:
     """An array that a rewritten function has made; refused where it rounds what is written into it."""
     if x.dtype.kind == "f" and x.dtype != float:
         frame = sys._getframe(2)
@@ -394,17 +397,17 @@ def _of_doubles(x: Any) -> Any:
     return x
 
 
-def _creation_like(name: str) -> Callable[..., Any]:
+def _creation_like(name: str) -> Function:
     create = getattr(np, name)
 
-    def make(x: Any, *args: Any, **kwargs: Any) -> Any:
+    def make(x: Value, *args: Nested, **kwargs: Nested) -> ArrayValue:
         floats = isinstance(x, Number) or x.dtype == object
         return assignable(_of_doubles(create(np.empty(np.shape(x)) if floats else x, *args, **kwargs)))
 
     return make
 
 
-def _as_array(x: Any, dtype: Any = None) -> Any:
+def _as_array(x: object, dtype: Option = None) -> ArrayValue:
     """np.asarray, which gives an array as it is."""
     if not isinstance(x, (Array, np.ndarray)):
         return _NUMPY["array"](x, dtype)
@@ -412,11 +415,11 @@ def _as_array(x: Any, dtype: Any = None) -> Any:
     return x if dtype is None or np.dtype(dtype) == own else assignable(_as_type(x, dtype))
 
 
-def _in_memory_order(order: str) -> Callable[[Any], Any]:
+def _in_memory_order(order: str) -> Callable[[Value], Value]:
     """np.ascontiguousarray and np.asfortranarray: a copy where the array does not lie so."""
-    function: Callable[[Any], Any] = np.ascontiguousarray if order == "C" else np.asfortranarray
+    function: Callable[[Value], Value] = np.ascontiguousarray if order == "C" else np.asfortranarray
 
-    def reorder(x: Any) -> Any:
+    def reorder(x: Value) -> ArrayValue:
         if not isinstance(x, Array):
             return function(x)
         return x if peek(x).flags[f"{order}_CONTIGUOUS"] else x.copy(order)
@@ -424,7 +427,7 @@ def _in_memory_order(order: str) -> Callable[[Any], Any]:
     return reorder
 
 
-def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def _full(shape: int | tuple[int, ...], fill_value: Real, dtype: Option = None) -> ArrayValue:
     if not isinstance(fill_value, Number):
         return assignable(_of_doubles(np.full(shape, fill_value, dtype)))
     array = np.empty(shape, object)
@@ -432,19 +435,19 @@ def _full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
     return array
 
 
-def _full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+def _full_like(x: Value, fill_value: Real, dtype: Option = None) -> ArrayValue:
     return _full(np.shape(x), fill_value, dtype or (None if x.dtype == object else x.dtype))
 
 
-def assignable(x: Any) -> Any:
+def assignable(x: Value) -> ArrayValue:
     """A float array as an object array, which can hold variables; anything else as it is."""
     return x.astype(object) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
 
 
-def _ufunc(ufunc: Any, found: Any) -> Callable[..., Any]:
+def _ufunc(ufunc: np.ufunc, found: Rule) -> Function:
     """A ufunc that takes object arrays in which floats stand among the variables, as its rule does."""
 
-    def apply(*args: Any, **options: Any) -> Any:
+    def apply(*args: Nested, **options: Nested) -> Value:
         mixed = any(isinstance(x, np.ndarray) and x.dtype == object for x in args)
         return found(*args) if mixed and not options and len(args) == found.arity else ufunc(*args, **options)
 
@@ -459,13 +462,13 @@ def _of_numpy(value: Any) -> Any:
     return _of_any_array(value) if isinstance(value, np.ufunc) or (inspect.isroutine(value) and numpys) else value
 
 
-def _of_any_array(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_any_array(function: Function) -> Function:
     """A function that is asked again with whole arrays where NumPy does not compute it of objects.
 
     What it makes can hold variables.
     """
 
-    def make(*args: Any, **options: Any) -> Any:
+    def make(*args: Nested, **options: Nested) -> ArrayValue:
         if not any(_holds_objects(x) for x in (*args, *options.values())):
             return function(*args, **options)
         try:
@@ -474,7 +477,7 @@ def _of_any_array(function: Callable[..., Any]) -> Callable[..., Any]:
         except (TypeError, AttributeError, LostDerivativeError, UnsupportedError):  # NumPy's of floats, and contad's
             return function(*map(_whole, args), **{key: _whole(x) for key, x in options.items()})
 
-    def apply(*args: Any, **options: Any) -> Any:
+    def apply(*args: Nested, **options: Nested) -> Value:
         z = make(*args, **options)
         if isinstance(z, tuple):
             return type(z)(*map(_with_room, z)) if hasattr(z, "_fields") else tuple(map(_with_room, z))
@@ -483,29 +486,29 @@ def _of_any_array(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-def _with_room(x: Any) -> Any:
+def _with_room(x: Value) -> Value:
     return assignable(x) if isinstance(x, np.ndarray) and x.dtype == float else x
 
 
-def _whole(x: Any) -> Any:
+def _whole(x: Value) -> Value:
     if not isinstance(x, np.ndarray) or x.dtype != object:
         return x
     return to_varmat(x) if numbers_in(x) else x.astype(float)
 
 
-def _on_primals(function: Callable[[float], Any]) -> Callable[[Any], Any]:
+def _on_primals(function: Callable[[float], int]) -> Callable[[Real], Any]:
     """A function whose result carries no derivative."""
     return lambda x: observe(function, x)
 
 
-def _test(name: str) -> Callable[..., Any]:
+def _test(name: str) -> Function:
     """A test of floats, of which NumPy has none for object arrays; of a number a bool, as Numba's."""
     function = getattr(np, name)
     of_element = np.frompyfunc(_on_primals(function), 1, 1)
     return lambda x: of_element(x).astype(bool) if _holds_objects(x) else _truth(function(x))
 
 
-MATH: dict[str, Any] = {r.math: r for r in rules() if r.math}  # function of `math` -> contad's
+MATH: dict[str, Function] = {r.math: r for r in rules() if r.math}  # function of `math` -> contad's
 MATH.update({name: _on_primals(getattr(math, name)) for name in ("floor", "ceil", "trunc")})
 MATH.update({name: _on_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite")})
 _NUMPY: dict[str, Any] = {

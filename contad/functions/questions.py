@@ -145,14 +145,14 @@ def warn_if_it_asks(code: CodeType) -> None:
 
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
-def class_of_primal(x: Any) -> type:
+def class_of_primal(x: object) -> type:
     """type(x), of a variable what it stands for: float, np.float64 or np.ndarray."""
     if not isinstance(x, Carrier):
         return type(x)
     return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
 
 
-def isinstance_of_primal(x: Any, classes: Any) -> bool:
+def isinstance_of_primal(x: object, classes: type | tuple[Any, ...]) -> bool:
     """isinstance(x, classes), in which a variable is also what it stands for: float, np.float64 or np.ndarray.
 
     >>> isinstance_of_primal(1.0, float)
@@ -161,7 +161,7 @@ def isinstance_of_primal(x: Any, classes: Any) -> bool:
     return isinstance(x, classes) or (isinstance(x, Carrier) and issubclass(class_of_primal(x), classes))
 
 
-def hasattr_of_primal(x: Any, name: str) -> bool:
+def hasattr_of_primal(x: object, name: str) -> bool:
     """hasattr(x, name), of a number without `__iter__`, which is there to refuse iteration."""
     return hasattr(x, name) and not (name == "__iter__" and isinstance(x, Number))
 
@@ -177,7 +177,7 @@ class _Meta(type):
         found = class_of_primal(args[0])
         return cls if found is type else found
 
-    def __instancecheck__(cls, x: Any) -> bool:
+    def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, type) if cls is type_of_primal else super().__instancecheck__(x)
 
     def __subclasscheck__(cls, c: type) -> bool:

@@ -2,22 +2,22 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from contad.errors import OutputError, UnsupportedError
 from contad.variables.layout import immutable_address
 from contad.variables.number import Number, is_real
+from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 
 
-def name_of(f: Any) -> str:
+def name_of(f: object) -> str:
     """The name of a function in messages."""
     return getattr(f, "__name__", type(f).__name__)
 
 
-def numba_function(f: Any) -> Any:
+def numba_function(f: object) -> NumbaFunction:
     """The Numba function that f is, or stands for; None for anything else."""
     if "numba" not in sys.modules:
         return None
@@ -29,7 +29,7 @@ def numba_function(f: Any) -> Any:
     return f if is_dispatcher(f) else None
 
 
-def _unshare(args: tuple[Any, ...], argnums: Sequence[int]) -> tuple[Any, ...]:
+def _unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, ...]:
     """The arguments with copies of the constant arrays, because f may write into them and a gradient must not."""
     own = None
     for n, x in enumerate(args):
@@ -50,8 +50,8 @@ def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def positional(
-    f: Callable[..., Any], what: str, argnums: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    f: Function, what: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
+) -> tuple[tuple[Nested, ...], Options]:
     """The arguments, arrays copied, with those to differentiate among the positional ones, also if given by name."""
     if max(argnums) < len(args):
         return _unshare(args, argnums), kwargs
@@ -65,14 +65,14 @@ def positional(
     return _unshare(bound.args, argnums), bound.kwargs
 
 
-def require_number(x: Any, what: str) -> None:
+def require_number(x: Nested, what: str) -> None:
     """Refuse arrays and containers where the derivative is with respect to one number."""
     if not (isinstance(x, Number) or is_real(x)):
         kind = f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else type(x).__name__
         raise UnsupportedError(f"{what}: expected one real number, got {kind}; use contad.grad or contad.jacobian")
 
 
-def split_aux(y: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+def split_aux(y: Nested, has_aux: bool, what: str) -> tuple[Nested, Nested]:
     """The result of f as (value, aux); aux is None where f was not said to return it."""
     if not has_aux:
         return y, None

@@ -9,7 +9,7 @@ import ast
 import dis
 import functools
 import linecache
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any
 
 from contad.errors import ContadError, error_behind
@@ -25,7 +25,9 @@ class _Watch:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if error is not None:
             look_at(error)
 
@@ -43,7 +45,7 @@ _WATCH = _Watch()
 class _Wrapping(ast.NodeTransformer):
     """Puts what stands under `try` and `with` under `with` of the mark."""
 
-    def visit_Try(self, node: Any) -> Any:
+    def visit_Try(self, node: Any) -> ast.AST:
         self.generic_visit(node)
         inside = ast.With([_mark()], node.body)
         node.body = [ast.copy_location(inside, node.body[0])]
@@ -51,7 +53,7 @@ class _Wrapping(ast.NodeTransformer):
 
     visit_TryStar = visit_AsyncWith = visit_Try
 
-    def visit_With(self, node: Any) -> Any:
+    def visit_With(self, node: Any) -> ast.AST:
         self.generic_visit(node)
         node.items = [item for each in node.items for item in (each, _mark())]  # of later items, too
         return node

@@ -1,6 +1,5 @@
 """NumPy functions that make arrays to assign to, like a given one, and functions that assign to arrays."""
 
-from typing import Any
 
 import numpy as np
 
@@ -9,10 +8,11 @@ from contad.rules.numpy_functions import find_exported_name, implements
 from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, Write, as_objects, numbers_in
 from contad.variables.number import map_numbers, peek, primal
+from contad.variables.open_types import Function, Option, Value
 
 
 # ---- arrays like a given one -----------------------------------------------------------------------------------------
-def like(function: Any, x: Any, dtype: Any, order: Any, shape: Any, fill: Any) -> Any:
+def like(function: Function, x: Value, dtype: Option, order: Option, shape: Option, fill: Value) -> Value:
     """An array of the level of x, or of `fill` if that is higher, to assign to; a plain one for another dtype."""
     if dtype is not None and np.dtype(dtype) != np.float64:
         return np.full(x.shape if shape is None else shape, fill, dtype)
@@ -23,12 +23,13 @@ def like(function: Any, x: Any, dtype: Any, order: Any, shape: Any, fill: Any) -
     return z
 
 
-def constant_like(function: Any, fill: float) -> None:
+def constant_like(function: Function, fill: float) -> None:
     """Declare np.zeros_like and its kin."""
 
     def implementation(
-        a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
-    ) -> Any:
+        a: Value, dtype: Option = None, order: Option = "K", subok: Option = True, shape: Option = None, *,
+        device: Option = None,
+    ) -> Value:  # fmt: skip
         return like(function, a, dtype, order, shape, fill)
 
     implements(function, layout="own")(implementation)
@@ -41,15 +42,15 @@ constant_like(np.ones_like, 1.0)
 
 @implements(np.full_like, layout="own")
 def full_like(
-    a: Any, fill_value: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *,
-    device: Any = None,
-) -> Any:  # fmt: skip
+    a: Value, fill_value: Value, dtype: Option = None, order: Option = "K", subok: Option = True, shape: Option = None,
+    *, device: Option = None,
+) -> Value:  # fmt: skip
     """An array of one number, which may be a variable, or of the elements of a broadcast array."""
     return like(np.full_like, a, dtype, order, shape, fill_value)
 
 
 # ---- assignment ------------------------------------------------------------------------------------------------------
-def store(function: Any, destination: Any, write: Write, y: Any) -> None:
+def store(function: Function, destination: Value, write: Write, y: Value) -> None:
     """Write y into the destination by NumPy's own function, which an array of floats refuses."""
     if isinstance(destination, Array):
         destination._write(write, y)
@@ -63,35 +64,35 @@ def store(function: Any, destination: Any, write: Write, y: Any) -> None:
 
 
 @implements(np.copyto, layout="own")
-def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+def copyto(dst: Value, src: Value, casting: Option = "same_kind", where: Option = True) -> None:
     """Assign src, broadcast, to the destination where a mask holds."""
     mask = map_numbers(primal, where)
     store(np.copyto, dst, lambda a, y: np.copyto(a, y, casting=casting, where=mask), src)
 
 
 @implements(np.put, layout="own")
-def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
+def put(a: Value, ind: Value, v: Value, mode: Option = "raise") -> None:
     """Assign v, repeated as needed, at flat positions."""
     places = map_numbers(primal, ind)
     store(np.put, a, lambda a, y: np.put(a, places, y, mode), v)
 
 
 @implements(np.place, layout="own")
-def place(arr: Any, mask: Any, vals: Any) -> None:
+def place(arr: Value, mask: Value, vals: Value) -> None:
     """Assign vals, repeated as needed, one after the other where a mask holds."""
     chosen = map_numbers(primal, mask)
     store(np.place, arr, lambda a, y: np.place(a, chosen, y), vals)
 
 
 @implements(np.putmask, layout="own")
-def putmask(a: Any, /, mask: Any, values: Any) -> None:
+def putmask(a: Value, /, mask: Value, values: Value) -> None:
     """Assign where a mask holds the value at the same flat position, modulo the number of values."""
     chosen = map_numbers(primal, mask)
     store(np.putmask, a, lambda a, y: np.putmask(a, chosen, y), values)
 
 
 @implements(np.fill_diagonal, layout="own")
-def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+def fill_diagonal(a: Value, val: Value, wrap: bool = False) -> None:
     """Assign val, repeated as needed, to the main diagonal."""
     if a.ndim < 2:
         raise ValueError(f"np.fill_diagonal: a must have two or more axes, got shape {a.shape}")
@@ -101,7 +102,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 @implements(np.put_along_axis, layout="own")
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any = -1) -> None:
+def put_along_axis(arr: Value, indices: Value, values: Value, axis: Option = -1) -> None:
     """Assign values at one-dimensional positions along an axis; None takes the array as flat."""
     positions = map_numbers(primal, indices)
     store(np.put_along_axis, arr, lambda a, y: np.put_along_axis(a, positions, y, axis), values)

@@ -8,6 +8,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import constant, implements, refuse
 from contad.variables.number import Carrier, map_numbers, peek, primal
+from contad.variables.open_types import Option, Value
 
 constant(
     # positions
@@ -25,40 +26,42 @@ constant(
 
 
 @implements(np.shape, layout="own")
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: Value) -> tuple[int, ...]:
     """The length of every axis."""
     found: tuple[int, ...] = a.shape if hasattr(a, "shape") else np.asarray(map_numbers(peek, a)).shape
     return found
 
 
 @implements(np.ndim, layout="own")
-def ndim(a: Any) -> int:
+def ndim(a: Value) -> int:
     """The number of axes."""
     return len(shape(a))
 
 
 @implements(np.size, layout="own")
-def size(a: Any, axis: Any = None) -> int:
+def size(a: Value, axis: Option = None) -> int:
     """The number of elements, in all or along an axis."""
     lengths = shape(a)
     return math.prod(lengths) if axis is None else lengths[axis]
 
 
 @implements(np.real, np.real_if_close, layout="own")
-def real(val: Any, tol: float = 100.0) -> Any:
+def real(val: Value, tol: float = 100.0) -> Value:
     """The array itself: arrays are real."""
     return val
 
 
 @implements(np.imag, layout="own")
-def imag(val: Any) -> Any:
+def imag(val: Value) -> Value:
     """Zeros: arrays are real."""
     return val.imag
 
 
 # ---- histograms ------------------------------------------------------------------------------------------------------
 @implements(np.histogram, layout="own")
-def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None) -> Any:
+def histogram(
+    a: Value, bins: Option = 10, range: Option = None, density: Option = None, weights: Value | None = None
+) -> Any:
     """Counts in given bins. The bins must be constants: edges that are found from the elements depend on them."""
     if weights is not None:
         raise UnsupportedError("np.histogram: weights= is not supported on variables")

@@ -5,8 +5,7 @@ derivative is that of one of them.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from contad.ops.shape import refuse_given
 from contad.rules.numpy_functions import implements, refuse, refuse_out
 from contad.variables.array import Array
 from contad.variables.number import Carrier, map_numbers, observe, primal
+from contad.variables.open_types import ArrayValue, Function, Option, Value
 
 
-def rows_of(function: Any, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
+def rows_of(function: Function, x: Value, axis: Option) -> tuple[ArrayValue, tuple[int, ...]]:
     """x with the axes of a reduction merged into one, the last; and the shape of the result with keepdims=True."""
     if x.ndim == 0 and axis in (0, -1):  # which NumPy lets pass
         axis = None
@@ -32,19 +32,20 @@ def rows_of(function: Any, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
     return x.transpose(*others, *axes).reshape((*(x.shape[k] for k in others), merged)), reduced
 
 
-def number_or_array(z: Any) -> Any:
+def number_or_array(z: Value) -> Value:
     """z, or its only element if it has no axes, as NumPy returns it."""
     return z[()] if z.ndim == 0 else z
 
 
 # ---- extremes --------------------------------------------------------------------------------------------------------
-def extreme(functions: tuple[Any, ...], argument: Callable[..., Any]) -> None:
+def extreme(functions: tuple[Function, ...], argument: Function) -> None:
     """Declare a reduction that picks one element of each row: the one at the position `argument(primals)`."""
     function = functions[0]
 
     def implementation(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = None, where: Any = None
-    ) -> Any:
+        a: Value, axis: Option = None, out: ArrayValue | None = None, keepdims: Option = False,
+        initial: Value | None = None, where: Option = None,
+    ) -> Value:  # fmt: skip
         refuse_out(function, {"out": out})
         refuse_given(function, initial=initial, where=None if where is True else where)
         rows, reduced = rows_of(function, a, axis)
@@ -83,22 +84,22 @@ extreme((np.nanmin,), lambda p: argmax_of_numbers(-p))
 
 
 @implements(np.ptp)
-def peak_to_peak(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+def peak_to_peak(a: Value, axis: Option = None, out: ArrayValue | None = None, keepdims: Option = False) -> Value:
     """The largest element less the smallest."""
     refuse_out(np.ptp, {"out": out})
     return np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
 
 
-def without_nan(function: Any, plain: Any, neutral: float) -> None:
+def without_nan(function: Function, plain: Function, neutral: float) -> None:
     """Declare a function that treats nan as a constant, the neutral element of the function without it."""
 
-    def implementation(a: Any, *args: Any, **options: Any) -> Any:
+    def implementation(a: Value, *args: Option, **options: Option) -> Value:
         return plain(np.where(observe(np.isnan, a), neutral, a), *args, **options)
 
     implements(function)(implementation)
 
 
-_function: Any
+_function: Function
 for _function, _plain, _neutral in (
     (np.nansum, np.sum, 0.0),
     (np.nanprod, np.prod, 1.0),
@@ -110,8 +111,9 @@ for _function, _plain, _neutral in (
 
 @implements(np.nanmean)
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = None
-) -> Any:
+    a: Value, axis: Option = None, dtype: Option = None, out: ArrayValue | None = None, keepdims: Option = False, *,
+    where: Option = None,
+) -> Value:  # fmt: skip
     """The mean of the elements that are not nan; nan where there are none."""
     refuse_out(np.nanmean, {"out": out})
     refuse_given(np.nanmean, dtype=dtype, where=None if where is True else where)
@@ -122,7 +124,7 @@ def nanmean(
 
 # ---- order statistics ------------------------------------------------------------------------------------------------
 @implements(np.sort)
-def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def sort(a: Value, axis: Option = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> Value:
     """The elements in ascending order along an axis; None sorts all of them. Every kind of sorting is stable."""
     refuse_given(np.sort, order=order)
     if axis is None:
@@ -131,7 +133,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 
 
 @implements(np.partition)
-def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
+def partition(a: Value, kth: Option, axis: Option = -1, kind: Option = "introselect", order: Option = None) -> Value:
     """The elements, with the kth smallest in its place and no larger one before it."""
     refuse_given(np.partition, order=order)
     if axis is None:
@@ -139,7 +141,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
     return np.take_along_axis(a, np.argpartition(primal(a), kth, axis, kind), axis)
 
 
-def select_ranks(rows: Any, rank: np.ndarray) -> Any:
+def select_ranks(rows: Value, rank: np.ndarray) -> Value:
     """The elements of each row that have the given ranks among the sorted ones; nan for a row that holds one."""
     order = observe(np.argsort, rows, axis=-1, kind="stable")  # nan is last
     positions = np.where(observe(np.isnan, rows).any(-1, keepdims=True), order[..., -1:], order[..., rank])
@@ -147,7 +149,9 @@ def select_ranks(rows: Any, rank: np.ndarray) -> Any:
 
 
 @implements(np.median)
-def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def median(
+    a: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Value:
     """The middle element of the sorted ones, or the mean of the two middle ones."""
     refuse_out(np.median, {"out": out})
     rows, reduced = rows_of(np.median, a, axis)
@@ -158,7 +162,7 @@ def median(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = Fa
     return number_or_array(z.reshape(reduced if keepdims else rows.shape[:-1]))
 
 
-def interpolate(rows: Any, position: np.ndarray) -> Any:
+def interpolate(rows: Value, position: np.ndarray) -> Value:
     """The sorted elements of each row, interpolated at positions (m,) that may lie between two of them."""
     n = rows.shape[-1]
     below = np.clip(np.floor(position).astype(int), 0, n - 1)
@@ -171,13 +175,13 @@ def interpolate(rows: Any, position: np.ndarray) -> Any:
     return np.where(near, x, y) + (y - x) * np.where(near, t, t - 1.0)
 
 
-def quantiles(function: Any, scale: float) -> None:
+def quantiles(function: Function, scale: float) -> None:
     """Declare np.quantile or np.percentile, whose q is `scale` at the largest element."""
 
     def implementation(
-        a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
-        keepdims: bool = False, *, weights: Any = None, interpolation: Any = None,
-    ) -> Any:  # fmt: skip
+        a: Value, q: Value, axis: Option = None, out: ArrayValue | None = None, overwrite_input: bool = False,
+        method: str = "linear", keepdims: bool = False, *, weights: Value | None = None, interpolation: Option = None,
+    ) -> Value:  # fmt: skip
         name = f"np.{function.__name__}"
         refuse_out(function, {"out": out})
         refuse_given(function, weights=weights, interpolation=interpolation)
@@ -206,8 +210,9 @@ for _function in (np.unique, np.unique_all, np.unique_counts, np.unique_inverse,
 # ---- element by element ----------------------------------------------------------------------------------------------
 @implements(np.clip, layout="own")
 def clip(
-    a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None, **options: Any
-) -> Any:
+    a: Value, a_min: Value | None = None, a_max: Value | None = None, out: ArrayValue | None = None, *,
+    min: Value | None = None, max: Value | None = None, **options: Option,
+) -> Value:  # fmt: skip
     """Elements below a bound replaced by it; at a bound the element and the bound have half the derivative each."""
     refuse_out(np.clip, {"out": out})
     refuse_given(np.clip, **options)
@@ -221,7 +226,7 @@ def clip(
 
 
 @implements(np.round, np.around)
-def round_to(a: Any, decimals: int = 0, out: Any = None) -> Any:
+def round_to(a: Value, decimals: int = 0, out: ArrayValue | None = None) -> Value:
     """Elements rounded to a number of decimals, with derivative zero."""
     refuse_out(np.round, {"out": out})
     if decimals == 0:
@@ -233,14 +238,16 @@ def round_to(a: Any, decimals: int = 0, out: Any = None) -> Any:
 if not isinstance(np.fix, np.ufunc):
 
     @implements(np.fix)
-    def fix(x: Any, out: Any = None) -> Any:
+    def fix(x: Value, out: ArrayValue | None = None) -> Value:
         """Elements rounded towards zero, with derivative zero."""
         refuse_out(np.fix, {"out": out})
         return np.trunc(x)
 
 
 @implements(np.nan_to_num)
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: Value, copy: bool = True, nan: Value = 0.0, posinf: Value | None = None, neginf: Value | None = None
+) -> Value:
     """The finite elements, and constants for the others."""
     if not copy:
         raise UnsupportedError(
@@ -254,7 +261,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 
 @implements(np.select)
-def select(condlist: Any, choicelist: Any, default: Any = 0.0) -> Any:
+def select(condlist: Value, choicelist: Value, default: Value = 0.0) -> Value:
     """The element of the first choice whose condition holds there, else of the default."""
     if len(condlist) != len(choicelist):
         raise ValueError(f"np.select: expected as many choices as conditions, {len(condlist)}, got {len(choicelist)}")
@@ -265,7 +272,9 @@ def select(condlist: Any, choicelist: Any, default: Any = 0.0) -> Any:
 
 
 @implements(np.piecewise, layout="own")
-def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **options: Any) -> Any:
+def piecewise(
+    x: Value, condlist: Value, funclist: Sequence[Function | Value], *args: Option, **options: Option
+) -> Value:
     """Functions, or constants, of the elements where conditions hold; of two conditions the later one counts."""
     conditions = np.asarray(map_numbers(primal, condlist), bool)
     if conditions.ndim < 2 and (conditions.ndim == 0 or x.ndim != 0):

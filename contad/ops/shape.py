@@ -11,9 +11,10 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.rules.numpy_functions import find_exported_name, implements, move_elements, moves, refuse_out
 from contad.variables.array import Array, numbers_in
+from contad.variables.open_types import ArrayValue, Function, Option, Sources, Value
 
 # ---- one array in, its elements moved: NumPy's parameters, of which the first is the array ---------------------------
-_function: Any
+_function: Function
 for _function, _parameters in (
     (np.transpose, "a axes"),
     (np.moveaxis, "a source destination"),
@@ -55,14 +56,14 @@ moves(np.where, 1, 2)
 
 
 # ---- options that variables do not have ------------------------------------------------------------------------------
-def refuse_given(function: Any, **options: Any) -> None:
+def refuse_given(function: Function, **options: Option) -> None:
     """Refuse, by name, every option that is not None or NumPy's mark for "not given"."""
     for name, x in options.items():
         if x is not None and x is not np._NoValue:
             raise UnsupportedError(f"{find_exported_name(function)}: {name}= is not supported on variables, got {x!r}")
 
 
-def require_float64(function: Any, dtype: Any) -> None:
+def require_float64(function: Function, dtype: Option) -> None:
     """Refuse a dtype other than float64."""
     if dtype is not None and np.dtype(dtype) != np.float64:
         raise UnsupportedError(
@@ -70,7 +71,7 @@ def require_float64(function: Any, dtype: Any) -> None:
         )
 
 
-def require_logical_order(function: Any, order: str) -> str:
+def require_logical_order(function: Function, order: str) -> str:
     """Refuse orders that depend on the layout in memory, where values and cells may differ."""
     if order not in ("C", "F"):
         raise UnsupportedError(f"{find_exported_name(function)}: order must be 'C' or 'F' on variables, got {order!r}")
@@ -79,7 +80,9 @@ def require_logical_order(function: Any, order: str) -> str:
 
 # ---- shape -----------------------------------------------------------------------------------------------------------
 @implements(np.reshape, layout="own")
-def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> Any:
+def reshape(
+    a: Value, /, shape: Option = None, order: str = "C", *, newshape: Option = None, copy: Option = None
+) -> Value:
     """The elements in another shape, a view where NumPy gives one."""
     new = newshape if shape is None else shape
     order = require_logical_order(np.reshape, order)
@@ -89,15 +92,15 @@ def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = N
 
 
 @implements(np.ravel, layout="own")
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: Value, order: str = "C") -> Value:
     """The elements in one dimension, a view where NumPy gives one."""
     return a.ravel(require_logical_order(np.ravel, order))
 
 
-def at_least(function: Any, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]]) -> None:
+def at_least(function: Function, shape_of: Callable[[tuple[int, ...]], tuple[int, ...]]) -> None:
     """Declare np.atleast_1d and its like: every array is given more axes of length one, as a view."""
 
-    def implementation(*arrays: Any) -> Any:
+    def implementation(*arrays: Value) -> Value:
         raised = [np.reshape(x, shape_of(x.shape)) if isinstance(x, Array) else function(x) for x in arrays]
         return raised[0] if len(raised) == 1 else tuple(raised)
 
@@ -110,14 +113,14 @@ at_least(np.atleast_3d, lambda shape: (1, *shape, 1) if len(shape) == 1 else sha
 
 
 @implements(np.broadcast_arrays, layout="own")
-def broadcast_arrays(*arrays: Any, subok: bool = False) -> Any:
+def broadcast_arrays(*arrays: Value, subok: bool = False) -> Any:
     """The arrays, and plain ones among them, as views of one common shape."""
     shape = np.broadcast_shapes(*map(np.shape, arrays))
     return tuple(x[...] if isinstance(x, Array) and x.shape == shape else np.broadcast_to(x, shape) for x in arrays)
 
 
 @implements(np.meshgrid, layout="own")
-def meshgrid(*vectors: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
+def meshgrid(*vectors: Value, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> Any:
     """Grids of coordinates, one for each vector."""
     if indexing not in ("xy", "ij"):
         raise ValueError(f"np.meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
@@ -130,10 +133,10 @@ def meshgrid(*vectors: Any, copy: bool = True, sparse: bool = False, indexing: s
 
 
 # ---- joining ---------------------------------------------------------------------------------------------------------
-def joins(function: Any, first: str) -> None:
+def joins(function: Function, first: str) -> None:
     """Declare a function that joins a sequence of arrays and numbers, its first argument."""
 
-    def implementation(*args: Any, dtype: Any = None, casting: Any = None, **options: Any) -> Any:
+    def implementation(*args: Option, dtype: Option = None, casting: Option = None, **options: Option) -> Value:
         refuse_out(function, options)
         require_float64(function, dtype)
         arrays, *others = (options.pop(first), *args) if first in options else args
@@ -157,13 +160,13 @@ for _function, _parameters in (
 
 
 @implements(np.insert, layout="own")
-def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+def insert(arr: Value, obj: Option, values: Value, axis: Option = None) -> Value:
     """Values, or variables, inserted before given positions along an axis."""
     if not isinstance(arr, Array):  # NumPy converts values to the dtype of the array: variables are no integers
         arr = np.asarray(arr)
         arr = arr if arr.dtype == object else arr.astype(np.float64)
 
-    def move(given: dict[Any, Any]) -> Any:
+    def move(given: Sources) -> Value:
         arr = given["arr"]
         of_objects = isinstance(arr, np.ndarray) and arr.dtype == object  # to which NumPy assigns numbers of any level
         place = insert if holds_numbers(given) and not of_objects else np.insert
@@ -172,13 +175,13 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
     return move_elements("np.insert", move, {"arr": arr, "values": values})
 
 
-def holds_numbers(given: dict[Any, Any]) -> bool:
+def holds_numbers(given: Sources) -> bool:
     """Whether numbers of outer levels are still in what is moved, which NumPy would assign to an array of floats."""
     return bool(numbers_in(list(given.values())))
 
 
 @implements(np.ediff1d, layout="own")
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: Value, to_end: Value | None = None, to_begin: Value | None = None) -> Value:
     """Differences of consecutive elements, between two given pieces."""
     a = np.ravel(ary)
     pieces = [to_begin, a[1:] - a[:-1], to_end]
@@ -189,7 +192,7 @@ PAD_MODES = ("constant", "edge", "wrap", "reflect", "symmetric", "empty")
 
 
 @implements(np.pad, layout="own")
-def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> Any:
+def pad(array: Value, pad_width: Option, mode: Option = "constant", **options: Option) -> Value:
     """Elements around an array: constants, variables, or elements of the array; "empty" pads with zeros."""
     if mode not in PAD_MODES:
         raise UnsupportedError(f"np.pad: mode must be one of {', '.join(PAD_MODES)} on variables, got {mode!r}")
@@ -201,7 +204,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
     if "constant_values" in options:
         sources["constant_values"] = options.pop("constant_values")
 
-    def move(given: dict[Any, Any]) -> Any:
+    def move(given: Sources) -> Value:
         values = {name: x for name, x in given.items() if name != "array"}
         place = pad if holds_numbers(given) else np.pad
         return place(given["array"], pad_width, mode, **values, **options)
@@ -211,7 +214,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **options: Any) -> A
 
 # ---- splitting -------------------------------------------------------------------------------------------------------
 @implements(np.array_split, layout="own")
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[ArrayValue]:
     """Consecutive pieces along an axis, which are views; sections need not be of one length."""
     a = ary if isinstance(ary, Array) else np.asarray(ary)
     n = a.shape[axis]
@@ -227,7 +230,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 @implements(np.split, layout="own")
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: Value, indices_or_sections: Option, axis: int = 0) -> list[ArrayValue]:
     """Consecutive pieces along an axis, which are views; a number of sections must divide the length."""
     if not np.ndim(indices_or_sections) and np.shape(ary)[axis] % indices_or_sections:
         raise ValueError(
@@ -238,35 +241,35 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 @implements(np.hsplit, layout="own")
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: Value, indices_or_sections: Option) -> list[ArrayValue]:
     """Pieces along the second axis; along the only one of a vector."""
     return split(ary, indices_or_sections, _axis_of("np.hsplit", ary, 1, 1 if ary.ndim > 1 else 0))
 
 
 @implements(np.vsplit, layout="own")
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: Value, indices_or_sections: Option) -> list[ArrayValue]:
     """Pieces along the first axis."""
     return split(ary, indices_or_sections, _axis_of("np.vsplit", ary, 2, 0))
 
 
 @implements(np.dsplit, layout="own")
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: Value, indices_or_sections: Option) -> list[ArrayValue]:
     """Pieces along the third axis."""
     return split(ary, indices_or_sections, _axis_of("np.dsplit", ary, 3, 2))
 
 
-def _axis_of(name: str, ary: Any, ndim: int, axis: int) -> int:
+def _axis_of(name: str, ary: Value, ndim: int, axis: int) -> int:
     if ary.ndim < ndim:
         raise ValueError(f"{name}: the array must have {ndim} or more axes, got shape {ary.shape}")
     return axis
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: Value, /, *, axis: int = 0) -> tuple[ArrayValue, ...]:
     """The pieces of length one along an axis, without that axis."""
     return tuple(np.moveaxis(x, axis, 0))
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+def astype(x: Value, dtype: Option, /, *, copy: bool = True, device: Option = None) -> Value:
     """As the method of x."""
     return x.astype(dtype, copy=copy)
 
@@ -278,7 +281,7 @@ if hasattr(np, "unstack"):  # NumPy 2.1
 
 # ---- slice by slice --------------------------------------------------------------------------------------------------
 @implements(np.apply_along_axis, layout="own")
-def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **options: Any) -> Any:
+def apply_along_axis(func1d: Function, axis: int, arr: Value, *args: Option, **options: Option) -> Value:
     """The results of a function of vectors, joined; it is called once for each vector along the axis."""
     rows = np.moveaxis(arr, axis, -1)
     shape = rows.shape[:-1]

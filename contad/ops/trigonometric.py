@@ -11,6 +11,7 @@ from contad.ops.logic import select
 from contad.rules.numpy_functions import implements
 from contad.rules.scalar_rule import scalar_rule
 from contad.variables.number import observe
+from contad.variables.open_types import Value
 
 RADIANS_PER_DEGREE = 0.017453292519943295
 DEGREES_PER_RADIAN = 57.29577951308232
@@ -198,7 +199,7 @@ _SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(10))  # o
 
 
 @implements(np.sinc, layout="own")
-def sinc(x: Any) -> Any:
+def sinc(x: Value) -> Value:
     """sin(pi x) / (pi x), 1 at 0; near 0 its series, of which all derivatives are as accurate as the value."""
     y = np.pi * x
     near = observe(np.less, abs(y), 0.8)

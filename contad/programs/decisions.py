@@ -7,7 +7,7 @@ hold exactly where it comes out the same. Where they fail, the program does not 
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +19,14 @@ from contad.ops.selection import argmax_of_rows, argmin_of_rows
 from contad.programs.codes import COMPARE, ORDER
 from contad.variables.array import Array
 from contad.variables.number import Number, peek
+from contad.variables.open_types import ArrayValue, Function, Option, Value
+
+if TYPE_CHECKING:
+    from contad.programs.tracer import Tracer
 
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
-def decide_comparison(tracer: Any, name: str, x: Any, y: Any) -> Any:
+def decide_comparison(tracer: "Tracer", name: str, x: Value, y: Value) -> bool | np.ndarray:
     """x < y and its like, of numbers and arrays of which one is a variable; the outcome becomes a guard."""
     x, y = take(tracer.stack, x), take(tracer.stack, y)
     if not any(isinstance(v, (np.ndarray, Array)) for v in (x, y)):
@@ -57,7 +61,7 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
     return tuple(step // 8 for step in np.broadcast_to(np.empty(shape), broadcast).strides)
 
 
-def _side(tracer: Any, v: Any) -> tuple[int, int]:
+def _side(tracer: "Tracer", v: Value) -> tuple[int, int]:
     """The place of an operand, and whether that is a cell or one among the constants."""
     if isinstance(v, ArrayVar) and v._owner is tracer.stack:
         v = v.operand()
@@ -66,19 +70,19 @@ def _side(tracer: Any, v: Any) -> tuple[int, int]:
     return tracer.stack.buffers.push_constant(np.ascontiguousarray(peek(v), dtype=np.float64)), 0
 
 
-def comparison(name: str) -> Callable[..., Any]:
+def comparison(name: str) -> Function:
     """The decision of a comparison."""
     return lambda tracer, x, y: decide_comparison(tracer, name, x, y)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
-def within(tracer: Any, x: Any, low: float, low_included: bool, high: float, high_included: bool) -> None:
+def within(tracer: "Tracer", x: Value, low: float, low_included: bool, high: float, high_included: bool) -> None:
     """Guards that hold where x is between two numbers."""
     decide_comparison(tracer, "ge" if low_included else "gt", x, low)
     decide_comparison(tracer, "le" if high_included else "lt", x, high)
 
 
-def truncate(tracer: Any, x: Any) -> int:
+def truncate(tracer: "Tracer", x: Value) -> int:
     """int(x)"""
     x = _number("int", x)
     k = int(x._value)
@@ -86,7 +90,7 @@ def truncate(tracer: Any, x: Any) -> int:
     return k
 
 
-def floor(tracer: Any, x: Any) -> int:
+def floor(tracer: "Tracer", x: Value) -> int:
     """math.floor(x)"""
     x = _number("floor", x)
     k = math.floor(x._value)
@@ -94,7 +98,7 @@ def floor(tracer: Any, x: Any) -> int:
     return k
 
 
-def ceil(tracer: Any, x: Any) -> int:
+def ceil(tracer: "Tracer", x: Value) -> int:
     """math.ceil(x)"""
     x = _number("ceil", x)
     k = math.ceil(x._value)
@@ -102,7 +106,7 @@ def ceil(tracer: Any, x: Any) -> int:
     return k
 
 
-def round_even(tracer: Any, x: Any) -> int:
+def round_even(tracer: "Tracer", x: Value) -> int:
     """round(x), halves to the even integer"""
     x = _number("round", x)
     k = round(x._value)
@@ -110,12 +114,12 @@ def round_even(tracer: Any, x: Any) -> int:
     return k
 
 
-def truth(tracer: Any, x: Any) -> bool:
+def truth(tracer: "Tracer", x: Value) -> bool:
     """bool(x) of one number"""
     return bool(decide_comparison(tracer, "ne", _number("bool", x), 0.0))
 
 
-def _number(function: str, x: Any) -> Any:
+def _number(function: str, x: Value) -> Number:
     """x as a scalar variable."""
     if isinstance(x, Number):
         return x
@@ -125,22 +129,25 @@ def _number(function: str, x: Any) -> Any:
 
 
 # ---- arrays ----------------------------------------------------------------------------------------------------------
-def is_nan(tracer: Any, x: Any) -> Any:
+def is_nan(tracer: "Tracer", x: Value) -> bool | np.ndarray:
     """np.isnan(x)"""
     return decide_comparison(tracer, "ne", x, x)
 
 
-def is_infinite(tracer: Any, x: Any) -> Any:
+def is_infinite(tracer: "Tracer", x: Value) -> bool | np.ndarray:
     """np.isinf(x)"""
     return decide_comparison(tracer, "eq", x, math.inf) | decide_comparison(tracer, "eq", x, -math.inf)
 
 
-def is_finite(tracer: Any, x: Any) -> Any:
+def is_finite(tracer: "Tracer", x: Value) -> bool | np.ndarray:
     """np.isfinite(x)"""
     return decide_comparison(tracer, "lt", x, math.inf) & decide_comparison(tracer, "gt", x, -math.inf)
 
 
-def argsort(tracer: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+def argsort(
+    tracer: "Tracer", a: ArrayValue, axis: int | None = -1, kind: str | None = None, order: None = None, *,
+    stable: bool | None = None,
+) -> np.ndarray:  # fmt: skip
     """np.argsort(a), stably: each element is below the next one, or equal to it and before it."""
     if axis is None:
         a, axis = np.reshape(a, -1), 0
@@ -155,11 +162,14 @@ def argsort(tracer: Any, a: Any, axis: Any = -1, kind: Any = None, order: Any = 
     return np.ascontiguousarray(np.moveaxis(positions, -1, axis))  # in the order of NumPy's, whatever that of a
 
 
-def largest(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+def largest(sign: str, plain: Callable[..., np.ndarray]) -> Function:
     """np.argmax or np.argmin: no element is beyond the one found, and those before it are not as far."""
     beyond = f"{sign}t"
 
-    def decision(tracer: Any, a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    def decision(
+        tracer: "Tracer", a: ArrayValue, axis: Option = None, out: ArrayValue | None = None, *,
+        keepdims: bool = False,
+    ) -> int | np.ndarray:  # fmt: skip
         if out is not None:
             raise UnsupportedError(f"np.{plain.__name__}: out= is not supported on variables")
         flat = axis is None
@@ -175,12 +185,12 @@ def largest(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return decision
 
 
-def of_rows(sign: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+def of_rows(sign: str, plain: Callable[..., np.ndarray]) -> Function:
     """The positions of extremes along the last axis, as np.max and np.min ask for them."""
     return lambda tracer, rows: largest(sign, plain)(tracer, rows, axis=-1)
 
 
-def _is_extreme(tracer: Any, beyond: str, rows: Any, positions: np.ndarray) -> None:
+def _is_extreme(tracer: "Tracer", beyond: str, rows: ArrayValue, positions: np.ndarray) -> None:
     extreme = np.broadcast_to(np.take_along_axis(rows, positions, -1), rows.shape)
     before = np.arange(rows.shape[-1]) < positions
     _all_hold(tracer, beyond, extreme[before], rows[before])
@@ -188,7 +198,9 @@ def _is_extreme(tracer: Any, beyond: str, rows: Any, positions: np.ndarray) -> N
     _all_hold(tracer, f"{beyond[0]}e", extreme[after], rows[after])
 
 
-def searchsorted(tracer: Any, a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(
+    tracer: "Tracer", a: ArrayValue, v: Value, side: str = "left", sorter: None = None
+) -> int | np.ndarray:
     """np.searchsorted(a, v): each number is between the two elements where it is put."""
     if sorter is not None:
         raise UnsupportedError("np.searchsorted: sorter= is not supported in a recorded program")
@@ -202,18 +214,18 @@ def searchsorted(tracer: Any, a: Any, v: Any, side: str = "left", sorter: Any = 
     return found if np.ndim(found) else int(found)
 
 
-def _all_hold(tracer: Any, name: str, x: Any, y: Any) -> None:
+def _all_hold(tracer: "Tracer", name: str, x: Value, y: Value) -> None:
     """A guard that a comparison holds for all elements, as it does now."""
     if np.size(x):
         decide_comparison(tracer, name, x, y)
 
 
-def _require_numbers(function: str, rows: Any) -> None:
+def _require_numbers(function: str, rows: ArrayValue) -> None:
     if np.isnan(peek(rows)).any():
         raise UnsupportedError(f"{function}: of an array with nan; record the program at other inputs")
 
 
-DECISIONS: dict[Any, Callable[..., Any]] = {
+DECISIONS: dict[Function, Function] = {
     **{getattr(operator, name): comparison(name) for name in ORDER},
     np.less: comparison("lt"), np.less_equal: comparison("le"), np.greater: comparison("gt"),
     np.greater_equal: comparison("ge"), np.equal: comparison("eq"), np.not_equal: comparison("ne"),

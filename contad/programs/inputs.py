@@ -8,6 +8,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.number import Carrier
+from contad.variables.open_types import Nested, Value
 from contad.variables.trees import Tree, flatten, real_leaf
 
 FLOAT = np.dtype(np.float64)
@@ -16,7 +17,7 @@ FLOAT = np.dtype(np.float64)
 class Inputs:
     """The structure of the arguments, and where each number is among the inputs."""
 
-    def __init__(self, what: str, argnums: Sequence[int], args: Sequence[Any]) -> None:
+    def __init__(self, what: str, argnums: Sequence[int], args: Sequence[Nested]) -> None:
         self.what = what
         self.argnums = tuple(argnums)
         self.specs: list[Any] = []
@@ -42,7 +43,7 @@ class Inputs:
         """The lengths of all axes of all arguments, in order."""
         return [n for shapes in self.shapes for shape in shapes for n in shape or ()]
 
-    def _leaf(self, n: int, leaf: Any) -> Any:
+    def _leaf(self, n: int, leaf: Value) -> Value:
         leaf = real_leaf(leaf, f"{self.what}, argument {n}")
         if isinstance(leaf, Carrier) or (isinstance(leaf, np.ndarray) and leaf.dtype != FLOAT):
             raise UnsupportedError(
@@ -51,7 +52,7 @@ class Inputs:
             )
         return leaf
 
-    def are_carriers(self, args: Sequence[Any]) -> bool:
+    def are_carriers(self, args: Sequence[Nested]) -> bool:
         """Whether variables or duals are among the arguments."""
         for x in args:
             if x.__class__ is float or (x.__class__ is np.ndarray and x.dtype is FLOAT):
@@ -61,7 +62,7 @@ class Inputs:
                     return True
         return False
 
-    def flat(self, args: Sequence[Any]) -> np.ndarray:
+    def flat(self, args: Sequence[Nested]) -> np.ndarray:
         """The numbers of the arguments, in order; refused where they are not laid out as the example's."""
         if len(args) != len(self.specs):
             numbers = ", ".join(map(str, self.argnums))
@@ -100,12 +101,12 @@ class Inputs:
                 at += size
         return inputs
 
-    def unflat(self, numbers: np.ndarray) -> list[Any]:
+    def unflat(self, numbers: np.ndarray) -> list[Nested]:
         """Numbers in the structures of the arguments; a lone array of them is given away."""
         found = []
         at = 0
         for spec, shapes in zip(self.specs, self.shapes, strict=True):
-            leaves: list[Any] = []
+            leaves: list[Value] = []
             for shape in shapes:
                 if shape is None:
                     leaves.append(float(numbers[at]))

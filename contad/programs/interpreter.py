@@ -9,7 +9,7 @@ cell, and is resumed from there.
 import ast
 import functools
 from collections.abc import Mapping
-from typing import Any
+from types import ModuleType
 
 from contad.engines.stream.rule_functions import (
     COMMON,
@@ -301,7 +301,7 @@ def _tangent_run(run: Run) -> str:
 
 
 @functools.cache
-def interpreter() -> Any:
+def interpreter() -> ModuleType:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
     files = {str(module.__file__) for module in (codes, plain_rules, header)}
     files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}

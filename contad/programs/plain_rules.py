@@ -9,7 +9,6 @@ import functools
 import math
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
 
 from contad.errors import RuleError, UnsupportedError
 from contad.native import rule_source
@@ -69,7 +68,7 @@ def _find_called(rule: ScalarRule, k: int) -> set[ScalarRule]:
     return {t for t in targets if isinstance(t, ScalarRule) and not t.core}
 
 
-def value(rule: Any, arguments: Sequence[ast.expr]) -> ast.expr:
+def value(rule: ScalarRule, arguments: Sequence[ast.expr]) -> ast.expr:
     """The value of a rule at argument expressions: written out, or a call of its copy."""
     if rule.core:
         return rule_source.value_expression(rule, arguments)

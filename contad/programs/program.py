@@ -1,7 +1,7 @@
 """`contad.record`: a function recorded once, as a program that runs at other inputs without Python."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables import check
 from contad.variables.activation import activate
 from contad.variables.number import Number
+from contad.variables.open_types import Function, Nested, NumbaType, Real
 from contad.variables.stack import opened
 from contad.variables.trees import scalar_output
 from contad.variables.var import Var
@@ -71,7 +72,7 @@ class Program:
     """
 
     def __init__(
-        self, f: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, ...], single: bool, retrace: bool
+        self, f: Function, args: tuple[Nested, ...], argnums: tuple[int, ...], single: bool, retrace: bool
     ) -> None:
         self.f = f
         self.__name__ = name_of(f)
@@ -102,7 +103,7 @@ class Program:
         self._at = self._header.ctypes.data
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def _record(self, args: tuple[Any, ...]) -> Trace:
+    def _record(self, args: tuple[Nested, ...]) -> Trace:
         args, _ = positional(self._run, self.what, self.argnums, args, {})
         tracer = Tracer(self.__name__)
         with opened(tracer.make_stack, "its recording has ended"):
@@ -151,7 +152,7 @@ class Program:
                     break
         return found
 
-    def _outcome(self, args: Sequence[Any], *run: np.ndarray) -> Outcome:
+    def _outcome(self, args: Sequence[Nested], *run: np.ndarray) -> Outcome:
         found = self._try(run)
         if found.row < 0:
             return found
@@ -178,24 +179,24 @@ class Program:
     def _guard(self, found: Outcome) -> str:
         return self.traces[found.trace].describe_guard(found.row)
 
-    def _whole(self, args: Sequence[Any]) -> tuple[Any, ...]:
+    def _whole(self, args: Sequence[Nested]) -> tuple[Nested, ...]:
         """All arguments of the function: these, and the frozen ones."""
         whole = list(self._args)
         for n, x in zip(self.argnums, args, strict=True):
             whole[n] = x
         return tuple(whole)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Nested) -> Real:
         """The value of the function at new inputs."""
         if self.inputs.are_carriers(args):  # a gradient or jvp call around: the function itself has the derivatives
             return self._run(*positional(self._run, self.what, self.argnums, self._whole(args), {})[0])
         return self._outcome(args, self.inputs.flat(args), NONE, NONE).value
 
-    def gradient(self, *args: Any) -> Any:
+    def gradient(self, *args: Nested) -> Nested:
         """The gradient at new inputs, as `contad.grad` gives it."""
         return self.value_and_grad(*args)[1]
 
-    def value_and_grad(self, *args: Any) -> tuple[float, Any]:
+    def value_and_grad(self, *args: Nested) -> tuple[float, Nested]:
         """The value and the gradient at new inputs, in one run."""
         inputs = self.inputs.flat(args)
         gradient = np.empty(len(inputs))
@@ -203,7 +204,7 @@ class Program:
         found = self.inputs.unflat(gradient)
         return value, found[0] if self.single else tuple(found)
 
-    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[float, float]:
+    def jvp(self, primals: Sequence[Nested], tangents: Sequence[Nested]) -> tuple[float, float]:
         """The value at primals and the derivative along tangents, tuples with an entry for each argument."""
         if not self._tangents:
             self.compile_tangents()
@@ -263,11 +264,11 @@ class Program:
     def __copy__(self) -> "Program":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Program":
+    def __deepcopy__(self, memo: dict[int, object]) -> "Program":
         return self
 
     @property
-    def _numba_type_(self) -> Any:
+    def _numba_type_(self) -> NumbaType:
         from contad.programs.programs_in_njit import type_of_programs
 
         if not self._tangents:
@@ -276,7 +277,7 @@ class Program:
 
 
 def record(
-    f: Callable[..., Any], *example: Any, argnums: int | tuple[int, ...] | None = None, retrace: bool = False
+    f: Function, *example: Nested, argnums: int | tuple[int, ...] | None = None, retrace: bool = False
 ) -> Program:
     """Run f once at example arguments, and keep what it computed as a program that runs at other inputs.
 

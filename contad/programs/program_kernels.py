@@ -5,7 +5,7 @@ is 0 along an axis is a sum over it.
 """
 
 import threading
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from contad.rules.scalar_rule import ScalarRule
 VALUES, ADJOINTS, TANGENTS = range(3)
 ADDRESSES = np.zeros((3, CODES), np.uintp)  # of kernels, by purpose and operation code; 0 where not compiled yet
 _lock = threading.Lock()
-_modules: list[Any] = []  # a C function lives as long as its module
+_modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # A sum starts from -0.0, to which 0.0 and -0.0 can be added without loss of the sign.
 _START = """\

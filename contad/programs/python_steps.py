@@ -5,7 +5,6 @@ A call reads and writes the cells of one run: values, then adjoints or tangents.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, P
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.layout import is_immutable, read_only
+from contad.variables.open_types import Rule, Value
 
 
 class ScalarCall:
@@ -70,13 +70,13 @@ class ArrayCall:
         self.recorded.results = [part._replace(value=None) for part in recorded.results]
 
     @property
-    def rule(self) -> Any:
+    def rule(self) -> Rule:
         """The rule."""
         return self.recorded.rule
 
-    def _arguments(self, cells: np.ndarray) -> dict[int, Any]:
+    def _arguments(self, cells: np.ndarray) -> dict[int, Value]:
         """What cells hold for each operand, by its position."""
-        found: dict[int, Any] = {}
+        found: dict[int, Value] = {}
         for position, cell, shape in self.recorded.operands:
             if position in self.arrays:
                 a = cells[cell : cell + math.prod(shape)].reshape(shape)
@@ -125,13 +125,13 @@ class ArrayCall:
             terms = [self.rule.product(k)(t, self.rule.array_partial(k)(z, *at.values)) for k, t in tangents.items()]
             self._write(dots, [sum(np.broadcast_to(term, np.shape(z)) for term in terms)])
 
-    def _write(self, cells: np.ndarray, results: Sequence[Any]) -> None:
+    def _write(self, cells: np.ndarray, results: Sequence[Value]) -> None:
         for part, v in zip(self.recorded.results, results, strict=True):
             block = cells[part.cell : part.cell + part.size].reshape(part.shape)
             turned = block if part.axes is None else np.transpose(block, part.axes)
             turned[...] = v
 
 
-def _own(v: Any) -> Any:
+def _own(v: Value) -> Value:
     """A constant that nobody else writes to."""
     return v if not isinstance(v, np.ndarray) or is_immutable(v) else read_only(v.copy("K"))

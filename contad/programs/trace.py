@@ -1,6 +1,6 @@
 """One recorded way through a function, as arrays that compiled code runs: made from the stream of its recording."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,11 @@ from contad.ops import power, square
 from contad.programs.codes import ARRAY, CALL, COMPARE, CONSTANT, GATHER, GUARDS, PRODUCT, SCALARS, STOPPED
 from contad.programs.interpreter import interpreter
 from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile_kernels
-from contad.programs.python_steps import ArrayCall
+from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
+from contad.programs.tracer import Tracer
+from contad.variables.level import HeldData
+from contad.variables.open_types import Function, Real, Value
 
 
 class Trace:
@@ -34,7 +37,7 @@ class Trace:
 
     def __init__(
         self, code: np.ndarray, constants: np.ndarray, shapes: np.ndarray, cells: int, inputs: int, result: int,
-        calls: list[Any], places: dict[int, Any], held: list[Any],
+        calls: list[ScalarCall | ArrayCall], places: dict[int, tuple[str, int]], held: list[HeldData],
     ) -> None:  # fmt: skip
         self.code = code
         self.constants = constants
@@ -50,7 +53,7 @@ class Trace:
         self.kernels = tuple(int(k) for k in np.unique(arrays) if k not in own)
         self.compile(VALUES, ADJOINTS)
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -116,7 +119,7 @@ class Trace:
         give_back(memory)
         return value, slope, -1
 
-    def _driven(self, compiled: Callable[..., Any], call: Callable[..., None]) -> int:
+    def _driven(self, compiled: Function, call: Callable[..., None]) -> int:
         """Run forward through the records, with the calls to Python; the row of a guard that fails, or their number."""
         row, cell = 0, self.inputs + 1
         while True:
@@ -131,17 +134,17 @@ class Trace:
 class _Translation:
     """The parts of a trace while they are made."""
 
-    def __init__(self, tracer: Any) -> None:
+    def __init__(self, tracer: Tracer) -> None:
         self.recording = tracer.stack
         b = self.recording.buffers
         self.buffers = b
         self.constants = [b.constants[: b.constants_top].copy()]  # so that places stay what they are
         self.size = b.constants_top
         self.shapes = b.shapes[: b.shapes_top].tolist()
-        self.known: dict[int, tuple[Any, int]] = {}
+        self.known: dict[int, tuple[np.ndarray, int]] = {}
         self.calls = list(tracer.calls)
 
-    def constant(self, a: Any) -> int:
+    def constant(self, a: Value) -> int:
         """The place of an array among the constants."""
         a = np.ascontiguousarray(a, np.float64).reshape(-1)
         place = self.size
@@ -149,7 +152,7 @@ class _Translation:
         self.size += a.size
         return place
 
-    def shape(self, integers: Any) -> int:
+    def shape(self, integers: Iterable[int]) -> int:
         """The place of integers among the shapes."""
         place = len(self.shapes)
         self.shapes.extend(int(k) for k in integers)
@@ -210,12 +213,12 @@ class _Translation:
         return CALL, len(self.calls) - 1, n
 
 
-def _are_matrices(values: Any) -> bool:
+def _are_matrices(values: Sequence[Value]) -> bool:
     """Whether these are vectors and matrices, none of them empty."""
     return all(isinstance(v, np.ndarray) and 0 < v.ndim <= 2 and v.size for v in values)
 
 
-def trace_of(tracer: Any, first_row: int, inputs: int, result: Any) -> Trace:
+def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace:
     """The trace of what a tracer's stack has recorded; its inputs are the first cells, `first_row` is the row after.
 
     The result is the cell of a variable, or a float.

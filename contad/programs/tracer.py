@@ -4,7 +4,7 @@ Whatever looks at values becomes a guard of the program, or is refused by name.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from types import FrameType
 from typing import Any, NoReturn
@@ -17,10 +17,11 @@ from contad.engines.stream.sweep import operation_code
 from contad.errors import NUMPY_FILES, OWN_FILES, NestingError, UnsupportedError
 from contad.programs.codes import CALL, COMPARISONS, GUARD_CODES, STOP, code_of
 from contad.programs.decisions import DECISIONS
-from contad.programs.python_steps import ScalarCall
+from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.protocols.number_protocols import install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import Carrier, compare_primals, like_numpy, peek, stands_for_float
+from contad.variables.open_types import Function, Nested, Options, Real, Value
 from contad.variables.stack import THREAD
 from contad.variables.var import Var
 
@@ -38,7 +39,7 @@ def place_in_user_code() -> tuple[str, int]:
     return "<unknown>", 0
 
 
-def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def _implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function | None]:
     """The methods of a rule on variables of a class; rules that are not compiled go to `Tracer.push_rule`."""
     if operation_code(rule, "v" * rule.arity) is not None:
         return implementation(cls, rule)
@@ -52,15 +53,15 @@ class TracedVar(Var):
     __slots__ = ()
 
     @classmethod
-    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    def implement(cls, rule: ScalarRule) -> tuple[Function, Function | None]:
         return _implementation(cls, rule)
 
 
 
-def _comparison(name: str) -> Any:
+def _comparison(name: str) -> Function:
     compare = COMPARISONS[name][1]
 
-    def method(x: Var, y: Any) -> Any:
+    def method(x: Var, y: Value) -> Any:
         if y.__class__ is float or y.__class__ is int:
             outcome = x._owner.tracer.guard(name, x, float(y))
         elif isinstance(y, Var) and y._owner is x._owner:
@@ -80,7 +81,7 @@ class NumpyTracedVar(Var):
     __slots__ = ()
 
     @classmethod
-    def implement(cls, rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    def implement(cls, rule: ScalarRule) -> tuple[Function, Function | None]:
         """The methods of a rule on variables of this class."""
         return _implementation(cls, rule)
 
@@ -98,7 +99,7 @@ class Tracer:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.calls: list[Any] = []  # what Python runs in the program, in order
+        self.calls: list[ScalarCall | ArrayCall] = []  # what Python runs in the program, in order
         self.stopped_arrays: set[int] = set()  # first cells of what `stop_gradient` has gathered
         self.places: dict[int, tuple[str, int]] = {}  # of guards, by the cell of their record
 
@@ -111,7 +112,7 @@ class Tracer:
         return self.stack
 
     # ---- decisions ---------------------------------------------------------------------------------------------------
-    def guard(self, name: str, x: Any, y: Any) -> bool:
+    def guard(self, name: str, x: Var, y: Real) -> bool:
         """A comparison of a scalar variable with a number or another variable, which becomes a guard."""
         if self.stack.thread != get_ident() or self.stack.ended is not None:
             self.stack.check_usable(f"x.__{name}__")
@@ -126,11 +127,11 @@ class Tracer:
         self.places[self.stack.top] = place_in_user_code()
         self._push(code, slot, 0, 0.0)
 
-    def _push(self, code: int, x: Any, y: Any, value: Any) -> Any:
+    def _push(self, code: int, x: Real, y: Real, value: Real) -> Real:
         """A record of its own: a guard, or what Python runs."""
         return self.stack._push(code, x, y, value)
 
-    def decide(self, function: Callable[..., Any], args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def decide(self, function: Function, args: Sequence[Nested], options: Options) -> Value:
         """function(*args), which looks at values of variables: its outcome becomes guards."""
         self.stack.check_usable("a decision")
         found = DECISIONS.get(function)
@@ -141,7 +142,7 @@ class Tracer:
             )
         return found(self, *args, **options)
 
-    def stop(self, x: Any) -> Any:
+    def stop(self, x: Value) -> Value:
         """A variable, a number or an array, without its derivative."""
         self.stack.check_usable("stop_gradient")
         if isinstance(x, Var):
@@ -195,7 +196,7 @@ class Tracer:
             )
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def push_rule(self, rule: ScalarRule, cells: Sequence[int | None], values: Sequence[Any]) -> Any:
+    def push_rule(self, rule: ScalarRule, cells: Sequence[int | None], values: Sequence[Real]) -> Var:
         """Record a scalar rule that the sweep does not know; `cells` are those of operands, None for a constant."""
         if any(isinstance(x, Carrier) for x in values):
             raise NestingError(
@@ -211,7 +212,7 @@ class Tracer:
         return self._push(CALL, len(self.calls) - 1, 1, rule(*values))
 
 
-def _name_of(function: Any) -> str:
+def _name_of(function: Function) -> str:
     name = getattr(function, "__name__", str(function))
     return f"np.{name}" if vars(np).get(name) is function else name
 

@@ -16,6 +16,7 @@ from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
 from contad.variables.array import Array, as_objects
 from contad.variables.number import observe
+from contad.variables.open_types import Function, Option, Value
 
 # ufunc.reduce and ufunc.accumulate of these are functions of their own
 _REDUCTIONS = {
@@ -24,10 +25,10 @@ _REDUCTIONS = {
 }  # fmt: skip
 _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 
-Implement = Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
+Implement = Callable[[ScalarRule], tuple[Function, Function | None]]
 
 
-def array_ufunc(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+def array_ufunc(x: Value, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Value:
     """Dispatch a ufunc that was called with an array variable."""
     if method == "__call__" and not options:
         rule = _by_ufunc.get(ufunc) or _array_rules_by_ufunc.get(ufunc)
@@ -75,7 +76,7 @@ def array_ufunc(x: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -
     )
 
 
-def _find_called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
+def _find_called(ufunc: np.ufunc, inputs: tuple[Value, ...]) -> Any:
     rule = rule_of_ufunc(ufunc)
     if rule is not None:
         return rule(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
@@ -92,7 +93,7 @@ def _find_called(ufunc: Any, inputs: tuple[Any, ...]) -> Any:
     )
 
 
-def _assign(ufunc: Any, out: Any, result: Any) -> Any:
+def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
     """The result written into out=."""
     (target,) = out if isinstance(out, tuple) else (out,)
     if isinstance(target, np.ndarray) and target.dtype == object:
@@ -109,10 +110,10 @@ def _assign(ufunc: Any, out: Any, result: Any) -> Any:
     return target
 
 
-def _in_place(operator: str) -> Callable[[Any, Any], Any]:
+def _in_place(operator: str) -> Callable[[Value, Value], Value]:
     name = f"__{operator}__"
 
-    def method(x: Any, other: Any) -> Any:
+    def method(x: Value, other: Value) -> Value:
         result = getattr(x, name)(other)
         if result is NotImplemented:
             return result
@@ -127,10 +128,10 @@ def _in_place(operator: str) -> Callable[[Any, Any], Any]:
 _POWERS = {2.0: square, -1.0: reciprocal, 0.5: sqrt}
 
 
-def _power(general: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _power(general: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
     """x ** y, which NumPy computes as a square, a reciprocal or a root where y is such a number."""
 
-    def method(x: Any, y: Any) -> Any:
+    def method(x: Value, y: Value) -> Value:
         special = _POWERS.get(y) if y.__class__ is int or y.__class__ is float else None
         return general(x, y) if special is None else special(x)
 
@@ -140,7 +141,7 @@ def _power(general: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 def install_arrays(cls: type[Any], implement: Implement) -> None:
     """Give a class of arrays the operator methods of every rule that has an operator, and those in place."""
 
-    def with_powers(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+    def with_powers(rule: ScalarRule) -> tuple[Function, Function | None]:
         method, reflected = implement(rule)
         return (_power(method) if rule.operator == "pow" else method), reflected
 
@@ -150,7 +151,7 @@ def install_arrays(cls: type[Any], implement: Implement) -> None:
             setattr(cls, f"__i{rule.operator}__", _in_place(rule.operator))
 
 
-def _matmul_in_place(x: Any, other: Any) -> Any:
+def _matmul_in_place(x: Value, other: Value) -> Value:
     result = x @ other
     if np.shape(result) != x.shape:
         raise ValueError(f"matmul in place: the result must have shape {x.shape}, got {np.shape(result)}")
@@ -158,7 +159,7 @@ def _matmul_in_place(x: Any, other: Any) -> Any:
     return x
 
 
-def _matmul(x: Any, y: Any) -> Any:
+def _matmul(x: Value, y: Value) -> Value:
     if not isinstance(y, _DENSE):
         if getattr(y, "__array_ufunc__", y) is None:  # as NumPy's own operators leave it to such an operand
             return NotImplemented
@@ -167,14 +168,14 @@ def _matmul(x: Any, y: Any) -> Any:
     return np.matmul(x, y)
 
 
-def _rmatmul(x: Any, y: Any) -> Any:
+def _rmatmul(x: Value, y: Value) -> Value:
     """y @ x: SciPy's sparse arrays and matrices leave it to x."""
     return np.matmul(y, x) if isinstance(y, _DENSE) or not is_sparse(y) else product_with_constant(y, x)
 
 
 _DENSE = (Array, np.ndarray, list, tuple)
 install_arrays(Array, general_methods)
-_operators: dict[str, Any] = {
+_operators: dict[str, Function] = {
     "__array_ufunc__": array_ufunc,
     "__matmul__": _matmul,
     "__rmatmul__": _rmatmul,

@@ -6,7 +6,7 @@ does to such an array is done to one, and the element of the result is given bac
 
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FrameType
 from typing import Any
 
@@ -18,12 +18,13 @@ from contad.rules.numpy_functions import entry_of
 from contad.variables.array import Array, as_objects
 from contad.variables.array_methods import DELEGATED, REFUSED, Flat
 from contad.variables.number import Number, give_to_numpy_classes, observe, peek
+from contad.variables.open_types import Function, Key, Option, Options, Value
 
 FLOAT = np.dtype(np.float64)
 
 
 # ---- numbers as arrays without axes ----------------------------------------------------------------------------------
-def as_array(x: Any) -> Any:
+def as_array(x: Value) -> Value:
     """A number as an array without axes, of its level; an object array where the level has no arrays of its own."""
     if not isinstance(x, Number):
         return x
@@ -32,7 +33,7 @@ def as_array(x: Any) -> Any:
     return x._owner.adopt(box) if x._owner.has_arrays else box
 
 
-def as_number(z: Any) -> Any:
+def as_number(z: Value) -> Value:
     """The element of a result without axes, as NumPy gives it; results with axes as they are."""
     if isinstance(z, (np.ndarray, Array)) and z.shape == ():
         z = z[()]
@@ -47,7 +48,9 @@ _REDUCTIONS = {np.sum, np.prod, np.max, np.min, np.mean, np.amax, np.amin, np.me
 _TRUTHS = (np.any, np.all)
 
 
-def array_function(number: Number, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+def array_function(
+    number: Number, function: Function, types: Sequence[type], args: tuple[Value, ...], kwargs: Options
+) -> Value:
     """Dispatch a NumPy function that was called with a number: as one of arrays is, of arrays without axes."""
     if len(args) == 1 and args[0].__class__ is number.__class__ and not kwargs:
         if function in _REDUCTIONS:
@@ -82,7 +85,7 @@ _OF_AXES = {
 }  # fmt: skip
 
 
-def _without_axis(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _without_axis(function: Function, args: tuple[Value, ...], kwargs: Options) -> tuple[tuple[Value, ...], Options]:
     """The arguments without an axis, which a number does not have: NumPy lets 0 and -1 pass, and refuses others."""
     options = dict(kwargs)
     axis = args[1] if len(args) > 1 else options.pop("axis", None)
@@ -93,7 +96,7 @@ def _without_axis(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
 
 
 # ---- attributes ------------------------------------------------------------------------------------------------------
-def dtype(x: Number) -> Any:
+def dtype(x: Number) -> Value:
     """float64; not for NumPy's own means and variances, which would convert elements of object arrays to it."""
     frame = sys._getframe(1)
     if str(frame.f_globals.get("__name__")).endswith(("core._methods", "_nanfunctions_impl", "nanfunctions")):
@@ -107,7 +110,7 @@ def _is_variance_of_equals(x: Number, frame: FrameType) -> bool:
     return peek(x) == 0.0 and frame.f_code.co_name in ("_std", "nanstd") and not observe(operator.ne, x, 0.0)
 
 
-def sqrt(x: Any) -> Any:
+def sqrt(x: Value) -> Value:
     """The root of an element of an object array, for which NumPy asks it; of a variance of equal numbers itself, 0."""
     return x if _is_variance_of_equals(x, sys._getframe(1)) else np.sqrt(x)
 
@@ -115,11 +118,11 @@ def sqrt(x: Any) -> Any:
 class _OfEqualNumbers:
     """What makes the standard deviation of equal numbers from their variance: 0, and 0 is taken for its derivative."""
 
-    def __init__(self, variance: Any) -> None:
+    def __init__(self, variance: Number) -> None:
         self.type = lambda root: variance
 
 
-def getitem(x: Number, key: Any) -> Any:
+def getitem(x: Number, key: Key) -> Value:
     """x[()], x[...] and x[None], as of an array without axes."""
     try:
         z = as_array(x)[key]
@@ -128,7 +131,7 @@ def getitem(x: Number, key: Any) -> Any:
     return z if key is Ellipsis else as_number(z)
 
 
-def item(x: Number, *index: Any) -> Any:
+def item(x: Number, *index: Key) -> Value:
     """The number as a Python float."""
     if index and index not in ((0,), (-1,), ((),)):
         raise IndexError(f"item: a number has one element, at index 0, got {index}")
@@ -140,17 +143,17 @@ def itself(x: Number) -> Number:
     return x
 
 
-def copy(x: Number) -> Any:
+def copy(x: Number) -> Value:
     """The number itself, which is immutable."""
     return as_number(x)
 
 
-def round_to(x: Any, decimals: int = 0, out: Any = None) -> Any:
+def round_to(x: Value, decimals: int = 0, out: Option = None) -> Value:
     """As np.round of this number."""
     return np.round(x, decimals, out)
 
 
-def astype(x: Number, dtype: Any, **options: Any) -> Any:
+def astype(x: Number, dtype: Option, **options: Option) -> Value:
     """The number itself as float64; a plain number for an integer or boolean type, which carry no derivative."""
     if np.dtype(dtype) == object:
         return x.in_class(x.float_class)
@@ -163,41 +166,41 @@ def astype(x: Number, dtype: Any, **options: Any) -> Any:
     raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
 
 
-def is_integer(x: Any) -> bool:
+def is_integer(x: Value) -> bool:
     """Whether the value is a whole number."""
     return bool(observe(operator.eq, x, np.floor(x)))
 
 
-def logical_xor(x: Number, other: Any) -> Any:
+def logical_xor(x: Number, other: Value) -> Value:
     """Whether one of the two numbers is zero, and the other not."""
     return np.bool_(bool(x) != bool(other))
 
 
-def fmod(x: Any, other: Any) -> Any:
+def fmod(x: Value, other: Value) -> Value:
     """Refused, as np.fmod of a number."""
     return np.fmod(x, other)
 
 
-def _delegate(name: str) -> Callable[..., Any]:
+def _delegate(name: str) -> Function:
     function = getattr(np, name)
 
-    def method(x: Number, *args: Any, **options: Any) -> Any:
+    def method(x: Number, *args: Option, **options: Option) -> Value:
         return array_function(x, function, (), (x, *args), options)
 
     method.__doc__ = f"As np.{name} of this number."
     return method
 
 
-def _of_array(name: str) -> Callable[..., Any]:
-    def method(x: Number, *args: Any, **options: Any) -> Any:
+def _of_array(name: str) -> Function:
+    def method(x: Number, *args: Option, **options: Option) -> Value:
         return as_number(getattr(as_array(x), name)(*args, **options))
 
     method.__doc__ = f"As {name} of an array without axes."
     return method
 
 
-def _refuse(name: str, remedy: str) -> Callable[..., Any]:
-    def method(x: Number, *args: Any, **options: Any) -> Any:
+def _refuse(name: str, remedy: str) -> Function:
+    def method(x: Number, *args: Option, **options: Option) -> Value:
         raise UnsupportedError(f"{name}: not supported on a {x.kind}; {remedy}")
 
     method.__doc__ = f"Refused: {remedy}."
@@ -215,12 +218,12 @@ REMEDIES |= dict.fromkeys(("getfield", "setfield"), "use contad.value_of(v) wher
 REMEDIES |= {"view": "use v.copy()", "byteswap": "use contad.value_of(v), whose bytes it swaps"}
 
 
-def _constant(value: Any) -> property:
+def _constant(value: Value) -> property:
     return property(lambda x: value, doc=f"{value!r}, as of an np.float64.")
 
 
 def _missing(name: str) -> property:
-    def refuse(x: Number) -> Any:
+    def refuse(x: Number) -> Value:
         raise AttributeError(f"a {x.kind} has no attribute {name!r}; use np.float64(contad.value_of(v)).{name}")
 
     return property(refuse, doc=f"Refused: a number that carries a derivative has no {name}.")

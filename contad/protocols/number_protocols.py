@@ -15,9 +15,10 @@ from contad.variables.array import Array
 from contad.variables.containers import CONTAINERS
 from contad.variables.creation import array
 from contad.variables.number import Number, map_numbers, observe, primal
+from contad.variables.open_types import ArrayValue, Function, Key, Option, Options, Value
 
 # Functions of the primal alone: their results carry no derivative.
-CONSTANTS: dict[Any, Callable[..., Any]] = {
+CONSTANTS: dict[np.ufunc, Function] = {
     np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
     np.equal: operator.eq, np.not_equal: operator.ne, np.isfinite: np.isfinite, np.isnan: np.isnan, np.isinf: np.isinf,
     np.signbit: np.signbit, np.logical_not: np.logical_not, np.logical_and: np.logical_and, np.logical_or:
@@ -28,7 +29,7 @@ CONSTANTS: dict[Any, Callable[..., Any]] = {
 LOGICAL = (np.logical_not, np.logical_and, np.logical_or, np.logical_xor)
 
 
-def array_ufunc(number: Number, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **options: Option) -> Value:
     """Dispatch a NumPy or SciPy ufunc called with a variable or dual to the rule of that ufunc."""
     if method == "__call__" and not options:
         found = _by_ufunc.get(ufunc) or rule_of_ufunc(ufunc)
@@ -82,13 +83,13 @@ def array_ufunc(number: Number, ufunc: Any, method: str, *inputs: Any, **options
 
 
 # ufunc.reduce of these is a function of its own
-REDUCTIONS: dict[Any, Any] = {
+REDUCTIONS: dict[np.ufunc, Any] = {
     np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min, np.fmax: np.nanmax,
     np.fmin: np.nanmin, np.logical_or: np.any, np.logical_and: np.all,
 }  # fmt: skip
 
 
-def _of_arrays(name: str, ufunc: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+def _of_arrays(name: str, ufunc: np.ufunc, method: str, inputs: tuple[Value, ...], options: Options) -> Value:
     """A method of a ufunc, of numbers as arrays without axes."""
     if method == "outer" and not options:
         return ufunc(*inputs)
@@ -105,7 +106,7 @@ def _of_arrays(name: str, ufunc: Any, method: str, inputs: tuple[Any, ...], opti
     raise TypeError(f"{name}.{method}: cannot {method} on a scalar")
 
 
-def at_elements(ufunc: Any, a: Any, indices: Any, *others: Any) -> None:
+def at_elements(ufunc: np.ufunc, a: ArrayValue, indices: Key, *others: Value) -> None:
     """ufunc.at: one element after the other, so that repeated indices accumulate, and each finds its rule."""
     if not isinstance(a, Array) and not (isinstance(a, np.ndarray) and a.dtype == object):
         raise LostDerivativeError(
@@ -118,30 +119,30 @@ def at_elements(ufunc: Any, a: Any, indices: Any, *others: Any) -> None:
         a[index] = ufunc(a[index], *(y[k] for y in copies))
 
 
-def _read_before(y: Any) -> Any:
+def _read_before(y: Value) -> Value:
     """An operand that NumPy reads before it writes to what may overlap with it."""
     return np.copy(_as_array(y))
 
 
-def _in_float64(x: Any) -> Any:
+def _in_float64(x: Value) -> Value:
     return x.astype(np.float64) if isinstance(x, (np.floating, np.ndarray)) and x.dtype.kind == "f" else x
 
 
-def _changes_nothing(ufunc: Any, option: str, x: Any) -> bool:
+def _changes_nothing(ufunc: np.ufunc, option: str, x: Value) -> bool:
     """Whether an option of a reduction says what is the case without it."""
     return (option == "where" and x is True) or (
         option == "dtype" and ufunc not in LOGICAL and np.dtype(x) == np.float64
     )
 
 
-def _as_array(x: Any) -> Any:
+def _as_array(x: Value) -> Value:
     """A list or tuple as the array that it is to NumPy."""
     if isinstance(x, dict):
         raise UnsupportedError("a ufunc: expected numbers and arrays, got dict; call contad's function of that name")
     return array(x) if isinstance(x, (list, tuple)) else x
 
 
-def find_exported_name(ufunc: Any) -> str:
+def find_exported_name(ufunc: np.ufunc) -> str:
     """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
     name: str = ufunc.__name__
     for prefix, module in (("np", np), ("scipy.special", sys.modules.get("scipy.special"))):
@@ -150,7 +151,7 @@ def find_exported_name(ufunc: Any) -> str:
     return name
 
 
-def round_number(number: Number, digits: int | None = None) -> Any:
+def round_number(number: Number, digits: int | None = None) -> Value:
     """round(v): a plain int, as for a float; round(v, digits): a number with derivative zero."""
     if digits is None:
         return int(observe(round, number))
@@ -158,7 +159,7 @@ def round_number(number: Number, digits: int | None = None) -> Any:
     return rule("rint")(rule("multiply")(number, shift)) / shift
 
 
-def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def general_methods(found: ScalarRule) -> tuple[Function, Function | None]:
     """The methods of a rule by its general way: right for every number, and what engines improve on."""
     if found.arity == 2:
         # functions, to bind as methods
@@ -167,7 +168,7 @@ def general_methods(found: ScalarRule) -> tuple[Callable[..., Any], Callable[...
 
 
 def install(
-    cls: type[Any], implement: Callable[[ScalarRule], tuple[Callable[..., Any], Callable[..., Any] | None]]
+    cls: type[Any], implement: Callable[[ScalarRule], tuple[Function, Function | None]]
 ) -> None:
     """Give cls the operator methods of every rule that has an operator."""
     for found in rules():
@@ -177,10 +178,10 @@ def install(
                 setattr(cls, f"__r{found.operator}__", on_first_use(cls, found, implement, 1))
 
 
-def on_first_use(cls: type[Any], found: ScalarRule, implement: Callable[..., Any], which: int) -> Callable[..., Any]:
+def on_first_use(cls: type[Any], found: ScalarRule, implement: Function, which: int) -> Function:
     """An operator method that makes itself: to compile those of all operators would take most of the import."""
 
-    def method(*args: Any) -> Any:
+    def method(*args: Value) -> Value:
         made = implement(found)
         for name, one in zip((f"__{found.operator}__", f"__r{found.operator}__"), made, strict=True):
             if one is not None:

@@ -6,7 +6,7 @@ rule of its own. A branch, or a function without a rule, would freeze what it co
 
 import ast
 import builtins
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from contad.errors import RuleError
 from contad.rules.definition import definition_of, find_named
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rule_of_ufunc
+from contad.variables.open_types import Function
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Call, ast.keyword, ast.Attribute, ast.Subscript,
@@ -33,7 +34,7 @@ _POSITIONS: dict[Any, tuple[int, str]] = {
 _GEOMETRY = ("shape", "ndim", "size")
 
 
-def check_body(function: Callable[..., Any]) -> None:
+def check_body(function: Function) -> None:
     """Refuse a vjp or jvp body that is not straight-line or calls what has no rule: RuleError, with file and line.
 
     A function typed at a prompt has no source to read, and passes.
@@ -46,7 +47,7 @@ def check_body(function: Callable[..., Any]) -> None:
 
 
 class _Lint:
-    def __init__(self, function: Callable[..., Any], definition: ast.stmt) -> None:
+    def __init__(self, function: Function, definition: ast.stmt) -> None:
         self.function = function
         self.definition = definition
         code = function.__code__
@@ -142,7 +143,7 @@ class _Lint:
             node = node.value
         return isinstance(node, ast.Name) and node.id not in self.local
 
-    def _require_constant(self, node: ast.expr, value: Any) -> None:
+    def _require_constant(self, node: ast.expr, value: object) -> None:
         if not isinstance(value, (_CONSTANTS, np.ndarray, np.number)):
             raise self._error(node, f"{ast.unparse(node)} is not a constant, got {type(value).__name__}")
 

@@ -6,6 +6,7 @@ levels, so that the same body serves every order.
 
 import dis
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,19 @@ from contad.rules.scalar_rule import owner_of
 from contad.variables.arguments import fail, require_plain
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number, is_real
+from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 
 _array_rules: dict[str, "ArrayRule"] = {}
-_by_ufunc: dict[Any, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
+_by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
 
 class ArrayRule(Capturing):
     """One array operation. Calling it accepts plain arrays, variables, duals, and object arrays of scalar variables."""
 
     def __init__(
-        self, function: Callable[..., Any], numpy: Any, parameters: str, linear: Sequence[str], points: Iterable[Any]
-    ) -> None:
+        self, function: Function, numpy: Function | tuple[Function, ...] | None, parameters: str, linear: Sequence[str],
+        points: Iterable[tuple[Any, ...]],
+    ) -> None:  # fmt: skip
         code = function.__code__
         self.function = function
         self.name = self.__name__ = function.__name__
@@ -41,14 +44,14 @@ class ArrayRule(Capturing):
         self.parameters = tuple(parameters.split()) or (*self.argument_names, *self.option_names)
         self.linear = tuple(linear)
         self.points = tuple(points)
-        self.vjps: dict[str, Callable[..., Any]] = {}
-        self.jvp_body: Callable[..., Any] | None = None
-        self.forward_body: Callable[..., Any] | None = None
-        self.common_body: Callable[..., Any] | None = None
+        self.vjps: dict[str, Function] = {}
+        self.jvp_body: Function | None = None
+        self.forward_body: Function | None = None
+        self.common_body: Function | None = None
         # class of the first (second) argument -> an engine's fast implementation, called as (x, ...) (as (y, x))
-        self.methods: dict[type, Callable[..., Any]] = {}
-        self.reflected: dict[type, Callable[..., Any]] = {}
-        self._checked: set[Callable[..., Any]] = set()
+        self.methods: dict[type, Function] = {}
+        self.reflected: dict[type, Function] = {}
+        self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
         if function.__defaults__:
             raise RuleError(f"array_rule: {self.name}: options are keyword-only; write a * before those with a default")
@@ -59,16 +62,16 @@ class ArrayRule(Capturing):
     def __repr__(self) -> str:
         return f"<contad array rule {self.name}({', '.join(self.argument_names)})>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return array_rule_of, (self.name,)
 
     # ---- declaration -------------------------------------------------------------------------------------------------
-    def forward(self, body: Callable[..., Any]) -> Callable[..., Any]:
+    def forward(self, body: Function) -> Function:
         """Declare `body(*arguments, **options)`, which returns (value, saved) for the vjp and jvp bodies."""
         self.forward_body = body
         return body
 
-    def vjp(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def vjp(self, name: str) -> Callable[[Function], Function]:
         """Declare the cotangent of one argument: `body(z, z_bar, *arguments, [saved], [common], **options)`."""
         if name not in self.argument_names:
             first = self.argument_names[0] if self.argument_names else "a"
@@ -77,7 +80,7 @@ class ArrayRule(Capturing):
                 f"{', '.join(self.argument_names)}; got {name!r}"
             )
 
-        def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        def declare(body: Function) -> Function:
             self._check_parameters(body, ("z", "z_bar"))
             self.vjps[name] = body
             self._needs.pop(name, None)
@@ -85,7 +88,7 @@ class ArrayRule(Capturing):
 
         return declare
 
-    def common(self, body: Callable[..., Any]) -> Callable[..., Any]:
+    def common(self, body: Function) -> Function:
         """Declare what the cotangents have in common: `body(z, z_bar, *arguments, [saved], **options)`.
 
         It is computed once for all arguments, and every vjp takes it after `saved`.
@@ -95,7 +98,7 @@ class ArrayRule(Capturing):
         self._needs.clear()
         return body
 
-    def jvp(self, body: Callable[..., Any]) -> Callable[..., Any]:
+    def jvp(self, body: Function) -> Function:
         """Declare the tangent of z: `body(z, *tangents, *arguments, [saved], **options)`; constants have tangent 0."""
         if self.linear:
             raise RuleError(f"{self.name}: linear= already says what the jvp is")
@@ -103,7 +106,7 @@ class ArrayRule(Capturing):
         self.jvp_body = body
         return body
 
-    def _check_parameters(self, body: Callable[..., Any], first: tuple[str, ...]) -> None:
+    def _check_parameters(self, body: Function, first: tuple[str, ...]) -> None:
         code = body.__code__
         n = len(first) + len(self.argument_names)
         names = code.co_varnames[: code.co_argcount]
@@ -115,10 +118,10 @@ class ArrayRule(Capturing):
             )
 
     # ---- evaluation, for engines -------------------------------------------------------------------------------------
-    def evaluate(self, values: Sequence[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+    def evaluate(self, values: Sequence[Value], options: Options) -> tuple[Value, Saved]:
         """(z, saved) at values that are plain or of outer levels."""
         if self.forward_body is not None:
-            value: tuple[Any, Any] = self.forward_body(*values, **options)
+            value: tuple[Value, Saved] = self.forward_body(*values, **options)
             return value
         return self(*values, **options), None
 
@@ -130,7 +133,7 @@ class ArrayRule(Capturing):
             found = self._needs[name] = frozenset().union(*(_find_loaded(body.__code__) for body in bodies))
         return found
 
-    def _body(self, name: str) -> Callable[..., Any]:
+    def _body(self, name: str) -> Function:
         body = self.vjps.get(name)
         if body is None:
             raise UnsupportedError(
@@ -138,7 +141,7 @@ class ArrayRule(Capturing):
             )
         return self._pass(body)
 
-    def _pass(self, body: Callable[..., Any]) -> Callable[..., Any]:
+    def _pass(self, body: Function) -> Function:
         if body not in self._checked:
             if not self.__module__.startswith("contad.ops."):  # contad's own are checked by a test
                 check_body(body)
@@ -146,20 +149,20 @@ class ArrayRule(Capturing):
         return body
 
     def pull(
-        self, name: str, z: Any, z_bar: Any, values: Sequence[Any], options: dict[str, Any], saved: Any = None
-    ) -> Any:
+        self, name: str, z: Value, z_bar: Value, values: Sequence[Value], options: Options, saved: Saved = None
+    ) -> Value:
         """The cotangent of one argument."""
         return next(self.pull_each((name,), z, z_bar, values, options, saved))
 
     def pull_each(
         self,
         names: Iterable[str],
-        z: Any,
-        z_bar: Any,
-        values: Sequence[Any],
-        options: dict[str, Any],
-        saved: Any = None,
-    ) -> Iterator[Any]:
+        z: Value,
+        z_bar: Value,
+        values: Sequence[Value],
+        options: Options,
+        saved: Saved = None,
+    ) -> Iterator[Value]:
         """The cotangents of some arguments, each when it is asked for; what they have in common is computed once."""
         more = () if self.forward_body is None else (saved,)
         if self.common_body is not None:
@@ -168,8 +171,8 @@ class ArrayRule(Capturing):
             yield self._body(name)(z, z_bar, *values, *more, **options)
 
     def push(
-        self, z: Any, tangents: Sequence[Any], values: Sequence[Any], options: dict[str, Any], saved: Any = None
-    ) -> Any:
+        self, z: Value, tangents: Sequence[Value | None], values: Sequence[Value], options: Options, saved: Saved = None
+    ) -> Value:
         """The tangent of z; None stands for the tangent of a constant."""
         if self.linear:
             terms = [self(*values[:k], t, *values[k + 1 :], **options) for k, t in enumerate(tangents) if t is not None]
@@ -183,7 +186,7 @@ class ArrayRule(Capturing):
         dots = [np.zeros(np.shape(v)) if t is None else t for t, v in zip(tangents, values, strict=True)]
         return self._pass(self.jvp_body)(z, *dots, *values, *more, **options)
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
+    def __call__(self, *args: Value, **options: Option) -> Value:
         if options and any(isinstance(x, Carrier) for x in options.values()):
             return self.general(args, options)  # which refuses it
         if self.methods and len(args) == len(self.argument_names):
@@ -201,15 +204,15 @@ class ArrayRule(Capturing):
             return self.general(args, options)
         return self.function(*args, **options)
 
-    def functions(self) -> tuple[Any, ...]:
+    def functions(self) -> tuple[Function | None, ...]:
         """The value, and the bodies."""
         return self.function, self.forward_body, self.common_body, self.jvp_body, *self.vjps.values()
 
-    def generally(self, *args: Any, **options: Any) -> Any:
+    def generally(self, *args: Value, **options: Option) -> Value:
         """`general` as a function of the arguments."""
         return self.general(args, options)
 
-    def general(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def general(self, args: Sequence[Value], options: Options) -> Value:
         """The operation on arguments of any supported kind, by position or by name."""
         args = list(args)
         for name in self.argument_names[len(args) :]:
@@ -241,7 +244,7 @@ class ArrayRule(Capturing):
         return self.apply_on(owner, owner.apply_array, args, options)
 
 
-def _array(function: str, name: str, x: Any) -> np.ndarray:
+def _array(function: str, name: str, x: Nested) -> np.ndarray:
     """A plain array of real numbers as float64, or an object array that holds scalar variables."""
     if isinstance(x, (list, tuple)) and any(isinstance(v, Array) for v in x):
         x = np.stack(x)
@@ -258,7 +261,7 @@ def _array(function: str, name: str, x: Any) -> np.ndarray:
     fail(function, name, "be an array of real numbers", f"dtype {a.dtype}", UnsupportedError)
 
 
-def _find_loaded(code: Any) -> set[str]:
+def _find_loaded(code: CodeType) -> set[str]:
     """The local names that a function reads."""
     names: set[str] = set()
     for instruction in dis.get_instructions(code):
@@ -269,13 +272,13 @@ def _find_loaded(code: Any) -> set[str]:
 
 
 def array_rule(
-    function: Callable[..., Any] | None = None,
+    function: Function | None = None,
     /,
     *,
-    numpy: Any = None,
+    numpy: Function | tuple[Function, ...] | None = None,
     parameters: str = "",
     linear: Sequence[str] = (),
-    points: Iterable[Any] = (),
+    points: Iterable[tuple[Any, ...]] = (),
 ) -> Any:
     """Register an array operation; declare its derivatives with `.vjp(name)` and `.jvp`.
 
@@ -299,7 +302,7 @@ def array_rule(
     array([2., 5.])
     """
 
-    def declare(function: Callable[..., Any]) -> ArrayRule:
+    def declare(function: Function) -> ArrayRule:
         if not hasattr(function, "__code__"):
             raise RuleError(f"array_rule: expected a Python function, got {type(function).__name__}")
         rule = ArrayRule(function, numpy, parameters, linear, points)
@@ -316,12 +319,12 @@ def array_rule(
     return declare if function is None else declare(function)
 
 
-def _binder(rule: ArrayRule) -> Callable[..., Any]:
+def _binder(rule: ArrayRule) -> Function:
     """The rule with the signature of its NumPy function; what has no derivative there is refused by name."""
     first = rule.argument_names
     positional = rule.parameters
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Value, **kwargs: Option) -> Value:
         if not kwargs and len(args) == len(first) and positional[: len(first)] == first:
             return rule(*args)
         given = dict(zip(positional, args, strict=False)) | kwargs

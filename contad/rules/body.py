@@ -8,7 +8,6 @@ import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
 from types import CellType, FunctionType
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from contad.errors import RuleError
 from contad.rules.definition import definition_of, find_named
 from contad.rules.vectorised import REWRITTEN, Vectoriser, by_element
+from contad.variables.open_types import Function, Value
 
 _EXPRESSIONS = (
     ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.Call, ast.Load, ast.Attribute,
@@ -28,7 +28,7 @@ ARITHMETIC_ERRORS = (ZeroDivisionError, OverflowError, ValueError)
 class RuleBody:
     """The body of `partials`: `body(z, x, ...)` returning one partial per argument."""
 
-    def __init__(self, function: Callable[..., Any], arity: int) -> None:
+    def __init__(self, function: Function, arity: int) -> None:
         code = function.__code__
         if code.co_argcount != arity + 1 or code.co_kwonlyargcount or code.co_flags & inspect.CO_VARARGS:
             raise RuleError(
@@ -39,10 +39,10 @@ class RuleBody:
         self.arity = arity
         self.parameters = code.co_varnames[: arity + 1]
         self._parsed: tuple[list[tuple[str, ast.expr]], list[ast.expr]] | None = None
-        self._partials: list[Callable[..., Any] | None] = [None] * arity
+        self._partials: list[Function | None] = [None] * arity
         self._routes: list[bool | None] = [None] * arity
         # by the partial, and whether it warns
-        self._on_arrays: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
+        self._on_arrays: dict[tuple[Function, bool], Function] = {}
 
     @property
     def assignments(self) -> list[tuple[str, ast.expr]]:
@@ -129,14 +129,14 @@ class RuleBody:
                 needed |= _names(value)
         return kept[::-1], result
 
-    def partial(self, k: int) -> Callable[..., Any]:
+    def partial(self, k: int) -> Function:
         """Partial k as a function of (z, *arguments) that follows NumPy where Python's floats would raise."""
         made = self._partials[k]
         if made is None:
             made = self._partials[k] = self._slice(k)
         return made
 
-    def _slice(self, k: int) -> Callable[..., Any]:
+    def _slice(self, k: int) -> Function:
         own: dict[str, Any] = {"_ERRORS": ARITHMETIC_ERRORS, "_numpy": np, "_float": _float}
         try:
             assignments, result = self.slice(k)
@@ -151,7 +151,7 @@ class RuleBody:
         )
         return self._compile(name, source, own, (False,))
 
-    def _compile(self, name: str, source: str, own: dict[str, Any], defaults: tuple[Any, ...] = ()) -> Any:
+    def _compile(self, name: str, source: str, own: dict[str, Any], defaults: tuple[float, ...] = ()) -> Any:
         """The function of that name in a source that uses the body's names, and `own` ones beside."""
         # its names are looked up where the body's are, so that both see a constant or a rule that is defined again
         cells = dict(zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True))
@@ -164,7 +164,7 @@ class RuleBody:
         cells[name].cell_contents = found
         return found
 
-    def array_partial(self, k: int, warns: bool = False) -> Callable[..., Any]:
+    def array_partial(self, k: int, warns: bool = False) -> Function:
         """Partial k as a function of (z, *arguments) that are arrays or floats; it never raises.
 
         It warns under the caller's np.errstate only where it is asked for one that `warns`, which costs less.
@@ -175,7 +175,7 @@ class RuleBody:
             made = self._on_arrays[key] = self._vectorise(k, warns)
         return made
 
-    def _vectorise(self, k: int, warns: bool) -> Callable[..., Any]:
+    def _vectorise(self, k: int, warns: bool) -> Function:
         try:
             assignments, result = self.slice(k)
         except OSError:  # typed at a prompt: there is no source to rewrite
@@ -269,5 +269,5 @@ def {name}({parameters}):
 _AS_NUMPY = "{x} = _numpy.float64({x}) if isinstance({x}, (float, int)) else {x}"
 
 
-def _float(p: Any) -> Any:
+def _float(p: Value) -> Value:
     return float(p) if isinstance(p, (np.floating, int)) else p

@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from contad.rules.body import RuleBody
 from contad.rules.operators import SYMBOLS
 from contad.rules.vectorised import REWRITTEN, Vectoriser
+from contad.variables.open_types import ArrayValue, Function, Rule
 
-Derivatives = Callable[..., tuple[Any, ...]]
+Derivatives = Callable[..., tuple[ArrayValue, ...]]
 Dots = dict[str, str]  # by parameter: the source of the derivative of an expression; none where it is zero
-_made: dict[tuple[Any, str], Derivatives] = {}  # by the partial on arrays, and the activity
+_made: dict[tuple[Function, str], Derivatives] = {}  # by the partial on arrays, and the activity
 
 
-def derivatives_of_partial(rule: Any, k: int, active: str) -> Derivatives:
+def derivatives_of_partial(rule: Rule, k: int, active: str) -> Derivatives:
     """A function of (z, *arguments), arrays or floats, that gives partial k of a rule and its derivatives.
 
     These are by z, and by each active argument, those that are "v" in `active`; None where one is zero. Raises
@@ -35,7 +37,7 @@ def derivatives_of_partial(rule: Any, k: int, active: str) -> Derivatives:
 class _Differentiated:
     """Lines that compute values and derivatives of the expressions of a body."""
 
-    def __init__(self, body: Any, active: str) -> None:
+    def __init__(self, body: RuleBody, active: str) -> None:
         self.body = body
         z, *arguments = body.parameters
         self.parameters = [z, *(x for x, kind in zip(arguments, active, strict=True) if kind == "v")]

@@ -8,10 +8,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-_data_of: Callable[[str, Sequence[Any], Callable[[Any], Any]], Any]
+import numpy as np
+
+from contad.variables.level import HeldData, Level
+from contad.variables.open_types import Function, Value
+
+# from the name of a rule, its functions, and how arrays are kept: the data that they capture; None where there are none
+FindCaptured = Callable[[str, Sequence[Function | None], Callable[[np.ndarray], np.ndarray]], HeldData | None]
+
+_data_of: FindCaptured
 
 
-def set_data_of(find: Callable[[str, Sequence[Any], Callable[[Any], Any]], Any]) -> None:
+def set_data_of(find: FindCaptured) -> None:
     """What finds the data that functions capture: (name, functions, how arrays are kept); None without any."""
     global _data_of
     _data_of = find
@@ -21,19 +29,19 @@ class Capturing(ABC):
     """A rule, whose functions may capture data."""
 
     name: str
-    methods: dict[type, Callable[..., Any]]
-    reflected: dict[type, Callable[..., Any]]
-    _without_data: tuple[Any, ...] = ()  # functions that have been found to capture none
+    methods: dict[type, Function]
+    reflected: dict[type, Function]
+    _without_data: tuple[Function | None, ...] = ()  # functions that have been found to capture none
 
     @abstractmethod
-    def functions(self) -> tuple[Any, ...]:
+    def functions(self) -> tuple[Function | None, ...]:
         """All functions of the rule."""
 
     def has_no_data(self) -> bool:
         """Whether the functions capture no data, as far as they have been looked at."""
         return self.__module__.startswith("contad.ops.") or self.functions() == self._without_data
 
-    def read_captured(self, keep: Callable[[Any], Any]) -> Any:
+    def read_captured(self, keep: Callable[[np.ndarray], np.ndarray]) -> HeldData | None:
         """The data with their present contents; None where there are none, as in rules of contad's own."""
         if self.has_no_data():
             return None
@@ -42,7 +50,7 @@ class Capturing(ABC):
             self._without_data = self.functions()
         return found
 
-    def apply_on(self, owner: Any, apply: Callable[..., Any], *args: Any) -> Any:
+    def apply_on(self, owner: Level, apply: Function, *args: Any) -> Value:
         """apply(self, *args), a method of the level that owns the operation, which holds the data of the rule."""
         data = owner.hold(self)
         if data is None:

@@ -12,9 +12,10 @@ from typing import Any
 
 from contad.errors import StaleSourceError
 from contad.rules.function_names import captured_values, codes_of
+from contad.variables.open_types import Function
 
 
-def definition_of(function: Any) -> tuple[ast.stmt, int]:
+def definition_of(function: Function) -> tuple[ast.stmt, int]:
     """The statement that defines a function, without decorators, and the line it starts on.
 
     Raises OSError where there is no source, and StaleSourceError where the file has changed since it was imported: the

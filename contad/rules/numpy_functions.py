@@ -9,7 +9,7 @@ composite  written with other entries
 import contextlib
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,22 +18,23 @@ from contad.rules.scalar_rule import owner_of
 from contad.variables.array import Array, copy_parts, numbers_in, root_of
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
 from contad.variables.trees import flatten, map_leaves, map_lists
 
 
 class Entry(NamedTuple):
     """One NumPy function that contad differentiates, or evaluates as a constant."""
 
-    function: Any
+    function: Function
     kind: str
-    implementation: Callable[..., Any]
+    implementation: Function
     name: str
     # engines' fast implementations by the class of the first argument, and of the second (called as f(y, x))
-    methods: dict[type, Callable[..., Any]]
-    reflected: dict[type, Callable[..., Any]]
+    methods: dict[type, Function]
+    reflected: dict[type, Function]
 
 
-_entries: dict[Any, Entry] = {}
+_entries: dict[Function, Entry] = {}
 
 
 def register(entry: Entry) -> None:
@@ -41,7 +42,7 @@ def register(entry: Entry) -> None:
     _entries[entry.function] = entry
 
 
-def entry_of(function: Any) -> Entry | None:
+def entry_of(function: Function) -> Entry | None:
     """The entry of a NumPy function, if it has one."""
     return _entries.get(function)
 
@@ -51,14 +52,14 @@ def entries() -> tuple[Entry, ...]:
     return tuple(_entries.values())
 
 
-def find_exported_name(function: Any) -> str:
+def find_exported_name(function: Function) -> str:
     """The name that a reader would look for: np.sum, np.linalg.norm."""
     module = getattr(function, "__module__", None) or "numpy"
     return f"{module.replace('numpy', 'np', 1)}.{function.__name__}"
 
 
 # ---- kinds of entries ------------------------------------------------------------------------------------------------
-def moves(function: Any, *data: int | str, parameters: str = "") -> None:
+def moves(function: Function, *data: int | str, parameters: str = "") -> None:
     """Declare that a function only moves elements; `data` are the arguments whose elements it moves.
 
     Positions, with the name where an argument is passed by name (given by `parameters`, the function's names in
@@ -67,19 +68,19 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
     names = tuple(parameters.split())
     keys = tuple(d if isinstance(d, str) else names[d] if names else d for d in data)
 
-    def implementation(*args: Any, **kwargs: Any) -> Any:
+    def implementation(*args: Nested, **kwargs: Option) -> Value:
         refuse_out(function, kwargs)
         # a view does it again later, when the caller may have changed the lists and arrays among the arguments
         args, kwargs = (
             copy_options(args, keys, names),
             {k: x if k in keys else copy_parts(x) for k, x in kwargs.items()},
         )
-        given: dict[Any, Any] = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
+        given: Sources = dict(enumerate(args)) if not names else dict(zip(names, args, strict=False))
         given |= kwargs
         sources = {key: given[key] for key in keys if key in given}
         others = {key: map_numbers(primal, x) for key, x in given.items() if key not in sources}
 
-        def move(values: dict[Any, Any]) -> Any:
+        def move(values: Sources) -> ArrayValue:
             merged = {key: values.get(key, others.get(key)) for key in given}
             by_position = [x for key, x in merged.items() if isinstance(key, int)]
             by_name = {key: x for key, x in merged.items() if isinstance(key, str)}
@@ -92,13 +93,13 @@ def moves(function: Any, *data: int | str, parameters: str = "") -> None:
     register(Entry(function, "movement", implementation, function.__name__, {}, {}))
 
 
-def copy_options(args: tuple[Any, ...], keys: Sequence[Any], names: Sequence[str]) -> tuple[Any, ...]:
+def copy_options(args: tuple[Nested, ...], keys: Sequence[int | str], names: Sequence[str]) -> tuple[Nested, ...]:
     """Positional arguments with copies of all but the arrays whose elements are moved."""
-    labels: Sequence[Any] = names or range(len(args))
+    labels: Sequence[int | str] = names or range(len(args))
     return tuple(x if label in keys else copy_parts(x) for label, x in zip(labels, args, strict=False))
 
 
-def move_elements(name: str, move: Callable[[dict[Any, Any]], Any], sources: dict[Any, Any]) -> Any:
+def move_elements(name: str, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
     """move(sources), performed by the level that owns the highest of the arrays and numbers in them."""
     if len(sources) == 1:
         ((key, x),) = sources.items()
@@ -111,17 +112,17 @@ def move_elements(name: str, move: Callable[[dict[Any, Any]], Any], sources: dic
     return owner.move(move, sources)
 
 
-def constant(*functions: Any) -> None:
+def constant(*functions: Function) -> None:
     """Declare functions whose results carry no derivative: they are evaluated on the primals."""
     for function in functions:
 
-        def implementation(*args: Any, function: Any = function, **kwargs: Any) -> Any:
+        def implementation(*args: Nested, function: Function = function, **kwargs: Option) -> Value:
             return observe(function, *args, **kwargs)
 
         register(Entry(function, "constant", implementation, function.__name__, {}, {}))
 
 
-def implements(*functions: Any, layout: str = "asked") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def implements(*functions: Function, layout: str = "asked") -> Callable[[Function], Function]:
     """Declare a function with NumPy's signature, written with other entries, to stand for NumPy functions.
 
     On the memory order of a result it depends what later views of it share. `layout` tells how the function gets
@@ -130,7 +131,7 @@ def implements(*functions: Any, layout: str = "asked") -> Callable[[Callable[...
     more); "own", the function has it by itself. A test holds every function to it.
     """
 
-    def declare(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(implementation: Function) -> Function:
         for function in functions:
             found = implementation if layout == "own" else _with_layout(function, implementation, layout)
             register(Entry(function, "composite", found, function.__name__, {}, {}))
@@ -139,9 +140,9 @@ def implements(*functions: Any, layout: str = "asked") -> Callable[[Callable[...
     return declare
 
 
-def _with_layout(function: Any, implementation: Callable[..., Any], layout: str) -> Callable[..., Any]:
+def _with_layout(function: Function, implementation: Function, layout: str) -> Function:
     @functools.wraps(implementation)
-    def implement(*args: Any, **options: Any) -> Any:
+    def implement(*args: Nested, **options: Option) -> Value:
         z = implementation(*args, **options)
         if isinstance(z, (list, tuple)) or getattr(z, "ndim", 0) > 1:
             operands = _arrays_in((*args, *options.values()))
@@ -154,15 +155,15 @@ def _with_layout(function: Any, implementation: Callable[..., Any], layout: str)
     return implement
 
 
-def _arrays_in(args: tuple[Any, ...]) -> list[Any]:
+def _arrays_in(args: tuple[Nested, ...]) -> list[ArrayValue]:
     """The arrays of two or more axes among arguments, and in the lists among them."""
-    found: list[Any] = []
+    found: list[ArrayValue] = []
     map_lists(found.append, args)
     arrays = [x for x in found if isinstance(x, (np.ndarray, Array)) and x.ndim > 1]
     return [x for x in arrays if isinstance(peek(x), np.ndarray)]
 
 
-def _evaluate(function: Any, args: Any, options: Any, on_corners: bool) -> Any:
+def _evaluate(function: Function, args: Sequence[Nested], options: Options, on_corners: bool) -> Value:
     """What NumPy's function gives; None where it refuses what was taken here."""
     if on_corners:
         with contextlib.suppress(ValueError, IndexError):  # of an array that is no operand, but says what to do
@@ -172,12 +173,12 @@ def _evaluate(function: Any, args: Any, options: Any, on_corners: bool) -> Any:
     return None
 
 
-def _corner(x: Any) -> Any:
+def _corner(x: Value) -> Nested:
     v = peek(x)
     return v[(slice(2),) * v.ndim] if isinstance(v, np.ndarray) else v
 
 
-def _laid_out(z: Any, expected: Any, arguments: set[int]) -> Any:
+def _laid_out(z: Value, expected: Value, arguments: set[int]) -> Value:
     """z, or the arrays in it, in the memory order of what NumPy gives; views of arguments stay what they are."""
     tree, wanted = flatten(z), flatten(expected).leaves
     if len(wanted) != len(tree.leaves):  # NumPy refuses what was taken here
@@ -185,7 +186,7 @@ def _laid_out(z: Any, expected: Any, arguments: set[int]) -> Any:
     return tree.unflatten([_in_order(x, y, arguments) for x, y in zip(tree.leaves, wanted, strict=True)])
 
 
-def _in_order(z: Any, expected: Any, arguments: set[int]) -> Any:
+def _in_order(z: Value, expected: Value, arguments: set[int]) -> Value:
     """A leaf of it."""
     if not isinstance(z, (np.ndarray, Array)) or z.ndim < 2 or id(root_of(z)) in arguments:
         return z
@@ -197,17 +198,17 @@ def _in_order(z: Any, expected: Any, arguments: set[int]) -> Any:
     return z.copy() if axes is None else z.transpose(axes).copy().transpose(inverse(axes))
 
 
-def refuse(function: Any, remedy: str | Callable[..., str]) -> None:
+def refuse(function: Function, remedy: str | Callable[..., str]) -> None:
     """Declare that a function is not supported on variables, and what to do instead, which may depend on arguments."""
 
-    def implementation(*args: Any, **kwargs: Any) -> Any:
+    def implementation(*args: Nested, **kwargs: Option) -> Value:
         advice = remedy if isinstance(remedy, str) else remedy(*args, **kwargs)
         raise UnsupportedError(f"{find_exported_name(function)}: not supported on variables; {advice}")
 
     register(Entry(function, "refused", implementation, function.__name__, {}, {}))
 
 
-def refuse_out(function: Any, options: dict[str, Any]) -> None:
+def refuse_out(function: Function, options: Options) -> None:
     """Refuse out=, and drop it where it is None."""
     if options.pop("out", None) is not None:
         raise UnsupportedError(
@@ -216,7 +217,9 @@ def refuse_out(function: Any, options: dict[str, Any]) -> None:
 
 
 # ---- NumPy's protocol ------------------------------------------------------------------------------------------------
-def array_function(x: Any, function: Any, types: Sequence[type], args: Any, kwargs: Any) -> Any:
+def array_function(
+    x: Value, function: Function, types: Sequence[type], args: tuple[Nested, ...], kwargs: Options
+) -> Value:
     """Dispatch a NumPy function that was called with an array variable to its entry."""
     found = _entries.get(function)
     if found is not None and found.methods and not kwargs:

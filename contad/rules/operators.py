@@ -2,15 +2,15 @@
 
 import ast
 import operator
-from collections.abc import Callable
-from typing import Any
+
+from contad.variables.open_types import Function
 
 ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**"}
 COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 OPERATORS = (*ARITHMETIC, "neg", "abs")  # those that rules implement
 
 
-def functions_of(name: str) -> tuple[Callable[..., Any], ...]:
+def functions_of(name: str) -> tuple[Function, ...]:
     """The functions of Python that an operator method stands for: of the module `operator`, in place too, and builtins.
 
     >>> functions_of("add") == (operator.add, operator.iadd)

@@ -22,6 +22,7 @@ from contad.variables.arguments import fail, operand, require_plain
 from contad.variables.array import Array, as_objects, numbers_in
 from contad.variables.containers import CONTAINERS, list_operands, map_containers
 from contad.variables.number import Carrier, Number, as_float, is_real, peek, route, scale, stands_for_float
+from contad.variables.open_types import ArrayValue, Function, Owner, Real, Value
 
 FLOAT = np.dtype(np.float64)
 
@@ -42,7 +43,7 @@ class ScalarRule(Capturing):
     def __init__(
         self,
         function: Callable[..., float],
-        ufunc: Any,
+        ufunc: np.ufunc | str | tuple[np.ufunc | str, ...] | None,
         operator: str | None,
         core: bool,
         points: Iterable[tuple[float, ...]],
@@ -61,34 +62,34 @@ class ScalarRule(Capturing):
         self.operator = operator
         self.core = core
         self.points = tuple(points)
-        self.ufuncs = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
+        self.ufuncs: tuple[Any, ...] = ufunc if isinstance(ufunc, tuple) else () if ufunc is None else (ufunc,)
         self.array = array
         self._array_form: ArrayFunction | None = None
         self.body: RuleBody | None = None
         # class of the first (second) argument -> implementation that is called as (x, y) (as (y, x) when reflected)
-        self.methods: dict[type, Callable[..., Any]] = {float: self.evaluate}
-        self.reflected: dict[type, Callable[..., Any]] = {}
+        self.methods: dict[type, Function] = {float: self.evaluate}
+        self.reflected: dict[type, Function] = {}
 
     def __repr__(self) -> str:
         return f"<contad rule {self.name}({', '.join(self.argument_names)})>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return rule, (self.name,)
 
     # ---- declaration -------------------------------------------------------------------------------------------------
-    def partials(self, body: Callable[..., Any]) -> Callable[..., Any]:
+    def partials(self, body: Function) -> Function:
         """Declare the partial derivatives: `body(z, x, ...)` returns one number per argument (no tuple for one)."""
         self.body = RuleBody(body, self.arity)
         self.methods, self.reflected = {float: self.evaluate}, {}  # engines have compiled an earlier body into theirs
         return body
 
-    def partial(self, k: int) -> Callable[..., Any]:
+    def partial(self, k: int) -> Function:
         """The partial with respect to argument k as a function of (z, *arguments); it never raises on floats."""
         if self.body is None:
             raise RuleError(f"{self.name}: no partials declared; write them with @{self.name}.partials")
         return self.body.partial(k)
 
-    def array_partial(self, k: int, warns: bool = False) -> Callable[..., Any]:
+    def array_partial(self, k: int, warns: bool = False) -> Function:
         """The partial with respect to argument k as a function of (z, *arguments) on arrays and floats.
 
         The result is a float where the partial is one number. One that `warns` is evaluated under the caller's
@@ -98,12 +99,12 @@ class ScalarRule(Capturing):
         assert self.body is not None
         return self.body.array_partial(k, warns)
 
-    def product(self, k: int) -> Callable[[Any, Any], Any]:
+    def product(self, k: int) -> Callable[[Value, Value], Value]:
         """How an adjoint or a tangent, a number or an array, is multiplied by the partial of argument k."""
         return route if self.body is not None and self.body.routes(k) else scale
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
-    def evaluate(self, *args: Any) -> Any:
+    def evaluate(self, *args: Value) -> Real:
         """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
         for x in args:
             if x.__class__ is not float:
@@ -117,31 +118,31 @@ class ScalarRule(Capturing):
                 value = self.ufuncs[0](*args)
         return value if value.__class__ is float else operand(self.name, "its value", value)
 
-    def raise_as_numpy(self, args: Sequence[Any]) -> None:
+    def raise_as_numpy(self, args: Sequence[Value]) -> None:
         """Raise FloatingPointError at plain numbers where np.errstate asks for that; Python's errors are no others."""
         ufunc = self.ufuncs[0] if self.ufuncs and not isinstance(self.ufuncs[0], str) else None
         if ufunc is not None and "raise" in np.geterr().values() and all(x.__class__ is float for x in args):
             ufunc(*args)
 
-    def _raise_if_it_failed(self, args: Sequence[Any]) -> None:
+    def _raise_if_it_failed(self, args: Sequence[Value]) -> None:
         """As `raise_as_numpy`, where Python's function gives an error: as the methods do that levels make for speed."""
         try:
             self.function(*args)
         except ARITHMETIC_ERRORS:
             self.raise_as_numpy(args)
 
-    def array_value(self, *args: Any, out: Any = None) -> Any:
+    def array_value(self, *args: Value, out: ArrayValue | None = None) -> ArrayValue:
         """The value at float64 arrays and floats, elementwise, as a float64 array: `out`, where it is given."""
         with np.errstate(all="ignore"):
             return self.array_values(*args, out=out)
 
-    def array_values(self, *args: Any, out: Any = None) -> Any:
+    def array_values(self, *args: Value, out: ArrayValue | None = None) -> ArrayValue:
         """As `array_value`, under the caller's np.errstate."""
         if self._array_form is None:
             self._array_form = array_form(self.evaluate, self.arity, self.array, self.ufuncs)
         return self._array_form(*args, out=out)
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Value) -> Value:
         if len(args) == self.arity:
             method = self.methods.get(args[0].__class__)
             if method is not None:
@@ -152,7 +153,7 @@ class ScalarRule(Capturing):
                     return method(args[1], args[0])
         return self.general(args)
 
-    def general(self, args: tuple[Any, ...]) -> Any:
+    def general(self, args: tuple[Value, ...]) -> Value:
         """The operation on arguments of any supported kind: the slow path behind every fast one."""
         if len(args) != self.arity:
             raise TypeError(f"{self.name}: expected {self.arity} argument(s), got {len(args)}")
@@ -187,11 +188,11 @@ class ScalarRule(Capturing):
         """The value, on numbers and on arrays, and the body."""
         return self.function, self.array, self.body and self.body.function
 
-    def generally(self, *args: Any) -> Any:
+    def generally(self, *args: Value) -> Value:
         """`general` as a function of the arguments."""
         return self.general(args)
 
-    def operate(self, x: Any, y: Any) -> Any:
+    def operate(self, x: Value, y: Value) -> Value:
         """The operation for operator methods of numbers: by the method of an array on the other side, if any."""
         if isinstance(y, Array):
             method = self.reflected.get(y.__class__)
@@ -199,7 +200,7 @@ class ScalarRule(Capturing):
                 return method(y, x)
         return self.operate_slowly(x, y)
 
-    def operate_slowly(self, x: Any, y: Any) -> Any:
+    def operate_slowly(self, x: Value, y: Value) -> Value:
         """`general` for operator methods: leaves operands that are not numbers or arrays to the other operand."""
         if isinstance(x, Array) or isinstance(y, Array):
             x, y = list_operands((x, y))
@@ -217,7 +218,7 @@ class ScalarRule(Capturing):
             )
         return NotImplemented
 
-    def _operate_on_sequence(self, x: Any, y: Any) -> Any:
+    def _operate_on_sequence(self, x: Value, y: Value) -> Value:
         """A list or tuple beside a number of NumPy's is an array; Python would repeat it, and ask for a count."""
         number, sequence = (y, x) if isinstance(x, SEQUENCES) else (x, y)
         if isinstance(number, Carrier):
@@ -227,7 +228,7 @@ class ScalarRule(Capturing):
             fail(self.name, name, "be a number or an array", type(sequence).__name__, UnsupportedError)
         return NotImplemented
 
-    def _implement(self, args: tuple[Any, ...]) -> None:
+    def _implement(self, args: tuple[Value, ...]) -> None:
         """Let the classes of these arguments install their fast implementations, on first use."""
         for cls in {x.__class__ for x in args if isinstance(x, Number)}:
             implement = getattr(cls, "implement", None)
@@ -236,7 +237,7 @@ class ScalarRule(Capturing):
                 if reflected is not None:
                     self.reflected[cls] = reflected
 
-    def _elementwise(self, args: tuple[Any, ...]) -> Any:
+    def _elementwise(self, args: tuple[Value, ...]) -> ArrayValue:
         # object arrays among arrays of variables are taken over by the level of the latter
         owner = owner_of(self.name, numbers_in(args))
         if owner is not None:
@@ -257,7 +258,7 @@ class ScalarRule(Capturing):
         return self.array_value(*(a.astype(float, copy=False) for a in arrays))
 
 
-def owner_of(function: str, args: Iterable[Any]) -> Any:
+def owner_of(function: str, args: Iterable[Value]) -> Owner:
     """The owner with the highest level among the numbers in args, after checking that each may be used here."""
     top = None
     for x in args:
@@ -271,22 +272,22 @@ def owner_of(function: str, args: Iterable[Any]) -> Any:
 
 
 @overload
-def scalar_rule(function: Callable[..., Any], /) -> ScalarRule: ...
+def scalar_rule(function: Function, /) -> ScalarRule: ...
 @overload
 def scalar_rule(
     *,
-    ufunc: Any = None,
+    ufunc: np.ufunc | str | tuple[np.ufunc | str, ...] | None = None,
     math: str = "",
     operator: str | None = None,
     core: bool = False,
     points: Iterable[tuple[float, ...]] = (),
     array: ArrayFunction | None = None,
-) -> Callable[[Callable[..., Any]], ScalarRule]: ...
+) -> Callable[[Function], ScalarRule]: ...
 def scalar_rule(
-    function: Callable[..., Any] | None = None,
+    function: Function | None = None,
     /,
     *,
-    ufunc: Any = None,
+    ufunc: np.ufunc | str | tuple[np.ufunc | str, ...] | None = None,
     math: str = "",
     operator: str | None = None,
     core: bool = False,
@@ -315,7 +316,7 @@ def scalar_rule(
     8.0
     """
 
-    def declare(function: Callable[..., Any]) -> ScalarRule:
+    def declare(function: Function) -> ScalarRule:
         if not hasattr(function, "__code__"):
             raise RuleError(f"scalar_rule: expected a Python function, got {type(function).__name__}")
         # the sweep is compiled from contad's own rules; the value of any other may be anything that Python makes
@@ -354,10 +355,10 @@ def scalar_rule(
     return declare if function is None else declare(function)
 
 
-def _method(name: str) -> Callable[..., Any]:
+def _method(name: str) -> Function:
     """NumPy evaluates np.exp over an object array as `element.exp()`; a `__getattr__` would slow down everything."""
 
-    def method(x: Number, *args: Any) -> Any:
+    def method(x: Number, *args: Value) -> Value:
         return _rules[name](x, *args)
 
     method.__name__ = name
@@ -374,7 +375,7 @@ def rule(name: str) -> ScalarRule:
     return _rules[name]
 
 
-def rule_of_ufunc(ufunc: Any) -> ScalarRule | None:
+def rule_of_ufunc(ufunc: np.ufunc) -> ScalarRule | None:
     """The rule that a NumPy or SciPy ufunc dispatches to, if any; SciPy is not imported for the look-up."""
     found = _by_ufunc.get(ufunc)
     if found is None:

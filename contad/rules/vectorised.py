@@ -6,25 +6,26 @@ single truth value for (`and`, `or`, `not`, chained comparisons), and conditions
 
 import ast
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-ArrayFunction = Callable[..., Any]
+from contad.variables.open_types import ArrayValue, Function, Value
+
+ArrayFunction = Callable[..., ArrayValue]
 
 
 # ---- bodies ----------------------------------------------------------------------------------------------------------
-def number(condition: Any) -> Any:
+def number(condition: Value) -> Value:
     """Conditions as the numbers 1.0 and 0.0, because sums and differences of booleans are no numbers in NumPy."""
     return np.where(condition, 1.0, 0.0)
 
 
-def both(x: Any, y: Any) -> Any:
+def both(x: Value, y: Value) -> Value:
     """`x and y` of numbers: y where x is not zero, else x."""
     return np.where(x, y, x)
 
 
-def either(x: Any, y: Any) -> Any:
+def either(x: Value, y: Value) -> Value:
     """`x or y` of numbers: x where it is not zero, else y."""
     return np.where(x, x, y)
 
@@ -109,18 +110,18 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
-def by_element(function: Callable[..., Any], arity: int) -> ArrayFunction:
+def by_element(function: Function, arity: int) -> ArrayFunction:
     """A function of floats as one of arrays, with float64 results."""
     each = np.frompyfunc(function, arity, 1)
 
-    def form(*args: Any) -> Any:
+    def form(*args: Value) -> ArrayValue:
         with np.errstate(all="ignore"):
             return np.asarray(each(*args), dtype=np.float64)
 
     return form
 
 
-def mend(z: Any, wrong: Any, function: Callable[..., float], *args: Any) -> Any:
+def mend(z: Value, wrong: np.ndarray, function: Callable[..., float], *args: Value) -> ArrayValue:
     """z with its elements where `wrong` holds replaced by a function of floats at the elements of args there."""
     z = np.asarray(z)
     if wrong.any():
@@ -130,7 +131,9 @@ def mend(z: Any, wrong: Any, function: Callable[..., float], *args: Any) -> Any:
     return z
 
 
-def array_form(evaluate: Callable[..., Any], arity: int, array: ArrayFunction | None, ufuncs: Any) -> ArrayFunction:
+def array_form(
+    evaluate: Function, arity: int, array: ArrayFunction | None, ufuncs: tuple[np.ufunc | str, ...]
+) -> ArrayFunction:
     """The value of a rule on float64 arrays, called as f(*args, out=None).
 
     The rule's own array function comes first, then its first ufunc if that computes in float64, then the scalar
@@ -146,7 +149,7 @@ def array_form(evaluate: Callable[..., Any], arity: int, array: ArrayFunction | 
         return lambda *args, out=None: np.asarray(computed(*args, out=out))
     value = array or by_element(evaluate, arity)
 
-    def form(*args: Any, out: Any = None) -> Any:
+    def form(*args: Value, out: ArrayValue | None = None) -> ArrayValue:
         z = np.asarray(value(*args), dtype=np.float64)
         if out is None:
             return z

@@ -1,6 +1,5 @@
 """Functions of `scipy.linalg` that find eigenvalues, singular values and the spaces of their vectors."""
 
-from typing import Any
 
 import numpy as np
 
@@ -16,15 +15,16 @@ from contad.ops.triangular_factors import cholesky_factor, symmetrise
 from contad.ops.tridiagonal_spectra import signs_of_scipy, tridiagonal_spectrum
 from contad.scipy.mirroring import check_one, matrices, mirror, refuse_options
 from contad.variables.number import observe
+from contad.variables.open_types import ArrayValue, Option
 
 
 # ---- eigenvalues ----------------------------------------------------------------------------------------------------
 @mirror
 def eigh(
-    a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
-    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Any = None,
-    subset_by_value: Any = None, driver: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayValue, b: ArrayValue | None = None, *, lower: bool = True, eigvals_only: bool = False,
+    overwrite_a: bool = False, overwrite_b: bool = False, type: int = 1, check_finite: bool = True,
+    subset_by_index: Option = None, subset_by_value: Option = None, driver: Option = None,
+) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b (type 1).
 
     With b = l l^T they are those of l^-1 a l^-T, and v = l^-T y; v^T b v = 1. Vectors of equal eigenvalues have the
@@ -50,9 +50,10 @@ def eigh(
 
 @mirror
 def eigvalsh(
-    a: Any, b: Any = None, *, lower: bool = True, overwrite_a: bool = False, overwrite_b: bool = False, type: int = 1,
-    check_finite: bool = True, subset_by_index: Any = None, subset_by_value: Any = None, driver: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayValue, b: ArrayValue | None = None, *, lower: bool = True, overwrite_a: bool = False,
+    overwrite_b: bool = False, type: int = 1, check_finite: bool = True, subset_by_index: Option = None,
+    subset_by_value: Option = None, driver: Option = None,
+) -> ArrayValue:  # fmt: skip
     """The eigenvalues that `eigh` gives.
 
     >>> eigvalsh(np.array([[3.0, 0.0], [0.0, 2.0]]))
@@ -65,9 +66,9 @@ def eigvalsh(
 # ---- singular values -------------------------------------------------------------------------------------------------
 @mirror
 def svd(
-    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True,
-    lapack_driver: str = "gesdd",
-) -> Any:  # fmt: skip
+    a: ArrayValue, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
+    check_finite: bool = True, lapack_driver: str = "gesdd",
+) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Singular values and vectors, as `numpy.linalg.svd`.
 
     >>> svd(np.array([[3.0, 0.0], [0.0, 2.0]]), compute_uv=False)
@@ -84,7 +85,7 @@ def svd(
 
 
 @mirror
-def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def svdvals(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """Singular values, from the largest.
 
     >>> svdvals(np.array([[3.0, 0.0], [0.0, 2.0]]))
@@ -95,7 +96,7 @@ def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any
 
 
 @mirror
-def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+def polar(a: ArrayValue, side: str = "right") -> tuple[ArrayValue, ArrayValue]:
     """u and p of a = u p (a = p u on the side "left"), u with orthonormal columns or rows, p symmetric.
 
     Where the rank of a is less than its rows and columns permit, the derivative is nan.
@@ -121,9 +122,9 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
 
 @mirror
 def eigh_tridiagonal(
-    d: Any, e: Any, eigvals_only: bool = False, select: str = "a", select_range: Any = None, check_finite: bool = True,
-    tol: float = 0.0, lapack_driver: str = "auto",
-) -> Any:  # fmt: skip
+    d: ArrayValue, e: ArrayValue, eigvals_only: bool = False, select: str = "a", select_range: Option = None,
+    check_finite: bool = True, tol: float = 0.0, lapack_driver: str = "auto",
+) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """Eigenvalues and eigenvectors of the symmetric tridiagonal matrix with diagonal d and e beside it.
 
     select "i" keeps those at positions min to max of select_range, "v" those in (min, max]; which they are is constant.
@@ -155,9 +156,9 @@ def eigh_tridiagonal(
 
 @mirror
 def eigvalsh_tridiagonal(
-    d: Any, e: Any, select: str = "a", select_range: Any = None, check_finite: bool = True, tol: float = 0.0,
-    lapack_driver: str = "auto",
-) -> Any:  # fmt: skip
+    d: ArrayValue, e: ArrayValue, select: str = "a", select_range: Option = None, check_finite: bool = True,
+    tol: float = 0.0, lapack_driver: str = "auto",
+) -> ArrayValue:  # fmt: skip
     """The eigenvalues that `eigh_tridiagonal` gives.
 
     >>> eigvalsh_tridiagonal(np.array([3.0, 2.0]), np.array([0.0]))
@@ -168,9 +169,9 @@ def eigvalsh_tridiagonal(
 
 @mirror
 def schur(
-    a: Any, output: str = "real", lwork: Any = None, overwrite_a: bool = False, sort: Any = None,
+    a: ArrayValue, output: str = "real", lwork: Option = None, overwrite_a: bool = False, sort: Option = None,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """t and z of a = z t z^T, z orthogonal, t upper triangular; a matrix with complex eigenvalues is refused.
 
     Where two eigenvalues are equal the derivative is nan; see `contad.ops.schur_forms.schur_factors`.
@@ -189,7 +190,7 @@ def schur(
 
 
 # ---- subspaces -------------------------------------------------------------------------------------------------------
-def _rank(s: Any, shape: tuple[int, ...], rcond: Any) -> int:
+def _rank(s: ArrayValue, shape: tuple[int, ...], rcond: Option) -> int:
     """How many singular values count as not zero, which is a constant."""
     values = plain(s)
     bound = np.finfo(float).eps * max(shape) if rcond is None else float(rcond)
@@ -197,7 +198,7 @@ def _rank(s: Any, shape: tuple[int, ...], rcond: Any) -> int:
 
 
 @mirror
-def orth(A: Any, rcond: Any = None) -> Any:
+def orth(A: ArrayValue, rcond: Option = None) -> ArrayValue:
     """An orthonormal basis of the range of a matrix: the left singular vectors of singular values that are not zero.
 
     Vectors of equal singular values have the derivative nan. The rank is a constant.
@@ -213,8 +214,9 @@ def orth(A: Any, rcond: Any = None) -> Any:
 
 @mirror
 def null_space(
-    A: Any, rcond: Any = None, *, overwrite_a: bool = False, check_finite: bool = True, lapack_driver: str = "gesdd"
-) -> Any:
+    A: ArrayValue, rcond: Option = None, *, overwrite_a: bool = False, check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> ArrayValue:  # fmt: skip
     """The unit vector, as a column, that a matrix maps to zero; no column where there is none.
 
     Of two or more dimensions no basis is distinguished, so there is no derivative: use the projector onto the space,
@@ -241,7 +243,7 @@ def null_space(
 
 
 @mirror
-def subspace_angles(A: Any, B: Any) -> Any:
+def subspace_angles(A: ArrayValue, B: ArrayValue) -> ArrayValue:
     """The angles between the ranges of two matrices, from the largest.
 
     An angle of 0 has a kink, where the derivative is that of one side, as of a norm at zero. Where a matrix has full
@@ -273,7 +275,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
     return np.where(small, by_sine, by_cosine)
 
 
-def _range_of(a: Any) -> Any:
+def _range_of(a: ArrayValue) -> ArrayValue:
     """An orthonormal basis of the range of a matrix."""
     m, n = np.shape(a)
     rank = _rank(np.linalg.svd(plain(a), compute_uv=False), (m, n), None)

@@ -47,6 +47,7 @@ from contad.scipy.structured_matrices import (
     solveh_banded,
     toeplitz,
 )
+from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
     "block_diag",
@@ -92,7 +93,7 @@ __all__ = [
 ]
 
 
-def _is_transposed(trans: Any) -> bool:
+def _is_transposed(trans: Option) -> bool:
     """Whether SciPy's `trans` asks for the transposed matrix: 1 or "T"; 2 or "C", which is the same for real ones."""
     return trans in (1, "T", 2, "C")
 
@@ -105,9 +106,9 @@ _POSITIVE = ("pos", "positive definite")
 
 @mirror
 def solve(
-    a: Any, b: Any, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+    a: ArrayValue, b: ArrayValue, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
     check_finite: bool = True, assume_a: str | None = None, transposed: bool = False,
-) -> Any:  # fmt: skip
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b (of a^T z = b where `transposed`), with the derivative of `numpy.linalg.solve`.
 
     Of a matrix that is assumed to be symmetric or positive definite one triangle is read, the lower one if `lower`, and
@@ -139,9 +140,9 @@ def solve(
 
 @mirror
 def solve_triangular(
-    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:  # fmt: skip
+    a: ArrayValue, b: ArrayValue, trans: Option = 0, lower: bool = False, unit_diagonal: bool = False,
+    overwrite_b: bool = False, check_finite: bool = True,
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b, where one triangle of a is read; trans=1 or "T" solves a^T z = b.
 
     >>> solve_triangular(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([4.0, 10.0]), lower=True)
@@ -154,18 +155,18 @@ def solve_triangular(
 
 
 # ---- factors ---------------------------------------------------------------------------------------------------------
-def _cholesky(a: Any, lower: bool) -> Any:
+def _cholesky(a: ArrayValue, lower: bool) -> ArrayValue:
     check_square("cholesky", a)
     return cholesky_factor(a) if lower else upper_cholesky_factor(a)
 
 
-def _from_cholesky(c: Any, lower: bool, b: Any) -> Any:
+def _from_cholesky(c: ArrayValue, lower: bool, b: ArrayValue) -> ArrayValue:
     half = triangular_factors.solve_triangular(c, b, transposed=not lower, lower=bool(lower))
     return triangular_factors.solve_triangular(c, half, transposed=bool(lower), lower=bool(lower))
 
 
 @mirror
-def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def cholesky(a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> ArrayValue:
     """The Cholesky factor of a positive definite matrix, the upper one unless `lower`: SciPy's default, not NumPy's.
 
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 10.0]]))
@@ -177,7 +178,9 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
 
 
 @mirror
-def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+def cho_factor(
+    a: ArrayValue, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[ArrayValue, bool]:
     """The Cholesky factor for `cho_solve`; as SciPy's, the other triangle of the matrix holds that of a.
 
     >>> cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]]), lower=True)[1]
@@ -189,7 +192,9 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
 
 
 @mirror
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+def cho_solve(
+    c_and_lower: tuple[ArrayValue, bool], b: ArrayValue, overwrite_b: bool = False, check_finite: bool = True
+) -> ArrayValue:
     """The solution of a z = b from the Cholesky factor of a.
 
     >>> cho_solve(cho_factor(np.array([[4.0, 2.0], [2.0, 10.0]])), np.array([8.0, 22.0])).round(12)
@@ -201,7 +206,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
 
 
 @mirror
-def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> tuple[ArrayValue, ArrayValue]:
     """The triangular factors of a square matrix in one, and the exchanges of rows, for `lu_solve`.
 
     >>> lu_factor(np.array([[2.0, 1.0], [4.0, 6.0]]))[0]
@@ -214,7 +219,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     return z[:-1], _exchanges(order_in(z))
 
 
-def _exchanges(order: Any) -> Any:
+def _exchanges(order: Any) -> np.ndarray:
     """The exchanges of rows, as LAPACK reports them, that bring rows into an order."""
     now, found = list(range(len(order))), []
     for k, wanted in enumerate(order.tolist()):
@@ -226,8 +231,9 @@ def _exchanges(order: Any) -> Any:
 
 @mirror
 def lu_solve(
-    lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+    lu_and_piv: tuple[ArrayValue, np.ndarray], b: ArrayValue, trans: Option = 0, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b (of a^T z = b where trans is 1 or "T") from the factors of a.
 
     >>> lu_solve(lu_factor(np.array([[2.0, 1.0], [4.0, 6.0]])), np.array([4.0, 16.0]))
@@ -247,8 +253,9 @@ def lu_solve(
 
 @mirror
 def lu(
-    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
-) -> tuple[Any, ...]:
+    a: ArrayValue, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True,
+    p_indices: bool = False,
+) -> tuple[ArrayValue, ...]:  # fmt: skip
     """p, l and u of a square matrix a = p l u; the permutation is a constant.
 
     >>> lu(np.array([[2.0, 1.0], [4.0, 6.0]]))[2]
@@ -268,9 +275,9 @@ def lu(
 
 @mirror
 def qr(
-    a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False,
+    a: ArrayValue, overwrite_a: bool = False, lwork: Option = None, mode: str = "full", pivoting: bool = False,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> ArrayValue | tuple[ArrayValue, ...]:  # fmt: skip
     """The factors of a = q r; modes "full" (for matrices with no more rows than columns), "economic" and "r".
 
     >>> abs(qr(np.array([[3.0], [4.0]]), mode="r")[0])
@@ -297,8 +304,9 @@ def qr(
 # ---- functions and equations -----------------------------------------------------------------------------------------
 @mirror
 def inv(
-    a: Any, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None, lower: bool = False
-) -> Any:
+    a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True, *, assume_a: str | None = None,
+    lower: bool = False,
+) -> ArrayValue:  # fmt: skip
     """The inverse of a matrix.
 
     >>> inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
@@ -312,7 +320,9 @@ def inv(
 
 
 @mirror
-def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+def pinv(
+    a: ArrayValue, *, atol: Option = None, rtol: Option = None, return_rank: bool = False, check_finite: bool = True
+) -> ArrayValue | tuple[ArrayValue, int]:
     """The pseudoinverse of Moore and Penrose.
 
     >>> pinv(np.array([[2.0], [0.0]]))
@@ -325,7 +335,7 @@ def pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fals
 
 
 @mirror
-def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+def det(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> Value:
     """The determinant of a matrix.
 
     >>> det(np.array([[2.0, 1.0], [0.0, 4.0]]))
@@ -336,7 +346,9 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 
 
 @mirror
-def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, check_finite: bool = True) -> Any:
+def norm(
+    a: ArrayValue, ord: Option = None, axis: Option = None, keepdims: bool = False, check_finite: bool = True
+) -> Value:
     """The norm of a vector or a matrix, as `numpy.linalg.norm`.
 
     >>> norm(np.array([3.0, 4.0]))
@@ -347,7 +359,7 @@ def norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, chec
 
 
 @mirror
-def expm(A: Any) -> Any:
+def expm(A: ArrayValue) -> ArrayValue:
     """The exponential of a square matrix, or of each in a stack.
 
     >>> expm(np.array([[0.0, 2.0], [0.0, 0.0]]))
@@ -359,8 +371,8 @@ def expm(A: Any) -> Any:
 
 @mirror
 def expm_frechet(
-    A: Any, E: Any, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
-) -> Any:
+    A: ArrayValue, E: ArrayValue, method: str | None = None, compute_expm: bool = True, check_finite: bool = True
+) -> ArrayValue | tuple[ArrayValue, ...]:
     """The exponential of a and its derivative along e.
 
     >>> expm_frechet(np.zeros((1, 1)), np.array([[3.0]]), compute_expm=False)
@@ -372,7 +384,7 @@ def expm_frechet(
 
 
 @mirror
-def logm(A: Any) -> Any:
+def logm(A: ArrayValue) -> ArrayValue:
     """The principal logarithm of a square matrix; one that is complex is refused.
 
     >>> logm(np.eye(2)) + 0.0
@@ -385,7 +397,7 @@ def logm(A: Any) -> Any:
 
 
 @mirror
-def sqrtm(A: Any) -> Any:
+def sqrtm(A: ArrayValue) -> ArrayValue:
     """The principal square root of a square matrix; one that is complex is refused.
 
     >>> sqrtm(np.array([[4.0, 5.0], [0.0, 9.0]]))
@@ -398,7 +410,7 @@ def sqrtm(A: Any) -> Any:
 
 
 @mirror
-def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+def solve_sylvester(a: ArrayValue, b: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of a z + z b = q.
 
     >>> solve_sylvester(np.array([[2.0]]), np.array([[3.0]]), np.array([[10.0]]))
@@ -410,7 +422,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
 
 @mirror
-def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
+def solve_continuous_lyapunov(a: ArrayValue, q: ArrayValue) -> ArrayValue:
     """The solution of a z + z a^T = q.
 
     >>> solve_continuous_lyapunov(np.array([[2.0]]), np.array([[8.0]]))
@@ -422,7 +434,7 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
 
 
 @mirror
-def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
+def solve_discrete_lyapunov(a: ArrayValue, q: ArrayValue, method: str | None = None) -> ArrayValue:
     """The solution of a z a^T - z + q = 0, by the equation in continuous time that the bilinear map makes of it.
 
     >>> solve_discrete_lyapunov(np.array([[0.5]]), np.array([[3.0]]))

@@ -1,8 +1,6 @@
 """What mirrors of `scipy.linalg` have in common: SciPy's own function for plain numbers, and the look at arguments."""
 
 import functools
-from collections.abc import Callable
-from typing import Any
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
@@ -10,8 +8,7 @@ from contad.ops.cotangents import all_finite
 from contad.ops.products import as_array
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
-
-Function = Callable[..., Any]
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 
 
 def mirror(implementation: Function) -> Function:
@@ -19,7 +16,7 @@ def mirror(implementation: Function) -> Function:
     name = implementation.__name__
 
     @functools.wraps(implementation)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args: Value, **options: Option) -> Value:
         if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
             return getattr(linalg(), name)(*args, **options)
         return implementation(*args, **options)
@@ -27,12 +24,12 @@ def mirror(implementation: Function) -> Function:
     return call
 
 
-def as_one(x: Any) -> Any:
+def as_one(x: Nested) -> ArrayValue:
     """An argument as one array; a list may hold array variables and numbers."""
     return array(x) if isinstance(x, (list, tuple)) and numbers_in(x) else as_array(x)
 
 
-def matrices(name: str, check_finite: Any, *arrays: Any) -> list[Any]:
+def matrices(name: str, check_finite: Option, *arrays: ArrayValue) -> list[ArrayValue]:
     """The arguments as arrays, looked through for what is not finite unless the caller says that there is none."""
     found = [as_one(x) for x in arrays]
     if check_finite and not all(map(all_finite, found)):
@@ -40,7 +37,7 @@ def matrices(name: str, check_finite: Any, *arrays: Any) -> list[Any]:
     return found
 
 
-def check_one(name: str, *arrays: Any) -> None:
+def check_one(name: str, *arrays: ArrayValue) -> None:
     """Refuse stacks of matrices, which SciPy takes since 1.16, for functions that have a derivative of one matrix."""
     for x in arrays:
         if len(getattr(x, "shape", ())) > 2:
@@ -50,7 +47,7 @@ def check_one(name: str, *arrays: Any) -> None:
             )
 
 
-def refuse_options(name: str, **options: Any) -> None:
+def refuse_options(name: str, **options: Option) -> None:
     """Refuse what only SciPy's own function knows, where it is given."""
     for key, value in options.items():
         if value is not None and value is not False:

@@ -3,7 +3,6 @@
 Systems are solved in the form, and so are those of the derivatives.
 """
 
-from typing import Any
 
 import numpy as np
 
@@ -11,9 +10,10 @@ from contad.errors import UnsupportedError
 from contad.ops.banded_systems import banded_solution, move_rows
 from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
 from contad.scipy.mirroring import as_one, check_one, matrices, mirror
+from contad.variables.open_types import ArrayValue, Option
 
 
-def _vector(name: str, x: Any) -> Any:
+def _vector(name: str, x: ArrayValue) -> ArrayValue:
     """An argument that must be a vector: of more axes SciPy makes one vector or many, as its version has it."""
     found = as_one(x)
     if np.ndim(found) != 1:
@@ -24,7 +24,7 @@ def _vector(name: str, x: Any) -> Any:
     return found
 
 
-def _band(name: str, ab: Any, check_finite: bool) -> Any:
+def _band(name: str, ab: ArrayValue, check_finite: bool) -> ArrayValue:
     """An argument that holds the diagonals of one matrix as rows."""
     (ab,) = matrices(name, check_finite, ab)
     if np.ndim(ab) != 2:
@@ -38,8 +38,9 @@ def _band(name: str, ab: Any, check_finite: bool) -> Any:
 # ---- banded matrices -------------------------------------------------------------------------------------------------
 @mirror
 def solve_banded(
-    l_and_u: Any, ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, check_finite: bool = True
-) -> Any:
+    l_and_u: Option, ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a banded matrix with that many diagonals below and above the main one.
 
     Cost: O(n) for a band of fixed width, the reverse too; see `contad.ops.banded_systems.banded_solution`.
@@ -54,9 +55,9 @@ def solve_banded(
 
 @mirror
 def solveh_banded(
-    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
+    ab: ArrayValue, b: ArrayValue, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
     check_finite: bool = True,
-) -> Any:  # fmt: skip
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a positive definite banded matrix, of which one half of the band is given.
 
     On variables the whole band is solved, which takes about twice the time.
@@ -77,13 +78,15 @@ def solveh_banded(
 
 
 # ---- Toeplitz and circulant matrices ---------------------------------------------------------------------------------
-def _column_and_row(name: str, c_or_cr: Any, check_finite: bool) -> tuple[Any, Any]:
+def _column_and_row(
+    name: str, c_or_cr: ArrayValue | tuple[ArrayValue, ArrayValue], check_finite: bool
+) -> tuple[ArrayValue, ArrayValue]:
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, c_or_cr)
     c, r = matrices(name, check_finite, _vector(name, c), _vector(name, r))
     return c, r
 
 
-def _right_side(name: str, b: Any, n: int, check_finite: bool) -> Any:
+def _right_side(name: str, b: ArrayValue, n: int, check_finite: bool) -> ArrayValue:
     (b,) = matrices(name, check_finite, b)
     if np.ndim(b) not in (1, 2) or np.shape(b)[0] != n:
         raise ValueError(
@@ -94,7 +97,9 @@ def _right_side(name: str, b: Any, n: int, check_finite: bool) -> Any:
 
 
 @mirror
-def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+def solve_toeplitz(
+    c_or_cr: ArrayValue | tuple[ArrayValue, ArrayValue], b: ArrayValue, check_finite: bool = True
+) -> ArrayValue:
     """The solution of t z = b for the Toeplitz matrix with first column c and first row r (c if there is none).
 
     Cost: O(n^2) by Levinson's recursion, the derivative too, and no matrix is made; see
@@ -112,7 +117,10 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
 
 
 @mirror
-def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+def matmul_toeplitz(
+    c_or_cr: ArrayValue | tuple[ArrayValue, ArrayValue], x: ArrayValue, check_finite: bool = False,
+    workers: Option = None,
+) -> ArrayValue:  # fmt: skip
     """The product of the Toeplitz matrix with first column c and first row r (c if there is none) with x.
 
     Cost: O((m + n) log (m + n)) by Fourier transforms, the derivative too, and no matrix is made.
@@ -126,8 +134,9 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
 
 @mirror
 def solve_circulant(
-    c: Any, b: Any, singular: str = "raise", tol: Any = None, caxis: int = -1, baxis: int = 0, outaxis: int = 0
-) -> Any:
+    c: ArrayValue, b: ArrayValue, singular: str = "raise", tol: Option = None, caxis: int = -1, baxis: int = 0,
+    outaxis: int = 0,
+) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for the circulant matrix with first column c.
 
     On variables c is a vector, the axes are SciPy's defaults, and a nearly singular matrix raises LinAlgError.
@@ -144,7 +153,7 @@ def solve_circulant(
 
 
 @mirror
-def circulant(c: Any) -> Any:
+def circulant(c: ArrayValue) -> ArrayValue:
     """The circulant matrix with first column c: a_ij = c_{(i-j) mod n}.
 
     >>> circulant(np.array([1.0, 2.0, 3.0]))
@@ -158,7 +167,7 @@ def circulant(c: Any) -> Any:
 
 
 @mirror
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and last row r (zeros if there is none) and constant antidiagonals.
 
     Of r the first element is not read.
@@ -173,7 +182,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 
 @mirror
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: ArrayValue) -> ArrayValue:
     """The matrix with these matrices on its diagonal; a vector is a row.
 
     >>> block_diag(np.eye(1), np.array([2.0, 3.0]))
@@ -192,7 +201,7 @@ def block_diag(*arrs: Any) -> Any:
 
 
 @mirror
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayValue, r: ArrayValue | None = None) -> ArrayValue:
     """The matrix with first column c and first row r (c if there is none) and constant diagonals.
 
     >>> toeplitz(np.array([1.0, 2.0]), np.array([1.0, 5.0, 6.0]))

@@ -3,7 +3,6 @@
 Of factors whose sign is free, those of QR have a diagonal of r that is not negative, as in Stan.
 """
 
-from typing import Any
 
 import numpy as np
 
@@ -14,9 +13,10 @@ from contad.ops.triangular_factors import cholesky_factor
 from contad.stan.shapes import matrices
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
+from contad.variables.open_types import ArrayValue
 
 
-def cholesky_decompose(a: Any) -> Any:
+def cholesky_decompose(a: ArrayValue) -> ArrayValue:
     """The lower triangular l of a = l l^T, as `numpy.linalg.cholesky`.
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
@@ -35,7 +35,7 @@ def cholesky_decompose(a: Any) -> Any:
 
 
 # ---- QR --------------------------------------------------------------------------------------------------------------
-def qr_thin(a: Any) -> tuple[Any, Any]:
+def qr_thin(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """q and r of a = q r, with min(m, n) columns of q; the diagonal of r is not negative.
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k, n) with k = min(m, n).
@@ -49,7 +49,7 @@ def qr_thin(a: Any) -> tuple[Any, Any]:
     return _with_positive_diagonal(*orthogonal_factors.qr(a))
 
 
-def qr_thin_Q(a: Any) -> Any:
+def qr_thin_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr_thin`.
 
     Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
@@ -62,7 +62,7 @@ def qr_thin_Q(a: Any) -> Any:
     return qr_thin(a)[0]
 
 
-def qr_thin_R(a: Any) -> Any:
+def qr_thin_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr_thin`.
 
     Shapes:  a (..., m, n) -> (..., k, n) with k = min(m, n).
@@ -74,7 +74,7 @@ def qr_thin_R(a: Any) -> Any:
     return qr_thin(a)[1]
 
 
-def qr(a: Any) -> tuple[Any, Any]:
+def qr(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """q and r of a = q r with a square q; the diagonal of r is not negative.
 
     Where a has more rows than columns, the additional columns of q have no derivative: there `qr_thin` is to be called.
@@ -90,7 +90,7 @@ def qr(a: Any) -> tuple[Any, Any]:
     return qr_Q(a), qr_R(a)
 
 
-def qr_Q(a: Any) -> Any:
+def qr_Q(a: ArrayValue) -> ArrayValue:
     """The q of `qr`.
 
     Shapes:  a (m, n) -> (m, m).
@@ -107,7 +107,7 @@ def qr_Q(a: Any) -> Any:
     return _with_positive_diagonal(*complete(a, "complete"))[0]
 
 
-def qr_R(a: Any) -> Any:
+def qr_R(a: ArrayValue) -> ArrayValue:
     """The r of `qr`: that of `qr_thin`, over rows of zeros where a has more rows than columns.
 
     Shapes:  a (m, n) -> (m, n).
@@ -122,7 +122,7 @@ def qr_R(a: Any) -> Any:
     return r if m == k else np.concatenate([r, np.zeros((*np.shape(r)[:-2], m - k, n))], axis=-2)
 
 
-def _with_positive_diagonal(q: Any, r: Any) -> tuple[Any, Any]:
+def _with_positive_diagonal(q: ArrayValue, r: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     k = min(np.shape(r)[-2:])
     sign = np.where(observe(np.less, np.diagonal(r, 0, -2, -1), 0.0), -1.0, 1.0)
     of_rows = np.concatenate([sign, np.ones((*sign.shape[:-1], np.shape(r)[-2] - k))], axis=-1)
@@ -130,7 +130,7 @@ def _with_positive_diagonal(q: Any, r: Any) -> tuple[Any, Any]:
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
-def svd(a: Any) -> tuple[Any, Any, Any]:
+def svd(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """u, s and v of a = u diag(s) v^T, the singular values from the largest; the signs of vectors are LAPACK's.
 
     Shapes:  a (..., m, n) -> (..., m, k), (..., k), (..., n, k) with k = min(m, n).
@@ -146,7 +146,7 @@ def svd(a: Any) -> tuple[Any, Any, Any]:
     return u, s, in_c_order(transposed_of(vh))
 
 
-def svd_U(a: Any) -> Any:
+def svd_U(a: ArrayValue) -> ArrayValue:
     """The u of `svd`.
 
     Shapes:  a (..., m, n) -> (..., m, k) with k = min(m, n).
@@ -159,7 +159,7 @@ def svd_U(a: Any) -> Any:
     return svd(a)[0]
 
 
-def svd_V(a: Any) -> Any:
+def svd_V(a: ArrayValue) -> ArrayValue:
     """The v of `svd`, not transposed.
 
     Shapes:  a (..., m, n) -> (..., n, k) with k = min(m, n).
@@ -172,7 +172,7 @@ def svd_V(a: Any) -> Any:
     return svd(a)[2]
 
 
-def singular_values(a: Any) -> Any:
+def singular_values(a: ArrayValue) -> ArrayValue:
     """The singular values of a matrix, from the largest, as `numpy.linalg.svdvals`.
 
     Shapes:  a (..., m, n) -> (..., min(m, n)).
@@ -187,7 +187,7 @@ def singular_values(a: Any) -> Any:
 
 
 # ---- eigenvalues -----------------------------------------------------------------------------------------------------
-def eigendecompose_sym(a: Any) -> tuple[Any, Any]:
+def eigendecompose_sym(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """Eigenvectors, in columns, and eigenvalues, from the smallest, of a symmetric matrix.
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
@@ -204,7 +204,7 @@ def eigendecompose_sym(a: Any) -> tuple[Any, Any]:
     return v, w
 
 
-def eigenvalues_sym(a: Any) -> Any:
+def eigenvalues_sym(a: ArrayValue) -> ArrayValue:
     """The eigenvalues of `eigendecompose_sym`.
 
     Shapes:  a (..., n, n) -> (..., n).
@@ -216,7 +216,7 @@ def eigenvalues_sym(a: Any) -> Any:
     return eigendecompose_sym(a)[1]
 
 
-def eigenvectors_sym(a: Any) -> Any:
+def eigenvectors_sym(a: ArrayValue) -> ArrayValue:
     """The eigenvectors of `eigendecompose_sym`.
 
     Shapes:  a (..., n, n) -> (..., n, n).
@@ -229,7 +229,7 @@ def eigenvectors_sym(a: Any) -> Any:
     return eigendecompose_sym(a)[0]
 
 
-def eigendecompose(a: Any) -> tuple[Any, Any]:
+def eigendecompose(a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """Eigenvectors of length 1, in columns, and eigenvalues of a matrix whose eigenvalues are real.
 
     In Stan these are complex. Here complex ones are refused, and real ones stay real.
@@ -246,7 +246,7 @@ def eigendecompose(a: Any) -> tuple[Any, Any]:
     return v, w
 
 
-def eigenvalues(a: Any) -> Any:
+def eigenvalues(a: ArrayValue) -> ArrayValue:
     """The eigenvalues of `eigendecompose`.
 
     Shapes:  a (..., n, n) -> (..., n).
@@ -259,7 +259,7 @@ def eigenvalues(a: Any) -> Any:
     return eigendecompose(a)[1]
 
 
-def eigenvectors(a: Any) -> Any:
+def eigenvectors(a: ArrayValue) -> ArrayValue:
     """The eigenvectors of `eigendecompose`.
 
     Shapes:  a (..., n, n) -> (..., n, n).

@@ -4,7 +4,6 @@ Each takes the points of one set, or of two sets; points are numbers (n,) or row
 of one set are exactly symmetric, and their cotangent is taken as it is, of every element.
 """
 
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from contad.ops import covariances
 from contad.ops.products import as_array, matmul
 from contad.ops.quadratic_forms import tcrossprod
 from contad.variables import check
+from contad.variables.open_types import ArrayValue, Real, Value
 
 
-def _sets(name: str, args: tuple[Any, ...], count: int) -> tuple[list[Any], list[Any]]:
+def _sets(name: str, args: tuple[Value, ...], count: int) -> tuple[list[ArrayValue], list[Value]]:
     """The one or two sets of points among the arguments, as matrices, and the `count` parameters after them."""
     if len(args) not in (count + 1, count + 2):
         raise TypeError(f"{name}: expected one or two sets of points and {count} parameters, got {len(args)} arguments")
@@ -29,19 +29,19 @@ def _sets(name: str, args: tuple[Any, ...], count: int) -> tuple[list[Any], list
     return points, list(args[len(args) - count :])
 
 
-def _number(name: str, argument: str, x: Any) -> Any:
+def _number(name: str, argument: str, x: Real) -> Real:
     check.positive(name, argument, x)
     if np.ndim(x):
         raise ValueError(f"{name}: {argument} must be a number, got shape {np.shape(x)}")
     return x
 
 
-def _covariance(points: list[Any], sigma: Any, width: Any, profile: str) -> Any:
+def _covariance(points: list[ArrayValue], sigma: Real, width: Real, profile: str) -> ArrayValue:
     rule = covariances.covariance if len(points) == 1 else covariances.cross_covariance
     return rule(*points, sigma, width, profile=profile)
 
 
-def _scale(name: str, args: tuple[Any, ...], profile: str) -> Any:
+def _scale(name: str, args: tuple[Value, ...], profile: str) -> ArrayValue:
     """The covariance with a length scale, or one for each coordinate."""
     points, (sigma, length_scale) = _sets(name, args, 2)
     _number(name, "sigma", sigma)
@@ -58,7 +58,7 @@ def _scale(name: str, args: tuple[Any, ...], profile: str) -> Any:
     return _covariance(points, sigma, length_scale, profile)
 
 
-def gp_exp_quad_cov(*args: Any) -> Any:
+def gp_exp_quad_cov(*args: Value) -> ArrayValue:
     """z_ij = sigma^2 exp(-|x_i - y_j|^2 / (2 length_scale^2)), the exponentiated quadratic kernel.
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
@@ -73,7 +73,7 @@ def gp_exp_quad_cov(*args: Any) -> Any:
     return _scale("gp_exp_quad_cov", args, "exponentiated quadratic")
 
 
-def gp_exponential_cov(*args: Any) -> Any:
+def gp_exponential_cov(*args: Value) -> ArrayValue:
     """z_ij = sigma^2 exp(-|x_i - y_j| / length_scale); where points are equal, the slope at the kink is 0.
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
@@ -88,7 +88,7 @@ def gp_exponential_cov(*args: Any) -> Any:
     return _scale("gp_exponential_cov", args, "exponential")
 
 
-def gp_matern32_cov(*args: Any) -> Any:
+def gp_matern32_cov(*args: Value) -> ArrayValue:
     """z_ij = sigma^2 (1 + u) exp(-u), u = sqrt(3) |x_i - y_j| / length_scale.
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
@@ -103,7 +103,7 @@ def gp_matern32_cov(*args: Any) -> Any:
     return _scale("gp_matern32_cov", args, "matern 3/2")
 
 
-def gp_matern52_cov(*args: Any) -> Any:
+def gp_matern52_cov(*args: Value) -> ArrayValue:
     """z_ij = sigma^2 (1 + v + v^2 / 3) exp(-v), v = sqrt(5) |x_i - y_j| / length_scale.
 
     Calls:   (x, sigma, length_scale), or (x, y, sigma, length_scale) for two sets of points.
@@ -118,7 +118,7 @@ def gp_matern52_cov(*args: Any) -> Any:
     return _scale("gp_matern52_cov", args, "matern 5/2")
 
 
-def gp_periodic_cov(*args: Any) -> Any:
+def gp_periodic_cov(*args: Value) -> ArrayValue:
     """z_ij = sigma^2 exp(-2 sin(pi |x_i - y_j| / period)^2 / length_scale^2).
 
     Calls:   (x, sigma, length_scale, period), or (x, y, sigma, length_scale, period) for two sets of points.
@@ -137,7 +137,7 @@ def gp_periodic_cov(*args: Any) -> Any:
     return _covariance([x / period for x in points], sigma, length_scale, "periodic")
 
 
-def gp_dot_prod_cov(*args: Any) -> Any:
+def gp_dot_prod_cov(*args: Value) -> ArrayValue:
     """z_ij = sigma^2 + <x_i, y_j>.
 
     Calls:   (x, sigma), or (x, y, sigma) for two sets of points.

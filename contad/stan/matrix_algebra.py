@@ -1,6 +1,5 @@
 """Stan's products of matrices."""
 
-from typing import Any
 
 import numpy as np
 
@@ -8,10 +7,11 @@ from contad.ops import linear_systems, matrix_functions, quadratic_forms
 from contad.ops.linear_systems import as_columns, check_square, transposed_of
 from contad.ops.products import as_array, matmul
 from contad.stan.shapes import matrices, require_length, require_same_shape
+from contad.variables.open_types import ArrayValue, Real, Value
 
 
 # ---- element by element ----------------------------------------------------------------------------------------------
-def elt_multiply(x: Any, y: Any) -> Any:
+def elt_multiply(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The products of the elements of two arrays, `x * y`.
 
     Shapes:  x, y (...) -> (...); nothing is broadcast.
@@ -26,7 +26,7 @@ def elt_multiply(x: Any, y: Any) -> Any:
     return x * y
 
 
-def elt_divide(x: Any, y: Any) -> Any:
+def elt_divide(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The quotients of the elements of two arrays, `x / y`; one of them may be a number.
 
     Shapes:  x, y (...) -> (...).
@@ -43,7 +43,7 @@ def elt_divide(x: Any, y: Any) -> Any:
 
 
 # ---- rows and columns ------------------------------------------------------------------------------------------------
-def columns_dot_product(x: Any, y: Any) -> Any:
+def columns_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The dot products of the columns of two matrices, z_j = sum_i x_ij y_ij.
 
     Shapes:  x, y (..., m, n) -> (..., n).
@@ -58,7 +58,7 @@ def columns_dot_product(x: Any, y: Any) -> Any:
     return np.sum(x * y, axis=-2)
 
 
-def rows_dot_product(x: Any, y: Any) -> Any:
+def rows_dot_product(x: ArrayValue, y: ArrayValue) -> ArrayValue:
     """The dot products of the rows of two matrices, z_i = sum_j x_ij y_ij.
 
     Shapes:  x, y (..., m, n) -> (..., m).
@@ -73,7 +73,7 @@ def rows_dot_product(x: Any, y: Any) -> Any:
     return np.sum(x * y, axis=-1)
 
 
-def columns_dot_self(x: Any) -> Any:
+def columns_dot_self(x: ArrayValue) -> ArrayValue:
     """The squared lengths of the columns of a matrix, z_j = sum_i x_ij^2.
 
     Shapes:  x (..., m, n) -> (..., n).
@@ -86,7 +86,7 @@ def columns_dot_self(x: Any) -> Any:
     return np.sum(x * x, axis=-2)
 
 
-def rows_dot_self(x: Any) -> Any:
+def rows_dot_self(x: ArrayValue) -> ArrayValue:
     """The squared lengths of the rows of a matrix, z_i = sum_j x_ij^2.
 
     Shapes:  x (..., m, n) -> (..., m).
@@ -100,7 +100,7 @@ def rows_dot_self(x: Any) -> Any:
 
 
 # ---- diagonals -------------------------------------------------------------------------------------------------------
-def diag_pre_multiply(v: Any, m: Any) -> Any:
+def diag_pre_multiply(v: ArrayValue, m: ArrayValue) -> ArrayValue:
     """diag(v) m, the rows of a matrix times the elements of a vector.
 
     Shapes:  v (..., k), m (..., k, n) -> (..., k, n).
@@ -116,7 +116,7 @@ def diag_pre_multiply(v: Any, m: Any) -> Any:
     return np.expand_dims(v, -1) * m
 
 
-def diag_post_multiply(m: Any, v: Any) -> Any:
+def diag_post_multiply(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     """m diag(v), the columns of a matrix times the elements of a vector.
 
     Shapes:  m (..., k, n), v (..., n) -> (..., k, n).
@@ -132,7 +132,7 @@ def diag_post_multiply(m: Any, v: Any) -> Any:
     return m * np.expand_dims(v, -2)
 
 
-def quad_form_diag(m: Any, v: Any) -> Any:
+def quad_form_diag(m: ArrayValue, v: ArrayValue) -> ArrayValue:
     """diag(v) m diag(v), z_ij = v_i m_ij v_j.
 
     Shapes:  m (..., n, n), v (..., n) -> (..., n, n).
@@ -149,7 +149,7 @@ def quad_form_diag(m: Any, v: Any) -> Any:
     return m * (np.expand_dims(v, -1) * np.expand_dims(v, -2))
 
 
-def add_diag(m: Any, d: Any) -> Any:
+def add_diag(m: ArrayValue, d: Value) -> ArrayValue:
     """m with a number, or the elements of a vector, added to its diagonal.
 
     Shapes:  m (..., k, n), d () or (..., min(k, n)) -> (..., k, n).
@@ -171,7 +171,7 @@ def add_diag(m: Any, d: Any) -> Any:
 
 
 # ---- products with the transposed ------------------------------------------------------------------------------------
-def crossprod(a: Any) -> Any:
+def crossprod(a: ArrayValue) -> ArrayValue:
     """a^T a, by the rule of `tcrossprod`.
 
     Shapes:  a (..., m, n) -> (..., n, n), exactly symmetric.
@@ -185,7 +185,7 @@ def crossprod(a: Any) -> Any:
     return quadratic_forms.tcrossprod(transposed_of(a))
 
 
-def tcrossprod(a: Any) -> Any:
+def tcrossprod(a: ArrayValue) -> ArrayValue:
     """a a^T, with one product in reverse; the rule is `contad.ops.quadratic_forms.tcrossprod`.
 
     Shapes:  a (..., m, n) -> (..., m, m), exactly symmetric.
@@ -199,7 +199,7 @@ def tcrossprod(a: Any) -> Any:
     return quadratic_forms.tcrossprod(a)
 
 
-def multiply_lower_tri_self_transpose(l: Any) -> Any:  # noqa: E741  (Stan's name)
+def multiply_lower_tri_self_transpose(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
     """l l^T of the lower triangle of a matrix; what is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  l (..., m, n) -> (..., m, m), exactly symmetric.
@@ -214,7 +214,7 @@ def multiply_lower_tri_self_transpose(l: Any) -> Any:  # noqa: E741  (Stan's nam
 
 
 # ---- quadratic forms -------------------------------------------------------------------------------------------------
-def quad_form(a: Any, b: Any) -> Any:
+def quad_form(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """b^T a b.
 
     Shapes:  a (..., n, n), b (..., n, k) -> (..., k, k); b (n,) -> (...).
@@ -228,7 +228,7 @@ def quad_form(a: Any, b: Any) -> Any:
     return trace_quad_form(a, b) if np.ndim(b) == 1 else matmul(transposed_of(b), matmul(a, b))
 
 
-def _of_form(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+def _of_form(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """A square matrix, and a vector or matrix whose rows are as many."""
     a, b = map(as_array, (a, b))
     check_square(name, a)
@@ -236,7 +236,7 @@ def _of_form(name: str, a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def quad_form_sym(a: Any, b: Any) -> Any:
+def quad_form_sym(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """b^T a b for a symmetric a, by the rule `contad.ops.quadratic_forms.quad_form_sym`.
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above.
@@ -251,7 +251,7 @@ def quad_form_sym(a: Any, b: Any) -> Any:
     return quadratic_forms.quad_form_sym(*_of_form("quad_form_sym", a, b))
 
 
-def trace_quad_form(a: Any, b: Any) -> Any:
+def trace_quad_form(a: ArrayValue, b: ArrayValue) -> Value:
     """tr(b^T a b), without that product: sum_ij b_ij (a b)_ij.
 
     Shapes:  a (..., n, n), b (..., n, k) -> (...); b (n,) is one column.
@@ -266,7 +266,7 @@ def trace_quad_form(a: Any, b: Any) -> Any:
     return np.sum(columns * matmul(a, columns), axis=(-2, -1))
 
 
-def trace_gen_quad_form(d: Any, a: Any, b: Any) -> Any:
+def trace_gen_quad_form(d: Value, a: ArrayValue, b: ArrayValue) -> Value:
     """tr(d b^T a b): sum_ij (b d^T)_ij (a b)_ij.
 
     Shapes:  d (..., k, k), a (..., n, n), b (..., n, k) -> (...).
@@ -284,7 +284,7 @@ def trace_gen_quad_form(d: Any, a: Any, b: Any) -> Any:
 
 
 # ---- powers and exponentials -----------------------------------------------------------------------------------------
-def matrix_power(a: Any, n: int) -> Any:
+def matrix_power(a: ArrayValue, n: int) -> ArrayValue:
     """The n-th power of a square matrix for a whole n >= 0, as `numpy.linalg.matrix_power`.
 
     Shapes:  a (..., n, n) -> (..., n, n).
@@ -301,7 +301,7 @@ def matrix_power(a: Any, n: int) -> Any:
     return linear_systems.matrix_power(a, n)
 
 
-def matrix_exp(a: Any) -> Any:
+def matrix_exp(a: ArrayValue) -> ArrayValue:
     """The exponential of a square matrix, as `contad.scipy.linalg.expm`.
 
     Shapes:  a (..., n, n) -> (..., n, n).
@@ -316,7 +316,7 @@ def matrix_exp(a: Any) -> Any:
     return matrix_functions.expm(a)
 
 
-def matrix_exp_multiply(a: Any, b: Any) -> Any:
+def matrix_exp_multiply(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """exp(a) b.
 
     Shapes:  a (n, n), b (n, k) or (n,) -> as b.
@@ -330,7 +330,7 @@ def matrix_exp_multiply(a: Any, b: Any) -> Any:
     return matmul(matrix_functions.expm(a), b)
 
 
-def scale_matrix_exp_multiply(t: Any, a: Any, b: Any) -> Any:
+def scale_matrix_exp_multiply(t: Real, a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """exp(t a) b for a number t.
 
     Shapes:  t (), a (n, n), b (n, k) or (n,) -> as b.

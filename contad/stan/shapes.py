@@ -1,13 +1,13 @@
 """Checks of shapes: Stan's functions never broadcast, so that a wrong length is an error and not another matrix."""
 
-from typing import Any
 
 import numpy as np
 
 from contad.ops.products import as_array
+from contad.variables.open_types import ArrayValue
 
 
-def matrices(function: str, **given: Any) -> list[Any]:
+def matrices(function: str, **given: ArrayValue) -> list[ArrayValue]:
     """The arguments as matrices or stacks of them."""
     found = list(map(as_array, given.values()))
     for name, x in zip(given, found, strict=True):
@@ -16,13 +16,13 @@ def matrices(function: str, **given: Any) -> list[Any]:
     return found
 
 
-def require_same_shape(function: str, first: str, x: Any, second: str, y: Any) -> None:
+def require_same_shape(function: str, first: str, x: ArrayValue, second: str, y: ArrayValue) -> None:
     """Raise ValueError unless two arguments have one shape."""
     if np.shape(x) != np.shape(y):
         raise ValueError(f"{function}: {second} must have the shape of {first}, {np.shape(x)}, got {np.shape(y)}")
 
 
-def require_length(function: str, name: str, x: Any, axis: int, n: int, of: str) -> None:
+def require_length(function: str, name: str, x: ArrayValue, axis: int, n: int, of: str) -> None:
     """Raise ValueError unless x has n elements along an axis, as another argument asks."""
     if np.ndim(x) < -axis or np.shape(x)[axis] != n:
         raise ValueError(f"{function}: {name} must have length {n} in axis {axis}, as {of}, got shape {np.shape(x)}")

@@ -1,6 +1,5 @@
 """Stan's solutions of linear systems, inverses and determinants."""
 
-from typing import Any
 
 import numpy as np
 
@@ -15,16 +14,17 @@ from contad.ops import (
 from contad.ops.linear_systems import check_square, transposed_of
 from contad.ops.products import as_array
 from contad.stan.shapes import matrices, require_length
+from contad.variables.open_types import ArrayValue, Value
 
 
-def _left(name: str, a: Any, b: Any) -> tuple[Any, Any]:
+def _left(name: str, a: ArrayValue, b: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     a, b = map(as_array, (a, b))
     check_square(name, a)
     require_length(name, "b", b, -1 if np.ndim(b) == 1 else -2, np.shape(a)[-1], "a has columns")
     return a, b
 
 
-def _right(name: str, b: Any, a: Any) -> tuple[Any, Any]:
+def _right(name: str, b: ArrayValue, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """A matrix, and the transposed of what stands on its left; a vector is a row."""
     a, b = map(as_array, (a, b))
     check_square(name, a)
@@ -32,12 +32,12 @@ def _right(name: str, b: Any, a: Any) -> tuple[Any, Any]:
     return a, _turn(b)
 
 
-def _turn(x: Any) -> Any:
+def _turn(x: ArrayValue) -> ArrayValue:
     return x if np.ndim(x) == 1 else transposed_of(x)
 
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
-def mdivide_left(a: Any, b: Any) -> Any:
+def mdivide_left(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """a^-1 b, as `numpy.linalg.solve`.
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
@@ -50,7 +50,7 @@ def mdivide_left(a: Any, b: Any) -> Any:
     return linear_systems.solve(*_left("mdivide_left", a, b))
 
 
-def mdivide_right(b: Any, a: Any) -> Any:
+def mdivide_right(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """b a^-1; it shares the factors of a with the other functions of a.
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
@@ -64,7 +64,7 @@ def mdivide_right(b: Any, a: Any) -> Any:
     return _turn(linear_systems.solve(a, columns, transposed=True))
 
 
-def mdivide_left_spd(a: Any, b: Any) -> Any:
+def mdivide_left_spd(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """a^-1 b for a symmetric positive definite a, by its Cholesky factor.
 
     The lower triangle of a is read. Its cotangent has there the sum of both triangles, and zeros above. The rule is
@@ -80,7 +80,7 @@ def mdivide_left_spd(a: Any, b: Any) -> Any:
     return positive_definite.solve_spd(*_left("mdivide_left_spd", a, b))
 
 
-def mdivide_right_spd(b: Any, a: Any) -> Any:
+def mdivide_right_spd(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """b a^-1 for a symmetric positive definite a; see `mdivide_left_spd`.
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
@@ -93,7 +93,7 @@ def mdivide_right_spd(b: Any, a: Any) -> Any:
     return _turn(positive_definite.solve_spd(*_right("mdivide_right_spd", b, a)))
 
 
-def mdivide_left_tri_low(a: Any, b: Any) -> Any:
+def mdivide_left_tri_low(a: ArrayValue, b: ArrayValue) -> ArrayValue:
     """a^-1 b for a lower triangular a; what is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  a (..., n, n), b (n,) or (..., n, k) -> as b; the stacks broadcast.
@@ -106,7 +106,7 @@ def mdivide_left_tri_low(a: Any, b: Any) -> Any:
     return triangular_factors.solve_triangular(*_left("mdivide_left_tri_low", a, b), lower=True)
 
 
-def mdivide_right_tri_low(b: Any, a: Any) -> Any:
+def mdivide_right_tri_low(b: ArrayValue, a: ArrayValue) -> ArrayValue:
     """b a^-1 for a lower triangular a; what is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  b (n,) or (..., k, n), a (..., n, n) -> as b; the stacks broadcast.
@@ -121,7 +121,7 @@ def mdivide_right_tri_low(b: Any, a: Any) -> Any:
 
 
 # ---- inverses --------------------------------------------------------------------------------------------------------
-def inverse(a: Any) -> Any:
+def inverse(a: ArrayValue) -> ArrayValue:
     """The inverse of a square matrix, as `numpy.linalg.inv`.
 
     Shapes:  a (..., n, n) -> (..., n, n).
@@ -137,7 +137,7 @@ def inverse(a: Any) -> Any:
     return linear_systems.inv(a)
 
 
-def inverse_spd(a: Any) -> Any:
+def inverse_spd(a: ArrayValue) -> ArrayValue:
     """The inverse of a symmetric positive definite matrix, of which the lower triangle is read.
 
     Its cotangent has in the lower triangle the sum of both, and zeros above.
@@ -153,7 +153,7 @@ def inverse_spd(a: Any) -> Any:
     return positive_definite.inverse_spd(a)
 
 
-def generalized_inverse(a: Any) -> Any:
+def generalized_inverse(a: ArrayValue) -> ArrayValue:
     """The pseudoinverse of Moore and Penrose, as `numpy.linalg.pinv`.
 
     Shapes:  a (..., m, n) -> (..., n, m).
@@ -168,7 +168,7 @@ def generalized_inverse(a: Any) -> Any:
     return orthogonal_factors.pseudoinverse(a)
 
 
-def chol2inv(l: Any) -> Any:  # noqa: E741  (Stan's name)
+def chol2inv(l: ArrayValue) -> ArrayValue:  # noqa: E741  (Stan's name)
     """(l l^T)^-1 from the lower triangle of l; what is above the diagonal is not read, and its cotangent is 0.
 
     Shapes:  l (..., n, n) -> (..., n, n), exactly symmetric.
@@ -186,7 +186,7 @@ def chol2inv(l: Any) -> Any:  # noqa: E741  (Stan's name)
 
 
 # ---- determinants ----------------------------------------------------------------------------------------------------
-def determinant(a: Any) -> Any:
+def determinant(a: ArrayValue) -> Value:
     """The determinant of a square matrix, as `numpy.linalg.det`.
 
     Shapes:  a (..., n, n) -> (...).
@@ -202,7 +202,7 @@ def determinant(a: Any) -> Any:
     return determinants.det(a)
 
 
-def log_determinant(a: Any) -> Any:
+def log_determinant(a: ArrayValue) -> Value:
     """log |det a| of a square matrix, what `numpy.linalg.slogdet` gives second.
 
     Shapes:  a (..., n, n) -> (...).
@@ -216,7 +216,7 @@ def log_determinant(a: Any) -> Any:
     return determinants.log_determinant(a)
 
 
-def log_determinant_spd(a: Any) -> Any:
+def log_determinant_spd(a: ArrayValue) -> Value:
     """log det a of a symmetric positive definite matrix, of which the lower triangle is read.
 
     Its cotangent has in the lower triangle the sum of both, and zeros above.

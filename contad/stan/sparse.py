@@ -11,9 +11,10 @@ from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern
 from contad.ops.sparse_products import sparse_product
 from contad.stan.shapes import matrices
+from contad.variables.open_types import ArrayValue
 
 
-def csr_matrix_times_vector(m: int, n: int, w: Any, v: Any, u: Any, b: Any) -> Any:
+def csr_matrix_times_vector(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray, b: ArrayValue) -> ArrayValue:
     """The product of a sparse m by n matrix and a vector.
 
     Shapes:  w (p,), v (p,) and u (m + 1,) integers, b (n,) -> (m,).
@@ -30,7 +31,7 @@ def csr_matrix_times_vector(m: int, n: int, w: Any, v: Any, u: Any, b: Any) -> A
     return sparse_product(w, b, pattern=_pattern(name, m, n, np.shape(w)[0], v, u))
 
 
-def csr_to_dense_matrix(m: int, n: int, w: Any, v: Any, u: Any) -> Any:
+def csr_to_dense_matrix(m: int, n: int, w: ArrayValue, v: np.ndarray, u: np.ndarray) -> ArrayValue:
     """The dense m by n matrix of a sparse one.
 
     Shapes:  w (p,), v (p,) and u (m + 1,) integers -> (m, n).
@@ -53,7 +54,7 @@ def csr_to_dense_matrix(m: int, n: int, w: Any, v: Any, u: Any) -> Any:
     return np.take(np.concatenate([w, [0.0]]), places)
 
 
-def csr_extract_w(a: Any) -> Any:
+def csr_extract_w(a: ArrayValue) -> ArrayValue:
     """The elements of a matrix that are not 0, row by row; which these are is a constant.
 
     Shapes:  a (m, n) -> (p,).
@@ -66,7 +67,7 @@ def csr_extract_w(a: Any) -> Any:
     return np.take(np.reshape(a, (-1,)), np.flatnonzero(a))
 
 
-def csr_extract_v(a: Any) -> Any:
+def csr_extract_v(a: ArrayValue) -> ArrayValue:
     """The columns of the elements that are not 0, from 0; constants.
 
     Shapes:  a (m, n) -> (p,) integers.
@@ -78,7 +79,7 @@ def csr_extract_v(a: Any) -> Any:
     return np.nonzero(_matrix("csr_extract_v", a))[1]
 
 
-def csr_extract_u(a: Any) -> Any:
+def csr_extract_u(a: ArrayValue) -> ArrayValue:
     """Where the rows begin among the elements that are not 0, from 0, and their number; constants.
 
     Shapes:  a (m, n) -> (m + 1,) integers.
@@ -91,7 +92,7 @@ def csr_extract_u(a: Any) -> Any:
     return np.concatenate([[0], np.cumsum(counts)])
 
 
-def csr_extract(a: Any) -> tuple[Any, Any, Any]:
+def csr_extract(a: ArrayValue) -> tuple[ArrayValue, ArrayValue, ArrayValue]:
     """w, v and u of a matrix, as `csr_extract_w`, `csr_extract_v` and `csr_extract_u` give them.
 
     Shapes:  a (m, n) -> (p,), (p,) and (m + 1,) integers.
@@ -103,7 +104,7 @@ def csr_extract(a: Any) -> tuple[Any, Any, Any]:
     return csr_extract_w(a), csr_extract_v(a), csr_extract_u(a)
 
 
-def _pattern(name: str, m: int, n: int, p: int, v: Any, u: Any) -> Pattern:
+def _pattern(name: str, m: int, n: int, p: int, v: np.ndarray, u: np.ndarray) -> Pattern:
     """Where p values stand; ValueError unless these are columns and beginnings of rows of an m by n matrix."""
     for label, x, size in (("v", v, p), ("u", u, m + 1)):
         if x.ndim != 1 or x.size != size or x.dtype.kind not in "iu":
@@ -115,7 +116,7 @@ def _pattern(name: str, m: int, n: int, p: int, v: Any, u: Any) -> Pattern:
     return Pattern("csr", (v.astype(np.intp), u.astype(np.intp)), (m, n))
 
 
-def _matrix(name: str, a: Any) -> Any:
+def _matrix(name: str, a: ArrayValue) -> Any:
     (a,) = matrices(name, a=a)
     if np.ndim(a) != 2:
         raise ValueError(f"{name}: a must be one matrix, got shape {np.shape(a)}")

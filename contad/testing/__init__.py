@@ -5,19 +5,19 @@ names function, leg, engine, argument, expected and got.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from contad.engines import engine_names
 from contad.testing import array_legs, hessian_legs, legs
 from contad.testing.forms import usable
-from contad.testing.specimen import FORWARD, TOLERANCES, Function, Report, Specimen, Tolerances
+from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances
+from contad.variables.open_types import Function, Nested
 
 __all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
 
 
 def expect_ad(
     f: Function,
-    *args: Any,
+    *args: Nested,
     order: int | None = None,
     zero_gradient: bool = False,
     nan: bool = False,
@@ -95,7 +95,7 @@ def expect_ad(
 
 def check_grads(
     f: Function,
-    args: Sequence[Any],
+    args: Sequence[Nested],
     order: int = 2,
     modes: Iterable[str] = ("rev", "fwd"),
     *,

@@ -17,7 +17,6 @@ from contad.testing.legs import SPECIAL_VALUES, leg_of, value_by, way_label
 from contad.testing.specimen import (
     FORWARD,
     MANY,
-    Function,
     Specimen,
     direction_of,
     inner,
@@ -28,6 +27,7 @@ from contad.testing.specimen import (
 )
 from contad.transforms.gradients import jvp
 from contad.variables.creation import zeros
+from contad.variables.open_types import Function, Nested, Real, Value
 from contad.variables.trees import flatten
 
 PLACES = 3  # so many numbers take special values one by one
@@ -59,7 +59,7 @@ def check_derivatives(s: Specimen, ways: Ways, order: int, zero_gradient: bool |
     t, x = s.tolerances, np.array(s.numbers)
     scales = np.where(x == 0.0, 1.0, np.abs(x))
 
-    def plain(numbers: Any) -> Any:
+    def plain(numbers: Real) -> Real:
         return s.plainly(s.scalar, s.rebuilt(np.asarray(numbers, dtype=float).tolist()))
 
     direction = scales * direction_of(len(x))
@@ -126,7 +126,7 @@ def _along(s: Specimen, ways: Ways, g: Function, inside: tuple[str, ...], order:
             _along(s, ways, along(g, way, numbers), (*inside, way), order, numbers)
 
 
-def _refuse_point(s: Specimen, inside: tuple[str, ...], value: Any, error: Any) -> None:
+def _refuse_point(s: Specimen, inside: tuple[str, ...], value: Value, error: Value) -> None:
     k = int(np.argmax(np.asarray(error) / np.maximum(np.abs(value), 1e-300)))
     got = f"{np.ravel(value)[k]} +- {np.ravel(error)[k]:.0e}; choose another point, or declare nan"
     label = s.labels[k] if np.ndim(value) else "all"
@@ -150,7 +150,7 @@ def check_elements(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
     allowed = s.tolerances.agreement * np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)
     for way in ways:
 
-        def partly_constant(*args: Any, way: str = way) -> Any:
+        def partly_constant(*args: Nested, way: str = way) -> Nested:
             return s.scalar(*_partly_constant(s, way, args, chosen))
 
         reason = None if is_on_arrays(way) else _describe_refusal(s, way, partly_constant)
@@ -172,7 +172,7 @@ def _describe_refusal(s: Specimen, way: str, f: Function) -> str | None:
         return refusal(error, s.f, s.rebuilt(s.numbers))
 
 
-def _partly_constant(s: Specimen, way: str, args: Sequence[Any], chosen: np.ndarray) -> list[Any]:
+def _partly_constant(s: Specimen, way: str, args: Sequence[Nested], chosen: np.ndarray) -> list[Nested]:
     """The arguments with constants in the places that are not chosen, by assignment where arrays are variables."""
     made, k = [], 0
     for x, plain in zip(args, s.rebuilt(s.numbers), strict=True):
@@ -217,7 +217,7 @@ def check_fan_out(s: Specimen, ways: Ways, expected: np.ndarray) -> None:
     g, g_size = expected, np.abs(expected)
     u, u_size = 2.0 * value + float(w @ x), 2.0 * abs(value) + float(np.abs(w) @ np.abs(x))
 
-    def square(*args: Any) -> Any:
+    def square(*args: Nested) -> Real:
         u = s.scalar(*args) + s.scalar(*args) + inner(list(args), w.tolist())
         return u * u
 
@@ -253,7 +253,7 @@ def _check_one_argument(s: Specimen, ways: Ways, i: int, k: int) -> None:
             s.report.skipped["one argument twice"] = f"no finite gradient by {way} with {i} in place of {k}"
             continue
 
-        def join(x: Any) -> Any:
+        def join(x: Nested) -> Nested:
             return s.scalar(*(x if n in (i, k) else y for n, y in enumerate(at)))
 
         got = s.run("fan-out", way, gradient(join, way), at[i])
@@ -263,7 +263,7 @@ def _check_one_argument(s: Specimen, ways: Ways, i: int, k: int) -> None:
             s.equal("fan-out", way, f"{s.labels[ends[i] + j]} in two places", a, b, allowed[j])
 
 
-def _compare(s: Specimen, way: str, of: str, got: Sequence[Any], expected: np.ndarray, allowed: np.ndarray) -> None:
+def _compare(s: Specimen, way: str, of: str, got: Sequence[Real], expected: np.ndarray, allowed: np.ndarray) -> None:
     for k, label in enumerate(s.labels):
         s.equal("fan-out", way, label + of, got[k], expected[k], allowed[k])
 
@@ -295,7 +295,7 @@ def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Seque
     t = s.tolerances
     refused = outcome(s.f, *form(ON_OBJECTS, s.rebuilt(at)))[1]
     of_objects, unusual = outcome(lambda: s.results(s.plainly(s.f, form(ON_OBJECTS, s.rebuilt(at)))))
-    gradients: dict[str, list[Any]] = {}
+    gradients: dict[str, list[Real]] = {}
     for way in ways:
         got, raised = outcome(value_by, s, way, s.rebuilt(at))
         lost = _type(raised) == "UnsupportedError" and any(map(math.isnan, at))  # by NumPy, among objects

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.variables.open_types import Real, Value
+
 ROWS = 12  # step sizes in one table, each half of the one before
 GOOD = 1e-11  # relative error at which a table is cut short
 EPSILON = 2.0**-52
@@ -17,11 +19,11 @@ class Difference(NamedTuple):
     The error is how far neighbouring extrapolations differ, plus rounding. It is inf where nothing converged.
     """
 
-    value: Any
+    value: Value
     error: Any
 
 
-def derivative_by_differences(f: Callable[[float], Any], x: float) -> Difference:
+def derivative_by_differences(f: Callable[[float], Value], x: float) -> Difference:
     """df/dx at x of a function of one number that returns a number or an array.
 
     Central differences at falling steps h, extrapolated to h = 0 by Richardson's scheme in even powers of h. Of all
@@ -45,7 +47,7 @@ def derivative_by_differences(f: Callable[[float], Any], x: float) -> Difference
     return best
 
 
-def gradient_by_differences(f: Callable[[Sequence[float]], Any], x: Sequence[float]) -> Difference:
+def gradient_by_differences(f: Callable[[Sequence[float]], Real], x: Sequence[float]) -> Difference:
     """The partial derivatives at x of a function of n numbers, along the last axis.
 
     f takes a sequence of n floats. A result of shape S gives a value and an error of shape S + (n,).
@@ -63,12 +65,12 @@ def gradient_by_differences(f: Callable[[Sequence[float]], Any], x: Sequence[flo
     return Difference(np.stack([c.value for c in columns], -1), np.stack([c.error for c in columns], -1))
 
 
-def _extrapolate(f: Callable[[float], Any], x: float, size: float) -> Difference:
+def _extrapolate(f: Callable[[float], Value], x: float, size: float) -> Difference:
     """The best entry of Richardson's table that starts at a step of about size / 8."""
     h = math.ldexp(1.0, math.frexp(size)[1] - 4)
-    value: Any = math.nan
+    value: Value = math.nan
     error: Any = math.inf
-    above: list[Any] = []  # the row of the table before: extrapolations of order 0, 1, ... from step 2 h on
+    above: list[Value] = []  # the row of the table before: extrapolations of order 0, 1, ... from step 2 h on
     for _ in range(ROWS):
         upper, lower = x + h, x - h
         f_upper, f_lower = _evaluate(f, upper), _evaluate(f, lower)
@@ -100,7 +102,7 @@ def _better(wide: Difference, near: Difference) -> Difference:
         return Difference(np.where(better, near.value, wide.value), np.where(better, near.error, wide.error))
 
 
-def _evaluate(f: Callable[[float], Any], x: float) -> Any:
+def _evaluate(f: Callable[[float], Value], x: float) -> Value:
     try:
         with np.errstate(all="ignore"):
             return np.asarray(f(x), dtype=float)

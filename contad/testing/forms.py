@@ -8,16 +8,16 @@ import dis
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 
 from contad.engines.forward import forward_level
 from contad.errors import NUMPY_FILES, OWN_FILES, LostDerivativeError, UnsupportedError
 from contad.protocols.number_protocols import array_ufunc
-from contad.testing.specimen import FORWARD, MANY, Function, Specimen, fill, inner, numbers_of, weights
+from contad.testing.specimen import FORWARD, MANY, Specimen, fill, inner, numbers_of, weights
 from contad.transforms.gradients import grad, jvp, vjp
 from contad.variables.array import Array, as_objects
+from contad.variables.open_types import Function, Nested
 from contad.variables.trees import flatten
 
 ON_OBJECTS = " on object arrays"
@@ -40,7 +40,7 @@ def is_on_arrays(way: str) -> bool:
     return way in ARRAYS
 
 
-def form(way: str, args: Sequence[Any]) -> list[Any]:
+def form(way: str, args: Sequence[Nested]) -> list[Nested]:
     """The arguments as a way takes them."""
     if not way.endswith(ON_OBJECTS):
         return list(args)
@@ -48,12 +48,12 @@ def form(way: str, args: Sequence[Any]) -> list[Any]:
     return [tree.unflatten([as_objects(x) if _is_array(x) else x for x in tree.leaves]) for tree in trees]
 
 
-def _is_array(x: Any) -> bool:
+def _is_array(x: Nested) -> bool:
     return isinstance(x, (np.ndarray, Array))
 
 
 # ---- derivatives of a function that returns one number ---------------------------------------------------------------
-def gradient(g: Function, way: str) -> Callable[..., list[Any]]:
+def gradient(g: Function, way: str) -> Callable[..., list[Nested]]:
     """The gradient of g as a function of its arguments: a list of all partial derivatives.
 
     Forward mode takes several tangents at once, one for each number.
@@ -72,7 +72,7 @@ def _axes(n: int) -> Iterator[np.ndarray]:
 def along(g: Function, way: str, numbers: Sequence[float]) -> Function:
     """The derivative of g in one direction, as a function of its arguments."""
 
-    def derivative(*args: Any) -> Any:
+    def derivative(*args: Nested) -> Nested:
         if is_forward(way):
             return jvp(g, form(way, args), like(args, numbers))[1]
         found = grad(g, tuple(range(len(args))), engine=engine_of(way))(*form(way, args))
@@ -81,7 +81,7 @@ def along(g: Function, way: str, numbers: Sequence[float]) -> Function:
     return derivative
 
 
-def several(g: Function, way: str, args: Sequence[Any], directions: np.ndarray) -> list[Any]:
+def several(g: Function, way: str, args: Sequence[Nested], directions: np.ndarray) -> list[Nested]:
     """The derivatives of g in several directions, by one pass of forward mode."""
     with forward_level(len(directions)) as level:
         active, k = [], 0
@@ -98,12 +98,12 @@ def several(g: Function, way: str, args: Sequence[Any], directions: np.ndarray) 
         return list(level.tangent_of(g(*active)))
 
 
-def count_of(args: Sequence[Any]) -> int:
+def count_of(args: Sequence[Nested]) -> int:
     """How many numbers there are in the arguments."""
     return sum(leaf.size if _is_array(leaf) else 1 for x in args for leaf in flatten(x).leaves)
 
 
-def like(args: Sequence[Any], numbers: Sequence[float]) -> list[Any]:
+def like(args: Sequence[Nested], numbers: Sequence[float]) -> list[Nested]:
     """Plain numbers in the structures of the arguments."""
     rest = iter(numbers)
     made = []
@@ -141,7 +141,7 @@ def _refusal(s: Specimen, way: str) -> str | None:
         return refusal(error, s.f, s.rebuilt(s.numbers))
 
 
-def refusal(error: Exception, f: Function, args: Sequence[Any], active: Sequence[int] | None = None) -> str | None:
+def refusal(error: Exception, f: Function, args: Sequence[Nested], active: Sequence[int] | None = None) -> str | None:
     """NumPy's reason for an exception that f raised on object arrays of variables, if it is NumPy's own.
 
     It is if NumPy raised a TypeError, asked a variable for what numbers of NumPy have, or gave a ufunc options such as

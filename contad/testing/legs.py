@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from contad.testing.specimen import (
     FEW,
     FORWARD,
     MANY,
-    Function,
     Specimen,
     combine,
     direction_of,
@@ -25,6 +23,7 @@ from contad.testing.specimen import (
 )
 from contad.transforms.gradients import grad, jvp, vjp
 from contad.transforms.jacobians import jacrev
+from contad.variables.open_types import Function, Nested, Real
 from contad.variables.trees import elements, flatten
 
 SPECIAL_VALUES = (0.0, -0.0, math.inf, -math.inf, math.nan)
@@ -53,7 +52,7 @@ def check_value(s: Specimen, ways: Ways) -> None:
             s.equal("value", way, "", a, b, s.tolerances.value * max(abs(b), size))
 
 
-def value_by(s: Specimen, way: str, args: Sequence[Any]) -> list[Any]:
+def value_by(s: Specimen, way: str, args: Sequence[Nested]) -> list[Nested]:
     """The numbers of the result of f, as a way computes them."""
     if is_forward(way):
         return s.results(jvp(s.f, form(way, args), s.rebuilt(0.0 for _ in s.numbers))[0])
@@ -235,13 +234,13 @@ def _is_refused(s: Specimen, way: str, active: tuple[int, ...]) -> bool:
         return reason is not None
 
 
-def _compare(s: Specimen, way: str, name: str, got: Sequence[Any], expected: Sequence[Any]) -> None:
+def _compare(s: Specimen, way: str, name: str, got: Sequence[Real], expected: Sequence[Real]) -> None:
     size = max(map(abs, expected), default=0.0)
     for a, b in zip(got, expected, strict=True):
         s.equal("mixes", way, name, a, b, s.tolerances.agreement * size, nan=True)
 
 
-def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Any]) -> list[Any]:
+def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Nested]) -> list[Nested]:
     """The derivatives with respect to some arguments, the others constant; forward mode gives their combination."""
     if s.writes:
         args = [x if k in active else fill(flatten(x), numbers_of(x)) for k, x in enumerate(args)]
@@ -249,7 +248,7 @@ def _restrict(s: Specimen, way: str, active: tuple[int, ...], args: Sequence[Any
     if not is_forward(way):
         return numbers_of(grad(s.scalar, active, engine=engine_of(way))(*args))
 
-    def function_of_active(*chosen: Any) -> Any:
+    def function_of_active(*chosen: Nested) -> Nested:
         given = dict(zip(active, chosen, strict=True))
         return s.scalar(*(given.get(k, x) for k, x in enumerate(args)))
 
@@ -265,10 +264,10 @@ def check_fan_out(s: Specimen, ways: Ways, gradient: np.ndarray) -> None:
     g, g_size, w_size = gradient, np.abs(gradient), np.abs(w)
     u, u_size = 2.0 * value + float(w @ s.numbers), 2.0 * abs(value) + float(w_size @ np.abs(s.numbers))
 
-    def linear(v: Sequence[Any]) -> Any:
+    def linear(v: Sequence[Real]) -> Real:
         return sum(a * b for a, b in zip(v, w.tolist(), strict=True))
 
-    def square(*v: Any) -> Any:
+    def square(*v: Real) -> Real:
         u = s.flat(*v) + s.flat(*v) + linear(v)
         return u * u
 
@@ -319,7 +318,7 @@ def check_special(s: Specimen, ways: Ways) -> None:
 
 def _check_at(s: Specimen, ways: Ways, label: str, at: Sequence[float], z: Sequence[float]) -> None:
     t = s.tolerances
-    gradients: list[list[Any]] = []
+    gradients: list[list[Nested]] = []
     for way in ways:
         got = s.run("special", way, value_by, s, way, s.rebuilt(at))
         for a, b in zip(got, z, strict=True):

@@ -4,7 +4,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad, jvp
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number, is_real
+from contad.variables.open_types import Function, Nested, Real, Value
 from contad.variables.trees import Tree, assemble, elements, flatten
 
-Function = Callable[..., Any]
 FORWARD = "forward"  # the name of forward mode among the engines
 MANY = 40  # beyond so many numbers in arrays, differences are taken along one direction
 FEW = 8  # beyond so many numbers, forward mode and special values take a sample
@@ -59,7 +59,7 @@ class Report:
 class Specimen:
     """f at args, as it is, as one number, and as a function of all numbers in args; comparisons that name and count."""
 
-    def __init__(self, f: Function, args: tuple[Any, ...], nan: bool, tolerances: Tolerances) -> None:
+    def __init__(self, f: Function, args: tuple[Nested, ...], nan: bool, tolerances: Tolerances) -> None:
         self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
         self.runnable = runnable(f)  # a Numba function is rewritten for variables
         self.name = name_of(f)
@@ -95,19 +95,19 @@ class Specimen:
         """Whether argument n is one number rather than a container or array."""
         return self.trees[n].spec is None and not isinstance(self.args[n], np.ndarray)
 
-    def rebuilt(self, numbers: Iterable[Any]) -> list[Any]:
+    def rebuilt(self, numbers: Iterable[Real]) -> list[Nested]:
         """The arguments, with these numbers in them."""
         rest = iter(numbers)
         return [fill(tree, rest) for tree in self.trees]
 
-    def results(self, z: Any) -> list[Any]:
+    def results(self, z: Nested) -> list[Value]:
         """The numbers of a result; OutputError if it holds anything else, or nothing."""
         numbers = numbers_of(z)
         if not numbers or not all(isinstance(x, Number) or is_real(x) for x in numbers):
             raise OutputError(f"{self.name} must return real numbers, got {z!r}")
         return numbers
 
-    def scalar(self, *args: Any) -> Any:
+    def scalar(self, *args: Nested) -> Real:
         """The result as one number: that of f, or a fixed combination of several."""
         plain = self.runnable is self.f or not any(isinstance(v, Carrier) for x in args for v in carriers_of(x))
         z = (self.f if plain else self.runnable)(*args)
@@ -118,11 +118,11 @@ class Specimen:
             return combine(self.results(z))
         return inner(z, weights(n))
 
-    def flat(self, *numbers: Any) -> Any:
+    def flat(self, *numbers: Real) -> Nested:
         """`scalar` as a function of all numbers in the arguments."""
         return self.scalar(*self.rebuilt(numbers))
 
-    def plainly(self, f: Function, args: Sequence[Any]) -> Any:
+    def plainly(self, f: Function, args: Sequence[Nested]) -> Nested:
         """f(*args) on plain numbers; where Python's raise or leave the reals, NumPy's decide, as in the engines."""
         try:
             with np.errstate(all="ignore"):
@@ -134,14 +134,14 @@ class Specimen:
         with np.errstate(all="ignore"):
             return f(*(fill(flatten(x), map(np.float64, numbers_of(x))) for x in args))
 
-    def gradient(self, g: Function, way: str) -> Callable[..., list[Any]]:
+    def gradient(self, g: Function, way: str) -> Callable[..., list[Nested]]:
         """The gradient of a function of several numbers; forward mode takes one direction where they are not few."""
         if way == FORWARD:
             return lambda *v: [jvp(g, v, direction)[1] for direction in _directions(len(v))]
         return lambda *v: list(grad(g, tuple(range(len(v))), engine=way)(*v))
 
     # ---- comparisons -------------------------------------------------------------------------------------------------
-    def fail(self, leg: str, way: str, argument: str, expected: Any, got: Any) -> NoReturn:
+    def fail(self, leg: str, way: str, argument: str, expected: object, got: object) -> NoReturn:
         """Raise the AssertionError."""
         where = f"leg {leg}" + (f", engine {way}" if way else "") + (f", argument {argument}" if argument else "")
         raise AssertionError(f"{self.report.call}: {where}: expected {expected}, got {got}")
@@ -151,8 +151,9 @@ class Specimen:
         self.report.passed[leg] = self.report.passed.get(leg, 0) + 1
 
     def equal(
-        self, leg: str, way: str, argument: str, got: Any, expected: Any, allowed: float = 0.0, nan: bool | None = None
-    ) -> None:
+        self, leg: str, way: str, argument: str, got: Nested, expected: Nested, allowed: float = 0.0,
+        nan: bool | None = None,
+    ) -> None:  # fmt: skip
         """Demand |got - expected| <= allowed; nan equals nan only where nan is declared."""
         if isinstance(got, Number):
             self.fail(leg, way, argument, expected, f"{got}, a number of a level that has ended")
@@ -162,7 +163,7 @@ class Specimen:
         self.count(leg)
 
     def equal_along(
-        self, leg: str, way: str, got: Sequence[Any], expected: np.ndarray, allowed: np.ndarray, of: str = ""
+        self, leg: str, way: str, got: Sequence[Real], expected: np.ndarray, allowed: np.ndarray, of: str = ""
     ) -> None:
         """Demand that what `gradient` gave, in all directions or one, is this gradient, up to an error in each."""
         n = len(self.numbers)
@@ -172,7 +173,7 @@ class Specimen:
             b, error = direction[used] @ expected[used], np.abs(direction[used]) @ allowed[used]
             self.equal(leg, way, f"{name} of {of}" if of else name, a, b, error)
 
-    def run(self, leg: str, way: str, call: Callable[..., Any], *args: Any) -> Any:
+    def run(self, leg: str, way: str, call: Function, *args: Nested) -> Nested:
         """The result of a transform, which may not raise, as the plain call does not, nor change an argument."""
         result, raised = outcome(call, *args)
         if raised is not None:
@@ -188,7 +189,7 @@ def _directions(n: int) -> list[list[float]]:
     return np.eye(n).tolist() if n <= FEW else [weights(n)]
 
 
-def outcome(call: Callable[..., Any], *args: Any) -> tuple[Any, str | None]:
+def outcome(call: Function, *args: Nested) -> tuple[Nested, str | None]:
     """The result of a call, or the type and text of its exception."""
     try:
         with np.errstate(all="ignore"):
@@ -207,12 +208,12 @@ def direction_of(n: int) -> list[float]:
     return weights(n + 3)[3:]
 
 
-def size_of(numbers: Iterable[Any]) -> float:
+def size_of(numbers: Iterable[Real]) -> float:
     """The largest absolute value among those that are finite."""
     return max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
 
 
-def combine(numbers: Sequence[Any]) -> Any:
+def combine(numbers: Sequence[Real]) -> Real:
     """The only number, or a fixed combination of several."""
     if len(numbers) == 1:
         return numbers[0]
@@ -220,7 +221,7 @@ def combine(numbers: Sequence[Any]) -> Any:
     return sum(terms[1:], terms[0])
 
 
-def inner(x: Any, numbers: Iterable[float]) -> Any:
+def inner(x: Nested, numbers: Iterable[float]) -> Real:
     """The sum of the numbers in a pytree, each times the next of these numbers; arrays are multiplied as such."""
     rest, total = iter(numbers), 0.0
     for leaf in flatten(x).leaves:
@@ -231,18 +232,18 @@ def inner(x: Any, numbers: Iterable[float]) -> Any:
     return total
 
 
-def carriers_of(x: Any) -> list[Any]:
+def carriers_of(x: Nested) -> list[Carrier]:
     """The numbers in a pytree, where they may be of levels, and arrays of levels as they are."""
     leaves = flatten(x).leaves
     return [v for leaf in leaves for v in ([leaf] if isinstance(leaf, Array) else elements(leaf))]
 
 
-def numbers_of(x: Any) -> list[Any]:
+def numbers_of(x: Nested) -> list[Real]:
     """The numbers in a pytree, in order."""
     return [v for leaf in flatten(x).leaves for v in elements(leaf)]
 
 
-def fill(tree: Tree, numbers: Iterable[Any]) -> Any:
+def fill(tree: Tree, numbers: Iterable[Real]) -> Nested:
     """A tree's structure with the next numbers in it; arrays are new ones."""
     rest = iter(numbers)
     leaves = []
@@ -252,7 +253,7 @@ def fill(tree: Tree, numbers: Iterable[Any]) -> Any:
     return tree.unflatten(leaves)
 
 
-def frozen(args: Sequence[Any]) -> list[Any]:
+def frozen(args: Sequence[Nested]) -> list[Nested]:
     """What is in args now, comparable later: structures, types and bits."""
     trees = [flatten(x) for x in args]
     bits = [

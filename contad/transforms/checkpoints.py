@@ -1,16 +1,16 @@
 """Checkpoints: less memory for more time, by recording a function when a sweep comes to it."""
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 from contad.front.user_function import UserFunction, primitive_of, runnable
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import Decorated
 from contad.transforms.operation import CustomOperation, pull_back, push_forward
+from contad.variables.open_types import Function, Nested, Saved
 
 
-def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
+def checkpoint(f: Function) -> Function:
     """f, of which reverse mode keeps the arguments and results only: a sweep evaluates it again to differentiate it.
 
     A chain of n steps in sqrt(n) checkpointed pieces takes the memory of 2 sqrt(n) steps. What f uses must be an
@@ -31,28 +31,28 @@ def checkpoint(f: Callable[..., Any]) -> Callable[..., Any]:
     name = f"checkpoint: {function.name}"
 
     @functools.cache
-    def ran() -> Callable[..., Any]:
+    def ran() -> Function:
         """f as variables call it; found when it is called, because what f names may be defined later."""
         return runnable(f) if function.dispatcher is None else primitive_of(function.dispatcher)
 
     @functools.wraps(f, updated=())
-    def run_checkpointed(*args: Any, **kwargs: Any) -> Any:
+    def run_checkpointed(*args: Nested, **kwargs: Nested) -> Nested:
         options = [kwargs]
 
-        def run(*args: Any) -> Any:
+        def run(*args: Nested) -> Nested:
             return ran()(*args, **options[0])
 
-        def value(*args: Any) -> tuple[Any, Any]:
+        def value(*args: Nested) -> tuple[Nested, Saved]:
             # on outer levels it is a checkpoint as well
             return (run(*args) if operation.owner is None else run_checkpointed(*args, **options[0])), None
 
-        def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
-            def same(y: Any) -> None:
+        def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> tuple[Nested, ...]:
+            def same(y: Nested) -> None:
                 require_same_value(name, y, z)
 
             return pull_back(run, args, z_bar, operation.owner.engine, operation.places, same)
 
-        def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+        def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             return push_forward(run, args, tangents, operation.places)
 
         operation = CustomOperation(name, args, value, pull, push, options, [f])

@@ -1,7 +1,7 @@
 """What users ask about compiled derivatives: which engine runs, a C function, a primitive, the cache on disk."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
@@ -14,9 +14,10 @@ from contad.native import compiling
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
 from contad.variables import check
 from contad.variables.arguments import fail
+from contad.variables.open_types import Function, Nested, NumbaFunction
 
 
-def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
+def explain(f: Function, *args: Nested, **kwargs: Nested) -> str:
     """Which engine computes grad(f)(*args), why engines before it do not, and what it does and stores.
 
     f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one; of a function of several outputs it
@@ -43,7 +44,7 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
     return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
 
 
-def source(f: Callable[..., Any], *args: Any, argnums: int | tuple[int, ...] = 0, **kwargs: Any) -> str:
+def source(f: Function, *args: Nested, argnums: int | tuple[int, ...] = 0, **kwargs: Nested) -> str:
     """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
 
     f is a Numba function, its gradient (as contad.grad(f, has_aux=True)), or a plain function that Numba could compile.
@@ -79,7 +80,7 @@ def source(f: Callable[..., Any], *args: Any, argnums: int | tuple[int, ...] = 0
     return source_of(derivative, args, kwargs)
 
 
-def _compilable(f: Callable[..., Any]) -> Any:
+def _compilable(f: Function) -> NumbaFunction:
     """The Numba function that f is, or that it would be under numba.njit."""
     found = numba_function(f)
     if found is None and isinstance(f, FunctionType):
@@ -94,7 +95,7 @@ def _compilable(f: Callable[..., Any]) -> Any:
     return found
 
 
-def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence[Any] = ()) -> str:
+def engine_name(f: Function, engine: str | None = None, args: Sequence[Nested] = ()) -> str:
     """The name of the engine that differentiates f in reverse mode.
 
     Of a Numba function, or of its gradient, the one that takes these arguments; without any, the first that is asked.
@@ -111,7 +112,7 @@ def engine_name(f: Callable[..., Any], engine: str | None = None, args: Sequence
     return engine_for(derivative, tuple(args), {})
 
 
-def cfunc(f: Callable[..., Any], n: int) -> Any:
+def cfunc(f: Function, n: int) -> Any:
     """A C function `int (const double *x, double *value, double *grad)`: f, a Numba function of one array of length n,
     and its gradient.
 
@@ -140,7 +141,7 @@ def cfunc(f: Callable[..., Any], n: int) -> Any:
     return memo["cfunc", n]
 
 
-def primitive(kernel: Callable[..., Any]) -> Callable[..., Any]:
+def primitive(kernel: NumbaFunction) -> Function:
     """A Numba function as one operation of plain Python code: on variables it runs compiled, with its own gradient.
 
     Plain functions do this for the Numba functions that they name; `primitive` does it for one that they reach in
@@ -160,7 +161,7 @@ def clear_cache() -> None:
     compiling.clear()
 
 
-def _require(function: str, f: Any) -> Any:
+def _require(function: str, f: Function) -> NumbaFunction:
     found = UserFunction(function, f)
     if found.dispatcher is None:
         kind = type(f).__name__

@@ -7,8 +7,8 @@ variables of outer levels is recorded there, so that they serve every order.
 import functools
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, SupportsIndex
 
 from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
@@ -18,22 +18,21 @@ from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
 from contad.variables.number import map_numbers
+from contad.variables.open_types import Function, Nested, Saved
 from contad.variables.trees import flatten
-
-Rule = Callable[..., Any]
 
 
 class _Custom:
     """A function with a rule; positions in `nondiff_argnums` are options of both."""
 
-    def __init__(self, f: Rule, nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         check.callable_(type(self).__name__, "f", f)
         functools.update_wrapper(self, f, updated=())
         self.f = f
         self.name = f"{type(self).__name__}: {name_of(f)}"
         self.nondiff_argnums = tuple(nondiff_argnums)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         try:
             bound = inspect.signature(self.f).bind(*args, **kwargs)
         except TypeError as error:
@@ -50,17 +49,17 @@ class _Custom:
             )
         differentiable = [x for n, x in enumerate(given) if n not in self.nondiff_argnums]
 
-        def merge(args: Sequence[Any]) -> list[Any]:
+        def merge(args: Sequence[Nested]) -> list[Nested]:
             rest, fixed = iter(args), iter(options)
             return [next(fixed) if n in self.nondiff_argnums else next(rest) for n in range(len(given))]
 
         return self._operation(differentiable, options, merge).perform()
 
     @abstractmethod
-    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
+    def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
         """The operation of one call."""
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name where it stands in place of the function; else the function and its rules."""
         return own_name(self) or by_value(self) or super().__reduce_ex__(protocol)
 
@@ -88,12 +87,12 @@ class custom_vjp(_Custom):
     5.0
     """
 
-    def __init__(self, f: Rule, nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         super().__init__(f, nondiff_argnums)
-        self.forward: Rule | None = None
-        self.backward: Rule | None = None
+        self.forward: Function | None = None
+        self.backward: Function | None = None
 
-    def defvjp(self, forward: Rule, backward: Rule) -> None:
+    def defvjp(self, forward: Function, backward: Function) -> None:
         """Declare the rule; its arity is checked here."""
         _require_arity(self.name, "forward", forward, _parameters(self.f))
         _require_arity(
@@ -101,8 +100,8 @@ class custom_vjp(_Custom):
         )
         self.forward, self.backward = forward, backward
 
-    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
-        def value(*args: Any) -> tuple[Any, Any]:
+    def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
+        def value(*args: Nested) -> tuple[Nested, Saved]:
             if operation.owner is None:
                 return self.f(*merged(args)), None
             if self.forward is None:
@@ -112,10 +111,10 @@ class custom_vjp(_Custom):
                 raise RuleError(f"{self.name}: forward must return (value, saved), got {type(found).__name__}")
             return found
 
-        def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
+        def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
             return self.backward(*options, saved, z_bar)  # type: ignore[misc]
 
-        def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+        def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             raise UnsupportedError(
                 f"{self.name}: a custom_vjp has no forward mode; write the function with custom_jvp, or "
                 "function_gradients with fwd="
@@ -147,18 +146,18 @@ class custom_jvp(_Custom):
     (0.5, 0.5)
     """
 
-    def __init__(self, f: Rule, nondiff_argnums: Sequence[int] = ()) -> None:
+    def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         super().__init__(f, nondiff_argnums)
-        self.rule: Rule | None = None
+        self.rule: Function | None = None
 
-    def defjvp(self, rule: Rule) -> Rule:
+    def defjvp(self, rule: Function) -> Function:
         """Declare the rule; its arity is checked here."""
         options = [f"option {n}" for n in self.nondiff_argnums]
         _require_arity(self.name, "the rule", rule, [*options, "primals", "tangents"])
         self.rule = rule
         return rule
 
-    def defjvps(self, *rules: Rule | None) -> None:
+    def defjvps(self, *rules: Function | None) -> None:
         """Declare the tangent's terms: one function (x_dot, z, *primals) for each argument, None where it is zero."""
         if self.nondiff_argnums:
             raise RuleError(f"{self.name}: defjvps takes no options; write one rule with defjvp")
@@ -171,12 +170,12 @@ class custom_jvp(_Custom):
 
         self.rule = functools.partial(_total, self, rules)
 
-    def _operation(self, args: Sequence[Any], options: list[Any], merged: Rule) -> CustomOperation:
-        def value(*args: Any) -> tuple[Any, Any]:
+    def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
+        def value(*args: Nested) -> tuple[Nested, Saved]:
             # on the levels below the rule holds as well
             return (self.f if operation.owner is None else self)(*merged(args)), None
 
-        def tangent(args: Any, tangents: Any, z: Any) -> Any:
+        def tangent(args: Sequence[Nested], tangents: Sequence[Nested], z: Nested) -> tuple[Nested, Nested]:
             if self.rule is None:
                 raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defjvp(rule)")
             found = self.rule(*options, tuple(args), tuple(tangents))
@@ -185,18 +184,20 @@ class custom_jvp(_Custom):
             require_same_value(self.name, found[0], z)
             return found[1]
 
-        def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
+        def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
             ones = [_fill(x, 1.0) for x in args]  # linear, so that any tangents will do
             return pull_back(lambda *t: tangent(args, t, z), ones, z_bar, getattr(operation.owner, "engine", None))
 
-        def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+        def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
             return tangent(args, tangents, z)
 
         operation = CustomOperation(self.name, args, value, pull, push, options, [self.f, self.rule])
         return operation
 
 
-def _total(f: Rule, rules: Sequence[Rule | None], primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _total(
+    f: Function, rules: Sequence[Function | None], primals: Sequence[Nested], tangents: Sequence[Nested]
+) -> tuple[Nested, Nested]:
     """The rule that a rule for each argument makes."""
     z = f(*primals)
     terms = [r(t, z, *primals) for r, t in zip(rules, tangents, strict=True) if r is not None]
@@ -204,13 +205,13 @@ def _total(f: Rule, rules: Sequence[Rule | None], primals: Any, tangents: Any) -
 
 
 def function_gradients(
-    args: Sequence[Any],
-    value: Rule,
-    grads: Sequence[Rule | None] | None = None,
+    args: Sequence[Nested],
+    value: Function,
+    grads: Sequence[Function | None] | None = None,
     *,
-    rev: Sequence[Rule | None] | None = None,
-    fwd: Sequence[Rule | None] | None = None,
-) -> Any:
+    rev: Sequence[Function | None] | None = None,
+    fwd: Sequence[Function | None] | None = None,
+) -> Nested:
     """value(*args), with derivatives by one function (z, seed, *args) for each argument; None stands for zero.
 
     In reverse mode the seed is the cotangent of z, and the function gives that of its argument; in forward mode the
@@ -241,7 +242,7 @@ def function_gradients(
             raise RuleError(f"{name}: {mode} must have one function for each of {len(args)} arguments, got "
                             f"{len(functions)}")  # fmt: skip
 
-    def functions_of(mode: str, long: str) -> Sequence[Rule | None]:
+    def functions_of(mode: str, long: str) -> Sequence[Function | None]:
         found = modes["grads"] if modes["grads"] is not None else modes[mode]
         if found is None:
             raise UnsupportedError(f"{name}: no {long} mode; give {mode}= with one function for each argument")
@@ -251,14 +252,14 @@ def function_gradients(
                 _require_arity(name, f"{used}[{k}]", g, ["z", "seed", *(f"argument {n}" for n in range(len(args)))])
         return found
 
-    def of_values(*args: Any) -> tuple[Any, Any]:
+    def of_values(*args: Nested) -> tuple[Nested, Saved]:
         lower = operation.owner is not None  # on the levels below the rule holds as well
         return (function_gradients(args, value, grads, rev=rev, fwd=fwd) if lower else value(*args)), None
 
-    def pull(args: Any, saved: Any, z: Any, z_bar: Any) -> Any:
+    def pull(args: Sequence[Nested], saved: Saved, z: Nested, z_bar: Nested) -> Sequence[Nested | None]:
         return [None if g is None else g(z, z_bar, *args) for g in functions_of("rev", "reverse")]
 
-    def push(args: Any, saved: Any, z: Any, tangents: Any) -> Any:
+    def push(args: Sequence[Nested], saved: Saved, z: Nested, tangents: Sequence[Nested]) -> Nested:
         terms = [
             g(z, t, *args)
             for n, (g, t) in enumerate(zip(functions_of("fwd", "forward"), tangents, strict=True))
@@ -272,7 +273,7 @@ def function_gradients(
     return operation.perform()
 
 
-def _sum(terms: Sequence[Any], z: Any) -> Any:
+def _sum(terms: Sequence[Nested], z: Nested) -> Nested:
     """The sum of tangents of z, pytrees of one structure; zeros where there are none."""
     if not terms:
         return _fill(z, 0.0)
@@ -283,12 +284,12 @@ def _sum(terms: Sequence[Any], z: Any) -> Any:
     return trees[0].unflatten(leaves)
 
 
-def _fill(x: Any, number: float) -> Any:
+def _fill(x: Nested, number: float) -> Nested:
     tree = flatten(map_numbers(zeros_like, x))
     return tree.unflatten([zeros_like(leaf) + number for leaf in tree.leaves])
 
 
-def _parameters(f: Rule) -> list[str] | None:
+def _parameters(f: Function) -> list[str] | None:
     """The names of the positional parameters of a function; None where they cannot be told, or are any number."""
     try:
         parameters = inspect.signature(f).parameters.values()
@@ -299,7 +300,7 @@ def _parameters(f: Rule) -> list[str] | None:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def _require_arity(name: str, what: str, rule: Rule, expected: Sequence[str] | None) -> None:
+def _require_arity(name: str, what: str, rule: Function, expected: Sequence[str] | None) -> None:
     """Refuse a function that cannot be called with as many arguments as there are names."""
     check.callable_(name, what, rule)
     if expected is None:

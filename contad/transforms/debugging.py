@@ -6,7 +6,7 @@ Nothing of it costs anything outside of `debug_nans`: inside, stacks are given a
 import linecache
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -20,7 +20,8 @@ from contad.protocols.number_protocols import general_methods, install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import like_numpy, map_numbers, peek
-from contad.variables.stack import THREAD, ChainStack
+from contad.variables.open_types import ArrayValue, Options, Real, Rule, Value
+from contad.variables.stack import THREAD
 from contad.variables.trees import leaves_of
 
 Place = tuple[str, str]  # an operation, and where the user's code called it
@@ -52,10 +53,10 @@ class debug_nans:
         self._before = THREAD.watch
         THREAD.watch = self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         THREAD.watch = self._before
 
-    def look_at(self, s: ChainStack) -> None:
+    def look_at(self, s: Any) -> None:
         """Look for what is not finite at everything that a new stack records and sweeps."""
         s.watch = (_RecordingWatch if isinstance(s, Recording) else _ClosureWatch)(s, self.infinities)
 
@@ -65,7 +66,7 @@ class debug_nans:
 
 
 # ---- what is not finite ----------------------------------------------------------------------------------------------
-def fault(x: Any, infinities: bool) -> str:
+def fault(x: Value, infinities: bool) -> str:
     """The first number in x, a number, an array or a container, that is nan or infinite: "nan", "inf", "-inf" or ""."""
     for leaf in leaves_of(map_numbers(peek, x)):
         a = np.asarray(leaf, dtype=float)
@@ -116,13 +117,13 @@ class _StackWatch(ABC):
     def _push_watched(self, record: Any) -> None:
         """Push a record, and look at the values of what has been pushed."""
 
-    def _examine(self, operation: str, value: Any) -> None:
+    def _examine(self, operation: str, value: Value) -> None:
         name, where = caller()
         self.places.append((name if operation in ("", VARIANTS[LINEAR], VARIANTS[JOIN]) else operation, where))
         what = "an argument of the gradient" if operation == VARIANTS[INPUT] else self.places[-1][0]
         require_finite(fault(value, self.infinities), what, where)
 
-    def _require_adjoints(self, row: int, values: Any) -> None:
+    def _require_adjoints(self, row: int, values: Value) -> None:
         """After the record of that number has passed adjoints on."""
         operation, where = self.places[row]
         require_finite(fault(values, self.infinities), f"the derivative of {operation}", where)
@@ -146,7 +147,7 @@ class _RecordingWatch(_StackWatch):
                 name = ""
             self._examine(name, value)
 
-    def look_at_row(self, row: int, k: int, adjoints: Any) -> None:
+    def look_at_row(self, row: int, k: int, adjoints: Sequence[Real]) -> None:
         """Look at the adjoints that a record has passed on; k is its last cell."""
         code, x, y = self.stack.buffers.records[row].tolist()
         if code in (LINEAR, JOIN):
@@ -163,12 +164,12 @@ class _RecordingWatch(_StackWatch):
 class _ClosureWatch(_StackWatch):
     """Of a stack of closures, each of which is pushed inside one that looks at what it has done."""
 
-    def _push_watched(self, chain: Any) -> None:
+    def _push_watched(self, chain: Callable[[list[Real]], Real]) -> None:
         value, values, partials = self.stack.find_captured(chain)
         cells = [cell for cell, _ in partials.values()]
         number = len(self.places)
 
-        def watched_chain(adj: list[Any]) -> Any:
+        def watched_chain(adj: list[Real]) -> Real:
             chain(adj)
             self._require_adjoints(number, [adj[c] for c in cells] if values else adj)
             return value  # for `show_stack`
@@ -207,21 +208,21 @@ class _WatchedLevel(ForwardLevel):
         super().__init__(several)
         self.infinities = infinities
 
-    def dual(self, value: Any, tangent: Any) -> Dual:
+    def dual(self, value: Value, tangent: Value) -> Dual:
         z = object.__new__(_WatchedNumpyDual)
         z._value, z._tangent, z._owner = value, tangent, self
         return z
 
-    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Dual:
+    def apply(self, rule: ScalarRule, args: Sequence[Value]) -> Dual:
         return self._look_at(rule, super().apply(rule, args))
 
-    def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+    def apply_elementwise(self, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
         return self._look_at(rule, super().apply_elementwise(rule, args))
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return self._look_at(rule, super().apply_array(rule, args, options))
 
-    def _look_at(self, rule: Any, z: Any) -> Any:
+    def _look_at(self, rule: Rule, z: Any) -> Any:
         for part in z if isinstance(z, tuple) else (z,):
             _, where = caller()
             require_finite(fault(part._value, self.infinities), rule.name, where)

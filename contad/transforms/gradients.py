@@ -6,7 +6,7 @@ arrays, and nested lists, tuples and dicts of them; every transform nests in eve
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,9 @@ from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux
 from contad.variables.activation import activate, pull, seeds
+from contad.variables.open_types import Function, Nested
 from contad.variables.stack import opened
 from contad.variables.trees import Tree, flatten, lower, output_leaves, plain_leaf, scalar_output
-
-Function = Callable[..., Any]
 
 
 class _Gradient:
@@ -53,12 +52,12 @@ class _Gradient:
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         make = value_and_grad if self.value else grad
         argnums = self.argnums[0] if self.single else self.argnums
         return remade, (make, (reference(self.f), argnums), {"has_aux": self.has_aux, "engine": self.engine})
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         args, kwargs = positional(self.run, self.what, self.argnums, args, kwargs)
         with opened(self.stack_class) as s:
             active, trees = activate(s, self.what, self.argnums, args)
@@ -124,13 +123,13 @@ def _total_of(f: Function) -> Function:
     run = UserFunction("elementwise_grad", f).runnable()
 
     @functools.wraps(f, updated=())
-    def total(*args: Any, **kwargs: Any) -> Any:
+    def total(*args: Nested, **kwargs: Nested) -> Nested:
         return np.sum(run(*args, **kwargs))
 
     return Transformed(total, _total_of, f)
 
 
-def vjp(f: Function, *primals: Any, has_aux: bool = False, engine: str | None = None) -> tuple[Any, ...]:
+def vjp(f: Function, *primals: Nested, has_aux: bool = False, engine: str | None = None) -> tuple[Any, ...]:
     """The value of f at primals, and its pullback: cotangent of the result -> tuple of cotangents of the primals.
 
     x_bar = J^T z_bar. The pullback may be called repeatedly, on the thread that made it. With has_aux the result is
@@ -157,7 +156,7 @@ def pullback_of(f: Function, engine: str | None = None) -> Any:
     return pair_of(f, "vjp", _pull_back, engine)
 
 
-def _pull_back(f: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+def _pull_back(f: Function, primals: Sequence[Nested], cotangent: Nested) -> Nested:
     return vjp(f, *primals)[1](cotangent)
 
 
@@ -167,8 +166,8 @@ def _jvp_of(f: Function) -> Any:
 
 @functools.partial(Transform, made_for=_jvp_of)
 def jvp(
-    f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False, several: bool = False
-) -> tuple[Any, ...]:
+    f: Function, primals: Sequence[Nested], tangents: Sequence[Nested], *, has_aux: bool = False, several: bool = False
+) -> tuple[Nested, ...]:
     """The value of f at primals, and its directional derivative along tangents: z_dot = J x_dot, by forward mode.
 
     With `several` every tangent has a leading axis, one entry for each direction, and so has z_dot; the value is
@@ -220,7 +219,7 @@ def jvp(
         return (value, z_dot, lower(aux, level)) if has_aux else (value, z_dot)
 
 
-def _tangent_pairs(primal: Any, tangent: Any, what: str) -> Tree:
+def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:
     """The leaves of a primal with those of its tangent."""
     if primal.__class__ is float and tangent.__class__ is float:  # most arguments of functions of many
         return Tree([(primal, tangent)], None)
@@ -246,7 +245,7 @@ def derivative(f: Function, argnum: int = 0) -> Function:
     run = function.runnable() if dispatcher is None else f
     forward = functools.partial(along, jvp, argnum)
 
-    def derivative_of_f(*args: Any, **kwargs: Any) -> Any:
+    def derivative_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         args, kwargs = positional(run, what, (argnum,), args, kwargs)
         require_number(args[argnum], f"{what}, argument {argnum}")
         if dispatcher is not None:

@@ -4,7 +4,7 @@ A product of the Hessian with directions is a tangent of the gradient. Several d
 here but `hessian` and `grad_tr_mat_times_hessian` forms the matrix.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,14 @@ from contad.engines.second_order.steps import Unsuited
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
-from contad.transforms.gradients import Function, grad, jvp
+from contad.transforms.gradients import grad, jvp
 from contad.transforms.jacobians import BLOCK, activate_rows, is_array, real_trees, size_of, split_last
 from contad.variables import check
 from contad.variables.activation import activate, seeds
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
+from contad.variables.open_types import ArrayValue, Function, Nested, Options, Real
 from contad.variables.stack import THREAD, opened
 from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
 
@@ -36,8 +37,8 @@ class _Curvature:
     """
 
     def __init__(
-        self, transform: str, f: UserFunction, argnums: int | tuple[int, ...], engine: str | None, args: Any,
-        kwargs: Any,
+        self, transform: str, f: UserFunction, argnums: int | tuple[int, ...], engine: str | None,
+        args: tuple[Nested, ...], kwargs: Options,
     ) -> None:  # fmt: skip
         gradient: Any = grad(f.f, argnums, engine=engine)
         self.gradient = gradient.eager() if f.takes_compiled(engine) else gradient  # only first order is compiled
@@ -55,11 +56,11 @@ class _Curvature:
     def __enter__(self) -> "_Curvature":
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self.recorded is not None:
             self.recorded.stack.release()
 
-    def __call__(self, directions: Any) -> Any:
+    def __call__(self, directions: ArrayValue) -> ArrayValue:
         """The products with the rows of `directions`, as rows."""
         if is_plain(directions) and self._is_recorded():
             try:
@@ -94,7 +95,7 @@ class _Curvature:
             self.recorded = SecondOrder(s, seeds(s, y, 1.0), np.concatenate(cells))
             s.end("its Hessian call has ended")  # the recording stays for further directions
 
-    def blocks(self) -> Any:
+    def blocks(self) -> Iterator[tuple[int, ArrayValue]]:
         """(first row, rows) of the Hessian, a block of rows at a time."""
         for start in range(0, self.size, BLOCK):
             yield start, self(np.eye(min(BLOCK, self.size - start), self.size, start))
@@ -117,7 +118,7 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     function = UserFunction("hessian", f)
     positions("hessian", argnums)
 
-    def hessian_of_f(*args: Any, **kwargs: Any) -> Any:
+    def hessian_of_f(*args: Nested, **kwargs: Nested) -> Nested:
         with _Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
             rows = [block for _, block in curvature.blocks()]
         matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
@@ -149,7 +150,7 @@ def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None =
     function = UserFunction("hvp", f)
     positions("hvp", argnums)
 
-    def product(*args: Any, **kwargs: Any) -> Any:
+    def product(*args: Nested, **kwargs: Nested) -> Nested:
         if len(args) < 2:
             raise TypeError(f"hvp: {function.name}: expected the arguments of the function, then the vector")
         *primals, v = args
@@ -163,7 +164,7 @@ def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None =
     return Transformed(product, hvp, f, argnums, engine=engine)
 
 
-def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Callable[[Any], Any]:
+def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Function:
     """The blocks on the diagonal of the Hessian of a function of one vector, where the rest of it is zero.
 
     For a vector of n numbers an array of shape (n / size, size, size). Entries off the blocks must be zero: they are
@@ -183,7 +184,7 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
     function = UserFunction("hessian_block_diag", f)
     check.positive_size("hessian_block_diag", "size", size)
 
-    def blocks(x: Any) -> Any:
+    def blocks(x: ArrayValue) -> Any:
         _require_vector("hessian_block_diag", x)
         if np.size(x) % size:
             fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
@@ -205,8 +206,8 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
     function = UserFunction("laplacian", f)
     positions("laplacian", argnums)
 
-    def laplacian_of_f(*args: Any, **kwargs: Any) -> Any:
-        total: Any = 0.0
+    def laplacian_of_f(*args: Nested, **kwargs: Nested) -> Real:
+        total: Real = 0.0
         with _Curvature("laplacian", function, argnums, engine, args, kwargs) as curvature:
             for start, rows in curvature.blocks():
                 places = np.arange(len(rows))
@@ -216,7 +217,7 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
     return Transformed(laplacian_of_f, laplacian, f, argnums, engine=engine)
 
 
-def gradient_dot_vector(f: Function, x: Any, v: Any) -> tuple[Any, ...]:
+def gradient_dot_vector(f: Function, x: Nested, v: Nested) -> tuple[Real, Real]:
     """The value of f at x, and its gradient times a vector, by one pass of forward mode.
 
     Ref:     Stan's gradient_dot_vector.
@@ -227,7 +228,7 @@ def gradient_dot_vector(f: Function, x: Any, v: Any) -> tuple[Any, ...]:
     return jvp(f, (x,), (v,))
 
 
-def grad_tr_mat_times_hessian(f: Function, x: Any, m: Any, *, engine: str | None = None) -> Any:
+def grad_tr_mat_times_hessian(f: Function, x: ArrayValue, m: ArrayValue, *, engine: str | None = None) -> ArrayValue:
     """The gradient at a vector x of tr(m H(x)), where H is the Hessian of f and m a constant square matrix.
 
     Cost:    one sweep over the computation of H.
@@ -244,12 +245,12 @@ def grad_tr_mat_times_hessian(f: Function, x: Any, m: Any, *, engine: str | None
     return grad(lambda x: np.sum(weights * hessian(f, engine=engine)(x)), engine=engine)(x)
 
 
-def _require_vector(function: str, x: Any) -> None:
+def _require_vector(function: str, x: Nested) -> None:
     if np.ndim(x) != 1:
         fail(function, "x", "be a vector", f"shape {np.shape(x)}")
 
 
-def direction(what: str, name: str, trees: Sequence[Tree], vectors: Any) -> Any:
+def direction(what: str, name: str, trees: Sequence[Tree], vectors: Sequence[Nested]) -> ArrayValue:
     """All numbers of vectors in a row, after checking them against the structures of the trees."""
     if not isinstance(vectors, (tuple, list)) or len(vectors) != len(trees):
         raise TypeError(f"{what}: {name} must be a tuple with one entry for each of {len(trees)} arguments")

@@ -1,6 +1,6 @@
 """Jacobians: by columns in forward mode, by rows in reverse mode, or in the mode that needs fewer passes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from contad.errors import UnsupportedError
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
-from contad.transforms.gradients import Function
 from contad.variables.activation import activate, block
 from contad.variables.array import Array
-from contad.variables.dual import plain_float
+from contad.variables.dual import ForwardLevel, plain_float
 from contad.variables.number import stands_for_float
+from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 from contad.variables.stack import attempt, opened
 from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
 
@@ -58,7 +58,7 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     [[3.0, 2.0], [1.0, 1.0]]
     """
 
-    def choose(*call: Any) -> Any:
+    def choose(*call: Any) -> Nested:
         if engine is None:
             found = _by_rows(*call, most=count_of(call[3], call[2]))
             if found is not None:
@@ -73,14 +73,14 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     return Transformed(_transform("jacobian", f, argnums, choose), jacobian, f, argnums, engine=engine)
 
 
-def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Callable[..., Any]) -> Function:
+def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Function) -> Function:
     """The function of f's arguments that calls compute(f, what, positions, args, kwargs, single)."""
     function = UserFunction(name, f)
     numbers = positions(name, argnums)
     what = f"{name}: {function.name}"
     run = function.runnable()
 
-    def of_arguments(*args: Any, **kwargs: Any) -> Any:
+    def of_arguments(*args: Nested, **kwargs: Nested) -> Nested:
         args, kwargs = positional(run, what, numbers, args, kwargs)
         return compute(run, what, numbers, args, kwargs, isinstance(argnums, int))
 
@@ -89,9 +89,9 @@ def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: 
 
 
 def _by_rows(
-    f: Function, what: str, numbers: Sequence[int], args: Any, kwargs: Any, single: bool,
+    f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool,
     *, engine: str | None = None, most: int | None = None,
-) -> Any:  # fmt: skip
+) -> Nested:  # fmt: skip
     """By reverse mode; None where the result has more than `most` numbers."""
     with opened(engine_class(engine)) as s:
         active, trees = activate(s, what, numbers, args)
@@ -103,12 +103,14 @@ def _by_rows(
         return result.unflatten([b[0] if single else tuple(b) for b in blocks])
 
 
-def _by_columns(f: Function, what: str, numbers: Sequence[int], args: Any, kwargs: Any, single: bool) -> Any:
+def _by_columns(
+    f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool
+) -> Nested:
     trees = real_trees(what, numbers, args)
     n = sum(size_of(x) for tree in trees for x in tree.leaves)
     if n == 0:
         return _by_rows(f, what, numbers, args, kwargs, single)
-    parts: list[list[Any]] = []
+    parts: list[list[ArrayValue]] = []
     for start in range(0, n, BLOCK):
         directions = np.eye(min(BLOCK, n - start), n, start)
         with forward_level(len(directions)) as level:
@@ -127,22 +129,22 @@ def _by_columns(f: Function, what: str, numbers: Sequence[int], args: Any, kwarg
 
 
 # ---- numbers of arguments in a row -----------------------------------------------------------------------------------
-def is_array(x: Any) -> bool:
+def is_array(x: Value) -> bool:
     """Whether a leaf has axes, or might have."""
     return isinstance(x, (np.ndarray, Array))
 
 
-def size_of(leaf: Any) -> int:
+def size_of(leaf: Value) -> int:
     """How many numbers a leaf has."""
     return int(leaf.size) if is_array(leaf) else 1
 
 
-def count_of(args: Sequence[Any], argnums: Sequence[int]) -> int:
+def count_of(args: Sequence[Nested], argnums: Sequence[int]) -> int:
     """How many numbers there are in these arguments."""
     return sum(size_of(leaf) for n in argnums for leaf in flatten(args[n]).leaves)
 
 
-def real_trees(what: str, argnums: Sequence[int], args: Sequence[Any]) -> list[Tree]:
+def real_trees(what: str, argnums: Sequence[int], args: Sequence[Nested]) -> list[Tree]:
     """The trees of the arguments to differentiate, with leaves as levels take them."""
     trees = []
     for n in argnums:
@@ -155,13 +157,13 @@ def real_trees(what: str, argnums: Sequence[int], args: Sequence[Any]) -> list[T
     return trees
 
 
-def _leaf(x: Any, what: str) -> Any:
+def _leaf(x: Value, what: str) -> Value:
     """A leaf as levels take it, in which NumPy's numbers are told from Python's."""
     leaf = real_leaf(x, what)
     return np.float64(leaf) if leaf.__class__ is float and not stands_for_float(x) else leaf
 
 
-def activate_rows(level: Any, trees: Sequence[Tree], directions: Any) -> list[Any]:
+def activate_rows(level: ForwardLevel, trees: Sequence[Tree], directions: ArrayValue) -> list[Nested]:
     """The arguments with the rows of `directions`, over all numbers of the trees, as tangents; or with the one row."""
     made, k = [], 0
     for tree in trees:
@@ -178,14 +180,14 @@ def activate_rows(level: Any, trees: Sequence[Tree], directions: Any) -> list[An
     return made
 
 
-def split_last(rows: Any, trees: Sequence[Tree], has_axes: bool) -> list[Any]:
+def split_last(rows: ArrayValue, trees: Sequence[Tree], has_axes: bool) -> list[Nested]:
     """An array whose last axis counts the numbers of the trees as arrays in their structures, one for each leaf.
 
     A leaf that is a number gets a number where `has_axes` is false.
     """
     made, k = [], 0
     for tree in trees:
-        leaves: list[Any] = []
+        leaves: list[Value] = []
         for x in tree.leaves:
             part = rows[..., k : k + size_of(x)]
             if is_array(x) or has_axes:

@@ -8,24 +8,25 @@ from typing import Any
 import numpy as np
 
 from contad.engines import DEFAULT
-from contad.engines.matrix.matrix_stack import stack_of_whole_rules
+from contad.engines.matrix.matrix_stack import MatrixStack, stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.front.recorded import Recorded
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import SEND, OfThisProcess, Transformed
 from contad.functions.user_call import name_of, positional, positions
-from contad.transforms.gradients import Function, jvp, vjp
+from contad.transforms.gradients import jvp, vjp
 from contad.transforms.hessians import direction
 from contad.transforms.jacobians import is_array, real_trees
 from contad.variables import check
 from contad.variables.array import Array, is_plain
+from contad.variables.open_types import Function, Nested, Options, Value
 from contad.variables.stack import THREAD
 from contad.variables.trees import flatten
 from contad.variables.var import Var
 
 
-def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Function, *primals: Nested, engine: str | None = None) -> tuple[Nested, Function]:
     """The value of f at primals, and its derivative there as a function of tangents, one for each primal.
 
     z_dot = J x_dot, as `jvp`, but f is evaluated once, and not again for further tangents: a call is one pass up the
@@ -42,7 +43,7 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
     function = UserFunction("linearize", f)
     what = f"linearize: {function.name}"
     trees = real_trees(what, range(len(primals)), primals)
-    by_records: Callable[[Any], Any] | None = None
+    by_records: Callable[[np.ndarray], Nested] | None = None
     plain = all(is_plain(x) for tree in trees for x in tree.leaves)
     if plain and engine in (None, DEFAULT) and THREAD.watch is None and not function.takes_compiled(engine):
         recorded = Recorded(function.runnable(), primals, f"vjp: {function.name}", stack_of_whole_rules)
@@ -56,7 +57,7 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
     else:
         by_pullback = functools.cache(lambda: _transpose(value, pullback, engine))
 
-    def tangent_map(*tangents: Any) -> Any:
+    def tangent_map(*tangents: Nested) -> Nested:
         row = direction(what, "tangents", trees, tangents)
         if by_records is None:
             return by_pullback(tangents)[0]
@@ -70,25 +71,27 @@ def linearize(f: Function, *primals: Any, engine: str | None = None) -> tuple[An
     return value, Transformed(tangent_map, _tangent_map, f, *point, engine=engine)
 
 
-def _tangent_map(f: Function, *primals: Any, engine: str | None = None) -> Callable[..., Any]:
+def _tangent_map(f: Function, *primals: Nested, engine: str | None = None) -> Function:
     return linearize(f, *primals, engine=engine)[1]
 
 
-def _copy(x: Any) -> Any:
+def _copy(x: Nested) -> Nested:
     tree = flatten(x)
     return tree.unflatten([leaf.copy() if isinstance(leaf, np.ndarray) else leaf for leaf in tree.leaves])
 
 
-def _transpose(value: Any, pullback: Callable[[Any], Any], engine: str | None) -> Callable[[Any], Any]:
+def _transpose(
+    value: Nested, pullback: Callable[[Nested], tuple[Nested, ...]], engine: str | None
+) -> Callable[[Sequence[Nested]], tuple[Nested, ...]]:
     """The pullback of a pullback: from tangents to the tuple of what they give."""
     result = flatten(value)
     # linear in the cotangent, so that any will do; a zero would mask partials that are not finite
     ones = result.unflatten([np.ones(z.shape) if is_array(z) else 1.0 for z in result.leaves])
-    transposed: Callable[[Any], Any] = vjp(pullback, ones, engine=engine)[1]
+    transposed: Callable[[Sequence[Nested]], tuple[Nested, ...]] = vjp(pullback, ones, engine=engine)[1]
     return transposed
 
 
-def _on_records(recorded: Recorded) -> Callable[[Any], Any]:
+def _on_records(recorded: Recorded) -> Callable[[np.ndarray], Nested]:
     """The tangents of the result by one pass up the records, from those of all arguments in a row.
 
     Raises Unsuited, here or when it is called, where the pullback has to be differentiated.
@@ -103,9 +106,9 @@ def _on_records(recorded: Recorded) -> Callable[[Any], Any]:
     records = SecondOrder(s, (), np.concatenate(cells))
     upward = records.upward_to(at)
 
-    def tangents(row: Any) -> Any:
+    def tangents(row: np.ndarray) -> Nested:
         found = records.tangents(row, at, upward)
-        leaves: list[Any] = []
+        leaves: list[Value] = []
         first = 0
         for own, shape in zip(outputs, shapes, strict=True):
             part = found[first : first + len(own)]
@@ -116,7 +119,7 @@ def _on_records(recorded: Recorded) -> Callable[[Any], Any]:
     return tangents
 
 
-def _cells_of_result(s: Any, leaf: Any) -> np.ndarray:
+def _cells_of_result(s: MatrixStack, leaf: Value) -> np.ndarray:
     """The cells of a leaf of the result, 0 for constants."""
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         return np.array([x._index if isinstance(x, Var) and x._owner is s else 0 for x in leaf.flat], np.int64)
@@ -139,11 +142,11 @@ def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     check.callable_("make_vjp", "f", f)
     numbers = positions("make_vjp", argnums)
 
-    def of_arguments(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def of_arguments(*args: Nested, **kwargs: Nested) -> tuple[Function, Nested]:
         restricted, primals = _restrict(f, "make_vjp", numbers, args, kwargs)
         value, pullback = vjp(restricted, *primals, engine=engine)
 
-        def choose(cotangent: Any) -> Any:
+        def choose(cotangent: Nested) -> Nested:
             found = pullback(cotangent)
             return found[0] if isinstance(argnums, int) else found
 
@@ -163,28 +166,28 @@ def make_jvp(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
     check.callable_("make_jvp", "f", f)
     positions("make_jvp", argnums)
 
-    def of_arguments(*args: Any, **kwargs: Any) -> Function:
+    def of_arguments(*args: Nested, **kwargs: Nested) -> Function:
         return _jvp_at(f, argnums, args, kwargs)
 
     return Transformed(of_arguments, make_jvp, f, argnums)
 
 
-def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Function:
+def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Nested, ...], kwargs: Options) -> Function:
     restricted, primals = _restrict(f, "make_jvp", positions("make_jvp", argnums), args, kwargs)
 
-    def tangent_map(tangent: Any) -> tuple[Any, ...]:
+    def tangent_map(tangent: Nested) -> tuple[Nested, ...]:
         return jvp(restricted, primals, (tangent,) if isinstance(argnums, int) else tangent)
 
     return Transformed(tangent_map, _jvp_at, f, argnums, args, kwargs)
 
 
 def _restrict(
-    f: Function, transform: str, numbers: Sequence[int], args: Any, kwargs: Any
-) -> tuple[Function, tuple[Any, ...]]:
+    f: Function, transform: str, numbers: Sequence[int], args: tuple[Nested, ...], kwargs: Options
+) -> tuple[Function, tuple[Nested, ...]]:
     """f as a function of the arguments at these positions, and those arguments."""
     args, kwargs = positional(f, f"{transform}: {name_of(f)}", numbers, args, kwargs)
 
-    def restrict(*chosen: Any) -> Any:
+    def restrict(*chosen: Nested) -> Nested:
         given = dict(zip(numbers, chosen, strict=True))
         return f(*(given.get(k, x) for k, x in enumerate(args)), **kwargs)
 

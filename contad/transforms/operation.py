@@ -16,7 +16,8 @@ from contad.transforms.gradients import jvp, vjp
 from contad.transforms.jacobians import is_array
 from contad.variables.array import Array, numbers_in
 from contad.variables.layout import read_only
-from contad.variables.number import standing_for
+from contad.variables.number import Carrier, standing_for
+from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
 
@@ -35,8 +36,9 @@ class CustomOperation:
     forward_body = True  # evaluate gives what it has saved
 
     def __init__(
-        self, name: str, args: Sequence[Any], value: Any, pull: Any, push: Any, options: list[Any], later: Sequence[Any]
-    ) -> None:
+        self, name: str, args: Sequence[Nested], value: Function, pull: Function, push: Function, options: list[Nested],
+        later: Sequence[Function | None],
+    ) -> None:  # fmt: skip
         self.name = name
         self.args = args
         self.options, self.later = options, later
@@ -51,11 +53,11 @@ class CustomOperation:
             f"argument {n}" if self.trees[n].spec is None else f"argument {n}, leaf {k}" for n, k in self.places
         ]
         self.active = [self.trees[n].leaves[k] for n, k in self.places]
-        self.owner: Any = None
-        self.result: Any = None
-        self.given: list[Any] = []  # what the functions were called with last, in the places that carry derivatives
+        self.owner: Owner = None
+        self.result: Any = None  # the tree of the last value
+        self.given: list[Value] = []  # what the functions were called with last, in the places that carry derivatives
 
-    def perform(self) -> Any:
+    def perform(self) -> Nested:
         """The result, on the level that owns the highest number among the arguments; plain where there is none."""
         self.owner = owner_of(self.name, [n for x in self.active for n in numbers_in(x)])
         if self.owner is None:
@@ -81,7 +83,7 @@ class CustomOperation:
         """All arguments: nobody knows what the functions read."""
         return frozenset(self.argument_names)
 
-    def evaluate(self, values: Sequence[Any], options: Any) -> tuple[Any, Any]:
+    def evaluate(self, values: Sequence[Value], options: Options) -> tuple[tuple[Value, ...], Saved]:
         """(leaves of the result, saved) at the values of the leaves that carry derivatives."""
         if self.captured is not None and self.result is not None:  # a recorded program runs it again
             self.captured.require_unchanged()
@@ -96,7 +98,7 @@ class CustomOperation:
         self._require_lower("what it saves", flatten(saved).leaves)
         return tuple(leaves), saved
 
-    def _value(self, args: Sequence[Any]) -> Any:
+    def _value(self, args: Sequence[Nested]) -> tuple[Nested, Saved]:
         """(result, saved); arguments cannot be assigned to, for they are read again."""
         try:
             return self.value(*args)
@@ -108,22 +110,29 @@ class CustomOperation:
                 "its derivative reads them again; write x = x.copy() in it first"
             ) from error
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: Value) -> tuple[Value, ...]:
         return self.evaluate(values, {})[0]
 
-    def pull(self, name: str, z: Any, z_bar: Any, values: Any, options: Any, saved: Any = None) -> Any:
+    def pull(
+        self, name: str, z: tuple[Value, ...], z_bar: Sequence[Value], values: Sequence[Value], options: Options,
+        saved: Saved = None,
+    ) -> Value:  # fmt: skip
         """The cotangent of one leaf."""
         return next(self.pull_each((name,), z, z_bar, values, options, saved))
 
     def pull_each(
-        self, names: Iterable[str], z: Any, z_bar: Any, values: Any, options: Any, saved: Any = None
-    ) -> Iterator[Any]:
+        self, names: Iterable[str], z: tuple[Value, ...], z_bar: Sequence[Value], values: Sequence[Value],
+        options: Options, saved: Saved = None,
+    ) -> Iterator[Value]:  # fmt: skip
         """The cotangents of some leaves; all of them are computed at once."""
         found = self._cotangents(z, z_bar, values, saved)
         for name in names:
             yield found[self.argument_names.index(name)]
 
-    def push(self, z: Any, tangents: Any, values: Any, options: Any, saved: Any = None) -> Any:
+    def push(
+        self, z: tuple[Value, ...], tangents: Sequence[Value | None], values: Sequence[Value], options: Options,
+        saved: Saved = None,
+    ) -> tuple[Value, ...]:  # fmt: skip
         """The tangents of the leaves of the result."""
         dots = self._arguments([zeros_like(v) if t is None else t for t, v in zip(tangents, values, strict=True)], True)
         z_dot = self.push_all(self._arguments(values), saved, self._unflatten(z), dots)
@@ -132,7 +141,9 @@ class CustomOperation:
             self._fail("its tangent", f"the structure of its value, {self.result.describe()}", tree.describe())
         return tuple(self._check("its tangent", x, v) for x, v in zip(tree.leaves, z, strict=True))
 
-    def _cotangents(self, z: Any, z_bar: Any, values: Any, saved: Any) -> list[Any]:
+    def _cotangents(
+        self, z: tuple[Value, ...], z_bar: Sequence[Value], values: Sequence[Value], saved: Saved
+    ) -> list[Value]:
         if self.captured is not None:
             self.captured.require_unchanged()
         found = self.pull_all(self._arguments(values), saved, self._unflatten(z), self._unflatten(z_bar))
@@ -153,7 +164,7 @@ class CustomOperation:
         return leaves
 
     # ---- checks ------------------------------------------------------------------------------------------------------
-    def _arguments(self, values: Sequence[Any], tangents: bool = False) -> list[Any]:
+    def _arguments(self, values: Sequence[Value], tangents: bool = False) -> list[Nested]:
         """The arguments with these values, or the tangents of the arguments, in the places that carry derivatives."""
         self.given = [read_only(standing_for(x, a)) for x, a in zip(values, self.active, strict=True)]
         given = dict(zip(self.places, self.given, strict=True))
@@ -164,12 +175,12 @@ class CustomOperation:
             for n, tree in enumerate(self.trees)
         ]  # fmt: skip
 
-    def _unflatten(self, leaves: Any) -> Any:
+    def _unflatten(self, leaves: Sequence[Value]) -> Nested:
         """The result, or a cotangent of it: with numbers of the kind that the functions gave, as they would be told."""
         like = self.result.leaves
         return self.result.unflatten([standing_for(x, y) for x, y in zip(leaves, like, strict=True)])
 
-    def _check(self, what: str, x: Any, like: Any, seeds: Sequence[Any] = ()) -> Any:
+    def _check(self, what: str, x: Value, like: Value, seeds: Sequence[Carrier] = ()) -> Value:
         """A number or an array of the shape of another one."""
         if np.shape(x) != np.shape(like):
             self._fail(what, f"shape {np.shape(like)}", f"shape {np.shape(x)}")
@@ -177,7 +188,7 @@ class CustomOperation:
         x = real_leaf(x, f"{self.name}: {what}")
         return x[()] if is_array(x) and not x.shape else x
 
-    def _require_lower(self, what: str, leaves: Sequence[Any], seeds: Sequence[Any] = ()) -> None:
+    def _require_lower(self, what: str, leaves: Sequence[Value], seeds: Sequence[Carrier] = ()) -> None:
         """Refuse numbers of the level that performs the operation: they did not come by way of its arguments.
 
         A cotangent may be of a later level, where a pullback is differentiated itself (`linearize`).
@@ -198,7 +209,7 @@ def _with_article(noun: str) -> str:
     return f"an {noun}" if noun[0] == "a" else f"a {noun}"
 
 
-def keep_leaves(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
+def keep_leaves(x: Nested, stack: ChainStack, own: Sequence[Value] = ()) -> Nested:
     """x with copies of the arrays in it, but of those in `own`, and of read-only views of them, which nobody writes."""
     if x is None:
         return x
@@ -207,7 +218,7 @@ def keep_leaves(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
     return tree.unflatten(leaves)
 
 
-def _keep(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
+def _keep(x: Value, stack: ChainStack, own: Sequence[Value] = ()) -> Value:
     if not is_array(x) or any(x is a for a in own):
         return x
     if isinstance(x, Array):  # of an outer level
@@ -217,19 +228,19 @@ def _keep(x: Any, stack: ChainStack, own: Sequence[Any] = ()) -> Any:
     return x.copy("K") if x.dtype == object else stack.keep(x)
 
 
-def zeros_like(x: Any) -> Any:
+def zeros_like(x: Value) -> float | np.ndarray:
     """The tangent of a constant."""
     return np.zeros(x.shape) if is_array(x) else 0.0
 
 
 def pull_back(
-    f: Callable[..., Any],
-    args: Sequence[Any],
-    z_bar: Any,
+    f: Function,
+    args: Sequence[Nested],
+    z_bar: Nested,
     engine: str | None,
     places: Places | None = None,
-    same_as: Callable[[Any], None] | None = None,
-) -> tuple[Any, ...]:
+    same_as: Callable[[Nested], None] | None = None,
+) -> tuple[Nested, ...]:
     """The cotangents of all arguments of f, zero for constants, by recording f now; `same_as` is given its value.
 
     `places` are the leaves to differentiate; without them all that are no options.
@@ -244,7 +255,7 @@ def pull_back(
     )
 
 
-def push_forward(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], places: Places) -> Any:
+def push_forward(f: Function, args: Sequence[Nested], tangents: Sequence[Nested], places: Places) -> Nested:
     """The tangent of the result of f, along the tangents of the leaves at `places`."""
     of_leaves, trees, places = _of_leaves(f, args, places)
     dots = [flatten(t).leaves for t in tangents]
@@ -252,8 +263,8 @@ def push_forward(f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[
 
 
 def _of_leaves(
-    f: Callable[..., Any], args: Sequence[Any], places: Places | None
-) -> tuple[Callable[..., Any], list[Tree], Places]:
+    f: Function, args: Sequence[Nested], places: Places | None
+) -> tuple[Function, list[Tree], Places]:
     """f as a function of the leaves at `places`, the trees of its arguments, and the places, if none are given of all
     leaves that are no options.
     """
@@ -261,7 +272,7 @@ def _of_leaves(
     if places is None:
         places = [(n, k) for n, tree in enumerate(trees) for k, x in enumerate(tree.leaves) if not is_option(x)]
 
-    def of_leaves(*leaves: Any) -> Any:
+    def of_leaves(*leaves: Value) -> Nested:
         given = dict(zip(places, leaves, strict=True))
         return f(
             *(tree.unflatten([given.get((n, k), x) for k, x in enumerate(tree.leaves)]) for n, tree in enumerate(trees))
@@ -270,6 +281,6 @@ def _of_leaves(
     return of_leaves, trees, places
 
 
-def is_option(x: Any) -> bool:
+def is_option(x: Nested) -> bool:
     """Whether a leaf is no real number or array of them: an int counts steps, a string names a method."""
     return not (numbers_in(x) or isinstance(x, (float, np.floating)) or (is_array(x) and x.dtype.kind == "f"))

@@ -1,21 +1,23 @@
 """One recorded call: arguments become variables, results become seeds, adjoints are read back."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.variables.array import Array
 from contad.variables.number import Number, as_float, stands_for_float
+from contad.variables.open_types import CellIndex, Nested, Value
 from contad.variables.stack import ChainStack
 from contad.variables.trees import Tree, assemble, flatten, real_leaf
 
 FLOAT = np.dtype(np.float64)
-Seeds = list[tuple[Any, Any]]
+Seeds = list[tuple[CellIndex, Value]]  # cells of a leaf, and their adjoints
 
 
-def activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Any]) -> tuple[list[Any], list[Tree]]:
+def activate(
+    s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[Nested]
+) -> tuple[list[Nested], list[Tree]]:
     """The arguments with variables in place of the numbers and arrays at argnums, and the trees of those variables."""
     active = list(args)
     trees = []
@@ -41,7 +43,7 @@ def activate(s: ChainStack, what: str, argnums: Sequence[int], args: Sequence[An
     return active, trees
 
 
-def make_active(s: ChainStack, given: Any, what: str) -> Any:
+def make_active(s: ChainStack, given: Value, what: str) -> Value:
     """A variable for a number, variables for an array."""
     leaf = real_leaf(given, what)
     if isinstance(leaf, (np.ndarray, Array)):
@@ -49,7 +51,7 @@ def make_active(s: ChainStack, given: Any, what: str) -> Any:
     return as_float(s.variable(leaf)) if stands_for_float(given) else s.variable(leaf)
 
 
-def seeds(s: ChainStack, y: Any, z_bar: Any) -> Seeds:
+def seeds(s: ChainStack, y: Value, z_bar: Value) -> Seeds:
     """(cells, adjoints) of the variables of s in one leaf of a result; other numbers in it are constants."""
     if isinstance(y, Number):
         return [(y._index, z_bar)] if y._owner is s else []  # type: ignore[attr-defined]
@@ -60,7 +62,7 @@ def seeds(s: ChainStack, y: Any, z_bar: Any) -> Seeds:
     return []
 
 
-def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Any]:
+def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Nested]:
     """One sweep, and the adjoints of the variables in the structures of the trees."""
     s.run_sweep(found, s.last_continuation)  # one that hands on the adjoint of a result is newer than it
     cotangents = []
@@ -72,7 +74,7 @@ def pull(s: ChainStack, trees: Sequence[Tree], found: Seeds) -> list[Any]:
     return cotangents
 
 
-def block(s: ChainStack, trees: Sequence[Tree], leaf: Any) -> list[Any]:
+def block(s: ChainStack, trees: Sequence[Tree], leaf: Value) -> list[Value]:
     """The derivatives of one leaf of the result with respect to every tree: one sweep for each number in it."""
     shape = np.shape(leaf) if isinstance(leaf, (np.ndarray, Array)) else ()
     rows = []

@@ -1,12 +1,12 @@
 """The adjoints of a sweep in the hands of a user's continuation."""
 
-from typing import Any
 
 import numpy as np
 
 from contad.errors import ForeignVariableError, LostDerivativeError, StaleVariableError
 from contad.variables.arguments import fail, operand
 from contad.variables.array import Array, is_plain, numbers_in
+from contad.variables.open_types import AdjointVector, CellIndex, Owner, Value
 from contad.variables.var import Var
 
 
@@ -15,12 +15,12 @@ class Adjoints:
 
     __slots__ = ("cells", "_own", "_stack")
 
-    def __init__(self, stack: Any, cells: Any, own: int) -> None:
+    def __init__(self, stack: Owner, cells: AdjointVector, own: int) -> None:
         self.cells = cells
         self._own = own  # the continuation's own first cell
         self._stack = stack
 
-    def _cell(self, x: Any, what: str) -> Any:
+    def _cell(self, x: Value, what: str) -> CellIndex:
         if not self._stack.sweeping or self._stack.running != self._own:
             raise StaleVariableError(
                 f"{what}: adj is valid only while the callback it was given to runs", level=self._stack
@@ -31,7 +31,7 @@ class Adjoints:
             )
         return x._index if isinstance(x, Var) else x.cells_before(self._own, what)  # type: ignore[attr-defined]
 
-    def __getitem__(self, x: Any) -> Any:
+    def __getitem__(self, x: Value) -> Value:
         cell = self._cell(x, "adj[x]")
         if isinstance(x, Array):
             none = (cell >= len(self.cells)) | (cell == 0)  # newer than what is being swept, and constants
@@ -40,7 +40,7 @@ class Adjoints:
         adjoint = self.cells[cell] if cell < len(self.cells) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
-    def add(self, x: Any, v: Any) -> None:
+    def add(self, x: Value, v: Value) -> None:
         """x_bar += v; v is a number or an array, of an outer level when gradients are nested."""
         cell = self._cell(x, "adj.add")
         if any(n._owner is self._stack for n in numbers_in(v)):

@@ -7,23 +7,24 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.layout import subclass_of_arrays
 from contad.variables.number import Carrier, Number, is_real, map_numbers, primal
+from contad.variables.open_types import Nested, Real, Value
 
 SCALAR = (float, int, Number)
 INTEGER = (int, np.integer, np.bool_)
 
 
-def fail(function: str, name: str, expected: str, got: Any, error: type[Exception] = ValueError) -> NoReturn:
+def fail(function: str, name: str, expected: str, got: object, error: type[Exception] = ValueError) -> NoReturn:
     """Raise in the form of every message: function, argument, expected, got."""
     raise error(f"{function}: {name} must {expected}, got {got}")
 
 
-def require_plain(function: str, name: str, x: Any) -> None:
+def require_plain(function: str, name: str, x: Nested) -> None:
     """Refuse arrays of a class with semantics of its own, which would be lost."""
     if subclass_of_arrays(x):
         fail(function, name, "be a plain array, np.asarray(x)", subclass_of_arrays(x), UnsupportedError)
 
 
-def operand(function: str, name: str, value: Any) -> Any:
+def operand(function: str, name: str, value: Nested) -> Real:
     """One real number as an operation takes it: a Python float, or a number of some level as it is.
 
     Raises UnsupportedError for complex numbers and for what is no number.
@@ -42,7 +43,7 @@ def kind_of(x: Any) -> str:
     return type(x).__name__ + ("; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else "")  # pandas and kin
 
 
-def constant(function: str, name: str, x: Any) -> Any:
+def constant(function: str, name: str, x: Value) -> Value:
     """An operand that is no variable, in double precision: with its own, derivatives would be rounded to that."""
     if x.__class__ is float:
         return x
@@ -60,7 +61,7 @@ def constant(function: str, name: str, x: Any) -> Any:
     return x.astype(np.float64)
 
 
-def at(index: tuple[Any, ...]) -> str:
+def at(index: tuple[int | np.integer, ...]) -> str:
     """Where in the value: the end of a message.
 
     >>> at((3,)), at((1, 0)), at(())
@@ -70,7 +71,7 @@ def at(index: tuple[Any, ...]) -> str:
     return f" at index {numbers if len(index) == 1 else f'({numbers})'}" if index else ""
 
 
-def array(function: str, name: str, value: Any, expected: str = "be real", kinds: str = "biuf") -> Any:
+def array(function: str, name: str, value: Nested, expected: str = "be real", kinds: str = "biuf") -> np.ndarray:
     """The primals as an array whose dtype is one of `kinds` (NumPy's letters for bool, int, unsigned, float)."""
     x = map_numbers(primal, value) if "f" in kinds else value
     try:

@@ -10,15 +10,17 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from threading import get_ident
-from typing import Any
+from types import FrameType
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from contad.errors import NestingError, UnsupportedError, make_lost
 from contad.variables.number import ArrayCarrier, Carrier, Number, observe, peek, primal
+from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 
-View = Callable[[Any], Any]
-Write = Callable[[Any, Any], None]  # assigns what its second argument is to its first
+View = Callable[[ArrayValue], ArrayValue]
+Write = Callable[[ArrayValue, Value], None]  # assigns what its second argument is to its first
 
 
 class Array(ArrayCarrier):
@@ -31,8 +33,9 @@ class Array(ArrayCarrier):
     _base: "Array | None" = None  # of a view: its root
     _parent: "Array | None" = None
     _view: View | None = None  # what makes the view's parts from the parent's
-    _seen: Any = None  # the parent's value when the view was made; another one replaces it at the first assignment
-    _root_seen: Any = None  # the same of the root
+    # the parent's value when the view was made; another one replaces it at the first assignment
+    _seen: ArrayValue = None
+    _root_seen: ArrayValue = None  # the same of the root
     _version: int = 0  # of a root: counts assignments
 
     # ---- what the two kinds provide; without ABCMeta, with which isinstance would cost several times as much ---------
@@ -41,22 +44,22 @@ class Array(ArrayCarrier):
         """Make this view's parts anew from those of its parent."""
 
     @abstractmethod
-    def _make_view(self, view: View, value: Any) -> "Array":
+    def _make_view(self, view: View, value: ArrayValue) -> "Array":
         """A view of this array: `view` applied to the value gave `value`."""
 
     @abstractmethod
-    def _make_copy(self, move: View, value: Any) -> Any:
+    def _make_copy(self, move: View, value: ArrayValue) -> ArrayValue:
         """The array of moved elements: `move` applied to the value gave `value`; its companion moves likewise."""
 
     @abstractmethod
-    def _element(self, key: Any, value: Any) -> Any:
+    def _element(self, key: Key, value: Real) -> Real:
         """The number at a key, where the value has `value`."""
 
     def _open_for_writing(self) -> None:
         """Before an assignment to this root: its parts may be written from here on."""
 
     @abstractmethod
-    def _assign(self, write: Write, y: Any) -> None:
+    def _assign(self, write: Write, y: Value) -> None:
         """Write y by the same NumPy operation into the value and, what goes with y, into the companion."""
 
     # ---- aliasing ----------------------------------------------------------------------------------------------------
@@ -88,7 +91,7 @@ class Array(ArrayCarrier):
     def _root(self) -> "Array":
         return self if self._base is None else self._base
 
-    def _move(self, move: View) -> Any:
+    def _move(self, move: View) -> ArrayValue:
         """A NumPy function that moves elements: a view where NumPy gives one, else a copy of both parts."""
         a = self._sync_parts()._value
         v = move(a)
@@ -98,7 +101,7 @@ class Array(ArrayCarrier):
             return self._make_copy(lambda x: np.asarray(move(x)), np.asarray(v))[()]
         return self._make_view(move, v) if is_view(v, a) else self._make_copy(move, v)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> Value:
         a = self._sync_parts()._value
         key = plain_key(key)
         v = a[key]
@@ -108,15 +111,15 @@ class Array(ArrayCarrier):
             return self._make_view(lambda x: x[key], v)
         return self._make_copy(lambda x: x[key], v)
 
-    def __setitem__(self, key: Any, y: Any) -> None:
+    def __setitem__(self, key: Key, y: Value) -> None:
         key = plain_key(key)
 
-        def write(a: Any, y: Any) -> None:
+        def write(a: np.ndarray, y: Value) -> None:
             a[key] = y
 
         self._write(write, y)
 
-    def _write(self, write: Write, y: Any) -> None:
+    def _write(self, write: Write, y: Value) -> None:
         """Assign y by a NumPy operation: so what overlaps with what is written is read when NumPy reads it."""
         self._owner.check_usable("an assignment")
         root = self._root()
@@ -125,7 +128,7 @@ class Array(ArrayCarrier):
         self._assign(write, y)
         root._version += 1
 
-    def _hold(self, value: Any) -> None:
+    def _hold(self, value: ArrayValue) -> None:
         """Make the value of this array able to hold numbers of the levels in `value`."""
         root = self._root()
         top = max(numbers_in(value), key=level_of, default=None)
@@ -136,7 +139,7 @@ class Array(ArrayCarrier):
 
     # ---- attributes --------------------------------------------------------------------------------------------------
     @property
-    def value(self) -> Any:
+    def value(self) -> Value:
         """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
         self._owner.check_usable("value")
         if self._owner.tracer is not None:
@@ -161,12 +164,12 @@ class Array(ArrayCarrier):
         return size
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """float64: arrays hold real numbers of double precision."""
         return np.dtype(np.float64)
 
     @property
-    def T(self) -> Any:
+    def T(self) -> ArrayValue:
         """The transpose, a view."""
         return self._move(np.transpose)
 
@@ -176,7 +179,7 @@ class Array(ArrayCarrier):
         return self
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> ArrayValue:
         """Zeros: arrays are real. As NumPy's, they are in the order of the array and cannot be assigned to."""
         zeros = np.zeros_like(peek(self), order="A")
         zeros.flags.writeable = False
@@ -188,13 +191,13 @@ class Array(ArrayCarrier):
             raise TypeError(f"len: an {self.kind} without axes has no length")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         if not self.shape:
             raise TypeError(f"iteration: an {self.kind} without axes cannot be iterated over")
         for k in range(self.shape[0]):
             yield self[k]
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: Option, **kwargs: Option) -> Any:
         refuse_pandas()
         stand_in = stand_in_of_product(sys._getframe(1))
         if stand_in is not None:
@@ -224,38 +227,38 @@ class Array(ArrayCarrier):
     def __index__(self) -> int:
         raise TypeError(f"index: an {self.kind} holds real numbers, which cannot index; got shape {self.shape}")
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise UnsupportedError(
             f"pickle: an {self.kind} belongs to a stack of this process; use contad.value_of(x)", level=self._owner
         )
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> ArrayValue:
         return self.copy("K")
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, object]) -> ArrayValue:
         return self.copy("K")
 
-    def __contains__(self, y: Any) -> bool:
+    def __contains__(self, y: Value) -> bool:
         return bool(np.any(primal(self) == primal(y)))
 
     __hash__ = None  # type: ignore[assignment]
 
     # ---- ndarray methods that only arrays of this kind have a say in -------------------------------------------------
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: str = "C") -> ArrayValue:
         """A copy that can be assigned to without changing this array."""
         return self._make_copy(lambda x: x.copy(order), self._sync_parts()._value.copy(order))
 
-    def ravel(self, order: str = "C") -> Any:
+    def ravel(self, order: str = "C") -> ArrayValue:
         """The elements in one dimension, a view where NumPy gives one."""
         return self._move(lambda x: x.ravel(order))  # which copies what is not contiguous, as reshape(-1) does not
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: Option, order: str = "C") -> ArrayValue:
         """The elements in another shape, a view where NumPy gives one."""
         new: Any = copy_parts(shape[0]) if len(shape) == 1 else shape
         logical: Any = order
         return self._move(lambda x: np.reshape(x, new, order=logical))
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Option) -> ArrayValue:
         """The axes permuted, a view."""
         order = copy_parts(axes[0]) if len(axes) == 1 else axes or None
         return self._move(lambda x: np.transpose(x, order))
@@ -265,7 +268,7 @@ def _piece(move: View, k: int) -> View:
     return lambda x: move(x)[k]
 
 
-def stand_in_of_product(frame: Any) -> Any:
+def stand_in_of_product(frame: FrameType) -> Any:
     """What SciPy's S @ x and S.dot(x), asking for an array, are given so that they leave the product to x; else None.
 
     They take the answer as a sign only: an array of objects without axes is an operand that knows better, and for
@@ -279,7 +282,7 @@ def stand_in_of_product(frame: Any) -> Any:
 
 def refuse_pandas() -> None:
     """Raise UnsupportedError where it is pandas that asks for plain numbers: it meant to compute with a variable."""
-    frame: Any = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     for _ in range(12):
         if frame is None:
             return
@@ -291,13 +294,13 @@ def refuse_pandas() -> None:
         frame = frame.f_back
 
 
-def write_half(write: Write, y: Any, companion: Any, other: Any) -> None:
+def write_half(write: Write, y: Value, companion: ArrayValue, other: Value) -> None:
     """What a write that failed half-way in the value leaves in the companion."""
     with contextlib.suppress(Exception):
         write(companion, np.broadcast_to(other, np.shape(y)))
 
 
-def is_view(v: Any, a: Any) -> bool:
+def is_view(v: Any, a: np.ndarray) -> bool:
     """Whether v, made from a by a NumPy operation, shares its elements."""
     if isinstance(v, Array):
         return v is a or v._parent is not None
@@ -305,7 +308,7 @@ def is_view(v: Any, a: Any) -> bool:
     return v is a or (b is not None and (b is a or b is a.base))
 
 
-def root_of(x: Any) -> Any:
+def root_of(x: Value) -> Any:
     """The array whose memory x has: x itself, or what it is a view of."""
     if isinstance(x, Array):
         return x._root()
@@ -314,7 +317,7 @@ def root_of(x: Any) -> Any:
     return x
 
 
-def plain_key(key: Any) -> Any:
+def plain_key(key: Key) -> Key:
     """An index with primals in place of variables, in which plain arrays are copies: a view may use it later again."""
     if isinstance(key, tuple):
         return tuple(plain_key(k) for k in key)
@@ -327,17 +330,17 @@ def plain_key(key: Any) -> Any:
     return key
 
 
-def is_plain(x: Any) -> bool:
+def is_plain(x: object) -> bool:
     """Whether x is a float or a float array, without numbers of any level in it."""
     return x.__class__ is float or (isinstance(x, np.ndarray) and x.dtype != object) or isinstance(x, (float, int))
 
 
-def level_of(x: Any) -> int:
+def level_of(x: Value) -> int:
     """The number of the level that owns x; -1 for what no level owns."""
     return x._owner.level if isinstance(x, Carrier) else -1
 
 
-def require_no_inner(x: Any, level: int) -> None:
+def require_no_inner(x: Nested, level: int) -> None:
     """Refuse to store a number of a level opened inside the one that owns the array."""
     if level_of(x) > level:
         raise NestingError(
@@ -354,7 +357,7 @@ def elements_of(x: Array) -> np.ndarray:
     return out
 
 
-def as_objects(x: Any) -> np.ndarray:
+def as_objects(x: Value) -> np.ndarray:
     """x as an object array of scalars: the elements of an array of any kind, or one number."""
     if isinstance(x, Array):
         return elements_of(x)
@@ -365,14 +368,14 @@ def as_objects(x: Any) -> np.ndarray:
     return np.asarray(x).astype(object)
 
 
-def copy_parts(x: Any) -> Any:
+def copy_parts(x: Nested) -> Nested:
     """x with copies of the arrays and lists in it, whose owner may write to them."""
     if isinstance(x, (np.ndarray, Array)):
         return x.copy("K")  # in its layout, on which that of results depends
     return type(x)(map(copy_parts, x)) if x.__class__ in (list, tuple) else x
 
 
-def numbers_in(x: Any) -> list[Carrier]:
+def numbers_in(x: Nested) -> list[Carrier]:
     """The numbers and arrays of levels in x: x itself, or the elements of object arrays, lists and tuples."""
     if isinstance(x, Carrier):
         return [x]

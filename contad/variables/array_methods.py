@@ -1,7 +1,7 @@
 """The methods of array variables that NumPy also has as functions, and how array variables print."""
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.variables.array import Array, elements_of, plain_key
 from contad.variables.number import Number, observe, peek, primal
+from contad.variables.open_types import ArrayValue, Function, Key, Nested, Option, Real, Value
 
 # ---- methods that are NumPy's functions of the array, with the same arguments after it -------------------------------
 DELEGATED = (
@@ -31,18 +32,18 @@ REFUSED = {
 }
 
 
-def _delegate(name: str) -> Callable[..., Any]:
+def _delegate(name: str) -> Function:
     function = getattr(np, name)
 
-    def method(x: Array, *args: Any, **options: Any) -> Any:
+    def method(x: Array, *args: Option, **options: Option) -> Any:
         return function(x, *args, **options)
 
     method.__doc__ = f"As np.{name} of this array."
     return method
 
 
-def _refuse(name: str, remedy: str) -> Callable[..., Any]:
-    def method(x: Array, *args: Any, **options: Any) -> Any:
+def _refuse(name: str, remedy: str) -> Function:
+    def method(x: Array, *args: Option, **options: Option) -> Any:
         raise UnsupportedError(f"{name}: not supported on an {x.kind}; {remedy}")
 
     method.__doc__ = f"Refused: {remedy}."
@@ -50,12 +51,12 @@ def _refuse(name: str, remedy: str) -> Callable[..., Any]:
 
 
 # ---- methods with signatures of their own ----------------------------------------------------------------------------
-def clip(x: Array, min: Any = None, max: Any = None, out: Any = None, **options: Any) -> Any:
+def clip(x: Array, min: Option = None, max: Option = None, out: Option = None, **options: Option) -> ArrayValue:
     """As np.clip of this array."""
     return np.clip(x, min, max, out, **options)
 
 
-def compress(x: Array, condition: Any, axis: Any = None, out: Any = None) -> Any:
+def compress(x: Array, condition: Option, axis: Option = None, out: Option = None) -> ArrayValue:
     """As np.compress of this array."""
     return np.compress(condition, x, axis, out=out)
 
@@ -65,18 +66,18 @@ def conj(x: Array) -> Array:
     return x
 
 
-def sort(x: Array, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None:
+def sort(x: Array, axis: int = -1, kind: Option = None, order: Option = None, *, stable: Option = None) -> None:
     """Sort the elements in place along an axis."""
     x[...] = np.sort(x, axis, kind, order, stable=stable)
 
 
-def partition(x: Array, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
+def partition(x: Array, kth: Option, axis: int = -1, kind: Option = "introselect", order: Option = None) -> None:
     """Rearrange the elements in place along an axis, with the kth smallest in its place."""
     x[...] = np.partition(x, kth, axis, kind, order)
 
 
 # ---- attributes ------------------------------------------------------------------------------------------------------
-def matrix_transpose(x: Array) -> Any:
+def matrix_transpose(x: Array) -> ArrayValue:
     """The last two axes exchanged, a view."""
     if x.ndim < 2:
         raise ValueError(f"mT: the array must have two or more axes, got shape {x.shape}")
@@ -103,14 +104,14 @@ def text(x: Array) -> str:
     return f"{name}({values})" if index is None else f"{name}({values}, index={index})"
 
 
-def python_float(x: Any) -> Any:
+def python_float(x: Value) -> Real:
     """An element as the Python float that it becomes."""
     if isinstance(x, Number):
         return x.in_class(x.float_class)
     return float(x) if isinstance(x, np.float64) else x
 
 
-def item(x: Array, *index: Any) -> Any:
+def item(x: Array, *index: Key) -> Real:
     """The one element, or the element at that (flat or full) index."""
     if not index and x.size != 1:
         raise ValueError(f"item: the array must have one element, got shape {x.shape}")
@@ -119,19 +120,19 @@ def item(x: Array, *index: Any) -> Any:
     return python_float(x[index[0] if len(index) == 1 else index or (0,) * x.ndim])
 
 
-def tolist(x: Array) -> Any:
+def tolist(x: Array) -> Nested:
     """The elements in nested lists."""
     if not x.shape:
         return python_float(x[()])
     return [tolist(part) if isinstance(part, Array) else python_float(part) for part in x]
 
 
-def flatten(x: Array, order: str = "C") -> Any:
+def flatten(x: Array, order: str = "C") -> ArrayValue:
     """A copy of the elements in one dimension."""
     return x.ravel(order).copy()
 
 
-def astype(x: Array, dtype: Any, **options: Any) -> Any:
+def astype(x: Array, dtype: Option, **options: Option) -> ArrayValue:
     """A copy as float64; a plain array of the primals for an integer or boolean type, which carry no derivative."""
     if np.dtype(dtype) == np.float64:
         order = options.get("order", "K")
@@ -143,15 +144,15 @@ def astype(x: Array, dtype: Any, **options: Any) -> Any:
     raise UnsupportedError(f"astype: dtype must be float64, object, or an integer or boolean type, got {dtype}")
 
 
-def fill(x: Array, y: Any) -> None:
+def fill(x: Array, y: Value) -> None:
     """Assign y to every element."""
     x[...] = y
 
 
-def _comparison(name: str) -> Any:
+def _comparison(name: str) -> Function:
     compare = getattr(operator, name)
 
-    def method(x: Array, y: Any) -> Any:
+    def method(x: Array, y: Value) -> Any:
         return observe(compare, x, y)
 
     method.__name__ = f"__{name}__"
@@ -173,17 +174,17 @@ class Flat:
     def __len__(self) -> int:
         return self._array.size
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Value]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> Value:
         return np.atleast_1d(self._array)[self._at(key)]
 
-    def __setitem__(self, key: Any, y: Any) -> None:
+    def __setitem__(self, key: Key, y: Value) -> None:
         key = plain_key(key)
         self._array._write(lambda a, y: operator.setitem(a.flat, key, y), y)
 
-    def _at(self, key: Any) -> Any:
+    def _at(self, key: Key) -> Key:
         """The indices of elements: ints for one, arrays for several, so that several are copied."""
         positions = np.arange(len(self))[plain_key(key)]
         indices = np.unravel_index(positions, self._array.shape or (1,))
@@ -195,12 +196,12 @@ def flat(x: Array) -> Flat:
     return Flat(x)
 
 
-def assign_flat(x: Array, y: Any) -> None:
+def assign_flat(x: Array, y: Value) -> None:
     """Assign to the elements in C order; y is repeated as needed."""
     x._write(_write_flat, y)
 
 
-def _write_flat(a: Any, y: Any) -> None:
+def _write_flat(a: ArrayValue, y: Value) -> None:
     if isinstance(a, np.ndarray) and a.dtype == object and isinstance(y, np.ndarray) and np.may_share_memory(a, y):
         for k in range(a.size):  # NumPy's own way loses count of objects that are copied onto themselves, and crashes
             a.flat[k] = y.flat[k % y.size]
@@ -218,7 +219,7 @@ def _missing(name: str) -> property:
 
 
 def _install() -> None:
-    methods: dict[str, Callable[..., Any]] = {name: _delegate(name) for name in DELEGATED}
+    methods: dict[str, Function] = {name: _delegate(name) for name in DELEGATED}
     methods |= {name: _refuse(name, remedy) for name, remedy in REFUSED.items()}
     methods |= {
         "clip": clip, "compress": compress, "conj": conj, "conjugate": conj, "sort": sort, "partition": partition,

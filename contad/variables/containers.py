@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from contad.variables.array import numbers_in
+from contad.variables.open_types import Nested, Rule, Value
 
 CONTAINERS = (list, tuple, dict)
 
 
-def map_containers(rule: Any, args: tuple[Any, ...]) -> Any:
+def map_containers(rule: Rule, args: tuple[Nested, ...]) -> Nested:
     """Apply a rule over nested lists, tuples and dicts; a number meets every element of a container."""
     shapes = [x for x in args if isinstance(x, CONTAINERS)]
     first = shapes[0]
@@ -33,13 +34,13 @@ def _structure(x: Any) -> str:
     return f"dict with keys {sorted(map(str, x))}" if isinstance(x, dict) else f"{type(x).__name__} of {len(x)}"
 
 
-def list_operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def list_operands(args: tuple[Nested, ...]) -> tuple[Value, ...]:
     """Operands beside an array, with lists and tuples as arrays, as ndarrays take them."""
     return tuple(
         np.array(x, dtype=object if numbers_in(x) else None) if isinstance(x, (list, tuple)) else x for x in args
     )
 
 
-def like_tuple(z: tuple[Any, ...], items: Iterable[Any]) -> tuple[Any, ...]:
+def like_tuple(z: tuple[Value, ...], items: Iterable[Value]) -> tuple[Value, ...]:
     """Items in a tuple of the class of z, which may be a named one: the results of a rule with several."""
     return type(z)(*items) if hasattr(z, "_fields") else tuple(items)

@@ -1,7 +1,6 @@
 """The stack by hand: variables, continuations of your own, and one sweep from a result."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,12 +10,13 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.arguments import operand
 from contad.variables.array import Array, numbers_in
 from contad.variables.number import Carrier, Number, as_float, stands_for_float
+from contad.variables.open_types import Value
 from contad.variables.stack import THREAD, stack
 from contad.variables.trees import real_leaf
 from contad.variables.var import Var
 
 
-def var(value: Any) -> Any:
+def var(value: Value) -> Value:
     """A new independent variable on this thread's stack, or an array of them.
 
     >>> import contad
@@ -31,7 +31,7 @@ def var(value: Any) -> Any:
     return as_float(x) if stands_for_float(value) else x
 
 
-def _require_outer(function: str, value: Any) -> None:
+def _require_outer(function: str, value: Value) -> None:
     level = max([n._owner.level for n in numbers_in(value)], default=-1)
     if level >= stack().level:
         raise NestingError(f"{function}: value must be a constant of this stack, got a variable of it; use x.value")
@@ -66,7 +66,7 @@ def reverse_pass_callback(f: Callable[[Adjoints], None]) -> None:
     s.last_continuation = s.push_callback(f, 0.0)._index
 
 
-def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
+def make_callback_var(value: Value, f: Callable[[Value, Adjoints], None]) -> Value:
     """A variable with this value, a number or an array, whose continuation is f(z, adj), where z is the variable.
 
     >>> import contad
@@ -84,7 +84,7 @@ def make_callback_var(value: Any, f: Callable[[Any, Adjoints], None]) -> Any:
     return z
 
 
-def gradient(y: Any, xs: Sequence[Any]) -> list[Any]:
+def gradient(y: Value, xs: Sequence[Value]) -> list[Value]:
     """The gradient of a variable y with respect to variables xs of its stack, by one sweep from y.
 
     A constant y, and variables that y does not depend on, give 0.0. The adjoints can be read afterwards as `x.adj`.

@@ -1,7 +1,6 @@
 """Arrays of variables: made to be assigned to, made from numbers, turned from one kind into the other."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -9,12 +8,13 @@ from contad.variables.arguments import array as float_array
 from contad.variables.array import Array, as_objects, level_of, numbers_in
 from contad.variables.level import Level
 from contad.variables.number import map_numbers, peek
+from contad.variables.open_types import ArrayValue, Nested, Value
 from contad.variables.stack import THREAD, stack
 
 Shape = int | Sequence[int]
 
 
-def zeros(shape: Shape) -> Any:
+def zeros(shape: Shape) -> ArrayValue:
     """An array of zeros that variables can be assigned to.
 
     It belongs to the innermost gradient, vjp or jvp call (or `nested()` level) that is open on this thread, and to the
@@ -27,7 +27,7 @@ def zeros(shape: Shape) -> Any:
     return _assignable(np.zeros(shape))
 
 
-def empty(shape: Shape) -> Any:
+def empty(shape: Shape) -> ArrayValue:
     """As `zeros`; the elements are meant to be assigned before they are read.
 
     >>> empty((2, 3)).shape
@@ -36,7 +36,7 @@ def empty(shape: Shape) -> Any:
     return _assignable(np.zeros(shape))
 
 
-def full(shape: Shape, value: Any) -> Any:
+def full(shape: Shape, value: Value) -> ArrayValue:
     """As `zeros`, with a value, which may be a variable, in every element.
 
     >>> full(2, 0.5)
@@ -47,7 +47,7 @@ def full(shape: Shape, value: Any) -> Any:
     return filled
 
 
-def array(x: Any) -> Any:
+def array(x: Nested) -> ArrayValue:
     """Numbers, variables and arrays of them, in nested lists, as one array that variables can be assigned to.
 
     With variables of the engine `matrix` or duals it is an array variable or dual (nothing is recorded: its elements
@@ -68,7 +68,7 @@ def array(x: Any) -> Any:
     return to_varmat(np.array(x, dtype=object))
 
 
-def to_varmat(x: Any) -> Any:
+def to_varmat(x: Nested) -> ArrayValue:
     """An object array of scalar variables as one array variable; its elements are these variables, nothing is recorded.
 
     Arrays that are no object arrays of variables of an engine with array variables come back as they are.
@@ -79,7 +79,7 @@ def to_varmat(x: Any) -> Any:
     return top._owner.adopt(x if isinstance(x, np.ndarray) else as_objects(x))
 
 
-def to_matvar(x: Any) -> Any:
+def to_matvar(x: Nested) -> ArrayValue:
     """An array variable as an object array of scalar variables, its elements; nothing is recorded.
 
     Anything else comes back as it is.
@@ -87,7 +87,7 @@ def to_matvar(x: Any) -> Any:
     return as_objects(x) if isinstance(x, Array) else x
 
 
-def constant(x: Any) -> np.ndarray:
+def constant(x: Nested) -> np.ndarray:
     """A copy of a float array that nobody can write to, so that recordings keep it by reference.
 
     contad copies plain arrays that a reverse sweep needs, because you may write to them. Wrap large ones, such as data,
@@ -102,7 +102,7 @@ def constant(x: Any) -> np.ndarray:
     return np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
 
 
-def _assignable(a: np.ndarray) -> Any:
+def _assignable(a: np.ndarray) -> ArrayValue:
     level = _innermost()
     return a if level is None else level.writable(a)
 

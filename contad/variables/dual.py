@@ -14,6 +14,7 @@ from contad.variables.containers import like_tuple
 from contad.variables.layout import read_only, same_layout
 from contad.variables.level import array_of, next_level, raise_caught, refuse_unusable
 from contad.variables.number import Number, as_float, like_numpy, stands_for_float
+from contad.variables.open_types import ArrayValue, Key, Options, Real, Rule, Sources, Value
 from contad.variables.trees import assemble, map_lists, real_leaf
 
 
@@ -25,10 +26,10 @@ class Dual(Number):
 
     __slots__ = ("_tangent",)
     kind = "dual"
-    _tangent: Any
+    _tangent: Value
 
     @property
-    def tangent(self) -> Any:
+    def tangent(self) -> Value:
         """The directional derivative carried along."""
         return self._tangent
 
@@ -54,10 +55,10 @@ class ArrayDual(Array):
 
     __slots__ = ("_tangents",)
     kind = "array dual"
-    _tangents: list[Any]
+    _tangents: list[ArrayValue]
 
     @property
-    def tangent(self) -> Any:
+    def tangent(self) -> Value:
         """A copy of the directional derivative carried along; on a level of several tangents with a leading axis."""
         return self._owner.join([t.copy() for t in self._sync_parts()._tangents])  # type: ignore[attr-defined]
 
@@ -66,7 +67,7 @@ class ArrayDual(Array):
         self._value = self._view(parent._value)
         self._tangents = [self._view(t) for t in parent._tangents]
 
-    def _make_view(self, view: View, value: Any) -> "ArrayDual":
+    def _make_view(self, view: View, value: ArrayValue) -> "ArrayDual":
         z = object.__new__(ArrayDual)
         z._owner = self._owner
         z._value = value
@@ -78,14 +79,14 @@ class ArrayDual(Array):
         z._root_seen = z._base._value
         return z
 
-    def _make_copy(self, move: View, value: Any) -> "ArrayDual":
+    def _make_copy(self, move: View, value: ArrayValue) -> "ArrayDual":
         return array_dual(self._owner, value, [move(t).copy() for t in self._sync_parts()._tangents])  # type: ignore[attr-defined]
 
-    def _element(self, key: Any, value: Any) -> Any:
+    def _element(self, key: Key, value: Real) -> Real:
         value = float(value) if isinstance(value, np.floating) else value
         return self._owner.dual(value, self._owner.join([plain_float(t[key]) for t in self._tangents]))
 
-    def _assign(self, write: Write, y: Any) -> None:
+    def _assign(self, write: Write, y: Value) -> None:
         require_no_inner(y, self._owner.level)
         value, tangents = self._owner.parts(y)
         root: Any = self._root()
@@ -106,7 +107,7 @@ class ArrayDual(Array):
             write(own, t)
 
 
-def array_dual(owner: Any, value: Any, tangents: list[Any]) -> ArrayDual:
+def array_dual(owner: "ForwardLevel", value: ArrayValue, tangents: list[ArrayValue]) -> ArrayDual:
     """An array of a forward level with these tangents, one for each direction."""
     z = object.__new__(ArrayDual)
     z._owner = owner
@@ -115,7 +116,7 @@ def array_dual(owner: Any, value: Any, tangents: list[Any]) -> ArrayDual:
     return z
 
 
-def plain_float(x: Any) -> Any:
+def plain_float(x: Value) -> Real:
     """A NumPy number as a float; anything else as it is."""
     return float(x) if isinstance(x, np.floating) else x
 
@@ -142,11 +143,11 @@ class ForwardLevel:
         """Refuse duals of this level where it has ended, or on another thread."""
         refuse_unusable(self, function)
 
-    def hold(self, rule: Any) -> None:
+    def hold(self, rule: Rule) -> None:
         """Nothing of what a rule captures: derivatives are evaluated with the operation, not later."""
 
     # ---- duals -------------------------------------------------------------------------------------------------------
-    def dual(self, value: Any, tangent: Any) -> Dual:
+    def dual(self, value: Real, tangent: Value) -> Dual:
         """A number with this tangent."""
         z = object.__new__(NumpyDual)
         z._value = value
@@ -154,7 +155,7 @@ class ForwardLevel:
         z._owner = self
         return z
 
-    def make_active(self, given: Any, tangent: Any, what: str = "jvp") -> Any:
+    def make_active(self, given: Value, tangent: Value, what: str = "jvp") -> Value:
         """A leaf with its tangent (with a leading axis where there are several): a dual, or an array of them."""
         leaf = real_leaf(given, what)
         if isinstance(leaf, np.ndarray) and leaf.dtype == object:
@@ -170,11 +171,11 @@ class ForwardLevel:
         z = self.dual(leaf, tangent)
         return as_float(z) if stands_for_float(given) else z
 
-    def split(self, tangent: Any) -> list[Any]:
+    def split(self, tangent: Value) -> list[Value]:
         """The tangents one by one."""
         return [tangent] if self.several is None else [tangent[j] for j in range(self.several)]
 
-    def join(self, tangents: Sequence[Any]) -> Any:
+    def join(self, tangents: Sequence[Value]) -> Value:
         """Tangents as `split` takes them: the one, or all along a leading axis."""
         if self.several is None:
             return tangents[0]
@@ -184,7 +185,7 @@ class ForwardLevel:
             return np.stack(tangents)
         return np.stack([np.asarray(t, dtype=object if isinstance(t, Number) else None) for t in tangents])
 
-    def tangent_of(self, y: Any) -> Any:
+    def tangent_of(self, y: Value) -> Value:
         """The tangent of a leaf of a result: zeros for constants."""
         if isinstance(y, (Dual, ArrayDual)) and y._owner is self:
             return y.tangent
@@ -197,7 +198,7 @@ class ForwardLevel:
         lead = () if self.several is None else (self.several,)
         return np.zeros(lead + shape) if lead + shape else 0.0
 
-    def parts(self, y: Any) -> tuple[Any, list[Any]]:
+    def parts(self, y: Value) -> tuple[Value, list[Value]]:
         """(value, tangents) of a number, an array, or nested lists of numbers."""
         if isinstance(y, ArrayDual) and y._owner is self:
             y._sync_parts()
@@ -222,25 +223,25 @@ class ForwardLevel:
             y = float(a) if a.ndim == 0 else a.astype(np.float64)
         return y, [0.0 if isinstance(y, (float, Number)) else np.zeros(y.shape)] * count
 
-    def adopt(self, y: Any) -> ArrayDual:
+    def adopt(self, y: Value) -> ArrayDual:
         """An object array with duals of this level as an array dual."""
         return array_dual(self, *self.parts(y))
 
-    def writable(self, value: Any) -> ArrayDual:
+    def writable(self, value: Value) -> ArrayDual:
         """An array with these constant values to which duals of this level can be assigned."""
         a = value.copy() if isinstance(value, Array) else np.array(value)
         return array_dual(self, a, [np.zeros(a.shape) for _ in range(self.several or 1)])
 
-    def constant_result(self, z: Any) -> Any:
+    def constant_result(self, z: Value) -> Value:
         """The result of an operation on arrays of this level that are all constants."""
         return z
 
     # ---- operations --------------------------------------------------------------------------------------------------
-    def number_and_array(self, rule: Any, a: Any, b: Any) -> Any:
+    def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """NotImplemented: a number and a plain array have no way of their own."""
         return NotImplemented
 
-    def apply(self, rule: Any, args: Sequence[Any]) -> Dual:
+    def apply(self, rule: Rule, args: Sequence[Value]) -> Dual:
         """Perform an operation of which this level owns at least one argument."""
         values = [x._value if isinstance(x, Dual) and x._owner is self else x for x in args]
         z = rule(*values)
@@ -251,10 +252,10 @@ class ForwardLevel:
                 z_dot = term if z_dot is None else z_dot + term
         return self.dual(z, z_dot)
 
-    def _take(self, rule: Any, args: Sequence[Any]) -> tuple[list[Any], list[list[Any] | None]]:
+    def _take(self, rule: Rule, args: Sequence[Value]) -> tuple[list[Value], list[list[Value] | None]]:
         """The values of arguments, and their tangents (None for constants)."""
-        values: list[Any] = []
-        tangents: list[list[Any] | None] = []
+        values: list[Value] = []
+        tangents: list[list[Value] | None] = []
         for name, x in zip(rule.argument_names, args, strict=True):
             own = [n for n in numbers_in(x) if n._owner is self]
             value, x_dot = self.parts(x) if own else (constant(rule.name, name, x), None)
@@ -262,7 +263,7 @@ class ForwardLevel:
             tangents.append(x_dot)
         return values, tangents
 
-    def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
+    def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
         values, tangents = self._take(rule, args)
         z = rule(*values)
@@ -272,7 +273,7 @@ class ForwardLevel:
         directions = []
         shape = np.shape(z)
         for j in range(self.several or 1):
-            total: Any = None
+            total: Value = None
             for k, (t, p) in enumerate(zip(tangents, partials, strict=True)):
                 if t is not None:
                     term = rule.product(k)(t[j], p)
@@ -280,7 +281,7 @@ class ForwardLevel:
             directions.append(total if np.shape(total) == shape else np.broadcast_to(total, shape).copy())
         return self._wrap(z, directions)
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
         values, tangents = self._take(rule, args)
         z, saved = rule.evaluate(values, options)
@@ -292,10 +293,10 @@ class ForwardLevel:
             return like_tuple(z, (self._wrap(v, [d[n] for d in directions]) for n, v in enumerate(z)))
         return self._wrap(z, directions)
 
-    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
 
-        def part(j: int, x: Any) -> Any:
+        def part(j: int, x: Value) -> Value:
             value, tangents = self.parts(x)
             return (value, *tangents)[j]
 
@@ -305,7 +306,7 @@ class ForwardLevel:
         )
         return map_lists(lambda value, *tangents: self._wrap(value, tangents), values, *directions)
 
-    def _wrap(self, value: Any, directions: Sequence[Any]) -> Any:
+    def _wrap(self, value: Value, directions: Sequence[Value]) -> Value:
         if np.ndim(value) == 0 and not isinstance(value, Array):
             value = plain_float(value[()] if isinstance(value, np.ndarray) else value)
             return self.dual(value, self.join([plain_float(d) for d in directions]))

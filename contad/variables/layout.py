@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from contad.variables.open_types import Value
 
-def same_layout(a: Any, like: Any) -> Any:
+
+def same_layout(a: Value, like: Value) -> Value:
     """a with the memory layout of `like`, so that NumPy gives views of both or copies of both."""
     if not isinstance(a, np.ndarray) or not isinstance(like, np.ndarray) or a.strides == like.strides:
         return a
@@ -68,13 +70,13 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
     return a.tobytes() == b.tobytes()
 
 
-def subclass_of_arrays(x: Any) -> str:
+def subclass_of_arrays(x: object) -> str:
     """The name of the class of x if that is a kind of array with semantics of its own: masked, matrix, units."""
     plain = not isinstance(x, np.ndarray) or x.__class__ is np.ndarray or isinstance(x, np.memmap)
     return "" if plain else type(x).__name__
 
 
-def read_only(v: Any) -> Any:
+def read_only(v: Value) -> Value:
     """A view that nobody can write through."""
     if isinstance(v, np.ndarray):
         v = v.view()

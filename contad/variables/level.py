@@ -13,6 +13,19 @@ import numpy as np
 
 from contad.errors import OtherThreadError, StaleVariableError, VariableError
 from contad.variables.array import level_of, numbers_in
+from contad.variables.open_types import ArrayValue, Options, Real, Rule, Sources, Value
+
+
+class HeldData(Protocol):
+    """What a rule captures, as a level holds it."""
+
+    name: str  # of the rule
+
+    def require_unchanged(self) -> None:
+        """Raise ChangedDataError where the data have changed."""
+
+    def forget_changed(self) -> None:
+        """Leave out of the comparison what the rule itself has changed."""
 
 
 class Level(Protocol):
@@ -41,31 +54,31 @@ class Level(Protocol):
     def check_usable(self, function: str) -> None:
         """Refuse numbers of this level where it has ended, or on another thread."""
 
-    def hold(self, rule: Any) -> Any:
+    def hold(self, rule: Rule) -> HeldData | None:
         """What a rule captures, which must not change while this level may use it; None where nothing is needed."""
 
-    def apply(self, rule: Any, args: Sequence[Any]) -> Any:
+    def apply(self, rule: Rule, args: Sequence[Value]) -> Value:
         """Perform an operation of which this level owns at least one argument."""
 
-    def number_and_array(self, rule: Any, a: Any, b: Any) -> Any:
+    def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
 
-    def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
+    def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
 
-    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
 
-    def writable(self, value: Any) -> Any:
+    def writable(self, value: Value) -> ArrayValue:
         """An array with these constant values to which numbers of this level can be assigned."""
 
-    def adopt(self, y: Any) -> Any:
+    def adopt(self, y: Value) -> ArrayValue:
         """An object array with numbers of this level as an array of it."""
 
-    def constant_result(self, z: Any) -> Any:
+    def constant_result(self, z: Value) -> Value:
         """The result of an operation on arrays of this level that are all constants."""
 
 
@@ -101,7 +114,7 @@ def raise_caught(level: Level) -> None:
         raise again from error
 
 
-def array_of(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+def array_of(numbers: list[Real], shape: tuple[int, ...]) -> ArrayValue:
     """Numbers in C order as a float array, or as an array of the highest level among them."""
     top = max(numbers_in(numbers), key=level_of, default=None)
     if top is None:

@@ -9,11 +9,12 @@ import numbers
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, SupportsIndex, TypeVar
 
 import numpy as np
 
 from contad.errors import UnsupportedError, make_lost
+from contad.variables.open_types import Function, Nested, Option, Owner, Real, Value
 from contad.variables.unordered import refuse_of_numpy
 
 _Class = TypeVar("_Class", bound="type[Number]")
@@ -49,11 +50,11 @@ class Number:
     is_float: ClassVar[bool] = True  # whether it stands for a Python float
     float_class: ClassVar[type["Number"]]  # of this kind: the class that does
     numpy_class: ClassVar[type["Number"]]  # and the one that does not
-    _value: Any  # plain, or a number of an outer level
-    _owner: Any
+    _value: Value  # plain, or a number of an outer level
+    _owner: Owner
 
     @property
-    def value(self) -> Any:
+    def value(self) -> Value:
         """The value: a float, or a number of the next outer level when gradients are nested."""
         if self._owner.tracer is not None:  # a program would freeze it
             self._owner.tracer.refuse_reading()
@@ -123,13 +124,13 @@ class Number:
     def __pos__(self) -> "Number":
         return self
 
-    def __divmod__(self, other: Any) -> Any:
+    def __divmod__(self, other: Value) -> tuple[Value, Value]:
         return self // other, self % other
 
-    def __rdivmod__(self, other: Any) -> Any:
+    def __rdivmod__(self, other: Value) -> tuple[Value, Value]:
         return other // self, other % self
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         raise UnsupportedError(
             f"pickle: a {self.kind} belongs to a stack of this process; use contad.value_of(v)", level=self._owner
         )
@@ -139,7 +140,7 @@ class Number:
     def __copy__(self) -> "Number":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "Number":
+    def __deepcopy__(self, memo: dict[int, object]) -> "Number":
         return self
 
 
@@ -152,8 +153,8 @@ class ArrayCarrier:
     __slots__ = ("_value", "_owner")
     kind: ClassVar[str]
     is_float: ClassVar[bool] = False
-    _value: Any  # an ndarray, or an array of an outer level
-    _owner: Any
+    _value: Value  # an ndarray, or an array of an outer level
+    _owner: Owner
 
     @abstractmethod
     def _sync_parts(self) -> "ArrayCarrier":
@@ -197,18 +198,18 @@ def give_to_numpy_classes(attributes: dict[str, Any]) -> None:
             setattr(cls, name, x)
 
 
-def as_float(x: Any) -> Any:
+def as_float(x: Value) -> Real:
     """A number that has just been made, which nobody else has, standing for a Python float."""
     x.__class__ = x.float_class
     return x
 
 
-def stands_for_float(x: Any) -> bool:
+def stands_for_float(x: Value) -> bool:
     """Whether x is a Python number, or stands for one."""
     return x.is_float if isinstance(x, Number) else isinstance(x, (float, int)) and not isinstance(x, np.float64)
 
 
-def standing_for(x: Any, like: Any) -> Any:
+def standing_for(x: Value, like: Value) -> Value:
     """x, where it is a float or a number, as what `like` stands for: a Python float, or an np.float64."""
     if like.__class__ is not float and not isinstance(like, (Number, np.float64)):
         return x
@@ -231,7 +232,7 @@ _ORDERED = "({0}) if a {1} y or (a == a and y == y) else compare_primals(compare
 SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
-def compare_primals(compare: Callable[[Any, Any], Any], x: Number, y: Any) -> Any:
+def compare_primals(compare: Callable[[Value, Value], Any], x: Number, y: Value) -> Any:
     """The comparison of a number with anything, in the type that its primal gives."""
     if isinstance(y, (Number, int, float, np.number, np.bool_)) and not isinstance(y, np.complexfloating):
         if isinstance(y, np.floating) and not x.is_float:  # or NumPy would round x to the precision of y
@@ -248,7 +249,7 @@ def compare_primals(compare: Callable[[Any, Any], Any], x: Number, y: Any) -> An
 _ORDERS = {operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">="}
 
 
-def _is_nan(x: Any) -> bool:
+def _is_nan(x: Value) -> bool:
     value = peek(x)  # what is decided by it is an error, no branch of a program
     return bool(value != value)
 
@@ -259,7 +260,7 @@ _ufuncs: dict[Any, Any] = {
 }  # fmt: skip
 
 
-def _comparisons(outcome: str) -> dict[str, Any]:
+def _comparisons(outcome: str) -> dict[str, Function]:
     methods = {}
     for name, symbol in SYMBOLS.items():
         scope: dict[str, Any] = {
@@ -278,7 +279,7 @@ for _name, _method in _comparisons("a {} y").items():
 give_to_numpy_classes(_comparisons("true if a {} y else false"))
 
 
-def primal(x: Any) -> Any:
+def primal(x: Value) -> Value:
     """The plain number, or plain array, under every level of differentiation.
 
     >>> primal(2.5)
@@ -291,7 +292,7 @@ def primal(x: Any) -> Any:
     return map_numbers(primal, x) if x.__class__ is np.ndarray and x.dtype == object else x
 
 
-def peek(x: Any) -> Any:
+def peek(x: Value) -> Value:
     """As `primal`, where the values decide nothing: for shapes, types, memory layouts, and what is printed."""
     if x.__class__ is float:  # most of what comes here
         return x
@@ -300,7 +301,7 @@ def peek(x: Any) -> Any:
     return map_numbers(peek, x) if x.__class__ is np.ndarray and x.dtype == object else x
 
 
-def observe(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def observe(function: Function, *args: Value, **options: Option) -> Any:
     """function(*args) at the primals: something discrete, on which what is computed next may depend.
 
     Where a program is recorded, it becomes a guard of the program.
@@ -312,7 +313,7 @@ def observe(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     return function(*map_numbers(primal, args), **(map_numbers(primal, options) if options else options))
 
 
-def trace(x: Any) -> Any:
+def trace(x: Value) -> Value:
     """x lowered to the level on which a program is recorded, if there is one, else to the primal."""
     if x.__class__ is float:
         return x
@@ -321,12 +322,12 @@ def trace(x: Any) -> Any:
     return x
 
 
-def is_real(x: Any) -> bool:
+def is_real(x: object) -> bool:
     """Whether x is a plain real number: Python or NumPy, int, float or bool."""
     return isinstance(x, (float, int, np.floating, np.integer, np.bool_))
 
 
-def scale(d: Any, p: Any) -> Any:
+def scale(d: Value, p: Value) -> Value:
     """d * p, in which a zero d masks a non-finite partial p, so that dead code never makes a nan.
 
     Only the partial is masked: on outer levels the derivative of d is kept. Either may be an array, element by element.
@@ -345,7 +346,7 @@ def scale(d: Any, p: Any) -> Any:
     return d * 0.0 if a == 0.0 and not math.isfinite(b) else d * p
 
 
-def route(d: Any, p: Any) -> Any:
+def route(d: Value, p: Value) -> Value:
     """d * p, in which a zero partial p passes nothing on, even of an infinite d: the product of a selection.
 
     Either may be an array, element by element.
@@ -362,7 +363,7 @@ def route(d: Any, p: Any) -> Any:
     return d * p if observe(operator.ne, b, 0.0) else d * 0.0 if observe(math.isfinite, a) else 0.0
 
 
-def map_numbers(f: Callable[[Any], Any], x: Any) -> Any:
+def map_numbers(f: Callable[[Any], Value], x: Nested) -> Nested:
     """Replace every number and array of a level in x, which may nest lists, tuples, dicts, object arrays, by f of it.
 
     An object array becomes a float array where every element becomes a real number.

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -32,7 +32,17 @@ from contad.errors import (
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, as_objects
 from contad.variables.layout import is_immutable, same_bits
-from contad.variables.level import Level, next_level, raise_caught, refuse_unusable
+from contad.variables.level import HeldData, Level, next_level, raise_caught, refuse_unusable
+from contad.variables.open_types import (
+    AdjointVector,
+    ArrayValue,
+    CellIndex,
+    Options,
+    Real,
+    Rule,
+    Sources,
+    Value,
+)
 from contad.variables.trees import assemble, map_lists
 from contad.variables.var import Var
 
@@ -42,9 +52,9 @@ class Row(NamedTuple):
 
     index: int  # type: ignore[assignment]  # hides tuple.index
     operation: str
-    parents: tuple[Any, ...]  # cells; a constant operand is a float
-    partials: tuple[Any, ...]
-    value: Any
+    parents: tuple[Real, ...]  # cells; a constant operand is a float
+    partials: tuple[Value, ...]
+    value: Value
 
 
 class ChainStack(ABC):
@@ -62,27 +72,27 @@ class ChainStack(ABC):
     engine: str
     top: int
     push: Callable[[Any], None]
-    adjoints: Any  # of the last sweep, indexed by cell; empty before the first
+    adjoints: AdjointVector  # of the last sweep, indexed by cell; empty before the first
 
     # ---- what an engine provides -------------------------------------------------------------------------------------
     @abstractmethod
-    def variable(self, value: Any) -> Var:
+    def variable(self, value: Value) -> Var:
         """A new independent variable with this value."""
 
     @abstractmethod
-    def apply(self, rule: Any, args: Sequence[Any]) -> Any:
+    def apply(self, rule: Rule, args: Sequence[Value]) -> Value:
         """Perform an operation of which this stack owns at least one argument."""
 
     @abstractmethod
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         """Perform an array rule of which this stack owns at least one argument, or an element of one."""
 
     @abstractmethod
-    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+    def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Var:
         """Push a continuation that calls f(adj); the variable of its cell, with this value."""
 
     @abstractmethod
-    def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
+    def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         """Propagate seeds (cell, adjoint) from cell `top` down; returns the adjoints, indexed by cell up to `top`."""
 
     @abstractmethod
@@ -94,31 +104,31 @@ class ChainStack(ABC):
         """Give the buffers back to this thread's pool."""
 
     # ---- arrays, of which an engine may have its own -----------------------------------------------------------------
-    def number_and_array(self, rule: Any, a: Any, b: Any) -> Any:
+    def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
         """A scalar rule of a number of this level and a plain array, where there is a fast way; else NotImplemented."""
         return NotImplemented
 
-    def apply_elementwise(self, rule: Any, args: Sequence[Any]) -> Any:
+    def apply_elementwise(self, rule: Rule, args: Sequence[Value]) -> ArrayValue:
         """Perform a scalar rule on arrays."""
         return np.frompyfunc(rule, rule.arity, 1)(*(as_objects(x) for x in args))
 
-    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         """Perform a function that moves elements of sources: arrays, numbers, and lists of these."""
         return move({key: map_lists(as_objects, x) for key, x in sources.items()})
 
-    def writable(self, value: Any) -> Any:
+    def writable(self, value: Value) -> ArrayValue:
         """An array with these constant values to which numbers of this level can be assigned."""
         return as_objects(value).copy()
 
-    def adopt(self, y: Any) -> Any:
+    def adopt(self, y: Value) -> ArrayValue:
         """An object array with numbers of this level as an array of it."""
         return y
 
-    def constant_result(self, z: Any) -> Any:
+    def constant_result(self, z: Value) -> Value:
         """The result of an operation on arrays of this level that are all constants."""
         return z
 
-    def array_variable(self, value: Any) -> Any:
+    def array_variable(self, value: Value) -> ArrayValue:
         """An array of independent variables with these values."""
         values = as_objects(value)
         variables = np.empty(values.shape, object)
@@ -141,9 +151,9 @@ class ChainStack(ABC):
         self.top = 1
         # by the id of a constant array: itself, and the copy that continuations keep
         self.copies: dict[int, tuple[weakref.ref[np.ndarray], np.ndarray]] = {}
-        self.held: dict[Any, Any] = {}  # what users' rules capture, by the rule
+        self.held: dict[Rule, HeldData] = {}  # what users' rules capture, by the rule
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[Any, ...]:
         raise UnsupportedError("pickle: a stack belongs to a thread of this process; pickle values, contad.value_of(v)")
 
     def require_none_caught(self) -> None:
@@ -169,7 +179,7 @@ class ChainStack(ABC):
         self.copies[id(a)] = weakref.ref(a), copy
         return copy
 
-    def hold(self, rule: Any) -> Any:
+    def hold(self, rule: Rule) -> HeldData | None:
         """What a rule captures, which must not change while this stack may use it; None where nothing is needed."""
         known = self.held.get(rule)
         if known is not None:
@@ -185,22 +195,22 @@ class ChainStack(ABC):
         for data in self.held.values():
             data.require_unchanged()
 
-    def adjoint_of(self, index: int) -> Any:
+    def adjoint_of(self, index: int) -> Real:
         """The adjoint of a cell after the last sweep; 0.0 for cells newer than what was swept."""
         adjoint = self.adjoints[index] if index < len(self.adjoints) else 0.0
         return float(adjoint) if isinstance(adjoint, float) else adjoint
 
-    def cotangent(self, x: Any) -> Any:
+    def cotangent(self, x: Value) -> Value:
         """The adjoints of an argument after the last sweep: of a variable, or of an object array of them."""
         if isinstance(x, Var):
             return self.adjoint_of(x._index)
         return assemble([self.adjoint_of(v._index) for v in x.flat], x.shape)
 
-    def numbers_of(self, adjoints: Any) -> Any:
+    def numbers_of(self, adjoints: AdjointVector) -> AdjointVector:
         """These adjoints, able to become numbers of outer levels."""
         return list(adjoints)
 
-    def gradient(self, y: Any, xs: Sequence[Any], seed: Any = 1.0) -> list[Any]:
+    def gradient(self, y: Value, xs: Sequence[Value], seed: Value = 1.0) -> list[Value]:
         """Sweep from y and read the adjoints of xs."""
         self.require_none_caught()
         for k, x in enumerate(xs):
@@ -214,7 +224,7 @@ class ChainStack(ABC):
         self.run_sweep([(y._index, seed)])
         return [x.adj for x in xs]
 
-    def run_sweep(self, seeds: Sequence[tuple[Any, Any]], top: int = 0) -> None:
+    def run_sweep(self, seeds: Sequence[tuple[CellIndex, Value]], top: int = 0) -> None:
         """One sweep from the newest seeded cell or from `top`, from zero adjoints; `adjoint_of` reads the result."""
         if self.tracer is not None:
             self.tracer.refuse_sweep()
@@ -258,7 +268,7 @@ class ChainStack(ABC):
             if not self.sweeping:  # a sweep that closes its own stack goes on with its buffers
                 self.release()
 
-    def _refuse(self, record: Any) -> NoReturn:
+    def _refuse(self, record: object) -> NoReturn:
         self.check_usable("an operation")
         raise AssertionError("a stack that has not ended refused a record")
 
@@ -327,7 +337,7 @@ class attempt:
     def __enter__(self) -> None:
         self._before = _count
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         forget_since(self._before)
 
 
@@ -413,7 +423,9 @@ class opened:
         # one step: an interrupt between the two would leave the level open
         return THREAD.open.append(s) or s  # type: ignore[func-returns-value]
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         s = self._stack
         levels = THREAD.open
         if levels and levels[-1] is s:
@@ -479,7 +491,7 @@ class recover_memory:
     def __enter__(self) -> ChainStack:
         return stack()
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, *exception: object) -> None:
         _recover_base()
 
 

@@ -1,10 +1,10 @@
 """The stack as a table: the best teacher of what a recording holds."""
 
-from typing import Any
 
 import numpy as np
 
 from contad.variables.number import Number, peek
+from contad.variables.open_types import Value
 from contad.variables.stack import ChainStack, stack
 
 _HEADER = ("index", "operation", "parents", "partials", "value")
@@ -38,7 +38,7 @@ def show_stack(of: ChainStack | None = None) -> str:
     )
 
 
-def _text(x: Any) -> str:
+def _text(x: Value) -> str:
     """Six digits; a number of an outer level is marked by its kind; of long arrays the beginning and the end."""
     if isinstance(x, np.ndarray):
         return np.array2string(x, precision=6, threshold=6, edgeitems=2).replace("\n", "")

@@ -12,13 +12,15 @@ from contad.errors import NestingError, OutputError, UnsupportedError
 from contad.variables.arguments import kind_of, operand
 from contad.variables.array import Array
 from contad.variables.layout import subclass_of_arrays
+from contad.variables.level import Level
 from contad.variables.number import Carrier, Number, is_real, map_numbers
+from contad.variables.open_types import ArrayValue, Function, Nested, Owner, Real, Value
 
 
 class Tree(NamedTuple):
     """A flattened pytree; `spec` is None for a lone leaf."""
 
-    leaves: list[Any]
+    leaves: list[Value]
     spec: Any
 
     def describe(self) -> str:
@@ -28,7 +30,7 @@ class Tree(NamedTuple):
         text = str(self.spec)
         return text[len("PyTreeSpec(") : -1] if text.startswith("PyTreeSpec(") else text
 
-    def unflatten(self, leaves: Sequence[Any]) -> Any:
+    def unflatten(self, leaves: Sequence[Value]) -> Nested:
         """A pytree of this structure with other leaves."""
         if self.spec is None:
             return leaves[0]
@@ -37,7 +39,7 @@ class Tree(NamedTuple):
         return optree.tree_unflatten(self.spec, leaves)
 
 
-def flatten(x: Any) -> Tree:
+def flatten(x: Nested) -> Tree:
     """The leaves and the structure of x; None is an empty subtree."""
     if _is_number_or_array(x):
         return Tree([x], None)
@@ -47,7 +49,7 @@ def flatten(x: Any) -> Tree:
     return Tree(leaves, spec)
 
 
-def leaves_of(x: Any) -> list[Any]:
+def leaves_of(x: Nested) -> list[Nested]:
     """The leaves of x, whatever they are; None is one.
 
     >>> leaves_of((1.0, [2.0, None], "text"))
@@ -57,11 +59,11 @@ def leaves_of(x: Any) -> list[Any]:
         return [x]
     import optree
 
-    leaves: list[Any] = optree.tree_leaves(x, none_is_leaf=True)
+    leaves: list[Nested] = optree.tree_leaves(x, none_is_leaf=True)
     return leaves
 
 
-def map_leaves(f: Callable[..., Any], x: Any, *others: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+def map_leaves(f: Function, x: Nested, *others: Nested, is_leaf: Callable[[Nested], bool] | None = None) -> Nested:
     """x with f(leaf) for each leaf, or f(leaf, *leaves) with those in the same places of others; None is one.
 
     Others have the structure of x. What `is_leaf` holds for is not looked into.
@@ -76,12 +78,12 @@ def map_leaves(f: Callable[..., Any], x: Any, *others: Any, is_leaf: Callable[[A
     return optree.tree_map(f, x, *others, is_leaf=is_leaf, none_is_leaf=True)
 
 
-def holds_carriers(x: Any) -> bool:
+def holds_carriers(x: Nested) -> bool:
     """Whether x is a number or an array of a level, or a container with one; object arrays are not looked into."""
     return not is_real(x) and any(isinstance(leaf, Carrier) for leaf in leaves_of(x))
 
 
-def map_lists(f: Callable[..., Any], x: Any, *others: Any) -> Any:
+def map_lists(f: Function, x: Nested, *others: Nested) -> Nested:
     """As `map_leaves`, of nested lists and tuples alone: for moves of elements, which cost less than a call of optree.
 
     >>> map_lists(lambda n: 2.0 * n, [1.0, (2.0,)])
@@ -95,11 +97,11 @@ def map_lists(f: Callable[..., Any], x: Any, *others: Any) -> Any:
     return kind([map_lists(f, *parts) for parts in zip(x, *others, strict=True)])
 
 
-def _is_number_or_array(x: Any) -> bool:
+def _is_number_or_array(x: Nested) -> bool:
     return x.__class__ is float or isinstance(x, (Carrier, np.ndarray)) or is_real(x)
 
 
-def real_leaf(leaf: Any, what: str) -> Any:
+def real_leaf(leaf: Value, what: str) -> Value:
     """A leaf as levels take it: a float, a float array, a number or array of an outer level, or an object array.
 
     Raises UnsupportedError for leaves that are not real numbers or arrays of them.
@@ -130,7 +132,7 @@ def real_leaf(leaf: Any, what: str) -> Any:
     )
 
 
-def plain_leaf(what: str, name: str, leaf: Any) -> Any:
+def plain_leaf(what: str, name: str, leaf: Value) -> Value:
     """A leaf of cotangents or tangents: a float, a float array, or numbers of outer levels."""
     if isinstance(leaf, Array):
         return leaf
@@ -148,14 +150,14 @@ def plain_leaf(what: str, name: str, leaf: Any) -> Any:
     return operand(what, name, leaf)
 
 
-def elements(leaf: Any) -> list[Any]:
+def elements(leaf: Value) -> list[Real]:
     """The numbers of a leaf, in C order."""
     if isinstance(leaf, Array):
         return list(leaf.ravel())
     return list(leaf.flat) if isinstance(leaf, np.ndarray) else [leaf]
 
 
-def assemble(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
+def assemble(parts: Sequence[Value], shape: tuple[int, ...]) -> ArrayValue:
     """Numbers or arrays of one shape, in C order, as one array: of floats, or of an outer level, or of objects."""
     if any(isinstance(x, Array) for x in parts):
         return np.reshape(np.stack(parts), shape)
@@ -165,7 +167,7 @@ def assemble(parts: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return array
 
 
-def scalar_output(y: Any, what: str, level: Any = None) -> Any:
+def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
     """The result of a function as one real number; OutputError says what to use where it is something else.
 
     A number of an outer level is a constant of this one; a number of a level opened inside could not be told from one.
@@ -188,7 +190,7 @@ def scalar_output(y: Any, what: str, level: Any = None) -> Any:
     raise OutputError(f"{what} must return one real number, got {type(y).__name__}{shape}; {advice}")
 
 
-def _require_level(y: Carrier, what: str, level: Any) -> None:
+def _require_level(y: Carrier, what: str, level: Level | None) -> None:
     """Refuse a result of a level that was opened inside the one whose result it is."""
     if level is not None and y._owner is not level:
         y._owner.check_usable(what)
@@ -196,12 +198,12 @@ def _require_level(y: Carrier, what: str, level: Any) -> None:
             raise NestingError(f"{what} returned a {y.kind} of a level opened inside it; return contad.value_of it")
 
 
-def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
+def output_leaves(tree: Tree, what: str, level: Level | None = None) -> list[Value]:
     """The leaves of a result, each a number or an array of numbers."""
     if not tree.leaves:
         nothing = "None" if tree.describe().startswith("None") else f"{tree.describe()}, without a number in it"
         raise OutputError(f"{what} returned {nothing}; return the value to differentiate")
-    checked: list[Any] = []
+    checked: list[Value] = []
     for leaf in tree.leaves:
         if isinstance(leaf, Array) and leaf.shape:
             _require_level(leaf, what, level)
@@ -217,7 +219,7 @@ def output_leaves(tree: Tree, what: str, level: Any = None) -> list[Any]:
     return checked
 
 
-def with_cotangents(what: str, result: Tree, leaves: Sequence[Any], cotangent: Any) -> list[tuple[Any, Any]]:
+def with_cotangents(what: str, result: Tree, leaves: Sequence[Value], cotangent: Nested) -> list[tuple[Value, Value]]:
     """The leaves of a result with those of a cotangent, which must have its structure and shapes."""
     tree = flatten(cotangent)
     if tree.spec != result.spec:
@@ -233,10 +235,10 @@ def with_cotangents(what: str, result: Tree, leaves: Sequence[Any], cotangent: A
     return [(leaf, plain_leaf(what, "a cotangent", x)) for leaf, x in zip(leaves, tree.leaves, strict=True)]
 
 
-def lower(x: Any, owner: Any) -> Any:
+def lower(x: Nested, owner: Owner) -> Nested:
     """x with the numbers of this owner replaced by their values: lowered by exactly one level."""
 
-    def lower(n: Any) -> Any:
+    def lower(n: Any) -> Value:
         return n.value if n._owner is owner else n
 
     return map_numbers(lower, x)

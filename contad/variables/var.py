@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for
+from contad.variables.open_types import Nested, Real, Value
 
 
 class Var(Number):
@@ -29,7 +30,7 @@ class Var(Number):
         return y
 
     @property
-    def adj(self) -> Any:
+    def adj(self) -> Real:
         """The adjoint after the last sweep of this variable's stack."""
         self._owner.check_usable("adj")
         self._owner.check_swept("x.adj")
@@ -40,7 +41,7 @@ class Var(Number):
         return f"Var({self._value!r}, {place})"
 
 
-def value_of(x: Any) -> Any:
+def value_of(x: Nested) -> Nested:
     """x lowered by one level: the value of a variable or dual; containers and object arrays element by element.
 
     >>> value_of([2.0, (3.0,)])
@@ -49,11 +50,11 @@ def value_of(x: Any) -> Any:
     return map_numbers(lambda n: standing_for(n.value, n), x)
 
 
-def value_of_rec(x: Any) -> Any:
+def value_of_rec(x: Nested) -> Nested:
     """x lowered through every level to plain floats; containers and object arrays element by element."""
     return map_numbers(_lowest, x)
 
 
-def _lowest(n: Carrier) -> Any:
+def _lowest(n: Carrier) -> Value:
     value = primal(n)
     return value.copy() if isinstance(value, np.ndarray) else standing_for(value, n)

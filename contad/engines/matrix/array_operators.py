@@ -7,7 +7,7 @@ goes the general way of `array_records`.
 import linecache
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from contad.engines.stream.sweep import operation_code
 from contad.rules.array_rule import ArrayRule, array_rule_of
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule
+from contad.variables.open_types import ArrayValue, Function, Option, Value
+
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
+
 
 # A view is contiguous and affine only while its root is.
 _DIRECT = "{i} > 0 and ({a}._base is None or {a}._base._index > 0)"
@@ -109,7 +114,7 @@ _BINARY_RECORDS = {
 }  # fmt: skip
 
 
-def settle(x: Any) -> Any:
+def settle(x: Value) -> Value:
     """An array that has been written to, or a view of one, as operations take it; anything else as it is.
 
     Only where the result's memory layout does not depend on it, and on the thread of its stack.
@@ -123,7 +128,7 @@ def settle(x: Any) -> Any:
     return y if y.__class__ is ArrayVar and is_direct(y) else x
 
 
-def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def implement(rule: ScalarRule) -> tuple[Function, Function | None]:
     """A rule as a method of array variables, and its reflection for another first operand; entered into the rule."""
     ufunc = rule.ufuncs[0] if rule.ufuncs and rule.core and not isinstance(rule.ufuncs[0], str) else None
     rule.methods[ArrayVar] = rule.generally
@@ -161,13 +166,13 @@ def implement(rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] 
 
 
 # ---- sums and dot products of whole arrays ---------------------------------------------------------------------------
-General = Callable[..., Any]
+General = Callable[..., Value]
 
 
-def fast_sum(rule: ArrayRule, general: General) -> Callable[..., Any]:
+def fast_sum(rule: ArrayRule, general: General) -> Function:
     """The sum of all elements of an array, where that is what is asked for."""
 
-    def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
+    def method(a: ArrayVar, *args: Option, **options: Option) -> Value:
         if args or options or not is_direct(a):
             return general(a, *args, **options)
         s = a._owner
@@ -196,7 +201,7 @@ def install_products() -> None:
 
 
 # ---- a number and a constant array -----------------------------------------------------------------------------------
-def number_and_array(s: Any, rule: ScalarRule, a: Any, b: Any) -> Any:
+def number_and_array(s: "MatrixStack", rule: ScalarRule, a: Value, b: Value) -> ArrayValue:
     """A core operation of a scalar variable of s and a plain array; NotImplemented where it takes the general way."""
     array, number = (a, b) if a.__class__ is np.ndarray else (b, a)
     own = number.__class__.numpy_class is s.var_class and number._owner is s and number._value.__class__ is float

@@ -1,30 +1,36 @@
 """How operations on arrays are recorded: as compiled records where a kernel does them, else as pullbacks."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contad.engines.matrix.array_var import ArrayVar, affine, is_own
 from contad.engines.stream.kernels import two_axes
-from contad.engines.stream.pullbacks import ElementwisePullback, Part, Pullback
+from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback
 from contad.engines.stream.record_head import LINEAR, PULLBACK, STRIDED, head_of
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
+from contad.rules.array_rule import ArrayRule
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.arguments import constant
 from contad.variables.array import Array, copy_parts, is_plain
 from contad.variables.containers import like_tuple
 from contad.variables.layout import inverse, layout_of, read_only
 from contad.variables.number import Number, peek
+from contad.variables.open_types import ArrayValue, Function, Options, Rule, Value
+
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
+
 
 Operand = tuple[int, int, tuple[int, ...]]  # position among the arguments, first cell, shape
 
 
-def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operand], list[Any]]:
+def operands_of(stack: "MatrixStack", rule: Rule, args: Sequence[Value]) -> tuple[list[Operand], list[Value]]:
     """The variables of a stack among arguments, as operands, and the values of all arguments."""
     operands: list[Operand] = []
-    values: list[Any] = []
+    values: list[Value] = []
     for k, (name, x) in enumerate(zip(rule.argument_names, args, strict=True)):
         if is_own(x, stack):
             y = x.operand() if isinstance(x, ArrayVar) else x
@@ -38,7 +44,7 @@ def operands_of(stack: Any, rule: Any, args: Sequence[Any]) -> tuple[list[Operan
 
 
 # ---- scalar rules on arrays ------------------------------------------------------------------------------------------
-def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
+def elementwise(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
     """Record a scalar rule on arrays, with NumPy's broadcasting and NumPy's memory layout of the result.
 
     On the layout it depends what later views share, so the operation is one on the arrays transposed to it.
@@ -55,7 +61,7 @@ def elementwise(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     return _in_c_order(stack, rule, turned).transpose(inverse(axes))
 
 
-def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
+def _in_c_order(stack: "MatrixStack", rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
     operands, values = operands_of(stack, rule, args)
     if not operands:  # arrays of this level that are all constants: the result can be assigned to as they can
         return stack.constant_result(rule(*values))
@@ -72,7 +78,9 @@ def _in_c_order(stack: Any, rule: ScalarRule, args: Sequence[Any]) -> Any:
     return result if shape else stack.element(float(z), first)  # NumPy gives a number where there are no axes
 
 
-def _record(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
+def _record(
+    stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
+) -> ArrayValue:
     active = ["c"] * rule.arity
     for k, _, _ in operands:
         active[k] = "v"
@@ -85,8 +93,8 @@ def _record(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[
 
 
 def _by_kernel(
-    stack: Any, rule: ScalarRule, code: int, operands: list[Operand], values: list[Any], z: np.ndarray
-) -> Any:
+    stack: "MatrixStack", rule: ScalarRule, code: int, operands: list[Operand], values: list[Value], z: np.ndarray
+) -> ArrayValue:
     cells: dict[int, int] = {k: cell for k, cell, _ in operands}
     fields = []
     contiguous = True
@@ -108,7 +116,9 @@ def _by_kernel(
     return _push_strided(stack, code, axes, fields, z)
 
 
-def _push_strided(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+def _push_strided(
+    stack: "MatrixStack", code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray
+) -> Value:
     """A record with two axes: outer, inner, then two strides of z, x and y."""
     outer, inner, *steps = axes
     slot = stack.buffers.push_shape(
@@ -127,7 +137,9 @@ def _strides(shape: tuple[int, ...], broadcast: tuple[int, ...]) -> tuple[int, .
     return (0,) * (len(broadcast) - len(shape)) + tuple(reversed(steps))
 
 
-def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: np.ndarray) -> Any:
+def _by_stored_partials(
+    stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: np.ndarray
+) -> Value:
     """Partials evaluated now and kept as constants: a record for each active argument, the first with the cells."""
     axes = [two_axes(z.shape, *[_strides(s, z.shape) for s in (z.shape, shape, z.shape)]) for _, _, shape in operands]
     routed = any(rule.body is not None and rule.body.routes(k) for k, _, _ in operands)
@@ -148,13 +160,15 @@ def _by_stored_partials(stack: Any, rule: ScalarRule, operands: list[Operand], v
     return result
 
 
-def _by_pullback(stack: Any, rule: ScalarRule, operands: list[Operand], values: list[Any], z: Any) -> Any:
+def _by_pullback(
+    stack: "MatrixStack", rule: ScalarRule, operands: list[Operand], values: list[Value], z: Value
+) -> Value:
     active = {k for k, _, _ in operands}
     kept = [v if k in active else keep_constant(stack, v) for k, v in enumerate(values)]
     return push_continuation(stack, ElementwisePullback(rule, operands, kept), z)
 
 
-def keep_constant(stack: Any, v: Any) -> Any:
+def keep_constant(stack: "MatrixStack", v: Value) -> Value:
     """A constant as a pullback keeps it: a copy, because it may be assigned to later, or an immutable array itself."""
     if isinstance(v, np.ndarray) and v.dtype == np.float64:
         return stack.buffers.keep(v)[0]
@@ -162,7 +176,7 @@ def keep_constant(stack: Any, v: Any) -> Any:
 
 
 # ---- array rules -----------------------------------------------------------------------------------------------------
-def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+def push_pullback(stack: "MatrixStack", rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """Record an array rule."""
     operands, values = operands_of(stack, rule, args)
     if not operands:
@@ -190,7 +204,9 @@ def push_pullback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str,
     return push_continuation(stack, Pullback(rule, operands, kept, options, saved), z, axes)
 
 
-def push_continuation(stack: Any, continuation: Any, z: Any, axes: tuple[int, ...] | None = None) -> Any:
+def push_continuation(
+    stack: "MatrixStack", continuation: Continuation, z: Value, axes: tuple[int, ...] | None = None
+) -> Value:
     """A pullback with its result: an array (the axes of its memory, slowest first), a number, or a tuple of them."""
     zs = z if isinstance(z, tuple) else (z,)
     sizes = [v.size if isinstance(v, (np.ndarray, Array)) else 1 for v in zs]
@@ -215,7 +231,7 @@ def push_continuation(stack: Any, continuation: Any, z: Any, axes: tuple[int, ..
     return like_tuple(z, results) if isinstance(z, tuple) else results[0]
 
 
-def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Any, Part]:
+def _result(stack: "MatrixStack", v: Value, cell: int, n: int, axes: tuple[int, ...] | None) -> tuple[Value, Part]:
     """One result of a pullback: the variable, and what the pullback keeps of it."""
     if isinstance(v, (np.ndarray, Array)) and v.shape:
         if not n:
@@ -241,7 +257,9 @@ def _result(stack: Any, v: Any, cell: int, n: int, axes: tuple[int, ...] | None)
 
 
 # ---- array rules that are loops: sums and dot products are kernels with a stride of 0 for the result -----------------
-def _sum(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
+def _sum(
+    stack: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options
+) -> Value:
     a = values[0]
     if not isinstance(a, np.ndarray) or not a.size:
         return None
@@ -261,7 +279,9 @@ def _sum(stack: Any, rule: Any, operands: list[Operand], values: list[Any], opti
     return _push_result(stack, LINEAR, found, (operands[0][1], coefficient), z)
 
 
-def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], options: dict[str, Any]) -> Any:
+def _dot(
+    stack: "MatrixStack", rule: ArrayRule, operands: list[Operand], values: list[Value], options: Options
+) -> Value:
     a, b = values
     if np.ndim(a) != 1 or np.ndim(b) != 1 or a.shape != b.shape or not a.size:
         return None
@@ -273,7 +293,7 @@ def _dot(stack: Any, rule: Any, operands: list[Operand], values: list[Any], opti
     return _push_result(stack, code, (1, a.size, 0, 0, 0, 1, 0, 1), fields, z)
 
 
-def _push_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Any:
+def _push_result(stack: "MatrixStack", code: int, axes: tuple[int, ...], fields: Sequence[int], z: np.ndarray) -> Value:
     first = stack.room(z.size)
     slab = stack.buffers.values[first : first + z.size].reshape(z.shape)
     slab[...] = z
@@ -281,4 +301,4 @@ def _push_result(stack: Any, code: int, axes: tuple[int, ...], fields: Sequence[
     return result if z.ndim else stack.element(float(z), first)
 
 
-LOOPS: dict[str, Callable[..., Any]] = {"sum": _sum, "mean": _sum, "matmul": _dot}
+LOOPS: dict[str, Function] = {"sum": _sum, "mean": _sum, "matmul": _dot}

@@ -1,6 +1,7 @@
 """Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,13 +21,19 @@ from contad.engines.stream.record_head import (
     Y_NUMBER,
     decode,
 )
+from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import scale
+from contad.variables.open_types import AdjointVector, Real, Value
 from contad.variables.stack import Row
 
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
 
-def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
+
+
+def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: AdjointVector) -> int:
     """Propagate the adjoints of one array record, whose last cell is k; returns the number of its own cells."""
     buffers = stack.buffers
     head, x, y = buffers.records[row].tolist()
@@ -76,7 +83,7 @@ def sweep_row(stack: Any, row: int, k: int, top: int, adjoints: Any) -> int:
     return n
 
 
-def strides_of(buffers: Any, form: int, first: int, n: int, x: float, y: float) -> Any:
+def strides_of(buffers: Buffers, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
     """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
     if form == STRIDED:
         return buffers.shapes[int(x) : int(x) + 11].tolist()
@@ -96,7 +103,7 @@ def _cells(start: int, outer_step: int, inner_step: int, outer: int, inner: int)
     return start + np.add.outer(np.arange(outer) * outer_step, np.arange(inner) * inner_step)
 
 
-def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any, live: np.ndarray) -> None:
+def _accumulate(adjoints: AdjointVector, cells: np.ndarray, steps: tuple[int, int], c: Value, live: np.ndarray) -> None:
     """Add to cells that repeat along the axes whose step is 0; dead elements, plain zeros, add nothing."""
     if not live.all():
         c = np.where(live, c, 0.0)
@@ -108,13 +115,13 @@ def _accumulate(adjoints: Any, cells: np.ndarray, steps: tuple[int, int], c: Any
     adjoints.add_live(cells, c, live)
 
 
-def array_row(stack: Any, row: int, k: int) -> Row:
+def array_row(stack: "MatrixStack", row: int, k: int) -> Row:
     """One array record as `show_stack` prints it; k is its first cell."""
     head, x, y = stack.buffers.records[row].tolist()
     code, form, n = decode(head)
     name = OPERATIONS[code][0].name if code in OPERATIONS else VARIANTS[code]
     name = {SUM: "sum", DOT: "matmul"}.get(form, name)
-    parents: tuple[Any, ...] = ()
+    parents: tuple[Real, ...] = ()
     if code in (PULLBACK, CALLBACK):
         continuation = stack.callbacks[int(x)]
         name, parents = getattr(continuation, "name", name), getattr(continuation, "parents", ())

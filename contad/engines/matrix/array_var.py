@@ -5,8 +5,9 @@ cells in the same order from `_start`. The first assignment makes it *scattered*
 alias alike; cell 0 is the sink of constants. Elements, views and moved copies have the cells of what they read.
 """
 
+from collections.abc import Iterator
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +15,13 @@ from contad.errors import StaleVariableError
 from contad.variables.array import Array, View, Write, require_no_inner, write_half
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
+from contad.variables.open_types import ArrayValue, Key, Real, Value
 from contad.variables.var import Var
+
+if TYPE_CHECKING:
+    from contad.engines.matrix.joined_arrays import Blocks
+    from contad.engines.matrix.matrix_stack import MatrixStack
+
 
 new = object.__new__
 FLOAT = np.dtype(np.float64)
@@ -29,11 +36,12 @@ class ArrayVar(Array):
     # affine; else -1
     _index: int
     _base: Any
-    _cells: Any = None  # an int64 array once scattered
+    _cells: np.ndarray | None = None  # an int64 array once scattered
     _start: int = -1  # of any other root: the first cell it has, or had when it was affine
-    _operand: Any = None  # (version of the root, operand) of the last use in an operation
-    _positions: Any = None  # the cells of an affine array, made on demand
-    _blocks: Any = None  # of a root that is made of blocks of other arrays, and has neither cells nor records yet
+    _operand: "tuple[int, ArrayVar] | None" = None  # (version of the root, operand) of the last use in an operation
+    _positions: np.ndarray | None = None  # the cells of an affine array, made on demand
+    # of a root that is made of blocks of other arrays, and has neither cells nor records yet
+    _blocks: "Blocks | None" = None
     _stamp: int = 0  # of a root: the next free cell at the last assignment
     _born: int = 0  # of a root that was never affine: the next free cell when it was made
 
@@ -79,7 +87,7 @@ class ArrayVar(Array):
             )
 
     @property
-    def value(self) -> Any:
+    def value(self) -> ArrayValue:
         """A copy of the value: a float array, or an array of the next outer level when gradients are nested."""
         if self._owner.sweeping:
             self._require_older(self._owner.running, "x.value")
@@ -93,7 +101,7 @@ class ArrayVar(Array):
         return int(cells.flat[0]) if cells.size else 0
 
     @property
-    def adj(self) -> Any:
+    def adj(self) -> ArrayValue:
         """The adjoints of the elements after the last sweep of this variable's stack."""
         self._owner.check_usable("adj")
         self._owner.check_swept("x.adj")
@@ -106,10 +114,10 @@ class ArrayVar(Array):
         self._cells = None if parent._cells is None else self._view(parent._cells)
         self._operand = None
 
-    def _make_view(self, view: View, value: Any) -> "ArrayVar":
+    def _make_view(self, view: View, value: ArrayValue) -> "ArrayVar":
         return self._view_at(view, value, -1)
 
-    def _view_at(self, view: View, value: Any, index: int) -> "ArrayVar":
+    def _view_at(self, view: View, value: ArrayValue, index: int) -> "ArrayVar":
         """A view; `index` is its first cell if it is contiguous, else -1."""
         z = new(ArrayVar)
         z._owner = self._owner
@@ -124,14 +132,14 @@ class ArrayVar(Array):
             z._cells = view(self._cells)
         return z
 
-    def _make_copy(self, move: View, value: Any) -> "ArrayVar":
+    def _make_copy(self, move: View, value: ArrayValue) -> "ArrayVar":
         return scatter(self._owner, value, same_layout(np.array(move(self.cells())), value))
 
-    def _element(self, key: Any, value: Any) -> Any:
+    def _element(self, key: Key, value: Real) -> Real:
         cell = int(self.cells()[key])
         return self._owner.element(value, cell)
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> Value:
         # without making the array of cells: elements, rows and slices of contiguous affine arrays
         index = self._index
         s = self._owner
@@ -167,13 +175,13 @@ class ArrayVar(Array):
                     return self._owner.element(self._value[key], index + offset)
         return Array.__getitem__(self, key)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Value]:
         self._owner.check_usable("iteration")
         if self._index > 0 and self._base is None and self._value.ndim == 1:
             return self._elements()
         return Array.__iter__(self)
 
-    def _elements(self) -> Any:
+    def _elements(self) -> Iterator[Var]:
         s = self._owner
         index = self._index
         for k, value in enumerate(self._value.tolist()):
@@ -196,7 +204,7 @@ class ArrayVar(Array):
         self._operand = None
         self._stamp = self._owner.top
 
-    def __setitem__(self, key: Any, y: Any) -> None:
+    def __setitem__(self, key: Key, y: Value) -> None:
         # an element of an array that has been written to before
         s = self._owner
         if self._cells is not None and self._base is None and s.ended is None and s.thread == get_ident():
@@ -215,7 +223,7 @@ class ArrayVar(Array):
                     return
         Array.__setitem__(self, key, y)
 
-    def _assign(self, write: Write, y: Any) -> None:
+    def _assign(self, write: Write, y: Value) -> None:
         require_no_inner(y, self._owner.level)
         value, cells = self._owner.parts(y)
         if value.__class__ is not float:
@@ -228,7 +236,7 @@ class ArrayVar(Array):
         write(self._cells, cells)
 
     # ---- use in operations -------------------------------------------------------------------------------------------
-    def operand(self) -> Any:
+    def operand(self) -> "ArrayVar":
         """This array as operations take it: affine, with its present values; a plain array if it is all constants.
 
         A contiguous view of an affine array is one; anything else is gathered into fresh cells, by one record that
@@ -265,7 +273,7 @@ def is_direct(a: ArrayVar) -> bool:
     return a._index > 0 and (a._base is None or a._base._index > 0)
 
 
-def affine(owner: Any, value: Any, index: int) -> ArrayVar:
+def affine(owner: "MatrixStack", value: ArrayValue, index: int) -> ArrayVar:
     """An array whose cells follow one another from `index`."""
     z = new(ArrayVar)
     z._owner = owner
@@ -279,7 +287,7 @@ def affine(owner: Any, value: Any, index: int) -> ArrayVar:
     return z
 
 
-def blocks_of(owner: Any, value: np.ndarray, blocks: Any) -> ArrayVar:
+def blocks_of(owner: "MatrixStack", value: np.ndarray, blocks: "Blocks") -> ArrayVar:
     """An array that is made of blocks of affine ones."""
     z = new(ArrayVar)
     z._owner = owner
@@ -291,7 +299,7 @@ def blocks_of(owner: Any, value: np.ndarray, blocks: Any) -> ArrayVar:
     return z
 
 
-def scatter(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
+def scatter(owner: "MatrixStack", value: ArrayValue, cells: np.ndarray) -> ArrayVar:
     """An array with these values and cells."""
     z = new(ArrayVar)
     z._owner = owner
@@ -303,12 +311,12 @@ def scatter(owner: Any, value: Any, cells: np.ndarray) -> ArrayVar:
     return z
 
 
-def is_own(x: Any, owner: Any) -> bool:
+def is_own(x: object, owner: "MatrixStack") -> bool:
     """Whether x is a variable, scalar or array, of this stack."""
     return isinstance(x, (Var, Array)) and x._owner is owner
 
 
-def scalar_parts(x: Any, owner: Any) -> tuple[Any, int]:
+def scalar_parts(x: Real, owner: "MatrixStack") -> tuple[Real, int]:
     """(value, cell) of an element: a number of some level, or a plain one."""
     if isinstance(x, Number) and x._owner is owner:
         return x._value, x._index  # type: ignore[attr-defined]

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,15 @@ from contad.variables.arguments import array as float_array, operand
 from contad.variables.array import Array, numbers_in, require_no_inner
 from contad.variables.layout import same_layout
 from contad.variables.number import Number
+from contad.variables.open_types import ArrayValue, CellIndex, Nested, Sources, Value
 from contad.variables.trees import map_lists
 
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
 
-def parts(stack: Any, y: Any) -> tuple[Any, Any]:
+
+
+def parts(stack: "MatrixStack", y: Nested) -> tuple[Value, CellIndex]:
     """(value, cells) of what is assigned: a number, an array, or nested lists of numbers."""
     if y.__class__ is float:
         return y, 0
@@ -31,7 +36,7 @@ def parts(stack: Any, y: Any) -> tuple[Any, Any]:
     return a, 0
 
 
-def adopt_parts(stack: Any, y: Any) -> tuple[Any, Any]:
+def adopt_parts(stack: "MatrixStack", y: Nested) -> tuple[Value, CellIndex]:
     """(values, cells) of an object array, or nested lists, of numbers and arrays."""
     if not isinstance(y, np.ndarray):
         if any(isinstance(n, Array) for n in numbers_in(y)):
@@ -49,17 +54,19 @@ def adopt_parts(stack: Any, y: Any) -> tuple[Any, Any]:
     return top.adopt(values), cells
 
 
-def take(stack: Any, x: Any) -> Any:
+def take(stack: "MatrixStack", x: Value) -> Value:
     """An argument, with an object array that holds variables of the stack as an array variable."""
     if isinstance(x, np.ndarray) and x.dtype == object and any(is_own(n, stack) for n in x.flat):
         return stack.adopt(x)
     return x
 
 
-def move_elements(stack: Any, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+def move_elements(
+    stack: "MatrixStack", move: Callable[[Sources], ArrayValue], sources: Sources
+) -> ArrayValue:
     """move(sources) on the values and on the cells: nothing is recorded."""
 
-    def part(k: int, x: Any) -> Any:
+    def part(k: int, x: Value) -> Value:
         x = take(stack, x)
         if is_own(x, stack):
             return (x._sync_parts()._value, x.cells() if isinstance(x, ArrayVar) else x._index)[k]
@@ -71,7 +78,7 @@ def move_elements(stack: Any, move: Callable[[Any], Any], sources: dict[Any, Any
     return map_lists(functools.partial(_wrap, stack), values, cells)
 
 
-def _wrap(stack: Any, values: Any, cells: Any) -> Any:
+def _wrap(stack: "MatrixStack", values: ArrayValue, cells: CellIndex) -> Value:
     if not isinstance(values, (np.ndarray, Array)):
         return stack.element(values, int(cells))
     if isinstance(values, np.ndarray):

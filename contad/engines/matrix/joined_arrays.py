@@ -6,15 +6,20 @@ for them one by one; an operation takes the blocks as they are, by a record for 
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from threading import get_ident
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, blocks_of, is_direct
 from contad.engines.stream.record_head import LINEAR, STRIDED
 from contad.rules.numpy_functions import entry_of, register
+from contad.variables.open_types import ArrayValue, Function, Option, Value
+
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
+
 
 
 class JoinedBlock(NamedTuple):
@@ -64,16 +69,16 @@ class Blocks:
         x._index = first
 
 
-def _make(s: Any, value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
+def _make(s: "MatrixStack", value: np.ndarray, blocks: list[JoinedBlock]) -> ArrayVar:
     return blocks_of(s, value, Blocks([b for b in blocks if b.outer and b.inner]))
 
 
-def _is_ready(x: Any, s: Any) -> bool:
+def _is_ready(x: Any, s: "MatrixStack") -> bool:
     """Whether x is an affine array of a stack that sweeps what is recorded here."""
     return x.__class__ is ArrayVar and x._owner is s and is_direct(x)
 
 
-def _stack_of(x: Any) -> Any:
+def _stack_of(x: Any) -> "MatrixStack | None":
     """The stack of an array variable, where it may be used now and records no rules."""
     s: Any = getattr(x, "_owner", None)
     if x.__class__ is ArrayVar and s.ended is None and s.thread == get_ident() and not s.keeps_rules:
@@ -81,16 +86,16 @@ def _stack_of(x: Any) -> Any:
     return None
 
 
-def _concatenate(general: Callable[..., Any]) -> Callable[..., Any]:
+def _concatenate(general: Function) -> Function:
     @functools.wraps(general)
-    def concatenate(arrays: Any, axis: Any = 0, **options: Any) -> Any:
+    def concatenate(arrays: Sequence[Value], axis: Option = 0, **options: Option) -> ArrayValue:
         z = None if options or arrays.__class__ not in (list, tuple) else _join(arrays, axis)
         return general(arrays, axis=axis, **options) if z is None else z
 
     return concatenate
 
 
-def _join(arrays: Any, axis: Any) -> ArrayVar | None:
+def _join(arrays: Sequence[Value], axis: Option) -> ArrayVar | None:
     s = next((found for x in arrays if (found := _stack_of(x)) is not None), None)
     if s is None or axis.__class__ is not int:
         return None
@@ -117,9 +122,9 @@ def _join(arrays: Any, axis: Any) -> ArrayVar | None:
     return _make(s, value, blocks)
 
 
-def _roll(general: Callable[..., Any]) -> Callable[..., Any]:
+def _roll(general: Function) -> Function:
     @functools.wraps(general)
-    def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    def roll(a: Value, shift: Option, axis: Option = None) -> ArrayValue:
         s = _stack_of(a)
         if s is None or shift.__class__ is not int or not (axis is None or axis.__class__ is int):
             return general(a, shift, axis)

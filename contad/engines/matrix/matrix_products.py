@@ -7,7 +7,7 @@ meets each number once, in the cache where its row is. The other products are pu
 import math
 from collections.abc import Callable
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,11 @@ from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
 from contad.rules.array_rule import ArrayRule
 from contad.variables.adjoints import Adjoints
+from contad.variables.open_types import Function, Option, Value
+
+if TYPE_CHECKING:
+    from contad.engines.matrix.matrix_stack import MatrixStack
+
 
 # What the kernel reads of a record: z, rows, columns, then for the matrix and for the vector where a constant is kept
 # and the first cell of a variable; one of the two is 0.
@@ -66,7 +71,7 @@ class ProductPullback(Named):
     __slots__ = ("first", "x", "x_cell", "y", "y_cell", "z")
 
     def __init__(
-        self, rule: Any, x_cell: int, x: np.ndarray, y_cell: int, y: np.ndarray, first: int, z: np.ndarray
+        self, rule: ArrayRule, x_cell: int, x: np.ndarray, y_cell: int, y: np.ndarray, first: int, z: np.ndarray
     ) -> None:
         self.rule = rule
         self.x_cell, self.x = x_cell, x  # cell 0: a constant
@@ -110,15 +115,15 @@ class ProductPullback(Named):
             accumulate(adj, cell, v.shape, self.rule.pull(name, self.z, z_bar, (self.x, self.y), {}))
 
 
-General = Callable[..., Any]
+General = Callable[..., Value]
 
 
-def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]:
     """The product of matrices and vectors, for the method of array variables and for the reflected one."""
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
 
-    def product(s: Any, a: Any, b: Any, x: np.ndarray, y: np.ndarray) -> Any:
+    def product(s: "MatrixStack", a: Value, b: Value, x: np.ndarray, y: np.ndarray) -> Value:
         """a @ b, of which at least one is a variable of s; x and y are their values."""
         if s.thread != get_ident() or s.ended is not None:
             s.check_usable(rule.name)
@@ -154,7 +159,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
         s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
         return s.push_values(PULLBACK, len(s.callbacks) - 1, slot, z)
 
-    def method(a: ArrayVar, *args: Any, **options: Any) -> Any:
+    def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
         if len(args) == 1 and not options and is_direct(a):
             (b,) = args
             x, y = a._value, b._value if b.__class__ is ArrayVar else b
@@ -166,7 +171,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Callable[..., Any],
                 return product(a._owner, a, b, x, y)
         return general(a, *args, **options)
 
-    def reflect(b: ArrayVar, a: Any, **options: Any) -> Any:
+    def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
         if not options and is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
             y = b._value
             if 0 < a.ndim <= 2 and 0 < y.ndim <= 2 and a.shape[-1] == y.shape[0] and a.size:

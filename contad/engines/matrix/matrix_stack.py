@@ -29,6 +29,17 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array, is_plain
 from contad.variables.layout import inverse, layout_of, same_layout
 from contad.variables.number import Number, like_numpy, peek
+from contad.variables.open_types import (
+    AdjointVector,
+    ArrayValue,
+    CellIndex,
+    Nested,
+    Options,
+    Real,
+    Rule,
+    Sources,
+    Value,
+)
 from contad.variables.stack import Row
 from contad.variables.var import Var
 
@@ -69,10 +80,10 @@ class MatrixStack(Recording):
         self.slab = self.buffers.values
         self.capacity = len(self.slab)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
-        self.outer_arrays: list[tuple[int, Any]] = []  # by first cell: values that are arrays of outer levels
+        self.outer_arrays: list[tuple[int, ArrayValue]] = []  # by first cell: values that are arrays of outer levels
 
     # ---- variables ---------------------------------------------------------------------------------------------------
-    def array_variable(self, value: Any) -> Any:
+    def array_variable(self, value: Value) -> ArrayValue:
         """An array variable; an object array of scalars for an object array of numbers (a matvar)."""
         if self.tracer is not None and value.__class__ is np.ndarray:
             value = np.array(value, order="C")  # a program has the elements of inputs in one order
@@ -91,7 +102,7 @@ class MatrixStack(Recording):
             return self.push_array(INPUT, 0, 0, value)
         return self.push_array(INPUT, 0, 0, value.transpose(axes)).transpose(inverse(axes))
 
-    def element(self, value: Any, cell: int) -> Any:
+    def element(self, value: Value, cell: int) -> Real:
         """The scalar of a cell: a plain number, NumPy's as of any array, for cell 0."""
         if cell == 0:
             return np.float64(value) if value.__class__ is float else value
@@ -103,23 +114,23 @@ class MatrixStack(Recording):
         z._index = cell
         return z
 
-    def parts(self, y: Any) -> tuple[Any, Any]:
+    def parts(self, y: Nested) -> tuple[Value, CellIndex]:
         """(value, cells) of what is assigned."""
         return parts(self, y)
 
-    def adopt(self, y: Any) -> Any:
+    def adopt(self, y: Value) -> ArrayValue:
         """An object array with numbers of this level as an array variable (a varmat); nothing is recorded."""
         return scatter(self, *adopt_parts(self, y))
 
-    def constant_result(self, z: Any) -> Any:
+    def constant_result(self, z: Value) -> Value:
         """The result of an operation on arrays of this level that are all constants."""
         return self.writable(z) if np.ndim(z) else z[()] if isinstance(z, (np.ndarray, Array)) else z
 
-    def writable(self, value: Any) -> ArrayVar:
+    def writable(self, value: Value) -> ArrayVar:
         a = value.copy() if isinstance(value, Array) else np.array(value)
         return scatter(self, a, same_layout(np.zeros(a.shape, np.int64), a))
 
-    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Any:
+    def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Any:
         if self.tracer is not None:
             self.tracer.refuse_callback()
         if not isinstance(value, (np.ndarray, Array)):
@@ -144,7 +155,7 @@ class MatrixStack(Recording):
         super().end(reason)
         self.capacity = -1  # so that operations ask for room, and are refused
 
-    def push_array(self, code: int, x: int, y: int, value: Any) -> ArrayVar:
+    def push_array(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
         """A record of n own cells, whose values are moved into the slab."""
         first = self.room(value.size)
         if is_plain(value):
@@ -156,13 +167,13 @@ class MatrixStack(Recording):
             slab = self.outer_array(first, value)
         return self.push_values(code, x, y, slab)
 
-    def outer_array(self, first: int, value: Any) -> Any:
+    def outer_array(self, first: int, value: Value) -> ArrayValue:
         """A copy of an array of an outer level as the value of cells; it makes the stack mixed."""
         copy = value.copy()
         self.outer_arrays.append((first, copy))
         return copy
 
-    def push_values(self, code: int, x: int, y: int, value: Any) -> ArrayVar:
+    def push_values(self, code: int, x: int, y: int, value: Value) -> ArrayVar:
         """A record whose values are in the slab from the next free cell on."""
         first, n = self.top, value.size
         if n == 0:
@@ -191,12 +202,12 @@ class MatrixStack(Recording):
             self.flush()
         return z
 
-    def gather(self, value: Any, cells: np.ndarray) -> ArrayVar:
+    def gather(self, value: Value, cells: np.ndarray) -> ArrayVar:
         """The elements of those cells in fresh ones."""
         return self.push_array(GATHER, self.buffers.push_cells(cells), 0, value)
 
     # ---- operations --------------------------------------------------------------------------------------------------
-    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+    def apply(self, rule: ScalarRule, args: Sequence[Value]) -> Value:
         if not self.keeps_rules:
             return super().apply(rule, args)
         mine = [is_own(x, self) for x in args]
@@ -209,25 +220,25 @@ class MatrixStack(Recording):
         operands = [(k, cell, ()) for k, cell in enumerate(cells) if cell is not None]
         return push_continuation(self, ElementwisePullback(rule, operands, values), rule(*values))
 
-    def number_and_array(self, rule: ScalarRule, a: Any, b: Any) -> Any:
+    def number_and_array(self, rule: ScalarRule, a: Value, b: Value) -> ArrayValue:
         return array_operators.number_and_array(self, rule, a, b)
 
-    def apply_elementwise(self, rule: ScalarRule, args: Sequence[Any]) -> Any:
+    def apply_elementwise(self, rule: ScalarRule, args: Sequence[Value]) -> ArrayValue:
         if ArrayVar not in rule.methods:
             array_operators.implement(rule)
         return elementwise(self, rule, [take(self, x) for x in args])
 
-    def apply_array(self, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+    def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
-    def move(self, move: Callable[[Any], Any], sources: dict[Any, Any]) -> Any:
+    def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
         return move_elements(self, move, sources)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def is_mixed(self) -> bool:
         return self.mixed_arrays or bool(self.outer_arrays) or super().is_mixed()
 
-    def _value(self, cell: int) -> Any:
+    def _value(self, cell: int) -> Value:
         at = bisect.bisect_right(self.outer_arrays, cell, key=lambda pair: pair[0]) - 1
         if at >= 0:
             first, value = self.outer_arrays[at]
@@ -241,12 +252,12 @@ class MatrixStack(Recording):
     def numbers_of(self, adjoints: np.ndarray) -> NumberCells:
         return NumberCells(adjoints)
 
-    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: AdjointVector) -> int:
         if self.buffers.records[row, 0] < 0:
             return sweep_row(self, row, k, top, adjoints)
         return super()._sweep_row_on_numbers(row, k, top, adjoints)
 
-    def adjoints_at(self, cells: np.ndarray) -> Any:
+    def adjoints_at(self, cells: np.ndarray) -> ArrayValue:
         """The adjoints of cells after the last sweep, as a fresh array; 0 for cells newer than it."""
         if not len(self.adjoints):
             return np.zeros(cells.shape)
@@ -254,7 +265,7 @@ class MatrixStack(Recording):
         found = self.adjoints[np.where(none, 0, cells)]
         return np.where(none, 0.0, found) if none.any() else found
 
-    def cotangent(self, x: Any) -> Any:
+    def cotangent(self, x: Value) -> Value:
         """The adjoints of an argument by its first cells, whatever has been assigned to it since."""
         if isinstance(x, ArrayVar):
             root = x if x._base is None else x._base
@@ -270,7 +281,7 @@ class MatrixStack(Recording):
             return np.array(found, order="C") if isinstance(found, np.ndarray) else found
         return super().cotangent(x)
 
-    def cells_of(self, x: Any) -> np.ndarray:
+    def cells_of(self, x: Value) -> np.ndarray:
         """The cells of an argument, a variable or an array of them, in C order, as `cotangent` reads them."""
         if isinstance(x, Var):
             return np.array([x._index])

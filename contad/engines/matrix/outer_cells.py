@@ -12,6 +12,7 @@ import numpy as np
 
 from contad.variables.array import is_plain, level_of, numbers_in
 from contad.variables.number import Number
+from contad.variables.open_types import ArrayValue, CellIndex, Real, Value
 
 
 class NumberCells:
@@ -22,13 +23,13 @@ class NumberCells:
     def __init__(self, adjoints: np.ndarray) -> None:
         self.plain = adjoints.copy()
         self.active = np.zeros(len(adjoints), np.bool_)  # which cells are numbers of an outer level
-        self.array: Any = None  # an array that holds all of them but those apart
-        self.apart: dict[int, Any] = {}
+        self.array: ArrayValue = None  # an array that holds all of them but those apart
+        self.apart: dict[int, Real] = {}
 
     def __len__(self) -> int:
         return len(self.plain)
 
-    def __getitem__(self, cells: Any) -> Any:
+    def __getitem__(self, cells: Any) -> Value:
         if cells.__class__ is int:
             if not self.active[cells]:
                 return float(self.plain[cells])
@@ -39,7 +40,7 @@ class NumberCells:
             return float(d) if isinstance(d, np.floating) else d.copy()
         return self.array[cells]
 
-    def __setitem__(self, cells: Any, d: Any) -> None:
+    def __setitem__(self, cells: CellIndex, d: Value) -> None:
         if cells.__class__ is int:
             self.apart[cells] = d
             self.active[cells] = isinstance(d, Number)
@@ -66,7 +67,7 @@ class NumberCells:
             elif self.array is not None:  # which has the plain ones as well
                 self.array[cell] = d
 
-    def _store(self, cells: Any, d: Any) -> None:
+    def _store(self, cells: CellIndex, d: Value) -> None:
         if self.array is None:
             self.array = self.plain.copy()
         top = max(numbers_in(d), key=level_of)
@@ -75,11 +76,11 @@ class NumberCells:
         self.array[cells] = d
         self.active[cells] = True
 
-    def live(self, cells: Any) -> Any:
+    def live(self, cells: CellIndex) -> np.ndarray:
         """Which of the cells are other than plain zeros."""
         return self.active[cells] | (self.plain[cells] != 0.0)
 
-    def add(self, cells: np.ndarray, d: Any) -> None:
+    def add(self, cells: np.ndarray, d: Value) -> None:
         """Accumulate into cells; they may repeat."""
         if not np.any(self.live(cells)) and _are_distinct(cells):
             self[cells] = d
@@ -90,7 +91,7 @@ class NumberCells:
                 cell = int(cells[k])
                 self[cell] = self[cell] + d[k]
 
-    def add_live(self, cells: np.ndarray, d: Any, live: np.ndarray) -> None:
+    def add_live(self, cells: np.ndarray, d: Value, live: np.ndarray) -> None:
         """Accumulate into distinct cells where `live` holds."""
         if live.all():
             self.add(cells, d)

@@ -1,7 +1,7 @@
 """Runs of records of numbers in a second-order pass: tables of their partials, made at once, and compiled loops."""
 
 import functools
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -45,7 +45,7 @@ def down(dots, bars, bar_dots, start, cells, first, second):
 
 
 @functools.cache
-def compile_runs() -> Any:
+def compile_runs() -> ModuleType:
     """The module with `up` and `down`, from the disk cache where it is there."""
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     source = _SOURCE.format(options=options)

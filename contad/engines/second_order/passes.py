@@ -40,6 +40,7 @@ from contad.engines.stream.record_head import (
     own_cells,
 )
 from contad.engines.stream.sweep import OPERATIONS
+from contad.variables.open_types import CellIndex, Value
 from contad.variables.stack import THREAD
 
 ROOM = 4_000_000  # numbers: the tangents of all cells for one block of directions
@@ -51,7 +52,7 @@ class SecondOrder:
     Raises Unsuited, here or when it is called, where the recording has to be differentiated by duals.
     """
 
-    def __init__(self, stack: Any, seeds: Sequence[tuple[Any, Any]], inputs: np.ndarray) -> None:
+    def __init__(self, stack: Any, seeds: Sequence[tuple[CellIndex, Value]], inputs: np.ndarray) -> None:
         stack.flush()
         self.stack = stack
         self.top = stack.top
@@ -111,7 +112,7 @@ class SecondOrder:
         """The steps that the tangents of these cells need."""
         return self._find_needed([outputs])
 
-    def _find_needed(self, cells_read: Sequence[Any]) -> list[SweepStep]:
+    def _find_needed(self, cells_read: Sequence[slice | np.ndarray]) -> list[SweepStep]:
         """The steps whose tangents somebody reads: often those of the last operations nobody does."""
         read = np.zeros(self.top, np.bool_)
         for cells in cells_read:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.stream.operand_cells import Cells
-from contad.engines.stream.pullbacks import ElementwisePullback, Part, Pullback, unbroadcast
+from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback, unbroadcast
 from contad.rules.array_rule import ArrayRule
 from contad.rules.body_derivatives import derivatives_of_partial
+from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ForwardLevel, array_dual
 from contad.variables.layout import inverse
+from contad.variables.open_types import Rule, Value
 
 
 class Unsuited(Exception):
@@ -112,7 +115,9 @@ class Linear(SweepStep):
 class OperationStep(SweepStep):
     """A core rule. Its partials and their derivatives are evaluated once, for all directions."""
 
-    def __init__(self, rule: Any, active: str, places: Sequence[Cells], values: Sequence[Any], z: Cells) -> None:
+    def __init__(
+        self, rule: Rule, active: str, places: Sequence[Cells], values: Sequence[Value], z: Cells
+    ) -> None:
         literal = rule.body.literal
         self.to = z
         self.live = [a for a, kind in enumerate(active) if kind == "v" and literal(a) != 0.0]
@@ -122,12 +127,12 @@ class OperationStep(SweepStep):
         self.operands = [place.span for place in self.places]
 
     @functools.cached_property
-    def first(self) -> list[Any]:
+    def first(self) -> list[Value]:
         """The partials by the live arguments, where nobody has asked for the second ones."""
         return [self.rule.array_partial(a, True)(*self.values) for a in self.live]
 
     @functools.cached_property
-    def second(self) -> list[list[Any]]:
+    def second(self) -> list[list[Value]]:
         """Rows of the second partials, None where one is zero; going up needs none of them."""
         self.first, rows = partials_of(self.rule, self.active, self.live, self.values)
         return rows
@@ -152,13 +157,13 @@ class OperationStep(SweepStep):
             place.add(p.bar_dots, total)
 
 
-def _scale(d: np.ndarray, p: Any) -> np.ndarray:
+def _scale(d: np.ndarray, p: Value) -> np.ndarray:
     return d if p.__class__ is float and p == 1.0 else d * p
 
 
 def partials_of(
-    rule: Any, active: str, live: Sequence[int], values: Sequence[Any]
-) -> tuple[list[Any], list[list[Any]]]:
+    rule: ScalarRule, active: str, live: Sequence[int], values: Sequence[Value]
+) -> tuple[list[Value], list[list[Value]]]:
     """The first partials of a rule by its live arguments, and rows of the second ones, None where they are zero."""
     try:
         found = [derivatives_of_partial(rule, a, active)(*values) for a in live]
@@ -181,7 +186,7 @@ def partials_of(
 class ProductStep(SweepStep):
     """A product of matrices, or of a matrix and a vector, with all directions in one product."""
 
-    def __init__(self, c: Any) -> None:
+    def __init__(self, c: ProductPullback) -> None:
         self.x = c.x.reshape(-1, c.x.shape[-1])
         self.y = c.y.reshape(len(c.y), -1)
         self.shape = len(self.x), self.y.shape[1]
@@ -192,7 +197,7 @@ class ProductStep(SweepStep):
         self.operands, self.bending = cells, cells if len(cells) == 2 else ()
 
     def up(self, p: Pass) -> None:
-        total: Any = 0.0
+        total: Value = 0.0
         if self.x_cells is not None:
             total = (p.dots[:, self.x_cells].reshape(-1, self.x.shape[1]) @ self.y).reshape(p.count, -1)
         if self.y_cells is not None:
@@ -219,7 +224,7 @@ class ProductStep(SweepStep):
 class ByDuals(SweepStep):
     """An array rule, or a scalar rule on arrays for which there is no kernel: its jvp, then its vjp on duals."""
 
-    def __init__(self, c: Any) -> None:
+    def __init__(self, c: Continuation) -> None:
         self.c = c
         first = min(part.cell for part in c.results)
         self.z = slice(first, max(part.cell + part.size for part in c.results))
@@ -229,7 +234,7 @@ class ByDuals(SweepStep):
     def up(self, p: Pass) -> None:
         c, z = self.c, self.c.values_of_results()
         for dots in p.dots:
-            tangents: list[Any] = [None] * len(c.values)
+            tangents: list[Value | None] = [None] * len(c.values)
             for k, cell, shape in c.operands:
                 tangents[k] = _block(dots, cell, shape)
             z_dot = self._push(z, tangents)
@@ -252,14 +257,14 @@ class ByDuals(SweepStep):
             for row, t in zip(p.bar_dots, tangents, strict=True):
                 row[cells] += np.reshape(t, -1)
 
-    def _push(self, z: Any, tangents: list[Any]) -> Any:
+    def _push(self, z: Value, tangents: list[Value | None]) -> Value:
         c = self.c
         if isinstance(c, Pullback):
             return c.rule.push(z, tangents, c.values, c.options, c.saved)
         terms = [t * self._partial(k)(z, *c.values) for k, t in enumerate(tangents) if t is not None]
         return np.broadcast_to(sum(terms), np.shape(z))
 
-    def _pull(self, results: tuple[Any, Any], values: list[Any]) -> Iterator[Any]:
+    def _pull(self, results: tuple[Value, Value], values: list[Value]) -> Iterator[Value]:
         """The cotangents of the operands, one after another."""
         c, (z, z_bar) = self.c, results
         if isinstance(c, Pullback):
@@ -269,7 +274,7 @@ class ByDuals(SweepStep):
             unbroadcast(c.rule.product(k)(z_bar, self._partial(k)(z, *values)), shape) for k, _, shape in c.operands
         )
 
-    def _partial(self, k: int) -> Any:
+    def _partial(self, k: int) -> Value:
         rule = self.c.rule
         return rule.array_partial(k) if self.c.results[0].shape else rule.partial(k)
 
@@ -288,16 +293,18 @@ def _times(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return y[:, :, 0] @ x.T if y.shape[2] == 1 else np.matmul(x, y)
 
 
-def _block(cells: np.ndarray, first: int, shape: tuple[int, ...]) -> Any:
+def _block(cells: np.ndarray, first: int, shape: tuple[int, ...]) -> Value:
     return cells[first : first + math.prod(shape)].reshape(shape) if shape else float(cells[first])
 
 
-def _bar(p: Pass, part: Part) -> Any:
+def _bar(p: Pass, part: Part) -> Value:
     bar = _block(p.bars, part.cell, part.shape)
     return bar if part.axes is None else bar.transpose(part.axes)
 
 
-def _dual(p: Pass, value: Any, dots: np.ndarray, first: int, shape: tuple[int, ...], axes: Any = None) -> Any:
+def _dual(
+    p: Pass, value: Value, dots: np.ndarray, first: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None
+) -> Value:
     """A value with the tangents of its cells."""
     if not shape:
         return p.level.dual(float(value), dots[:, first].copy())

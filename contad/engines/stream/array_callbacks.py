@@ -1,7 +1,6 @@
 """Array rules on levels that have scalars only: one continuation of many variables, which calls the rule's vjps."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,10 +9,12 @@ from contad.variables.array import as_objects, copy_parts
 from contad.variables.containers import like_tuple
 from contad.variables.level import array_of
 from contad.variables.number import primal
+from contad.variables.open_types import ArrayValue, Options, Real, Rule, Value
+from contad.variables.stack import ChainStack
 from contad.variables.var import Var
 
 
-def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
+def apply_as_callback(stack: ChainStack, rule: Rule, args: Sequence[Value], options: Options) -> Value:
     """The result of an array rule as an object array of variables (or one), behind one callback."""
     values, active = [], []
     for k, x in enumerate(args):
@@ -48,22 +49,22 @@ def apply_as_callback(stack: Any, rule: Any, args: Sequence[Any], options: dict[
     return like_tuple(z, shaped) if isinstance(z, tuple) else shaped[0]
 
 
-def _parts(z: Any) -> tuple[Any, ...]:
+def _parts(z: Value) -> tuple[Value, ...]:
     return z if isinstance(z, tuple) else (z,)
 
 
-def _values(variables: np.ndarray, stack: Any) -> Any:
+def _values(variables: np.ndarray, stack: ChainStack) -> ArrayValue:
     return _array(
         [v._value if isinstance(v, Var) and v._owner is stack else v for v in variables.flat], variables.shape
     )
 
 
-def _array(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+def _array(numbers: list[Real], shape: tuple[int, ...]) -> ArrayValue:
     """One number as it is, several as an array of the level that owns the highest."""
     return array_of(numbers, shape) if shape else numbers[0]
 
 
-def _shape(numbers: list[Any], shape: tuple[int, ...]) -> Any:
+def _shape(numbers: list[Real], shape: tuple[int, ...]) -> ArrayValue:
     if not shape:
         return numbers[0]
     a = np.empty(shape, object)

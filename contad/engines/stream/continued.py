@@ -1,21 +1,21 @@
 """The continuations of compiled functions that were called with variables: one for each call, on any eager engine."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import Array
 from contad.variables.continuations import make_callback_var, reverse_pass_callback, var
+from contad.variables.open_types import Nested, Real, Value
 from contad.variables.trees import flatten
 from contad.variables.var import Var
 
 
-def number_result(value: float, inputs: Sequence[Any], gradients: Sequence[Any]) -> Any:
+def number_result(value: float, inputs: Sequence[Value], gradients: Sequence[Value]) -> Real:
     """The variable for a number whose gradients with respect to variables `inputs` are known."""
 
-    def compiled_chain(z: Any, adj: Adjoints) -> None:
+    def compiled_chain(z: Value, adj: Adjoints) -> None:
         d = adj[z]
         if d.__class__ is float and d == 0.0:
             return
@@ -25,10 +25,10 @@ def number_result(value: float, inputs: Sequence[Any], gradients: Sequence[Any])
     return make_callback_var(value, compiled_chain)
 
 
-def several_results(y: Any, inputs: Sequence[Any], pullback: Callable[[Any], Sequence[Any]]) -> Any:
+def several_results(y: Nested, inputs: Sequence[Value], pullback: Callable[[Nested], Sequence[Value]]) -> Nested:
     """y with variables for its numbers and arrays, whose pullback gives the adjoints of `inputs`."""
     tree = flatten(y)
-    results: list[Any] = []
+    results: list[Value] = []
 
     def compiled_chain(adj: Adjoints) -> None:
         z_bar = [adj[z] if isinstance(z, (Var, Array)) else 0.0 for z in results]
@@ -42,6 +42,6 @@ def several_results(y: Any, inputs: Sequence[Any], pullback: Callable[[Any], Seq
     return tree.unflatten(leaves)
 
 
-def _is_real(x: Any) -> bool:
+def _is_real(x: object) -> bool:
     """Whether a part of a result has a derivative; counts and flags have none."""
     return isinstance(x, float) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")

@@ -8,7 +8,7 @@ import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -24,7 +24,7 @@ KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not comp
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
 _lock = threading.Lock()
-_modules: list[Any] = []  # a C function lives as long as its module
+_modules: list[ModuleType] = []  # a C function lives as long as its module
 
 # e^x = 2^k e^r with |r| <= ln(2) / 2, where the Taylor series to r^13 is exact to rounding; ln(2) in two parts
 _PARTS = {

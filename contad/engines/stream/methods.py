@@ -8,7 +8,6 @@ with the engine's own lines for "record this operation" pasted in.
 import linecache
 import math
 import sys
-from collections.abc import Callable
 from threading import get_ident
 from typing import Any, Protocol
 
@@ -17,6 +16,7 @@ import numpy as np
 from contad.rules.operators import ARITHMETIC
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.number import Number
+from contad.variables.open_types import Function, Value
 from contad.variables.stack import forget
 
 # Values of operators, written out: calling the rule's function would cost as much as the rest of the method.
@@ -73,13 +73,13 @@ def r{name}(b, a):
 """
 
 
-def _where_it_failed(rule: ScalarRule) -> Callable[..., Any]:
+def _where_it_failed(rule: ScalarRule) -> Function:
     """The value of an operation where Python gave an error: NumPy's, or the error that np.errstate asks for.
 
     Of a power the error may be one of a number of an outer level, which math.pow has met.
     """
 
-    def raise_or_evaluate(*args: Any) -> Any:
+    def raise_or_evaluate(*args: Value) -> Value:
         if rule.operator == "pow":
             forget(sys.exception())
         rule.raise_as_numpy(args)
@@ -101,7 +101,7 @@ class Recorder(Protocol):
 
 def generate(
     cls: type[Number], rule: ScalarRule, record: Recorder
-) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+) -> tuple[Function, Function | None]:
     """The implementation of a rule for variables of class cls, and its reflection for a plain first operand.
 
     Results stand for Python floats where all operands do (`PythonFloat`), else for NumPy's numbers.

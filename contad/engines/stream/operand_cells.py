@@ -1,8 +1,9 @@
 """The cells of operands as compiled records have them, as views in arrays of cells."""
 
-from typing import Any
 
 import numpy as np
+
+from contad.variables.open_types import Value
 
 FLOAT = np.dtype(np.float64)
 
@@ -29,17 +30,17 @@ class Cells:
         lead, stride = (len(a), a.strides[0]) if a.ndim == 2 else (1, 0)
         return np.ndarray((lead, *self._shape), FLOAT, a, self._offset, (stride, self._outer, self._inner))
 
-    def put(self, a: np.ndarray, c: Any) -> None:
+    def put(self, a: np.ndarray, c: Value) -> None:
         """Write the sums along the axes on which a cell repeats."""
         view, c = self._sum(a, c)
         view[...] = c
 
-    def add(self, a: np.ndarray, c: Any) -> None:
+    def add(self, a: np.ndarray, c: Value) -> None:
         """Accumulate them."""
         view, c = self._sum(a, c)
         view += c
 
-    def _sum(self, a: np.ndarray, c: Any) -> tuple[np.ndarray, Any]:
+    def _sum(self, a: np.ndarray, c: Value) -> tuple[np.ndarray, Value]:
         view = self.of(a)
         outer_repeats, inner_repeats = self._repeats
         if outer_repeats:

@@ -10,6 +10,7 @@ from contad.variables.adjoints import Adjoints
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.number import Number
+from contad.variables.open_types import AdjointVector, Options, Rule, Saved, Value
 
 
 class Part(NamedTuple):
@@ -18,7 +19,7 @@ class Part(NamedTuple):
     cell: int  # the first
     size: int
     shape: tuple[int, ...]  # of the cells
-    value: Any
+    value: Value
     axes: tuple[int, ...] | None = None  # turns an array of that shape into the rule's
 
 
@@ -39,7 +40,9 @@ class Continuation(Named):
 
     __slots__ = ("is_tuple", "operands", "results", "values")
 
-    def __init__(self, rule: Any, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Any]) -> None:
+    def __init__(
+        self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value]
+    ) -> None:
         self.rule = rule
         self.operands = operands
         self.values = values
@@ -51,7 +54,7 @@ class Continuation(Named):
         """The first cells of the operands."""
         return tuple(cell for _, cell, _ in self.operands)
 
-    def adjoints_of_results(self, cells: Any) -> Any:
+    def adjoints_of_results(self, cells: AdjointVector) -> Any:
         """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
         found = tuple(block_of(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
         return found if self.is_tuple else found[0]
@@ -67,7 +70,10 @@ class Pullback(Continuation):
 
     __slots__ = ("options", "saved")
 
-    def __init__(self, rule: Any, operands: Any, values: Any, options: dict[str, Any], saved: Any) -> None:
+    def __init__(
+        self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value],
+        options: Options, saved: Saved,
+    ) -> None:  # fmt: skip
         super().__init__(rule, operands, values)
         self.options = options
         self.saved = saved
@@ -108,7 +114,7 @@ class ElementwisePullback(Continuation):
                 adj.cells.add_live(cells, c, unbroadcast(live.astype(int), shape) > 0)
 
 
-def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Any) -> None:
+def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Value) -> None:
     """Add a cotangent to the adjoints of a block of cells."""
     n = math.prod(shape)
     if adj.cells.__class__ is np.ndarray:
@@ -123,7 +129,7 @@ def accumulate(adj: Adjoints, cell: int, shape: tuple[int, ...], c: Any) -> None
         adj.cells.add(np.arange(cell, cell + n), np.reshape(c, (n,)))
 
 
-def unbroadcast(c: Any, shape: tuple[int, ...]) -> Any:
+def unbroadcast(c: Value, shape: tuple[int, ...]) -> Value:
     """The sum over the axes along which an operand of that shape was broadcast."""
     if np.shape(c) == shape:
         return c
@@ -132,7 +138,9 @@ def unbroadcast(c: Any, shape: tuple[int, ...]) -> Any:
     return np.reshape(np.sum(c, axis=axes), shape) if shape else np.sum(c)
 
 
-def block_of(cells: Any, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None) -> Any:
+def block_of(
+    cells: AdjointVector, first: int, n: int, shape: tuple[int, ...], axes: tuple[int, ...] | None = None
+) -> Value:
     """The adjoints of a block of cells, in that shape and with axes permuted; arrays are read-only."""
     if not shape:
         d = cells[first]

@@ -6,7 +6,6 @@ stands in the record (X_NUMBER, Y_NUMBER), one operand a scalar's cell (X_CELL, 
 (x, size), the dot product of two (x, and the place of y and the size in `shapes`), any strides (all in `shapes`).
 """
 
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def decode(head: float) -> tuple[int, int, int]:
     return (number % CODES, number % CELLS // CODES * CODES, number // CELLS) if head < 0 else (-number, 0, 1)
 
 
-def own_cells(heads: Any) -> Any:
+def own_cells(heads: np.ndarray) -> np.ndarray:
     """How many cells each record has, given the heads of all.
 
     >>> own_cells(np.array([3.0, head_of(CALLBACK, 7)]))

@@ -1,12 +1,12 @@
 """The methods of variables that push records, generated from the registry."""
 
-from collections.abc import Callable
 from typing import Any
 
 from contad.engines.stream.methods import generate
 from contad.engines.stream.record_head import JOIN, LINEAR
 from contad.engines.stream.sweep import operation_code
 from contad.rules.scalar_rule import ScalarRule
+from contad.variables.open_types import Function
 from contad.variables.var import Var
 
 _RECORD = """\
@@ -23,7 +23,7 @@ push(({fields}))
 if k >= s.limit: s.flush()"""
 
 
-def implementation(cls: type[Var], rule: ScalarRule) -> tuple[Callable[..., Any], Callable[..., Any] | None]:
+def implementation(cls: type[Var], rule: ScalarRule) -> tuple[Function, Function | None]:
     """Generated methods of a variable class that pushes records; the general way beyond two arguments."""
     if rule.arity > 2:
         return lambda *args: rule.general(args), None

@@ -23,6 +23,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
 from contad.variables.number import Number, peek, scale
+from contad.variables.open_types import AdjointVector, CellIndex, Real, Value
 from contad.variables.stack import THREAD, ChainStack, Row, count_remembered, forget_since
 from contad.variables.var import Var
 
@@ -51,10 +52,10 @@ class Recording(ChainStack):
         self.limit = CHUNK
 
     # ---- recording ---------------------------------------------------------------------------------------------------
-    def variable(self, value: Any) -> Var:
+    def variable(self, value: Value) -> Var:
         return self._push(INPUT, 0, 0, value)
 
-    def _push(self, code: int, x: Any, y: Any, value: Any) -> Var:
+    def _push(self, code: int, x: Real, y: Real, value: Real) -> Var:
         c = object.__new__(self.var_class)
         c._value = value
         c._owner = self
@@ -65,7 +66,7 @@ class Recording(ChainStack):
             self.flush()
         return c
 
-    def apply(self, rule: ScalarRule, args: Sequence[Any]) -> Var:
+    def apply(self, rule: ScalarRule, args: Sequence[Value]) -> Var:
         mine = [isinstance(x, Var) and x._owner is self for x in args]
         values = [x._value if own else x for x, own in zip(args, mine, strict=True)]
         z = rule(*values)
@@ -82,13 +83,13 @@ class Recording(ChainStack):
             z, [(0 if r and p == 0.0 else cell, p) for r, (cell, p) in zip(routed, partials, strict=True)]
         )
 
-    def push_partials(self, value: Any, partials: Sequence[tuple[int, Any]]) -> Var:
+    def push_partials(self, value: Real, partials: Sequence[tuple[int, Real]]) -> Var:
         """Push a result with its stored partials (cell, partial): one cell each, the last one the result's."""
         n = len(partials)
         c = object.__new__(self.var_class)
         c._value = value
         c._owner = self
-        stream: list[Any] = []
+        stream: list[Real] = []
         for k, (cell, p) in enumerate(partials):
             stream += (LINEAR if k == 0 else JOIN, cell, p, value)
         c._index = k = self.top + n - 1
@@ -98,7 +99,7 @@ class Recording(ChainStack):
             self.flush()
         return c
 
-    def push_callback(self, f: Callable[[Adjoints], None], value: Any) -> Var:
+    def push_callback(self, f: Callable[[Adjoints], None], value: Value) -> Var:
         self.callbacks.append(f)
         return self._push(CALLBACK, len(self.callbacks) - 1, 0, value)
 
@@ -130,7 +131,7 @@ class Recording(ChainStack):
         self.packed = self.top
         self.limit = self.top + CHUNK - 1
 
-    def _set_aside(self, stream: list[Any], row: int) -> list[Any]:
+    def _set_aside(self, stream: list[Real], row: int) -> list[Real]:
         """Keep the numbers of outer levels beside the arrays, and put their primals in their place."""
         cell = self.packed
         for start in range(0, len(stream), 4):
@@ -149,7 +150,7 @@ class Recording(ChainStack):
         return bool(self.outer or self.outer_values)
 
     # ---- sweeping ----------------------------------------------------------------------------------------------------
-    def sweep(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
+    def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         self.flush()
         if self.is_mixed() or self.watch is not None:
             return self._sweep_numbers(top, seeds)
@@ -180,7 +181,7 @@ class Recording(ChainStack):
             if adj.cells is not adjoints:  # the callback has added a number of an outer level
                 return self._sweep_on_numbers(row, k, top, adj.cells)
 
-    def _sweep_numbers(self, top: int, seeds: Sequence[tuple[Any, Any]]) -> Any:
+    def _sweep_numbers(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         adjoints = self.zero_numbers()
         for cell, seed in seeds:
             if isinstance(cell, np.ndarray):
@@ -189,7 +190,7 @@ class Recording(ChainStack):
                 adjoints[cell] = adjoints[cell] + seed
         return self._sweep_on_numbers(self.rows_packed - 1, self.top - 1, top, adjoints)
 
-    def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> Any:
+    def _sweep_on_numbers(self, row: int, k: int, top: int, adjoints: AdjointVector) -> AdjointVector:
         """The sweep on numbers of outer levels, by the same rule bodies; `k` is the last cell of the row."""
         while row > 0:
             n = self._sweep_row_on_numbers(row, k, top, adjoints)
@@ -199,14 +200,16 @@ class Recording(ChainStack):
             row -= 1
         return adjoints
 
-    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: Any) -> int:
+    def _sweep_row_on_numbers(self, row: int, k: int, top: int, adjoints: AdjointVector) -> int:
         """One record of it; returns the number of its own cells."""
         if k <= top:
             code, x, y = self.buffers.records[row].tolist()
             self._sweep_scalar_on_numbers(row, k, int(code), adjoints, x, y)
         return 1
 
-    def _sweep_scalar_on_numbers(self, row: int, k: int, code: int, adjoints: Any, x: float, y: float) -> None:
+    def _sweep_scalar_on_numbers(
+        self, row: int, k: int, code: int, adjoints: AdjointVector, x: float, y: float
+    ) -> None:
         d = adjoints[k]
         if code == CALLBACK:
             self.running = k
@@ -225,22 +228,22 @@ class Recording(ChainStack):
                 if operand is not None:
                     adjoints[operand] = adjoints[operand] + rule.product(n)(d, rule.partial(n)(z, *values))
 
-    def zero_numbers(self) -> Any:
+    def zero_numbers(self) -> AdjointVector:
         """Zero adjoints that can be numbers of outer levels."""
         return [0.0] * self.top
 
-    def numbers_of(self, adjoints: np.ndarray) -> Any:
+    def numbers_of(self, adjoints: np.ndarray) -> AdjointVector:
         """These adjoints, able to become numbers of outer levels."""
         return adjoints.tolist()
 
-    def _number(self, row: int, field: int, default: float) -> Any:
+    def _number(self, row: int, field: int, default: float) -> Real:
         return self.outer.get((row, field), default) if self.outer else default
 
-    def _value(self, cell: int) -> Any:
+    def _value(self, cell: int) -> Value:
         """The value of a scalar's cell."""
         return self.outer_values[cell] if cell in self.outer_values else float(self.buffers.values[cell])
 
-    def _operands(self, row: int) -> tuple[ScalarRule, list[int | None], list[Any]]:
+    def _operands(self, row: int) -> tuple[ScalarRule, list[int | None], list[Real]]:
         """The rule, the parents' cells (None for a constant) and the operands' values of a scalar record."""
         code, *fields = self.buffers.records[row].tolist()
         rule, active = OPERATIONS[int(code)]
@@ -250,7 +253,7 @@ class Recording(ChainStack):
         ]
         return rule, cells, values
 
-    def _partials(self, row: int, k: int) -> Iterator[tuple[int, Any]]:
+    def _partials(self, row: int, k: int) -> Iterator[tuple[int, Real]]:
         rule, cells, values = self._operands(row)
         z = self._value(k)
         for n, cell in enumerate(cells):
@@ -271,7 +274,7 @@ class Recording(ChainStack):
         if code in (INPUT, CALLBACK):
             return Row(k, VARIANTS[int(code)], (), (), self._value(k))
         if code in (LINEAR, JOIN):
-            parents: tuple[Any, ...] = (int(x),) if code == LINEAR else (k - 1, int(x))
+            parents: tuple[Real, ...] = (int(x),) if code == LINEAR else (k - 1, int(x))
             p = self._number(row, 2, y)
             return Row(k, VARIANTS[int(code)], parents, (p,) if code == LINEAR else (1.0, p), self._value(k))
         rule, cells, values = self._operands(row)

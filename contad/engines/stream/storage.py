@@ -16,6 +16,7 @@ import numpy as np
 
 from contad.engines.stream.record_head import FORMS
 from contad.variables.layout import immutable_address, is_immutable
+from contad.variables.open_types import Real
 
 ROWS = 4096
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 7, 11)}  # dot, matrix times vector, strided
@@ -57,7 +58,7 @@ class Buffers:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self.stream: list[Any] = []  # records not packed yet
+        self.stream: list[Real] = []  # records not packed yet
         self.staging: Any = np.empty((ROWS, 4))
         self.records = np.zeros((ROWS, 3))
         self.values = reserve()

@@ -8,6 +8,7 @@ call the kernel of their operation (`kernels.py`) by its address.
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import contad.ops  # noqa: F401  (declares the rules)
@@ -213,7 +214,7 @@ def dependencies() -> tuple[str, ...]:
 
 
 @functools.cache
-def compile_sweeps() -> Any:
+def compile_sweeps() -> ModuleType:
     """The module with `sweep` and `settle`, from the disk cache where it is there."""
     return load_cached("sweep", sweep_source, dependencies())
 

@@ -10,6 +10,7 @@ they are. Where no value is a variable the functions give SciPy's own arrays. `c
 array([5., 7., 7.])
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from contad.ops._scipy import sparse
 from contad.ops.products import as_array
 from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern
 from contad.scipy.sparse import linalg
-from contad.scipy.sparse.sparse_arrays import SparseArray
+from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import Array, numbers_in
+from contad.variables.open_types import ArrayValue, Option
 
 __all__ = ["SparseArray", "coo_array", "csc_array", "csr_array", "diags_array", "issparse", "linalg"]
 
 
-def csr_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+def csr_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by rows: (values, indices, indptr), or (values, (rows, columns)) in any order.
 
     >>> csr_array((np.array([2.0, 3.0]), np.array([1, 0]), np.array([0, 1, 2]))).toarray()
@@ -35,7 +37,7 @@ def csr_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = Fals
     return _make("csr", arg1, shape, dtype, copy)
 
 
-def csc_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+def csc_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by columns: (values, indices, indptr), or (values, (rows, columns)) in any order.
 
     >>> csc_array((np.array([2.0, 3.0]), np.array([0, 0]), np.array([0, 1, 2]))).toarray()
@@ -44,7 +46,7 @@ def csc_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = Fals
     return _make("csc", arg1, shape, dtype, copy)
 
 
-def coo_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False) -> Any:
+def coo_array(arg1: Any, shape: Option = None, dtype: Option = None, copy: bool = False) -> SparseMatrix:
     """A sparse matrix by places, (values, (rows, columns)); values in one place are added up.
 
     >>> coo_array((np.array([2.0, 3.0]), (np.array([0, 0]), np.array([1, 1])))).toarray()
@@ -54,8 +56,9 @@ def coo_array(arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = Fals
 
 
 def diags_array(
-    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None
-) -> Any:
+    diagonals: Sequence[ArrayValue] | ArrayValue, /, *, offsets: Option = 0, shape: Option = None,
+    format: Option = None, dtype: Option = None,
+) -> SparseMatrix:  # fmt: skip
     """A sparse matrix with these diagonals, at `offsets` above the main one; of variables it is csr if not told.
 
     >>> diags_array([np.array([2.0, 3.0]), np.array([5.0])], offsets=[0, 1]).toarray()
@@ -88,12 +91,12 @@ def diags_array(
     return SparseArray(np.concatenate(values), pattern).asformat("csr" if format is None else format)
 
 
-def _is_nested(diagonals: Any) -> bool:
+def _is_nested(diagonals: Sequence[ArrayValue] | ArrayValue) -> bool:
     """Whether it is a list of diagonals and not one."""
     return isinstance(diagonals, (list, tuple)) and len(diagonals) > 0 and np.ndim(diagonals[0]) > 0
 
 
-def issparse(x: Any) -> bool:
+def issparse(x: object) -> bool:
     """Whether x is a sparse array or matrix, of SciPy's or with variables as its values.
 
     >>> issparse(np.eye(2)), issparse(coo_array((np.array([2.0]), ([0], [0]))))
@@ -102,7 +105,7 @@ def issparse(x: Any) -> bool:
     return isinstance(x, SparseArray) or is_sparse(x)
 
 
-def _make(format: str, arg1: Any, shape: Any, dtype: Any, copy: bool) -> Any:
+def _make(format: str, arg1: Any, shape: Option, dtype: Option, copy: bool) -> SparseMatrix:
     if isinstance(arg1, SparseArray):
         return arg1.asformat(format)
     name = f"contad.scipy.sparse.{format}_array"
@@ -131,7 +134,7 @@ def _make(format: str, arg1: Any, shape: Any, dtype: Any, copy: bool) -> Any:
     return SparseArray(values, known_pattern(Pattern(format, (like.indices, like.indptr), like.shape)))
 
 
-def _vector(name: str, values: Any) -> Any:
+def _vector(name: str, values: ArrayValue) -> ArrayValue:
     """The values as one array of one axis."""
     found = np.stack(values) if isinstance(values, (list, tuple)) and isinstance(values[0], Array) else values
     found = as_array(np.array(found, dtype=object) if isinstance(found, (list, tuple)) else found)

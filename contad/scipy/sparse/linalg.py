@@ -11,6 +11,7 @@ array([0.375, 0.25 ])
 """
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,25 +19,26 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.ops.cotangents import plain
 from contad.ops.products import as_array
-from contad.ops.sparse_patterns import SparseFactor, is_sparse, split
+from contad.ops.sparse_patterns import Pattern, SparseFactor, is_sparse, split
 from contad.ops.sparse_systems import Dense, KrylovSolver, Operator, Sparse, iterative_solution, sparse_solution
-from contad.scipy.sparse.sparse_arrays import SparseArray
+from contad.scipy.sparse.sparse_arrays import SparseArray, SparseMatrix
 from contad.variables.array import copy_parts, numbers_in
+from contad.variables.open_types import ArrayValue, Option, Options, Value
 
 __all__ = ["bicgstab", "cg", "factorized", "gmres", "minres", "splu", "spsolve"]
 
 
-def _scipy() -> Any:
+def _scipy() -> ModuleType:
     import scipy.sparse.linalg
 
     return scipy.sparse.linalg
 
 
-def _has_variables(*args: Any) -> bool:
+def _has_variables(*args: Value) -> bool:
     return any(isinstance(x, SparseArray) or bool(numbers_in(x)) for x in args)
 
 
-def _parts(name: str, a: Any) -> tuple[Any, Any]:
+def _parts(name: str, a: SparseMatrix) -> tuple[ArrayValue, Pattern]:
     """(values, pattern) of a sparse matrix of either kind."""
     if isinstance(a, SparseArray):
         return a.data, a.pattern
@@ -50,7 +52,7 @@ def _parts(name: str, a: Any) -> tuple[Any, Any]:
 
 
 # ---- by factors ------------------------------------------------------------------------------------------------------
-def spsolve(A: Any, b: Any, permc_spec: Any = None, use_umfpack: bool = True) -> Any:
+def spsolve(A: SparseMatrix, b: ArrayValue, permc_spec: Option = None, use_umfpack: bool = True) -> ArrayValue:
     """The solution of A z = b for a sparse matrix; see `contad.ops.sparse_systems.sparse_solution`.
 
     On variables the factors are those of SuperLU with its own order, and serve the derivatives too; for an
@@ -78,7 +80,7 @@ class SparseLU:
     array([2., 2.])
     """
 
-    def __init__(self, values: Any, pattern: Any, lu: Any) -> None:
+    def __init__(self, values: ArrayValue, pattern: Pattern, lu: Any) -> None:
         self._values = copy_parts(values)  # to which nobody writes, for the factors are those of now
         self._pattern = pattern
         self._lu = lu  # SciPy's, where the values are constants
@@ -87,7 +89,7 @@ class SparseLU:
             raise RuntimeError("Factor is exactly singular")  # as SciPy's
         self.shape = pattern.shape
 
-    def solve(self, rhs: Any, trans: str = "N") -> Any:
+    def solve(self, rhs: ArrayValue, trans: str = "N") -> ArrayValue:
         """The solution of A z = rhs, or with trans "T" or "H" of A^T z = rhs."""
         if not _has_variables(rhs, self._values):
             return self._lu.solve(rhs, trans)
@@ -103,12 +105,12 @@ class SparseLU:
 
 
 def splu(
-    A: Any,
-    permc_spec: Any = None,
-    diag_pivot_thresh: Any = None,
-    relax: Any = None,
-    panel_size: Any = None,
-    options: Any = None,
+    A: SparseMatrix,
+    permc_spec: Option = None,
+    diag_pivot_thresh: Option = None,
+    relax: Option = None,
+    panel_size: Option = None,
+    options: Option = None,
 ) -> SparseLU:
     """The LU factors of a sparse matrix, constant or not: `splu(A).solve(b, trans)` takes variables.
 
@@ -132,7 +134,7 @@ def splu(
     return SparseLU(values, pattern, lu)
 
 
-def factorized(A: Any) -> Callable[[Any], Any]:
+def factorized(A: SparseMatrix) -> Callable[[ArrayValue], ArrayValue]:
     """A function that solves A z = b for any b with the same factors.
 
     >>> import scipy.sparse
@@ -143,7 +145,7 @@ def factorized(A: Any) -> Callable[[Any], Any]:
 
 
 # ---- by iterations ---------------------------------------------------------------------------------------------------
-def _iterate(name: str, A: Any, b: Any, options: dict[str, Any]) -> tuple[Any, int]:
+def _iterate(name: str, A: SparseMatrix, b: ArrayValue, options: Options) -> tuple[ArrayValue, int]:
     if isinstance(options.get("M"), SparseArray) or numbers_in(options.get("M")):
         raise UnsupportedError(f"contad.scipy.sparse.linalg.{name}: M must be a constant; contad.value_of gives one")
     start = {key: options.pop(key) for key in ("x0", "callback", "callback_type") if key in options}
@@ -161,7 +163,7 @@ def _iterate(name: str, A: Any, b: Any, options: dict[str, Any]) -> tuple[Any, i
     return np.reshape(z[:-1], np.shape(b)), int(plain(z[-1]))
 
 
-def _form(name: str, a: Any) -> tuple[Any, Any]:
+def _form(name: str, a: ArrayValue) -> tuple[ArrayValue, ArrayValue]:
     """The values of a matrix, and what makes the matrix of them."""
     if isinstance(a, SparseArray) or is_sparse(a):
         values, pattern = _parts(name, a)
@@ -176,9 +178,9 @@ def _form(name: str, a: Any) -> tuple[Any, Any]:
 
 
 def cg(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None,
-) -> tuple[Any, int]:  # fmt: skip
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
+    maxiter: Option = None, M: Option = None, callback: Option = None,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by conjugate gradients, for a symmetric positive definite A, and how it ended.
 
     A is sparse, dense or a LinearOperator, which is a constant. The derivative is another solution by the same
@@ -195,9 +197,9 @@ def cg(
 
 
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None,
-) -> tuple[Any, int]:  # fmt: skip
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
+    maxiter: Option = None, M: Option = None, callback: Option = None,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by stabilised biconjugate gradients, as `cg`, for any A; see there.
 
     The derivative in reverse solves with the transposed matrix, for which a LinearOperator needs rmatvec.
@@ -211,9 +213,10 @@ def bicgstab(
 
 
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, atol: float = 0.0, restart: Any = None, maxiter: Any = None,
-    M: Any = None, callback: Any = None, callback_type: Any = None,
-) -> tuple[Any, int]:  # fmt: skip
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, atol: float = 0.0,
+    restart: Option = None, maxiter: Option = None, M: Option = None, callback: Option = None,
+    callback_type: Option = None,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by generalised minimal residuals, as `bicgstab`; see there.
 
     >>> z, info = gmres(np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([4.0, 8.0]), rtol=1e-12)
@@ -225,9 +228,9 @@ def gmres(
 
 
 def minres(
-    A: Any, b: Any, x0: Any = None, *, rtol: float = 1e-5, shift: float = 0.0, maxiter: Any = None, M: Any = None,
-    callback: Any = None, show: bool = False, check: bool = False,
-) -> tuple[Any, int]:  # fmt: skip
+    A: SparseMatrix, b: ArrayValue, x0: ArrayValue | None = None, *, rtol: float = 1e-5, shift: float = 0.0,
+    maxiter: Option = None, M: Option = None, callback: Option = None, show: bool = False, check: bool = False,
+) -> tuple[ArrayValue, int]:  # fmt: skip
     """(z, info): the solution of A z = b by minimal residuals, for a symmetric A that may be indefinite; as `cg`.
 
     >>> z, info = minres(np.array([[2.0, 0.0], [0.0, -4.0]]), np.array([4.0, 4.0]), rtol=1e-12)

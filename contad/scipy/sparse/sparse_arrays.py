@@ -1,7 +1,7 @@
 """A sparse matrix of which the values are variables; what SciPy's sparse arrays do, and no dense matrix is made."""
 
 import sys
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from contad.ops.shape import require_float64
 from contad.ops.sparse_patterns import Pattern, is_sparse, known_pattern, split
 from contad.ops.sparse_products import sparse_product, transposed_product
 from contad.variables.array import stand_in_of_product
+from contad.variables.open_types import ArrayValue, Key, Option, Real, Value
+
+# A sparse array or matrix of SciPy's, or a SparseArray.
+SparseMatrix: TypeAlias = Any
 
 _ADVICE = "apply it to vectors, A @ (B @ x), or take A.toarray() where it is small"
 
@@ -33,7 +37,7 @@ class SparseArray:
     ndim = 2
     dtype = np.dtype(np.float64)
 
-    def __init__(self, data: Any, pattern: Any) -> None:
+    def __init__(self, data: ArrayValue, pattern: Pattern) -> None:
         self.data = data
         self.pattern = pattern
 
@@ -62,24 +66,24 @@ class SparseArray:
         return SparseArray(self.data, self.pattern.T)
 
     @property
-    def indices(self) -> Any:
+    def indices(self) -> np.ndarray:
         """The columns of the values (csr), or their rows (csc)."""
         return self._part("indices", 0)
 
     @property
-    def indptr(self) -> Any:
+    def indptr(self) -> np.ndarray:
         """Where each row (csr) or column (csc) begins among the values."""
         return self._part("indptr", 1)
 
-    def _part(self, name: str, k: int) -> Any:
+    def _part(self, name: str, k: int) -> np.ndarray:
         if self.format == "coo":
             raise AttributeError(f"a sparse matrix of format coo has no {name}; use .coords, or .tocsr().{name}")
         return self.pattern.parts[k]
 
     @property
-    def coords(self) -> tuple[Any, Any]:
+    def coords(self) -> tuple[np.ndarray, np.ndarray]:
         """The rows and the columns of the values."""
-        places: tuple[Any, Any] = self.pattern.places
+        places: tuple[np.ndarray, np.ndarray] = self.pattern.places
         return places
 
     def __repr__(self) -> str:
@@ -90,28 +94,28 @@ class SparseArray:
         raise TypeError("sparse array length is ambiguous; use .nnz or .shape[0]")
 
     # ---- products ----------------------------------------------------------------------------------------------------
-    def __matmul__(self, x: Any) -> Any:
+    def __matmul__(self, x: ArrayValue) -> ArrayValue:
         if isinstance(x, SparseArray) or is_sparse(x):
             self._refuse("A @ B of two sparse matrices")
         return sparse_product(self.data, as_array(x), pattern=self.pattern)
 
-    def __rmatmul__(self, x: Any) -> Any:
+    def __rmatmul__(self, x: ArrayValue) -> ArrayValue:
         if is_sparse(x):
             self._refuse("A @ B of two sparse matrices")
         return transposed_product(self.data, as_array(x), self.pattern)
 
-    def dot(self, x: Any) -> Any:
+    def dot(self, x: ArrayValue) -> ArrayValue:
         """self @ x, or a multiple where x is a number."""
         return self * x if np.ndim(x) == 0 and not _is_any_sparse(x) else self @ x
 
-    def transpose(self, axes: Any = None, copy: bool = False) -> "SparseArray":
+    def transpose(self, axes: Option = None, copy: bool = False) -> "SparseArray":
         """The transposed matrix."""
         if axes is not None:
             raise ValueError("Sparse matrices do not support an 'axes' parameter")
         return self.T
 
     # ---- arithmetic --------------------------------------------------------------------------------------------------
-    def multiply(self, other: Any) -> "SparseArray":
+    def multiply(self, other: SparseMatrix | Value) -> "SparseArray":
         """The elements times a number, or times those of a dense matrix (or a row, or a column) in the same places."""
         if _is_any_sparse(other):
             self._refuse("A * B of two sparse matrices")
@@ -121,18 +125,18 @@ class SparseArray:
         rows, columns = self.coords
         return SparseArray(self.data * np.broadcast_to(other, self.shape)[rows, columns], self.pattern)
 
-    def __mul__(self, other: Any) -> "SparseArray":
+    def __mul__(self, other: SparseMatrix | Value) -> "SparseArray":
         return self.multiply(other)
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> "SparseArray":
+    def __truediv__(self, other: SparseMatrix | Value) -> "SparseArray":
         return self.multiply(1.0 / as_array(other))
 
     def __neg__(self) -> "SparseArray":
         return SparseArray(-self.data, self.pattern)
 
-    def __add__(self, other: Any) -> "SparseArray":
+    def __add__(self, other: SparseMatrix | Value) -> "SparseArray":
         other = _as_variables("A + B", other)
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes: {self.shape} and {other.shape}")
@@ -145,13 +149,13 @@ class SparseArray:
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> "SparseArray":
+    def __sub__(self, other: SparseMatrix | Value) -> "SparseArray":
         return self + -_as_variables("A - B", other)
 
-    def __rsub__(self, other: Any) -> "SparseArray":
+    def __rsub__(self, other: SparseMatrix | Value) -> "SparseArray":
         return -self + other
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def sum(self, axis: Option = None, dtype: Option = None, out: Option = None) -> Value:
         """The sum of all elements, of each column (axis 0) or of each row (axis 1)."""
         if dtype is not None or out is not None:
             self._refuse("A.sum with dtype= or out=")
@@ -160,14 +164,14 @@ class SparseArray:
         along = axis % 2
         return bincount(self.data, x=self.coords[1 - along], minlength=self.shape[1 - along])
 
-    def diagonal(self) -> Any:
+    def diagonal(self) -> ArrayValue:
         """The elements of the main diagonal."""
         rows, columns = self.coords
         on = np.flatnonzero(rows == columns)
         return bincount(self.data[on], x=rows[on], minlength=min(self.shape))
 
     # ---- other forms -------------------------------------------------------------------------------------------------
-    def toarray(self) -> Any:
+    def toarray(self) -> ArrayValue:
         """The dense matrix."""
         m, n = self.shape
         rows, columns = self.coords
@@ -206,7 +210,7 @@ class SparseArray:
         """The same matrix, with values of its own."""
         return SparseArray(self.data.copy(), self.pattern)
 
-    def astype(self, dtype: Any, **options: Any) -> "SparseArray":
+    def astype(self, dtype: Option, **options: Option) -> "SparseArray":
         """The matrix itself, whose values are float64."""
         require_float64(self.astype, dtype)
         return self
@@ -215,7 +219,7 @@ class SparseArray:
     def _refuse(self, what: str) -> NoReturn:
         raise UnsupportedError(f"{what}: not supported where values are variables; {_ADVICE}")
 
-    def __array__(self, *args: Any, **options: Any) -> Any:
+    def __array__(self, *args: Option, **options: Option) -> Any:
         stand_in = stand_in_of_product(sys._getframe(1))
         if stand_in is not None:
             return stand_in
@@ -224,13 +228,13 @@ class SparseArray:
             "of contad.scipy.sparse.linalg in place of SciPy's"
         )
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: Key) -> NoReturn:
         self._refuse("A[...]")
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Key, value: Value) -> None:
         self._refuse("A[...] = ...")
 
-    def __pow__(self, power: Any) -> Any:
+    def __pow__(self, power: Real) -> NoReturn:
         self._refuse("A ** n")
 
     def __getattr__(self, name: str) -> Any:
@@ -241,11 +245,11 @@ class SparseArray:
         )
 
 
-def _is_any_sparse(x: Any) -> bool:
+def _is_any_sparse(x: object) -> bool:
     return isinstance(x, SparseArray) or is_sparse(x)
 
 
-def _as_variables(name: str, x: Any) -> SparseArray:
+def _as_variables(name: str, x: SparseMatrix) -> SparseArray:
     """A sparse operand, of either kind."""
     if is_sparse(x):
         return SparseArray(*split(name, x))
