@@ -9,7 +9,6 @@ import functools
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import contad.ops  # noqa: F401  (declares the rules)
 from contad.engines.stream import record_head, rule_functions
