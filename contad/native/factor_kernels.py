@@ -6,7 +6,7 @@ order. A right-hand side is a matrix, of one column where it is a vector.
 
 import numpy as np
 from numba import types
-from numba.np.linalg import _LAPACK, F_INT_nptype, _inv_err_handler
+from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
@@ -101,14 +101,14 @@ def mirror_lower(a):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def solve_forward(a, b):  # type: ignore[no-untyped-def]
     """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
+    _check_finite_matrix(a)
+    _check_finite_matrix(b)
     n, k = b.shape
     factors = np.asfortranarray(a)
     columns = np.asfortranarray(b)
     exchanges = np.empty(n, F_INT_nptype)
     if n != 0:
-        _inv_err_handler(
-            _gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n)
-        )
+        _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
     return np.ascontiguousarray(columns), np.ascontiguousarray(factors), exchanges
 
 

@@ -1,7 +1,7 @@
-"""Whole-array operations of linear algebra on variables and on duals: what is recorded, and the kernels.
+"""Operations of linear algebra on variables and on duals: their kernels, which calculate in a block of records.
 
-Each is given as a function of the operands' numbers that gives its results as one vector and what it saves as another,
-a kernel, and a function that gives the tangent of the results.
+Each has three: of the values, of the adjoints, and of values and tangents. The sizes are those of a (m x n) and the
+number of columns of b.
 """
 
 from collections.abc import Callable
@@ -9,20 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.tape.arrays import is_active_array, tangents, zeros_of
 from contad.engines.tape.block_kernels import address_of_kernel
 from contad.engines.tape.block_records import (
-    NUMBERS,
+    TANGENT,
+    VALUE,
     add_to_operand,
-    numbers_of,
     push_block,
+    push_duals,
     read_block,
     read_elements,
     read_saved,
     sizes_of,
     take_adjoints,
+    write_elements,
+    write_saved,
 )
-from contad.engines.tape.variables import DUAL, VARIABLE, dual
+from contad.engines.tape.variables import DUAL, VARIABLE
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.factor_kernels import (
     add_cholesky,
@@ -36,169 +38,184 @@ from contad.native.factor_kernels import (
     transposed_inverse,
 )
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
-
-_zero_duals = zeros_of[DUAL]
 
 
-def tangents_of(a: Any) -> Any:
-    """The tangents of an array, which exist inside njit only; zeros of constants."""
-    return np.zeros(np.shape(a))
+def operation(calculate: Callable[..., Any], pull: Callable[..., Any], push: Callable[..., Any]) -> dict[Any, Any]:
+    """By the active type, the njit function (a, b, how many results, how many numbers to save) that gives the results.
 
-
-@add_overload(tangents_of)
-def _tangents_of(a: Any) -> Any:
-    return (lambda a: tangents(a)) if is_active_array(a) else lambda a: np.zeros(a.shape)
-
-
-@njit(**INTERNAL_OPTIONS)
-def _pair(z, z_dot):  # type: ignore[no-untyped-def]
-    made = _zero_duals(z.size)
-    flat = z_dot.reshape(z.size)
-    for k in range(z.size):
-        made[k] = dual(z[k], flat[k])
-    return made
-
-
-def operation(forward: Any, kernel: Callable[..., Any], tangent: Any) -> dict[Any, Any]:
-    """For variables and for duals, the njit function of two matrices that gives the results as one vector."""
-    address = address_of_kernel(kernel)
+    The kernels are those of the values, of the adjoints, and of values and tangents; the results are one vector.
+    """
+    values, adjoints, tangents = (address_of_kernel(kernel) for kernel in (calculate, pull, push))
 
     @njit(**INTERNAL_OPTIONS)
-    def of_variables(a, b):  # type: ignore[no-untyped-def]
-        x, y = numbers_of(a), numbers_of(b)
-        z, saved = forward(x, y)
-        return push_block(address(), (x.shape[0], x.shape[1], y.shape[1]), a, x, b, y, z, saved)
+    def of_variables(a, b, results, saved):  # type: ignore[no-untyped-def]
+        return push_block(values(), adjoints(), (a.shape[0], a.shape[1], b.shape[1]), a, b, results, saved)
 
     @njit(**INTERNAL_OPTIONS)
-    def of_duals(a, b):  # type: ignore[no-untyped-def]
-        x, y = numbers_of(a), numbers_of(b)
-        z, saved = forward(x, y)
-        return _pair(z, tangent(z, saved, x, y, tangents_of(a), tangents_of(b)))
+    def of_duals(a, b, results, saved):  # type: ignore[no-untyped-def]
+        return push_duals(tangents(), 0, (a.shape[0], a.shape[1], b.shape[1]), a, b, results, saved)
 
     return {VARIABLE: of_variables, DUAL: of_duals}
 
 
-# ---- systems ---------------------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
-def _solve_forward(x, y):  # type: ignore[no-untyped-def]
-    z, factors, exchanges = solve_forward(x, y)
-    n = x.size
-    saved = np.empty(n + exchanges.size)
-    saved[:n] = factors.reshape(n)
-    for k in range(exchanges.size):
-        saved[n + k] = exchanges[k]
-    return z.reshape(z.size), saved
+def operand(header, block, place):  # type: ignore[no-untyped-def]
+    """The VALUE or the TANGENT of a."""
+    m, n, _, _ = sizes_of(header, block)
+    return read_elements(header, read_block(header, block)[1], (m, n), place)
 
 
-def propagate_solve(header, block):  # type: ignore[no-untyped-def]
-    """The kernel of the solution of a system."""
+@njit(**INTERNAL_OPTIONS)
+def columns(header, block, place):  # type: ignore[no-untyped-def]
+    """The VALUE or the TANGENT of b, which has as many rows as a."""
+    m, n, k, _ = sizes_of(header, block)
+    return read_elements(header, read_block(header, block)[1] + m * n, (m, k), place)
+
+
+# ---- systems ---------------------------------------------------------------------------------------------------------
+def calculate_solve(header, block):  # type: ignore[no-untyped-def]
+    """The value; the factors and the exchanges of rows are saved."""
+    of_z = read_block(header, block)[2]
+    z, factors, exchanges = solve_forward(operand(header, block, VALUE), columns(header, block, VALUE))
+    of_saved = write_elements(header, of_z, z, VALUE)
+    write_saved(header, of_saved, 0, factors)
+    write_saved(header, of_saved, factors.size, exchanges)
+
+
+def pull_solve(header, block):  # type: ignore[no-untyped-def]
+    """The adjoints of both operands."""
     n, _, k, _ = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
-    of_saved = of_z + n * k
     a_bar, b_bar = np.zeros((n, n)), np.zeros((n, k))
-    factors, exchanges = read_saved(header, of_saved, 0, (n, n)), read_saved(header, of_saved, n * n, (n,))
-    z = read_elements(header, of_z, (n, k))
+    of_saved = of_z + n * k
+    factors, exchanges = read_saved(header, of_saved, 0, (n, n)), read_saved(header, of_saved, n * n, n)
+    z = read_elements(header, of_z, (n, k), VALUE)
     add_solve(take_adjoints(header, of_z, (n, k)), z, factors, exchanges, a_bar, b_bar)
     add_to_operand(header, first, a_bar)
     add_to_operand(header, first + n * n, b_bar)
 
 
-@njit(**INTERNAL_OPTIONS)
-def _solve_tangent(z, saved, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return solve_tangent(z.reshape(y.shape), saved[: x.size].reshape(x.shape), saved[x.size :], x_dot, y_dot)
+def push_solve(header, block):  # type: ignore[no-untyped-def]
+    """The value and its tangent."""
+    of_z = read_block(header, block)[2]
+    z, factors, exchanges = solve_forward(operand(header, block, VALUE), columns(header, block, VALUE))
+    z_dot = solve_tangent(z, factors, exchanges, operand(header, block, TANGENT), columns(header, block, TANGENT))
+    write_elements(header, of_z, z, VALUE)
+    write_elements(header, of_z, z_dot, TANGENT)
 
 
-solve = operation(_solve_forward, propagate_solve, _solve_tangent)
+solve = operation(calculate_solve, pull_solve, push_solve)
 
 
 # ---- inverses --------------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def _inv_forward(x, y):  # type: ignore[no-untyped-def]
-    return np.ascontiguousarray(np.linalg.inv(x)).reshape(x.size), np.empty(0)
+def calculate_inv(header, block):  # type: ignore[no-untyped-def]
+    """The value."""
+    write_elements(header, read_block(header, block)[2], np.linalg.inv(operand(header, block, VALUE)), VALUE)
 
 
-def propagate_inv(header, block):  # type: ignore[no-untyped-def]
-    """The kernel of an inverse."""
+def pull_inv(header, block):  # type: ignore[no-untyped-def]
+    """The adjoint."""
     n = sizes_of(header, block)[0]
     _, first, of_z, _ = read_block(header, block)
-    a_bar, z = np.zeros((n, n)), read_elements(header, of_z, (n, n))
+    a_bar, z = np.zeros((n, n)), read_elements(header, of_z, (n, n), VALUE)
     add_inv(take_adjoints(header, of_z, (n, n)), z, a_bar)
     add_to_operand(header, first, a_bar)
 
 
-@njit(**INTERNAL_OPTIONS)
-def _inv_tangent(z, saved, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return inv_tangent(z.reshape(x.shape), x_dot)
+def push_inv(header, block):  # type: ignore[no-untyped-def]
+    """The value and its tangent."""
+    of_z = read_block(header, block)[2]
+    z = np.ascontiguousarray(np.linalg.inv(operand(header, block, VALUE)))
+    write_elements(header, of_z, z, VALUE)
+    write_elements(header, of_z, inv_tangent(z, operand(header, block, TANGENT)), TANGENT)
 
 
-inv = operation(_inv_forward, propagate_inv, _inv_tangent)
+inv = operation(calculate_inv, pull_inv, push_inv)
 
 
 # ---- determinants ----------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def _log_forward(x, y):  # type: ignore[no-untyped-def]
-    sign, log = np.linalg.slogdet(x)
-    return np.array([log]), np.array([sign])
+def calculate_slogdet(header, block):  # type: ignore[no-untyped-def]
+    """The logarithm, then the sign, which is constant."""
+    sign, log = np.linalg.slogdet(operand(header, block, VALUE))
+    write_elements(header, read_block(header, block)[2], np.array([log, sign]), VALUE)
 
 
-def propagate_log_determinant(header, block):  # type: ignore[no-untyped-def]
-    """The kernel of the logarithm of a determinant."""
-    n = sizes_of(header, block)[0]
+def pull_slogdet(header, block):  # type: ignore[no-untyped-def]
+    """The adjoint."""
     _, first, of_z, _ = read_block(header, block)
-    log = read_elements(header, of_z, (1,))[0]
-    z_bar = take_adjoints(header, of_z, (1,))[0]
-    add_to_operand(header, first, z_bar * transposed_inverse(log, read_elements(header, first, (n, n))))
+    log = read_elements(header, of_z, 1, VALUE)[0]
+    z_bar = take_adjoints(header, of_z, 2)[0]
+    add_to_operand(header, first, z_bar * transposed_inverse(log, operand(header, block, VALUE)))
+
+
+def push_slogdet(header, block):  # type: ignore[no-untyped-def]
+    """The values and their tangents."""
+    of_z, a = read_block(header, block)[2], operand(header, block, VALUE)
+    sign, log = np.linalg.slogdet(a)
+    write_elements(header, of_z, np.array([log, sign]), VALUE)
+    log_dot = masked_sum(transposed_inverse(log, a), operand(header, block, TANGENT))
+    write_elements(header, of_z, np.array([log_dot, 0.0]), TANGENT)
 
 
 @njit(**INTERNAL_OPTIONS)
-def _log_tangent(z, saved, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return np.array([np.sum(transposed_inverse(z[0], x) * x_dot)])
+def masked_sum(c, a_dot):  # type: ignore[no-untyped-def]
+    """<c, a_dot>, in which a zero of a_dot masks what is not finite in c."""
+    total = 0.0
+    for i in range(c.shape[0]):
+        for j in range(c.shape[1]):
+            if a_dot[i, j] != 0.0:
+                total += c[i, j] * a_dot[i, j]
+    return total
 
 
-log_determinant = operation(_log_forward, propagate_log_determinant, _log_tangent)
+slogdet = operation(calculate_slogdet, pull_slogdet, push_slogdet)
 
 
-@njit(**INTERNAL_OPTIONS)
-def _det_forward(x, y):  # type: ignore[no-untyped-def]
-    return np.array([np.linalg.det(x)]), np.empty(0)
+def calculate_det(header, block):  # type: ignore[no-untyped-def]
+    """The value."""
+    z = np.linalg.det(operand(header, block, VALUE))
+    write_elements(header, read_block(header, block)[2], np.array([z]), VALUE)
 
 
-def propagate_det(header, block):  # type: ignore[no-untyped-def]
-    """The kernel of a determinant."""
-    n = sizes_of(header, block)[0]
+def pull_det(header, block):  # type: ignore[no-untyped-def]
+    """The adjoint."""
     _, first, of_z, _ = read_block(header, block)
-    z = read_elements(header, of_z, (1,))[0]
-    z_bar = take_adjoints(header, of_z, (1,))[0]
-    add_to_operand(header, first, z_bar * cofactors(z, read_elements(header, first, (n, n))))
+    z, z_bar = read_elements(header, of_z, 1, VALUE)[0], take_adjoints(header, of_z, 1)[0]
+    add_to_operand(header, first, z_bar * cofactors(z, operand(header, block, VALUE)))
 
 
-@njit(**INTERNAL_OPTIONS)
-def _det_tangent(z, saved, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return np.array([np.sum(cofactors(z[0], x) * x_dot)])
+def push_det(header, block):  # type: ignore[no-untyped-def]
+    """The value and its tangent."""
+    of_z, a = read_block(header, block)[2], operand(header, block, VALUE)
+    z = np.linalg.det(a)
+    write_elements(header, of_z, np.array([z]), VALUE)
+    z_dot = masked_sum(cofactors(z, a), operand(header, block, TANGENT))
+    write_elements(header, of_z, np.array([z_dot]), TANGENT)
 
 
-det = operation(_det_forward, propagate_det, _det_tangent)
+det = operation(calculate_det, pull_det, push_det)
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def _cholesky_forward(x, y):  # type: ignore[no-untyped-def]
-    return np.linalg.cholesky(x).reshape(x.size), np.empty(0)
+def calculate_cholesky(header, block):  # type: ignore[no-untyped-def]
+    """The value."""
+    write_elements(header, read_block(header, block)[2], np.linalg.cholesky(operand(header, block, VALUE)), VALUE)
 
 
-def propagate_cholesky(header, block):  # type: ignore[no-untyped-def]
-    """The kernel of Cholesky's factor."""
+def pull_cholesky(header, block):  # type: ignore[no-untyped-def]
+    """The adjoint."""
     n = sizes_of(header, block)[0]
     _, first, of_z, _ = read_block(header, block)
-    a_bar, z = np.zeros((n, n)), read_elements(header, of_z, (n, n))
+    a_bar, z = np.zeros((n, n)), read_elements(header, of_z, (n, n), VALUE)
     add_cholesky(take_adjoints(header, of_z, (n, n)), z, a_bar)
     add_to_operand(header, first, a_bar)
 
 
-@njit(**INTERNAL_OPTIONS)
-def _cholesky_tangent(z, saved, x, y, x_dot, y_dot):  # type: ignore[no-untyped-def]
-    return cholesky_tangent(z.reshape(x.shape), x_dot)
+def push_cholesky(header, block):  # type: ignore[no-untyped-def]
+    """The value and its tangent."""
+    of_z, z = read_block(header, block)[2], np.linalg.cholesky(operand(header, block, VALUE))
+    write_elements(header, of_z, z, VALUE)
+    write_elements(header, of_z, cholesky_tangent(z, operand(header, block, TANGENT)), TANGENT)
 
 
-cholesky = operation(_cholesky_forward, propagate_cholesky, _cholesky_tangent)
+cholesky = operation(calculate_cholesky, pull_cholesky, push_cholesky)

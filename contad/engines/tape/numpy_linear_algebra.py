@@ -4,12 +4,9 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.np.linalg import _check_finite_matrix, _system_check_dimensionally_valid
 
 from contad.engines.tape import linear_records
 from contad.engines.tape.arrays import is_active_array
-from contad.engines.tape.block_records import numbers_of
-from contad.engines.tape.conversions import value
 from contad.engines.tape.variables import Active
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
@@ -29,7 +26,10 @@ def _nothing():  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def _require_square(a):  # type: ignore[no-untyped-def]
+def _check_system(a, b):  # type: ignore[no-untyped-def]
+    """Raise what np.linalg.solve raises, and where a is not square, of which Numba's function takes no notice."""
+    if a.shape[0] != b.shape[0]:
+        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
     if a.shape[0] != a.shape[1]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
 
@@ -43,18 +43,12 @@ def _solve(a: Any, b: Any) -> Any:
     made = linear_records.solve[active]
 
     def of_vector(a: Any, b: Any) -> Any:
-        x, y = numbers_of(a), numbers_of(b)
-        _check_finite_matrix(x)
-        _check_finite_matrix(y)
-        _system_check_dimensionally_valid(x, y)
-        return made(a, b.reshape((b.size, 1)))
+        _check_system(a, b)
+        return made(a, b.copy().reshape((b.size, 1)), b.size, a.size + len(a))
 
     def of_matrix(a: Any, b: Any) -> Any:
-        x, y = numbers_of(a), numbers_of(b)
-        _check_finite_matrix(x)
-        _check_finite_matrix(y)
-        _system_check_dimensionally_valid(x, y)
-        return made(a, b).reshape(b.shape)
+        _check_system(a, b)
+        return made(a, b, b.size, a.size + len(a)).reshape(b.shape)
 
     return of_vector if b.ndim == 1 else of_matrix
 
@@ -67,7 +61,7 @@ def _of_matrix(function: Any, operations: dict[Any, Any]) -> None:
         if active is None or a.ndim != 2:
             return None
         made = operations[active]
-        return lambda a: made(a, _nothing()).reshape(a.shape)
+        return lambda a: made(a, _nothing(), a.size, 0).reshape(a.shape)
 
     add_overload(function)(typing)
 
@@ -82,7 +76,7 @@ def _det(a: Any) -> Any:
     if active is None or a.ndim != 2:
         return None
     made = linear_records.det[active]
-    return lambda a: made(a, _nothing())[0]
+    return lambda a: made(a, _nothing(), 1, 0)[0]
 
 
 @add_overload(np.linalg.slogdet)
@@ -91,10 +85,10 @@ def _slogdet(a: Any) -> Any:
     active = active_of(a)
     if active is None or a.ndim != 2:
         return None
-    made = linear_records.log_determinant[active]
+    made = linear_records.slogdet[active]
 
     def implementation(a: Any) -> Any:
-        sign, _ = np.linalg.slogdet(numbers_of(a))
-        return sign, made(a, _nothing())[0]
+        z = made(a, _nothing(), 2, 0)
+        return z[1].value, z[0]
 
     return implementation

@@ -7,13 +7,14 @@ from contad.engines.tape.block_kernels import address_of_kernel
 from contad.engines.tape.block_records import (
     OF_A,
     OF_B,
+    VALUE,
     add_to_operand,
-    numbers_of,
     push_block,
     read_block,
     read_elements,
     sizes_of,
     take_adjoints,
+    write_elements,
 )
 from contad.engines.tape.variables import VARIABLE
 from contad.native.arena import INTERNAL_OPTIONS
@@ -23,23 +24,31 @@ from contad.native.product_kernels import add_left_matrix, add_right_matrix
 _zeros = zeros_of[VARIABLE]
 
 
-def propagate_product(header, block):  # type: ignore[no-untyped-def]
-    """The kernel of a product."""
+def calculate_product(header, block):  # type: ignore[no-untyped-def]
+    """The kernel of a product's value."""
+    m, p, n, _ = sizes_of(header, block)
+    _, first, of_z, _ = read_block(header, block)
+    a, b = read_elements(header, first, (m, p), VALUE), read_elements(header, first + m * p, (p, n), VALUE)
+    write_elements(header, of_z, np.dot(a, b), VALUE)
+
+
+def pull_product(header, block):  # type: ignore[no-untyped-def]
+    """The kernel of a product's adjoints."""
     m, p, n, active = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
     of_b = first + m * p
     z_bar = take_adjoints(header, of_z, (m, n))
     if active & OF_A:
         a_bar = np.zeros((m, p))
-        add_left_matrix(z_bar, read_elements(header, of_b, (p, n)), a_bar)
+        add_left_matrix(z_bar, read_elements(header, of_b, (p, n), VALUE), a_bar)
         add_to_operand(header, first, a_bar)
     if active & OF_B:
         b_bar = np.zeros((p, n))
-        add_right_matrix(z_bar, read_elements(header, first, (m, p)), b_bar)
+        add_right_matrix(z_bar, read_elements(header, first, (m, p), VALUE), b_bar)
         add_to_operand(header, of_b, b_bar)
 
 
-_kernel = address_of_kernel(propagate_product)
+_calculate, _pull = address_of_kernel(calculate_product), address_of_kernel(pull_product)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -49,6 +58,4 @@ def multiply(a, b):  # type: ignore[no-untyped-def]
     n = b.shape[1]
     if m * p * n == 0:
         return _zeros((m, n))
-    x, y = numbers_of(a), numbers_of(b)
-    z = np.dot(x, y)
-    return push_block(_kernel(), (m, p, n), a, x, b, y, z.reshape(z.size), np.empty(0)).reshape((m, n))
+    return push_block(_calculate(), _pull(), (m, p, n), a, b, m * n, 0).reshape((m, n))

@@ -23,7 +23,7 @@ def declared(k, x):
     [
         (conversions.value, (2.5,)),
         (block_records.cell_of, (2.5,)),
-        (block_records.numbers_of, (A.T,)),
+        (block_records.tangent_of, (2.5,)),
         (whole_arrays.shape_of, (A,)),
         (whole_arrays.shape_of, (2.5,)),
         (MADE[np.full_like], (np.arange(3), 2)),
