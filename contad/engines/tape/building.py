@@ -11,6 +11,7 @@ from numba import types
 
 import contad.engines.tape.conversions
 import contad.engines.tape.elementwise_loops
+import contad.engines.tape.numpy_decompositions
 import contad.engines.tape.numpy_linear_algebra
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations

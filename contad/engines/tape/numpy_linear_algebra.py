@@ -21,8 +21,16 @@ def active_of(*kinds: Any) -> Any:
 
 
 @njit(**INTERNAL_OPTIONS)
-def _nothing():  # type: ignore[no-untyped-def]
+def nothing():  # type: ignore[no-untyped-def]
+    """The second operand of an operation that has one."""
     return np.empty((0, 0))
+
+
+@njit(**INTERNAL_OPTIONS)
+def require_square(a):  # type: ignore[no-untyped-def]
+    """Raise what Numba's functions raise unless a is square."""
+    if a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -30,8 +38,7 @@ def _check_system(a, b):  # type: ignore[no-untyped-def]
     """Raise what np.linalg.solve raises, and where a is not square, of which Numba's function takes no notice."""
     if a.shape[0] != b.shape[0]:
         raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-    if a.shape[0] != a.shape[1]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
+    require_square(a)
 
 
 @add_overload(np.linalg.solve)
@@ -61,7 +68,7 @@ def _of_matrix(function: Any, operations: dict[Any, Any]) -> None:
         if active is None or a.ndim != 2:
             return None
         made = operations[active]
-        return lambda a: made(a, _nothing(), a.size, 0).reshape(a.shape)
+        return lambda a: made(a, nothing(), a.size, 0).reshape(a.shape)
 
     add_overload(function)(typing)
 
@@ -76,7 +83,7 @@ def _det(a: Any) -> Any:
     if active is None or a.ndim != 2:
         return None
     made = linear_records.det[active]
-    return lambda a: made(a, _nothing(), 1, 0)[0]
+    return lambda a: made(a, nothing(), 1, 0)[0]
 
 
 @add_overload(np.linalg.slogdet)
@@ -88,7 +95,7 @@ def _slogdet(a: Any) -> Any:
     made = linear_records.slogdet[active]
 
     def implementation(a: Any) -> Any:
-        z = made(a, _nothing(), 2, 0)
+        z = made(a, nothing(), 2, 0)
         return z[1].value, z[0]
 
     return implementation
