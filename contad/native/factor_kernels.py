@@ -200,8 +200,8 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
                 if n == 2:
                     made[i, j] = a[1 - i, 1 - j] * (1.0 if i == j else -1.0)
                 else:
-                    p, q, r, s = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
-                    made[i, j] = a[p, r] * a[q, s] - a[p, s] * a[q, r]
+                    after, before, right, left = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+                    made[i, j] = a[after, right] * a[before, left] - a[after, left] * a[before, right]
         return made
     u, s, v = np.linalg.svd(a)
     sign = np.round(np.linalg.det(u) * np.linalg.det(v))

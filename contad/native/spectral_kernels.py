@@ -1,7 +1,7 @@
 """Eigenvalues, singular values, QR factors and pseudoinverses in compiled code: adjoints and tangents.
 
-The rules are those of `contad.ops.spectra` and `orthogonal_factors`, for one matrix in C order. Where singular values or
-eigenvalues are equal, vectors whose cotangent is not zero have the derivative nan.
+The rules are those of `contad.ops.spectra` and `orthogonal_factors`, for one matrix in C order. Where singular values
+or eigenvalues are equal, vectors whose cotangent is not zero have the derivative nan.
 """
 
 import numpy as np
@@ -22,10 +22,7 @@ def in_order(a):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def is_zero(a):  # type: ignore[no-untyped-def]
     """Whether all elements are zero."""
-    for x in a.flat:
-        if x != 0.0:
-            return False
-    return True
+    return not np.any(a)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -78,7 +75,7 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 @njit(**INTERNAL_OPTIONS)
 def reduced_svd(a):  # type: ignore[no-untyped-def]
     """(u, s, v^T) in C order, of the shorter side."""
-    u, s, vt = np.linalg.svd(a, 0)
+    u, s, vt = np.linalg.svd(a, False)
     return in_order(u), s, in_order(vt)
 
 
@@ -236,4 +233,5 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     rest, moved = b - np.dot(a, x), b_dot - np.dot(a_dot, x)
     outside = np.dot(dt, np.dot(zt, x))
     x_dot = np.dot(z, moved) + np.dot(np.dot(z, zt), np.dot(dt, rest)) + outside - np.dot(z, np.dot(a, outside))
-    return x_dot, 2.0 * np.sum(rest * moved, axis=0), np.diag(np.dot(np.dot(in_order(u.T), a_dot), in_order(vt.T))).copy()
+    s_dot = np.diag(np.dot(np.dot(in_order(u.T), a_dot), in_order(vt.T))).copy()
+    return x_dot, 2.0 * np.sum(rest * moved, axis=0), s_dot

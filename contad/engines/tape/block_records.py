@@ -131,7 +131,7 @@ def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
 # ---- what kernels of values and tangents write -----------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
-    """Write results, or their tangents (`place` is VALUE or TANGENT), to the records from `first`; the record after."""
+    """Write results, or their tangents where `place` is TANGENT, to the records from `first`; the one after them."""
     numbers = carray(pointer(word(header, RECORDS)), (first + z.size, NUMBERS), np.float64)
     k = first
     for element in z.flat:
@@ -150,7 +150,7 @@ def write_saved(header, first, start, saved):  # type: ignore[no-untyped-def]
         k += 1
 
 
-# ---- what kernels read -------------------------------------------------------------------------------------------------
+    """Write results, or tangents where `place` is TANGENT, to the records from `first`; the one after them."""
 @njit(**INTERNAL_OPTIONS)
 def read_block(header, block):  # type: ignore[no-untyped-def]
     """Of the block with that last record: (the last record of the one before, its first cell, the first of its results,
@@ -222,7 +222,4 @@ def add_to_operand(header, first, x_bar):  # type: ignore[no-untyped-def]
 def has_adjoints(header, first, end):  # type: ignore[no-untyped-def]
     """Whether an adjoint of the cells from `first` up to `end` is not zero."""
     adjoint = carray(pointer(word(header, ADJOINTS)), end, np.float64)
-    for k in range(first, end):
-        if adjoint[k] != 0.0:
-            return True
-    return False
+    return np.any(adjoint[first:end])

@@ -98,7 +98,7 @@ def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
 
 @add_overload(np.linalg.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
-    """Solution, sums of squares, rank and singular values; where the rank is not full, as long as it does not change."""
+    """Solution, sums of squares, rank and singular values; of deficient rank as long as that does not change."""
     active = active_of(a, b)
     if active is None or a.ndim != 2 or b.ndim not in (1, 2):
         return None
@@ -228,7 +228,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
         if x.size == 0:
             return zeros(1)[0]
         if abs(ord) == 2:
-            s = np.linalg.svd(x, 0)[1]
+            s = np.linalg.svd(x, False)[1]
             return s[0] if ord == 2 else s[-1]
         if abs(ord) != 1 and abs(ord) != np.inf:
             raise ValueError("Invalid norm order for matrices.")

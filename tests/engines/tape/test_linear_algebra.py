@@ -1,4 +1,4 @@
-"""np.linalg on the tape: whole programs against NumPy's rules on the eager engine, differences and Numba's own errors."""
+"""np.linalg on the tape: whole programs against the eager engine, differences and Numba's own errors."""
 
 import os
 import subprocess
