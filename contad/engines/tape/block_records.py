@@ -150,7 +150,7 @@ def write_saved(header, first, start, saved):  # type: ignore[no-untyped-def]
         k += 1
 
 
-    """Write results, or tangents where `place` is TANGENT, to the records from `first`; the one after them."""
+# ---- what kernels read -----------------------------------------------------------------------------------------------
 @njit(**INTERNAL_OPTIONS)
 def read_block(header, block):  # type: ignore[no-untyped-def]
     """Of the block with that last record: (the last record of the one before, its first cell, the first of its results,

@@ -15,6 +15,7 @@ from contad.native.overloads import add_overload
 
 @add_overload(np.linalg.eigh)
 def _eigh(a: Any) -> Any:
+    """Eigenvalues and eigenvectors, from the lower triangle."""
     active = active_of(a)
     if active is None or a.ndim != 2:
         return None
@@ -31,6 +32,7 @@ def _eigh(a: Any) -> Any:
 
 @add_overload(np.linalg.eigvalsh)
 def _eigvalsh(a: Any) -> Any:
+    """Eigenvalues, from the lower triangle."""
     active = active_of(a)
     if active is None or a.ndim != 2:
         return None
@@ -67,6 +69,7 @@ def _svd(a: Any, full_matrices: Any = 1) -> Any:
 
 @add_overload(np.linalg.qr)
 def _qr(a: Any) -> Any:
+    """The factors, of the shorter side."""
     active = active_of(a)
     if active is None or a.ndim != 2:
         return None
@@ -83,6 +86,7 @@ def _qr(a: Any) -> Any:
 
 @add_overload(np.linalg.pinv)
 def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
+    """The pseudoinverse, whose derivative holds where the rank does not change."""
     active = active_of(a)
     if active is None or a.ndim != 2:
         return None
@@ -105,6 +109,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
     made, zeros, is_vector = spectral_records.lstsq[active], zeros_of[active], b.ndim == 1
 
     def of_columns(a: Any, b: Any, rcond: Any) -> Any:
+        """The results, of which the solution is a vector; rcond goes with b."""
         m, n = a.shape
         if m != len(b):
             raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
@@ -141,6 +146,7 @@ def _matrix_power(a: Any, n: Any) -> Any:
     zeros = zeros_of[active]
 
     def implementation(a: Any, n: Any) -> Any:
+        """The power, in an array of its own."""
         if n == 0:
             made = zeros(a.shape)
             for k in range(len(a)):
@@ -202,6 +208,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
         return total
 
     def of_vector(x: Any, ord: Any = None) -> Any:
+        """By the order, which need not be constant."""
         total = zeros(1)[0]
         if len(x) == 0:
             return total
@@ -225,6 +232,7 @@ def _norm(x: Any, ord: Any = None) -> Any:
         return total ** (1.0 / ord)
 
     def of_matrix(x: Any, ord: Any = None) -> Any:
+        """By the order, which need not be constant."""
         if x.size == 0:
             return zeros(1)[0]
         if abs(ord) == 2:

@@ -51,6 +51,7 @@ def swept(header, top, first):  # type: ignore[no-untyped-def]
 
 @njit(types.none(*_ARGUMENTS), **NJIT_OPTIONS)
 def _sweep(header, top, first):  # type: ignore[no-untyped-def]
+    """Propagate cells between blocks, and call the kernel of each block of which a result has an adjoint."""
     block = word(header, BLOCK)
     while block >= first:
         previous, of_block, of_z, kernel = read_block(header, block)
