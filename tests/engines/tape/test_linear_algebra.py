@@ -79,11 +79,7 @@ def test_tangents_are_those_of_the_gradient():
 def likelihood(x, y, scale, noise, by_factor):
     """The log marginal likelihood of a Gaussian process, by Cholesky's factor or by slogdet."""
     n = len(x)
-    k = np.empty((n, n))
-    for i in range(n):
-        for j in range(n):
-            k[i, j] = np.exp(-0.5 * ((x[i] - x[j]) / scale) ** 2)
-        k[i, i] += noise
+    k = np.exp(-0.5 * ((x.reshape((n, 1)) - x.reshape((1, n))) / scale) ** 2) + noise * np.eye(n)
     if by_factor:
         factor = np.linalg.cholesky(k)
         half = np.linalg.solve(factor, y)
