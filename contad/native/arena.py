@@ -12,7 +12,7 @@ The header of an arena is eight words:
     RECORDS           address of the records, 24 bytes each
     ADJOINTS          address of the adjoints, 8 bytes each; all zero between sweeps
     ADJOINT_CAPACITY  number of adjoints there is room for
-    PRODUCT           the last record of a product of matrices, 0 where there is none
+    BLOCK             the last record of the last block, which is an operation on whole arrays; 0 where there is none
     WORKSPACE         address of the numbers that generated derivatives store; the word before them is how many fit
     NONE              0, which is before the numbers of an empty workspace
 """
@@ -34,7 +34,7 @@ from contad.native.machine_code import cfunc, njit
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 from contad.variables.stack import RECOVERIES
 
-USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, PRODUCT, WORKSPACE, _NONE = range(8)
+USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, BLOCK, WORKSPACE, _NONE = range(8)
 HEADER_BYTES = 64
 RECORD_BYTES = 24
 MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits

@@ -11,6 +11,8 @@ from numba import types
 
 import contad.engines.tape.conversions
 import contad.engines.tape.elementwise_loops
+import contad.engines.tape.numpy_decompositions
+import contad.engines.tape.numpy_linear_algebra
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations
 import contad.engines.tape.whole_arrays  # noqa: F401
@@ -50,7 +52,7 @@ from contad.engines.tape.arrays import constants_of, copy_in_order, lift, lift_d
 from contad.engines.tape.guard import collect, collect_number, guard, seed, seed_number
 from contad.engines.tape.tape_sweep import sweep
 from contad.engines.tape.variables import DUAL, VARIABLE, dual, variable
-from contad.native.arena import PRODUCT, USED, allocate, arena, release, reserve_adjoints, reserve_cells
+from contad.native.arena import BLOCK, USED, allocate, arena, release, reserve_adjoints, reserve_cells
 from contad.native.words import set_word, word
 
 promoted = constants_of[{active}]
@@ -222,17 +224,17 @@ class TapePlan:
             "", "", f"@njit({_options(self.options)})", f"def run({parameters}):",
             "    header = arena()",
             "    c0 = word(header, USED)",
-            "    product = word(header, PRODUCT)",
+            "    last = word(header, BLOCK)",
             *run,
             f"    size = {VARIABLE_BYTES} * (c{len(sizes)} - c0)",
             f"    reserve_cells(header, c{len(sizes)})",
             "    block = allocate(size)",
             f"    given = {passed}",
             f"    set_word(header, USED, c{len(sizes)})",
-            "    result = guard(body, header, c0, product, given, block, size)",
+            "    result = guard(body, header, c0, last, given, block, size)",
             "    release(block, size)",
             "    set_word(header, USED, c0)",
-            "    set_word(header, PRODUCT, product)",
+            "    set_word(header, BLOCK, last)",
             "    return result",
         ]  # fmt: skip
 

@@ -7,19 +7,19 @@ from numba import carray
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, USED, release
+from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, USED, release
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.words import place, pointer, word
 
 
 @intrinsic
-def guard(typingctx, function, header, mark, product, given, block, size):  # type: ignore[no-untyped-def]
-    """function(header, mark, given); on an exception the arena is cut back to the mark and to the product that was the
-    last, and the block is released.
+def guard(typingctx, function, header, mark, last, given, block, size):  # type: ignore[no-untyped-def]
+    """function(header, mark, given); on an exception the arena is cut back to the mark and to the block of records that
+    was the last, and the block is released.
     """
     found = function.get_call_type(typingctx, (header, mark, given), {})
-    signature = found.return_type(function, header, mark, product, given, block, size)
+    signature = found.return_type(function, header, mark, last, given, block, size)
     release_type = typingctx.resolve_value_type(release)
     released = release_type.get_call_type(typingctx, (block, size), {})
 
@@ -32,7 +32,7 @@ def guard(typingctx, function, header, mark, product, given, block, size):  # ty
         status, result = context.call_conv.call_function(builder, called, found.return_type, found.args, passed)
         with cgutils.if_unlikely(builder, status.is_error):
             builder.store(args[2], place(builder, args[1], USED))
-            builder.store(args[3], place(builder, args[1], PRODUCT))
+            builder.store(args[3], place(builder, args[1], BLOCK))
             give_back = context.get_function(release_type, released)
             context.add_linking_libs(getattr(give_back, "libs", ()))
             give_back(builder, args[5:])

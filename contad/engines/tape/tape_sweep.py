@@ -8,8 +8,9 @@ import numpy as np
 from numba import carray, types
 from numba.extending import intrinsic
 
-from contad.engines.tape.product_records import before, propagate
-from contad.native.arena import ADJOINTS, INTERNAL_OPTIONS, PRODUCT, RECORDS
+from contad.engines.tape.block_kernels import call_kernel
+from contad.engines.tape.block_records import has_adjoints, read_block
+from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import emit_call, publish
@@ -21,7 +22,7 @@ _ARGUMENTS = (types.int64, types.int64, types.int64)
 
 @njit(**INTERNAL_OPTIONS)
 def swept(header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate the adjoints of cells without a product among them.
+    """Propagate the adjoints of cells without a block among them.
 
     A cell whose adjoint is zero is passed over, so that an infinite or undefined partial of it makes no nan.
     """
@@ -50,13 +51,16 @@ def swept(header, top, first):  # type: ignore[no-untyped-def]
 
 @njit(types.none(*_ARGUMENTS), **NJIT_OPTIONS)
 def _sweep(header, top, first):  # type: ignore[no-untyped-def]
-    product = word(header, PRODUCT)
-    while product >= first:
-        previous, of_result = before(header, product)
-        if of_result <= top:  # else it is newer than what is swept
-            swept(header, top, product + 1)
-            top = propagate(header, product) - 1
-        product = previous
+    """Propagate cells between blocks, and call the kernel of each block of which a result has an adjoint."""
+    block = word(header, BLOCK)
+    while block >= first:
+        previous, of_block, of_z, kernel = read_block(header, block)
+        if of_z <= top:  # else it is newer than what is swept
+            swept(header, top, block + 1)
+            if has_adjoints(header, of_z, min(top, block) + 1):
+                call_kernel(kernel, header, block)
+            top = of_block - 1
+        block = previous
     swept(header, top, first)
 
 

@@ -282,18 +282,3 @@ def _trace(a: Any) -> Any:
         return total
 
     return implementation
-
-
-@add_overload(np.linalg.norm)
-def _norm(x: Any) -> Any:
-    """The Euclidean norm, of which the kink at 0 has derivative 0."""
-    if not is_active_array(x):
-        return None
-
-    def implementation(x: Any) -> Any:
-        total = 0.0
-        for element in x.flat:
-            total = np.hypot(total, element)
-        return total
-
-    return implementation

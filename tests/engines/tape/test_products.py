@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.native.arena import PRODUCT, USED, arena
+from contad.native.arena import BLOCK, USED, arena
 from contad.native.words import word
 from tests.engines.tape.requests import value_and_grad, vjp
 
@@ -52,7 +52,7 @@ def by_hand(a, b, c, start):
 @njit
 def state():
     header = arena()
-    return word(header, USED), word(header, PRODUCT)
+    return word(header, USED), word(header, BLOCK)
 
 
 def test_products_in_chains_agree_with_the_gradient_by_hand():

@@ -1,0 +1,77 @@
+"""What passes adjoints back through whole-array operations: machine code that a tape reaches by its address.
+
+A kernel is compiled with the first operation that needs it, and kept on disk by itself: neither the sweep nor a
+derivative has it as a part. Machine code of an operation finds the address by name, and writes it on the tape.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.core import cgutils
+from numba.core.codegen import CodeLibrary
+from numba.extending import intrinsic
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.named_code import publish
+from contad.native.words import WORD
+
+_ARGUMENTS = (types.int64, types.int64)
+_RUNS_WHEN_LOADED = "_reload_init" in CodeLibrary.__init__.__code__.co_names  # whether Numba has the hook below
+
+
+@functools.cache
+def compile_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a kernel, or load it, and give machine code its address."""
+    made = njit(types.none(*_ARGUMENTS), **NJIT_OPTIONS)(function)
+    publish(_symbol(function), made)
+    return made
+
+
+def _symbol(function: Callable[..., Any]) -> str:
+    return f"contad_block_{function.__module__}.{function.__name__}"
+
+
+def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
+    """An njit function that gives the address of a kernel, which is a function of a module.
+
+    A kernel takes the address of the arena and the last record of a block. It adds to the adjoints of the operands'
+    cells what those of the results ask for, which it leaves zero.
+    """
+
+    @intrinsic
+    def address(typingctx):  # type: ignore[no-untyped-def]
+        """The address of the compiled kernel."""
+        compile_kernel(function)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
+            found = cgutils.get_or_insert_function(builder.module, kind, _symbol(function))
+            # a process that loads this machine code from the disk loads the kernel first
+            when_loaded: set[Any] = getattr(context.active_code_library, "_reload_init", set())
+            when_loaded.add(functools.partial(compile_kernel, function))
+            return builder.ptrtoint(found, WORD)
+
+        return types.int64(), codegen
+
+    if not _RUNS_WHEN_LOADED:
+        compile_kernel(function)
+    made: Callable[[], int] = address
+    return made
+
+
+@intrinsic
+def call_kernel(typingctx, address, header, block):  # type: ignore[no-untyped-def]
+    """Call the kernel at an address; what it raises is raised here."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        status, _ = context.call_conv.call_function(builder, function, types.none, _ARGUMENTS, args[1:])
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.none(types.int64, *_ARGUMENTS), codegen

@@ -1,0 +1,225 @@
+"""An operation on whole arrays as one block of records, in which kernels calculate values, adjoints and tangents.
+
+A block has, in the order of the cells: the elements of the operands a and b, one record each, as (value, tangent,
+cell); the elements of the results, as (value, tangent); the numbers that the operation saves, three to a record; and
+its two last records:
+
+    address of the kernel of the adjoints, size, first cell of the block and of the results
+    size, size, the last record of the block before this one, which operands have variables
+
+So a product of an m x p and a p x n matrix takes m p + p n + m n + 2 records, not m p n. The header of the arena names
+the last block. What the three sizes mean is between an operation and its kernels. Operations on duals calculate in the
+free room of the tape, and leave no records.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import carray
+
+from contad.engines.tape.arrays import zeros_of
+from contad.engines.tape.block_kernels import call_kernel
+from contad.engines.tape.conversions import value
+from contad.engines.tape.variables import DUAL, VARIABLE, DualNumber, Variable, dual, variable
+from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS, USED, arena, reserve_cells
+from contad.native.machine_code import njit
+from contad.native.overloads import add_overload
+from contad.native.rules import PLAIN
+from contad.native.words import pointer, set_word, word
+
+OF_A, OF_B = 1, 2  # which operands have variables
+VALUE, TANGENT = 0, 1  # the place in a record
+NUMBERS = 3  # in a record
+_zero_variables, _zero_duals = zeros_of[VARIABLE], zeros_of[DUAL]
+
+
+# ---- on the way forward ----------------------------------------------------------------------------------------------
+def cell_of(x: Any) -> Any:
+    """The cell of a variable, which exists inside njit only; 0 of a constant."""
+    return 0
+
+
+@add_overload(cell_of)
+def _cell_of(x: Any) -> Any:
+    if isinstance(x, Variable):
+        return lambda x: x.cell
+    return (lambda x: 0) if isinstance(x, (DualNumber, *PLAIN)) else None
+
+
+def tangent_of(x: Any) -> Any:
+    """The tangent of a dual, which exists inside njit only; 0.0 of a constant."""
+    return 0.0
+
+
+@add_overload(tangent_of)
+def _tangent_of(x: Any) -> Any:
+    return (lambda x: x.tangent) if isinstance(x, DualNumber) else lambda x: 0.0
+
+
+@njit(**INTERNAL_OPTIONS)
+def _write_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no-untyped-def]
+    """Write a block behind the tape, which does not have it yet: (its last record, which operands have variables)."""
+    header = arena()
+    first = word(header, USED)
+    of_z = first + a.size + b.size
+    last = of_z + results + (saved + NUMBERS - 1) // NUMBERS + 1
+    reserve_cells(header, last + 1)
+    active = _copy_elements(header, first, a) * OF_A + _copy_elements(header, first + a.size, b) * OF_B
+    at = pointer(word(header, RECORDS))
+    words = carray(at, (last + 1, NUMBERS), np.int64)
+    cells = carray(at, (last + 1, 2 * NUMBERS), np.int32)
+    words[last - 1, 0], words[last - 1, 1] = pull, sizes[0]
+    cells[last - 1, 4], cells[last - 1, 5] = first, of_z
+    words[last, 0], words[last, 1] = sizes[1], sizes[2]
+    cells[last, 4], cells[last, 5] = word(header, BLOCK), active
+    call_kernel(calculate, header, last)
+    return last, active
+
+
+@njit(**INTERNAL_OPTIONS)
+def push_block(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no-untyped-def]
+    """The results of an operation as a vector of variables, by a block of records unless all elements are constants.
+
+    `calculate` and `pull` are the addresses of the kernels of the values and of the adjoints; `results` and `saved` how
+    many numbers the operation gives and saves.
+    """
+    last, active = _write_block(calculate, pull, sizes, a, b, results, saved)
+    made = _zero_variables(results)
+    header = arena()
+    of_z = word(header, USED) + a.size + b.size
+    numbers = carray(pointer(word(header, RECORDS)), (last + 1, NUMBERS), np.float64)
+    for k in range(results):
+        made[k] = variable(numbers[of_z + k, 0], of_z + k if active else 0, header if active else 0)
+    if active:
+        set_word(header, BLOCK, last)
+        set_word(header, USED, last + 1)
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def push_duals(calculate, pull, sizes, a, b, results, saved):  # type: ignore[no-untyped-def]
+    """The results of an operation as a vector of duals; `calculate` is the address of the kernel of the tangents."""
+    last, _ = _write_block(calculate, pull, sizes, a, b, results, saved)
+    made = _zero_duals(results)
+    header = arena()
+    of_z = word(header, USED) + a.size + b.size
+    numbers = carray(pointer(word(header, RECORDS)), (last + 1, NUMBERS), np.float64)
+    for k in range(results):
+        made[k] = dual(numbers[of_z + k, 0], numbers[of_z + k, 1])
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def _copy_elements(header, first, a):  # type: ignore[no-untyped-def]
+    """Copy the elements of an operand to the records from `first`; whether any is a variable."""
+    at = pointer(word(header, RECORDS))
+    numbers = carray(at, (first + a.size, NUMBERS), np.float64)
+    cells = carray(at, (first + a.size, 2 * NUMBERS), np.int32)
+    found = 0
+    k = first
+    for element in a.flat:
+        cell = cell_of(element)
+        found |= cell
+        numbers[k, 0] = value(element)
+        numbers[k, 1] = tangent_of(element)
+        cells[k, 4] = cell
+        cells[k, 5] = 0
+        k += 1
+    return found != 0
+
+
+# ---- what kernels of values and tangents write -----------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def write_elements(header, first, z, place):  # type: ignore[no-untyped-def]
+    """Write results, or their tangents where `place` is TANGENT, to the records from `first`; the one after them."""
+    numbers = carray(pointer(word(header, RECORDS)), (first + z.size, NUMBERS), np.float64)
+    k = first
+    for element in z.flat:
+        numbers[k, place] = element
+        k += 1
+    return k
+
+
+@njit(**INTERNAL_OPTIONS)
+def write_saved(header, first, start, saved):  # type: ignore[no-untyped-def]
+    """Save numbers from the one at `start`, among those whose records begin at `first`."""
+    k = NUMBERS * first + start
+    numbers = carray(pointer(word(header, RECORDS)), k + saved.size, np.float64)
+    for element in saved.flat:
+        numbers[k] = element
+        k += 1
+
+
+# ---- what kernels read -----------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def read_block(header, block):  # type: ignore[no-untyped-def]
+    """Of the block with that last record: (the last record of the one before, its first cell, the first of its results,
+    its kernel).
+    """
+    at = pointer(word(header, RECORDS))
+    words = carray(at, (block + 1, NUMBERS), np.int64)
+    cells = carray(at, (block + 1, 2 * NUMBERS), np.int32)
+    previous, first, of_z = np.int64(cells[block, 4]), np.int64(cells[block - 1, 4]), np.int64(cells[block - 1, 5])
+    return previous, first, of_z, words[block - 1, 0]
+
+
+@njit(**INTERNAL_OPTIONS)
+def sizes_of(header, block):  # type: ignore[no-untyped-def]
+    """(its three sizes, which operands have variables)"""
+    at = pointer(word(header, RECORDS))
+    words = carray(at, (block + 1, NUMBERS), np.int64)
+    cells = carray(at, (block + 1, 2 * NUMBERS), np.int32)
+    return words[block - 1, 1], words[block, 0], words[block, 1], cells[block, 5]
+
+
+@njit(**INTERNAL_OPTIONS)
+def read_elements(header, first, shape, place):  # type: ignore[no-untyped-def]
+    """The VALUE or the TANGENT of operands or results whose records begin at `first`."""
+    made = np.empty(shape)
+    flat = made.reshape(made.size)
+    numbers = carray(pointer(word(header, RECORDS)), (first + flat.size, NUMBERS), np.float64)
+    for k in range(flat.size):
+        flat[k] = numbers[first + k, place]
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def read_saved(header, first, start, shape):  # type: ignore[no-untyped-def]
+    """The saved numbers from the one at `start`, of those whose records begin at `first`."""
+    made = np.empty(shape)
+    flat = made.reshape(made.size)
+    end = NUMBERS * first + start
+    numbers = carray(pointer(word(header, RECORDS)), end + flat.size, np.float64)
+    for k in range(flat.size):
+        flat[k] = numbers[end + k]
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def take_adjoints(header, first, shape):  # type: ignore[no-untyped-def]
+    """The adjoints of the cells from `first`, which are left zero."""
+    made = np.empty(shape)
+    flat = made.reshape(made.size)
+    adjoint = carray(pointer(word(header, ADJOINTS)), first + flat.size, np.float64)
+    for k in range(flat.size):
+        flat[k] = adjoint[first + k]
+        adjoint[first + k] = 0.0
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def add_to_operand(header, first, x_bar):  # type: ignore[no-untyped-def]
+    """Add x_bar to the adjoints of the operand whose records begin at `first`."""
+    flat = x_bar.reshape(x_bar.size)
+    cells = carray(pointer(word(header, RECORDS)), (first + flat.size, 2 * NUMBERS), np.int32)
+    adjoint = carray(pointer(word(header, ADJOINTS)), first + flat.size, np.float64)
+    for k in range(flat.size):
+        adjoint[cells[first + k, 4]] += flat[k]
+    adjoint[0] = 0.0
+
+
+@njit(**INTERNAL_OPTIONS)
+def has_adjoints(header, first, end):  # type: ignore[no-untyped-def]
+    """Whether an adjoint of the cells from `first` up to `end` is not zero."""
+    adjoint = carray(pointer(word(header, ADJOINTS)), end, np.float64)
+    return np.any(adjoint[first:end])

@@ -1,0 +1,253 @@
+"""Decompositions, least squares, powers and norms of matrices of variables and duals, where Numba compiles them."""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from contad.engines.tape import spectral_records
+from contad.engines.tape.arrays import is_active_array, zeros_of
+from contad.engines.tape.numpy_linear_algebra import active_of, nothing, require_square
+from contad.errors import UnsupportedError
+from contad.native.machine_code import njit
+from contad.native.overloads import add_overload
+
+
+@add_overload(np.linalg.eigh)
+def _eigh(a: Any) -> Any:
+    """Eigenvalues and eigenvectors, from the lower triangle."""
+    active = active_of(a)
+    if active is None or a.ndim != 2:
+        return None
+    made = spectral_records.eigh[active]
+
+    def implementation(a: Any) -> Any:
+        require_square(a)
+        n = len(a)
+        z = made(a, nothing(), n + n * n, 0)
+        return z[:n], z[n:].reshape(a.shape)
+
+    return implementation
+
+
+@add_overload(np.linalg.eigvalsh)
+def _eigvalsh(a: Any) -> Any:
+    """Eigenvalues, from the lower triangle."""
+    active = active_of(a)
+    if active is None or a.ndim != 2:
+        return None
+    made = spectral_records.eigvalsh[active]
+
+    def implementation(a: Any) -> Any:
+        require_square(a)
+        return made(a, nothing(), len(a), 0)
+
+    return implementation
+
+
+@add_overload(np.linalg.svd)
+def _svd(a: Any, full_matrices: Any = 1) -> Any:
+    """Of the shorter side; the vectors that full_matrices adds have no derivative."""
+    active = active_of(a)
+    if active is None or a.ndim != 2:
+        return None
+    made = spectral_records.svd[active]
+
+    def implementation(a: Any, full_matrices: Any = 1) -> Any:
+        m, n = a.shape
+        if full_matrices and m != n:
+            raise UnsupportedError(
+                "np.linalg.svd: full_matrices of a matrix that is not square has vectors without a derivative; "
+                "pass full_matrices=False"
+            )
+        k = min(m, n)
+        z = made(a, nothing(), m * k + k + k * n, 0)
+        return z[: m * k].reshape((m, k)), z[m * k : m * k + k], z[m * k + k :].reshape((k, n))
+
+    return implementation
+
+
+@add_overload(np.linalg.qr)
+def _qr(a: Any) -> Any:
+    """The factors, of the shorter side."""
+    active = active_of(a)
+    if active is None or a.ndim != 2:
+        return None
+    made = spectral_records.qr[active]
+
+    def implementation(a: Any) -> Any:
+        m, n = a.shape
+        k = min(m, n)
+        z = made(a, nothing(), m * k + k * n, 0)
+        return z[: m * k].reshape((m, k)), z[m * k :].reshape((k, n))
+
+    return implementation
+
+
+@add_overload(np.linalg.pinv)
+def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
+    """The pseudoinverse, whose derivative holds where the rank does not change."""
+    active = active_of(a)
+    if active is None or a.ndim != 2:
+        return None
+    made = spectral_records.pinv[active]
+
+    def implementation(a: Any, rcond: Any = 1e-15) -> Any:
+        limit = np.empty((1, 1))
+        limit[0, 0] = rcond
+        return made(a, limit, a.size, 0).reshape((a.shape[1], a.shape[0]))
+
+    return implementation
+
+
+@add_overload(np.linalg.lstsq)
+def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
+    """Solution, sums of squares, rank and singular values; of deficient rank as long as that does not change."""
+    active = active_of(a, b)
+    if active is None or a.ndim != 2 or b.ndim not in (1, 2):
+        return None
+    made, zeros, is_vector = spectral_records.lstsq[active], zeros_of[active], b.ndim == 1
+
+    def of_columns(a: Any, b: Any, rcond: Any) -> Any:
+        """The results, of which the solution is a vector; rcond goes with b."""
+        m, n = a.shape
+        if m != len(b):
+            raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
+        if a.size == 0 or b.size == 0:
+            raise np.linalg.LinAlgError("Arrays cannot be empty")
+        k = b.shape[1]
+        given = zeros((m, k + 1))
+        given[:, :k] = b
+        given[:, k] = rcond
+        least = min(m, n)
+        z = made(a, given, n * k + k + least + 1, 0)
+        rank = int(z[n * k + k + least].value)
+        squares = z[n * k : n * k + k] if rank == n < m else z[:0]
+        return z[: n * k], squares, rank, z[n * k + k : n * k + k + least]
+
+    solve = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(of_columns)
+
+    def of_vector(a: Any, b: Any, rcond: Any = -1.0) -> Any:
+        return solve(a, b.copy().reshape((b.size, 1)), rcond)
+
+    def of_matrix(a: Any, b: Any, rcond: Any = -1.0) -> Any:
+        x, squares, rank, s = solve(a, b, rcond)
+        return x.reshape((a.shape[1], b.shape[1])), squares, rank, s
+
+    return of_vector if is_vector else of_matrix
+
+
+@add_overload(np.linalg.matrix_power)
+def _matrix_power(a: Any, n: Any) -> Any:
+    """By repeated squaring in Numba's order."""
+    active = active_of(a)
+    if active is None or a.ndim != 2 or not isinstance(n, types.Integer):
+        return None
+    zeros = zeros_of[active]
+
+    def implementation(a: Any, n: Any) -> Any:
+        """The power, in an array of its own."""
+        if n == 0:
+            made = zeros(a.shape)
+            for k in range(len(a)):
+                made[k, k] = 1.0
+            return made
+        if a.shape[0] != a.shape[1]:
+            raise ValueError("input must be a square array")
+        factor = zeros(a.shape)
+        factor[...] = np.linalg.inv(a) if n < 0 else a
+        rest = abs(n)
+        if rest == 3:
+            return np.dot(np.dot(factor, factor), factor)
+        made = factor
+        is_first = True
+        while rest != 0:
+            if rest & 1:
+                made = factor if is_first else np.dot(made, factor)
+                is_first = False
+            rest >>= 1
+            if rest:
+                factor = np.dot(factor, factor)
+        return made
+
+    return implementation
+
+
+@add_overload(np.kron)
+def _kron(a: Any, b: Any) -> Any:
+    """The product of each element of one matrix and each of the other."""
+    active = active_of(a, b)
+    if active is None or a.ndim != 2 or b.ndim != 2:
+        return None
+    zeros = zeros_of[active]
+
+    def implementation(a: Any, b: Any) -> Any:
+        (m, n), (p, q) = a.shape, b.shape
+        made = zeros((m * p, n * q))
+        for i in range(m):
+            for j in range(n):
+                for k in range(p):
+                    for s in range(q):
+                        made[i * p + k, j * q + s] = a[i, j] * b[k, s]
+        return made
+
+    return implementation
+
+
+# ---- norms -----------------------------------------------------------------------------------------------------------
+@add_overload(np.linalg.norm)
+def _norm(x: Any, ord: Any = None) -> Any:
+    """The norms of vectors and matrices; the Euclidean one has derivative 0 at its kink."""
+    if not is_active_array(x) or x.ndim not in (1, 2):
+        return None
+
+    def euclidean(x: Any, ord: Any = None) -> Any:
+        total = zeros(1)[0]
+        for element in x.flat:
+            total = np.hypot(total, element)
+        return total
+
+    def of_vector(x: Any, ord: Any = None) -> Any:
+        """By the order, which need not be constant."""
+        total = zeros(1)[0]
+        if len(x) == 0:
+            return total
+        if ord == 2:
+            return np.linalg.norm(x)
+        if ord == np.inf:
+            return np.max(np.abs(x))
+        if ord == -np.inf:
+            return np.min(np.abs(x))
+        if ord == 0:
+            for element in x:
+                if element != 0.0:
+                    total = total + 1.0
+            return total
+        if ord == 1:
+            for element in x:
+                total = total + abs(element)
+            return total
+        for element in x:
+            total = total + abs(element) ** ord
+        return total ** (1.0 / ord)
+
+    def of_matrix(x: Any, ord: Any = None) -> Any:
+        """By the order, which need not be constant."""
+        if x.size == 0:
+            return zeros(1)[0]
+        if abs(ord) == 2:
+            s = np.linalg.svd(x, False)[1]
+            return s[0] if ord == 2 else s[-1]
+        if abs(ord) != 1 and abs(ord) != np.inf:
+            raise ValueError("Invalid norm order for matrices.")
+        sums = zeros(x.shape[1] if abs(ord) == 1 else x.shape[0])
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                k = j if abs(ord) == 1 else i
+                sums[k] = sums[k] + abs(x[i, j])
+        return np.max(sums) if ord > 0 else np.min(sums)
+
+    zeros = zeros_of[x.dtype]
+    if ord is None or isinstance(ord, (types.NoneType, types.Omitted)):
+        return euclidean
+    return of_vector if x.ndim == 1 else of_matrix

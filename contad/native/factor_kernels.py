@@ -1,0 +1,236 @@
+"""Systems, inverses, determinants and Cholesky factors in compiled code: values as Numba's own, adjoints and tangents.
+
+The rules are those of `contad.ops.linear_systems`, `determinants` and `triangular_factors`, as loops on matrices in C
+order. A right-hand side is a matrix, of one column where it is a vector.
+"""
+
+import numpy as np
+from numba import types
+from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
+
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
+
+_LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
+_gesv = _LAPACK().numba_xgesv(types.float64)
+_KIND = ord("d")
+
+
+# ---- triangles -------------------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def solve_lower(t, c, unit):  # type: ignore[no-untyped-def]
+    """c = t^-1 c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
+    for i in range(t.shape[0]):
+        for j in range(i):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[i, k] -= d * c[j, k]
+        if not unit:
+            for k in range(c.shape[1]):
+                c[i, k] /= t[i, i]
+
+
+@njit(**INTERNAL_OPTIONS)
+def solve_lower_transposed(t, c, unit):  # type: ignore[no-untyped-def]
+    """c = t^-T c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
+    for i in range(t.shape[0] - 1, -1, -1):
+        if not unit:
+            for k in range(c.shape[1]):
+                c[i, k] /= t[i, i]
+        for j in range(i):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[j, k] -= d * c[i, k]
+
+
+@njit(**INTERNAL_OPTIONS)
+def solve_upper(t, c):  # type: ignore[no-untyped-def]
+    """c = t^-1 c, for the upper triangle of t."""
+    for i in range(t.shape[0] - 1, -1, -1):
+        for j in range(i + 1, t.shape[0]):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[i, k] -= d * c[j, k]
+        for k in range(c.shape[1]):
+            c[i, k] /= t[i, i]
+
+
+@njit(**INTERNAL_OPTIONS)
+def solve_upper_transposed(t, c):  # type: ignore[no-untyped-def]
+    """c = t^-T c, for the upper triangle of t."""
+    for i in range(t.shape[0]):
+        for k in range(c.shape[1]):
+            c[i, k] /= t[i, i]
+        for j in range(i + 1, t.shape[0]):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[j, k] -= d * c[i, k]
+
+
+@njit(**INTERNAL_OPTIONS)
+def halve_triangle(c):  # type: ignore[no-untyped-def]
+    """The lower triangle of c, with half of its diagonal."""
+    made = np.tril(c)
+    for i in range(c.shape[0]):
+        made[i, i] *= 0.5
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def onto_lower(c):  # type: ignore[no-untyped-def]
+    """The cotangent of a symmetric matrix, of which the lower triangle is read: both sums there, zeros above."""
+    made = np.zeros(c.shape)
+    for i in range(c.shape[0]):
+        made[i, i] = c[i, i]
+        for j in range(i):
+            made[i, j] = c[i, j] + c[j, i]
+    return made
+
+
+@njit(**INTERNAL_OPTIONS)
+def mirror_lower(a):  # type: ignore[no-untyped-def]
+    """The symmetric matrix of which a has the lower triangle."""
+    made = np.empty(a.shape)
+    for i in range(a.shape[0]):
+        for j in range(i + 1):
+            made[i, j] = made[j, i] = a[i, j]
+    return made
+
+
+# ---- systems ---------------------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def solve_forward(a, b):  # type: ignore[no-untyped-def]
+    """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
+    _check_finite_matrix(a)
+    _check_finite_matrix(b)
+    n, k = b.shape
+    factors = np.asfortranarray(a)
+    columns = np.asfortranarray(b)
+    exchanges = np.empty(n, F_INT_nptype)
+    if n != 0:
+        _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
+    return np.ascontiguousarray(columns), np.ascontiguousarray(factors), exchanges
+
+
+@njit(**INTERNAL_OPTIONS)
+def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
+    """c = a^-1 c"""
+    for i in range(exchanges.size):
+        _exchange(c, i, int(exchanges[i]) - 1)
+    solve_lower(factors, c, True)
+    solve_upper(factors, c)
+
+
+@njit(**INTERNAL_OPTIONS)
+def solve_factored_transposed(factors, exchanges, c):  # type: ignore[no-untyped-def]
+    """c = a^-T c"""
+    solve_upper_transposed(factors, c)
+    solve_lower_transposed(factors, c, True)
+    for i in range(exchanges.size - 1, -1, -1):
+        _exchange(c, i, int(exchanges[i]) - 1)
+
+
+@njit(**INTERNAL_OPTIONS)
+def _exchange(c, i, j):  # type: ignore[no-untyped-def]
+    if i != j:
+        for k in range(c.shape[1]):
+            c[i, k], c[j, k] = c[j, k], c[i, k]
+
+
+@njit(**INTERNAL_OPTIONS)
+def add_solve(z_bar, z, factors, exchanges, a_bar, b_bar):  # type: ignore[no-untyped-def]
+    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T"""
+    c = z_bar.copy()
+    solve_factored_transposed(factors, exchanges, c)
+    b_bar += c
+    a_bar -= np.dot(c, z.T)
+
+
+@njit(**INTERNAL_OPTIONS)
+def solve_tangent(z, factors, exchanges, a_dot, b_dot):  # type: ignore[no-untyped-def]
+    """a^-1 (b_dot - a_dot z)"""
+    c = b_dot - np.dot(a_dot, z)
+    solve_factored(factors, exchanges, c)
+    return c
+
+
+# ---- inverses and determinants ---------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def add_inv(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar -= z^T z_bar z^T"""
+    a_bar -= np.dot(np.dot(z.T, z_bar), z.T)
+
+
+@njit(**INTERNAL_OPTIONS)
+def inv_tangent(z, a_dot):  # type: ignore[no-untyped-def]
+    """-z a_dot z"""
+    return -np.dot(np.dot(z, a_dot), z)
+
+
+@njit(**INTERNAL_OPTIONS)
+def transposed_inverse(log, a):  # type: ignore[no-untyped-def]
+    """a^-T, of which nan where a is singular: its logarithm of the determinant is -inf."""
+    if log == -np.inf:
+        return np.full(a.shape, np.nan)
+    return np.ascontiguousarray(np.linalg.inv(a).T)
+
+
+@njit(**INTERNAL_OPTIONS)
+def _norm_by_columns(a):  # type: ignore[no-untyped-def]
+    largest = 0.0
+    for j in range(a.shape[1]):
+        largest = max(largest, np.sum(np.abs(a[:, j])))
+    return largest
+
+
+@njit(**INTERNAL_OPTIONS)
+def cofactors(z, a):  # type: ignore[no-untyped-def]
+    """The matrix of cofactors of a, whose determinant is z: without an inverse that has lost half of the digits."""
+    n = a.shape[0]
+    if 1e-290 < abs(z) < 1e290:
+        inverse = np.linalg.inv(a)
+        if _norm_by_columns(a) * _norm_by_columns(inverse) < _LIMIT:
+            return z * np.ascontiguousarray(inverse.T)
+    made = np.ones((n, n))
+    if n < 2:
+        return made
+    if n <= 3:
+        for i in range(n):
+            for j in range(n):
+                if n == 2:
+                    made[i, j] = a[1 - i, 1 - j] * (1.0 if i == j else -1.0)
+                else:
+                    after, before, right, left = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+                    made[i, j] = a[after, right] * a[before, left] - a[after, left] * a[before, right]
+        return made
+    u, s, v = np.linalg.svd(a)
+    sign = np.round(np.linalg.det(u) * np.linalg.det(v))
+    for i in range(n):
+        others = sign
+        for j in range(n):
+            if j != i:
+                others *= s[j]
+        u[:, i] *= others
+    return np.dot(np.ascontiguousarray(u), np.ascontiguousarray(v))
+
+
+# ---- Cholesky's factor -----------------------------------------------------------------------------------------------
+@njit(**INTERNAL_OPTIONS)
+def add_cholesky(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved"""
+    inner = halve_triangle(np.dot(z.T, np.tril(z_bar)))
+    inner = 0.5 * (inner + inner.T)
+    solve_lower_transposed(z, inner, False)
+    turned = np.ascontiguousarray(inner.T)
+    solve_lower_transposed(z, turned, False)
+    a_bar += onto_lower(turned)
+
+
+@njit(**INTERNAL_OPTIONS)
+def cholesky_tangent(z, a_dot):  # type: ignore[no-untyped-def]
+    """z P(z^-1 a_dot z^-T)"""
+    half = mirror_lower(a_dot)
+    solve_lower(z, half, False)
+    turned = np.ascontiguousarray(half.T)
+    solve_lower(z, turned, False)
+    return np.dot(z, halve_triangle(turned))
