@@ -59,7 +59,10 @@ def powers(a, t, w, v):
     return total + np.linalg.norm(w) * np.linalg.norm(v) + np.linalg.norm(v, 0) * v[3] + np.linalg.norm(v, 2.5)
 
 
-@pytest.mark.parametrize("f", [spectra, factors, powers])
+LATER = [pytest.param(f, marks=pytest.mark.long) for f in (factors, powers)]  # a minute of compilation
+
+
+@pytest.mark.parametrize("f", [spectra, *LATER])
 def test_gradients_and_tangents_agree_with_the_eager_engine(f):
     value, gradient = value_and_grad(f, *DATA, argnums=ALL)
     assert value == pytest.approx(f(*DATA), rel=1e-13)

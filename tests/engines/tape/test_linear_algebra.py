@@ -250,7 +250,7 @@ from numba import njit
 
 @njit(cache=True)
 def f(a, v):
-    return np.linalg.solve(a, v) @ v + np.linalg.slogdet(a @ a)[1]
+    return np.linalg.slogdet(a)[1] * v[0]
 
 on_tape = contad.grad(f, engine="tape")
 
@@ -284,7 +284,7 @@ def test_a_second_process_calls_kernels_from_the_disk(tmp_path):
         assert done.returncode == 0, done.stderr
         found.append(done.stdout.split())
     a, v = np.array([[2.0, 0.3], [0.1, 1.4]]), np.array([0.7, -0.2])
-    right = contad.grad(lambda a, v: np.linalg.solve(a, v) @ v + np.linalg.slogdet(a @ a)[1])(a, v)[1, 0] * 2.0
+    right = contad.grad(lambda a, v: np.linalg.slogdet(a)[1] * v[0])(a, v)[1, 0] * 2.0
     for inside, outside, _ in found:
         assert float(inside) == pytest.approx(right, rel=1e-12)
         assert float(outside) == pytest.approx(right, rel=1e-12)
