@@ -19,7 +19,7 @@ from contad.native.named_code import publish
 from contad.native.words import WORD
 
 _ARGUMENTS = (types.int64, types.int64)
-_RUNS_WHEN_LOADED = "_reload_init" in CodeLibrary.__init__.__code__.co_names  # whether Numba has the hook below
+RUNS_WHEN_LOADED = "_reload_init" in CodeLibrary.__init__.__code__.co_names  # whether Numba has the hook below
 
 
 @functools.cache
@@ -47,17 +47,18 @@ def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
         compile_kernel(function)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if not RUNS_WHEN_LOADED:  # the address itself, so that Numba does not keep the machine code
+                (made,) = compile_kernel(function).overloads.values()
+                at = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
+                return builder.ptrtoint(context.add_dynamic_addr(builder, at, info=_symbol(function)), WORD)
             kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
             found = cgutils.get_or_insert_function(builder.module, kind, _symbol(function))
             # a process that loads this machine code from the disk loads the kernel first
-            when_loaded: set[Any] = getattr(context.active_code_library, "_reload_init", set())
-            when_loaded.add(functools.partial(compile_kernel, function))
+            context.active_code_library._reload_init.add(functools.partial(compile_kernel, function))
             return builder.ptrtoint(found, WORD)
 
         return types.int64(), codegen
 
-    if not _RUNS_WHEN_LOADED:
-        compile_kernel(function)
     made: Callable[[], int] = address
     return made
 
