@@ -16,6 +16,7 @@ from contad.engines.stream.rule_functions import (
     Run,
     find_rules,
     find_runs,
+    indent,
     partial_of,
     write_accumulation,
     write_function,
@@ -30,6 +31,7 @@ from contad.programs.plain_rules import find_compiled_rules, value, value_source
 from contad.rules.scalar_rule import ScalarRule
 
 _AS_THEY_ARE: Mapping[str, str] = {}
+_READ_Z = "z = values[z_cell]"
 
 _HEAD = '''\
 """The interpreter of recorded programs; generated from the rules, do not edit."""
@@ -205,19 +207,19 @@ def value_of_rule(rule: ScalarRule, functions: Mapping[str, str] = _AS_THEY_ARE)
     return ast.unparse(with_functions(value(rule, [ast.Name(name) for name in "xy"[: rule.arity]]), functions))
 
 
-def _operand(name: str, kind: str) -> str:
-    """The operand of a scalar's record."""
-    return f"{name} = {'values' if kind == 'v' else 'constants'}[code[r, {1 if name == 'x' else 2}]]"
+def _operands(active: str) -> list[str]:
+    """The lines that read the operands of a scalar's record."""
+    arrays = ["values" if kind == "v" else "constants" for kind in active]
+    return [f"{'xy'[k]} = {array}[code[r, {k + 1}]]" for k, array in enumerate(arrays)]
 
 
-def _branch(test: str, what: str, lines: list[str], indent: int) -> str:
-    space = "    " * indent
-    return "".join([f"{space}elif {test}:  # {what}\n", *(f"{space}    {line}\n" for line in lines)])
+def _branch(test: str, what: str, lines: list[str], levels: int) -> str:
+    return "".join(f"{line}\n" for line in indent([f"elif {test}:  # {what}", *indent(lines)], levels))
 
 
 def _value_branch(code: int, rule: ScalarRule, active: str) -> str:
-    lines = [_operand(name, kind) for name, kind in zip("xy", active, strict=False)]
-    return _branch(f"c == {code}", f"{rule.name}: {active}", [*lines, f"values[z] = {value_of_rule(rule)}"], 2)
+    lines = [*_operands(active), f"values[z] = {value_of_rule(rule)}"]
+    return _branch(f"c == {code}", f"{rule.name}: {active}", lines, 2)
 
 
 def _guard_branch(code: int) -> str:
@@ -237,15 +239,11 @@ def _partials(rule: ScalarRule, active: str) -> list[tuple[str, list[str], str]]
     ]
 
 
-def _operands(rule: ScalarRule, active: str) -> list[str]:
-    return ["z = values[z_cell]", *(_operand(name, kind) for name, kind in zip("xy", active, strict=False))]
-
-
 def _adjoint_branch(code: int, rule: ScalarRule, active: str) -> str:
     partials = _partials(rule, active)
     if not partials:
         return ""
-    lines = _operands(rule, active)
+    lines = [_READ_Z, *_operands(active)]
     for name, body, expression in partials:
         k = "xy".index(name)
         lines += [*body, *write_accumulation(rule, k, f"adjoints[code[r, {k + 1}]]", expression)]
@@ -256,7 +254,7 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
     partials = _partials(rule, active)
     if not partials:
         return ""
-    lines = [*_operands(rule, active), "t = 0.0"]
+    lines = [_READ_Z, *_operands(active), "t = 0.0"]
     for name, body, expression in partials:
         lines.append(f"d = dots[code[r, {'xy'.index(name) + 1}]]")
         add = write_accumulation(rule, "xy".index(name), "t", expression)
@@ -265,37 +263,28 @@ def _tangent_branch(code: int, rule: ScalarRule, active: str) -> str:
 
 
 # ---- all rules but the common ones -----------------------------------------------------------------------------------
-def _run_branch(run: Run, lines: list[str], indent: int) -> str:
-    return _branch(f"{run.first} <= c <= {run.last}", f"other rules: {run.active}", lines, indent)
-
-
-def _operands_of_run(run: Run) -> list[str]:
-    return [_operand(name, kind) for name, kind in zip("xy", run.active, strict=False)]
-
-
-def _call(run: Run, function: str, numbers: str) -> str:
-    """The call of a function by the code of a rule."""
-    code = f"c - {run.shift}" if run.shift else "c"
-    return f"{function}({code}, {numbers}, {'y' if len(run.active) > 1 else '0.0'})"
+def _run_branch(run: Run, lines: list[str], levels: int) -> str:
+    return _branch(f"{run.first} <= c <= {run.last}", f"other rules: {run.active}", lines, levels)
 
 
 def _value_run(run: Run) -> str:
-    return _run_branch(run, [*_operands_of_run(run), f"values[z] = {_call(run, 'value_of', 'x')}"], 2)
+    lines = [*_operands(run.active), f"values[z] = {run.write_call('value_of', 'c', 'x')}"]
+    return _run_branch(run, lines, 2)
 
 
 def _adjoint_run(run: Run) -> str:
-    lines = ["z = values[z_cell]", *_operands_of_run(run)]
+    lines = [_READ_Z, *_operands(run.active)]
     for k, (name, kind) in enumerate(zip("xy", run.active, strict=False)):
         if kind == "v":
-            lines.append(f"adjoints[code[r, {k + 1}]] += {_call(run, f'times_by_{name}', 'd, z, x')}")
+            lines.append(f"adjoints[code[r, {k + 1}]] += {run.write_call(f'times_by_{name}', 'c', 'd, z, x')}")
     return _run_branch(run, lines, 3)
 
 
 def _tangent_run(run: Run) -> str:
-    lines = ["z = values[z_cell]", *_operands_of_run(run), "t = 0.0"]
+    lines = [_READ_Z, *_operands(run.active), "t = 0.0"]
     for k, (name, kind) in enumerate(zip("xy", run.active, strict=False)):
         if kind == "v":
-            add = f"    t += {_call(run, f'times_by_{name}', 'd, z, x')}"
+            add = f"    t += {run.write_call(f'times_by_{name}', 'c', 'd, z, x')}"
             lines += [f"d = dots[code[r, {k + 1}]]", "if d != 0.0:", add]
     return _run_branch(run, [*lines, "dots[z_cell] = t"], 2)
 

@@ -18,14 +18,13 @@ from contad.engines.stream.kernels import (
     by_strides,
     compile_kernel,
     element_text,
-    indent,
     kernel_module,
     slices_text,
     source_of,
     sums,
 )
 from contad.engines.stream.record_head import CODES, LINEAR
-from contad.engines.stream.rule_functions import partial_of, write_accumulation
+from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.rule_source import names_read

@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
-from contad.engines.stream.rule_functions import partial_of, write_accumulation
+from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
 from contad.native.compiling import load_cached
 from contad.native.rule_source import names_read
@@ -184,11 +184,6 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
             lines[-len(loop) : -len(loop)] = ["total = 0.0"]
             lines.append(f"{element('adjoints', 'xy'[k])} += total")
     return [*slices_text(strides, sliced), *lines] or ["pass"]
-
-
-def indent(lines: Sequence[str], levels: int = 1) -> list[str]:
-    """Lines of a nested block."""
-    return ["    " * levels + line for line in lines]
 
 
 def source_of(name: str, active: str) -> str:

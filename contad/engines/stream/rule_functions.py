@@ -35,6 +35,11 @@ class Run(NamedTuple):
     active: str
     shift: int
 
+    def write_call(self, function: str, code: str, numbers: str) -> str:
+        """The call of a function, where the code and the operands x and y have these names."""
+        known = f"{code} - {self.shift}" if self.shift else code
+        return f"{function}({known}, {numbers}, {'y' if len(self.active) > 1 else '0.0'})"
+
 
 def find_runs(operations: Mapping[int, Operation]) -> list[Run]:
     """The runs of codes that are reached by functions."""
@@ -59,6 +64,11 @@ def find_rules(operations: Mapping[int, Operation]) -> dict[int, ScalarRule]:
 
 
 # ---- source ----------------------------------------------------------------------------------------------------------
+def indent(lines: Iterable[str], levels: int = 1) -> list[str]:
+    """Lines of a nested block."""
+    return ["    " * levels + line for line in lines]
+
+
 def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[str], str] | None:
     """Partial k of a rule as lines and an expression in z, x and y; None where it is zero.
 

@@ -17,6 +17,7 @@ from contad.engines.stream.rule_functions import (
     COMMON,
     Run,
     find_runs,
+    indent,
     number_operations,
     partial_of,
     write_accumulation,
@@ -151,7 +152,7 @@ def sweep_source() -> str:
     lines = [line for code, o in OPERATIONS.items() if _has_branch(o[0]) for line in _branch(code, *o)]
     for run in find_runs(OPERATIONS):
         lines += [f"elif {run.first} <= code <= {run.last}:  # other rules: {run.active}", *_run_lines(run)]
-    loop = "".join(f"            {line}\n" for line in lines)
+    loop = "".join(f"{line}\n" for line in indent(lines, 3))
     end = "        k -= 1\n        row -= 1\n    return 0, 0\n"
     return _HEAD.format(**names) + write_partials(OPERATIONS, options) + _SWEEP.format(**names) + loop + end
 
@@ -170,18 +171,17 @@ def _branch(code: int, rule: ScalarRule, active: str) -> list[str]:
             updates += [*found[0], *write_accumulation(rule, n, f"adjoints[{'xy'[n]}_cell]", found[1])]
     if not updates:
         return []
-    return [f"elif code == {code}:  # {rule.name}: {active}", *_indent([*_operands(active), *updates])]
+    return [f"elif code == {code}:  # {rule.name}: {active}", *indent([*_operands(active), *updates])]
 
 
 def _run_lines(run: Run) -> list[str]:
     """The same for all operations of a run."""
-    y = "y" if len(run.active) > 1 else "0.0"
-    code = f"code - {run.shift}" if run.shift else "code"
-    return _indent([
-        *_operands(run.active),
-        *(f"adjoints[{x}_cell] += times_by_{x}({code}, d, z, x, {y})"
-          for x, kind in zip("xy", run.active, strict=False) if kind == "v"),
-    ])  # fmt: skip
+    updates = [
+        f"adjoints[{x}_cell] += {run.write_call(f'times_by_{x}', 'code', 'd, z, x')}"
+        for x, kind in zip("xy", run.active, strict=False)
+        if kind == "v"
+    ]
+    return indent([*_operands(run.active), *updates])
 
 
 def _operands(active: str) -> list[str]:
@@ -194,10 +194,6 @@ def _operands(active: str) -> list[str]:
         else:
             lines.append(f"{operand} = records[row, {n + 1}]")
     return lines
-
-
-def _indent(lines: list[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
 
 
 @functools.cache
