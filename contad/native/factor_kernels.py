@@ -4,12 +4,14 @@ The rules are those of `contad.ops.linear_systems`, `determinants` and `triangul
 order. A right-hand side is a matrix, of one column where it is a vector.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
 
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.machine_code import njit
+from contad.native.overloads import add_overload, in_machine_code
 
 _LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
 _gesv = _LAPACK().numba_xgesv(types.float64)
@@ -17,7 +19,7 @@ _KIND = ord("d")
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def solve_lower(t, c, unit):  # type: ignore[no-untyped-def]
     """c = t^-1 c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
     for i in range(t.shape[0]):
@@ -30,7 +32,7 @@ def solve_lower(t, c, unit):  # type: ignore[no-untyped-def]
                 c[i, k] /= t[i, i]
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def solve_lower_transposed(t, c, unit):  # type: ignore[no-untyped-def]
     """c = t^-T c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
     for i in range(t.shape[0] - 1, -1, -1):
@@ -43,7 +45,7 @@ def solve_lower_transposed(t, c, unit):  # type: ignore[no-untyped-def]
                 c[j, k] -= d * c[i, k]
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def solve_upper(t, c):  # type: ignore[no-untyped-def]
     """c = t^-1 c, for the upper triangle of t."""
     for i in range(t.shape[0] - 1, -1, -1):
@@ -55,7 +57,7 @@ def solve_upper(t, c):  # type: ignore[no-untyped-def]
             c[i, k] /= t[i, i]
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def solve_upper_transposed(t, c):  # type: ignore[no-untyped-def]
     """c = t^-T c, for the upper triangle of t."""
     for i in range(t.shape[0]):
@@ -67,7 +69,7 @@ def solve_upper_transposed(t, c):  # type: ignore[no-untyped-def]
                 c[j, k] -= d * c[i, k]
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def halve_triangle(c):  # type: ignore[no-untyped-def]
     """The lower triangle of c, with half of its diagonal."""
     made = np.tril(c)
@@ -76,7 +78,7 @@ def halve_triangle(c):  # type: ignore[no-untyped-def]
     return made
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def onto_lower(c):  # type: ignore[no-untyped-def]
     """The cotangent of a symmetric matrix, of which the lower triangle is read: both sums there, zeros above."""
     made = np.zeros(c.shape)
@@ -87,7 +89,7 @@ def onto_lower(c):  # type: ignore[no-untyped-def]
     return made
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def mirror_lower(a):  # type: ignore[no-untyped-def]
     """The symmetric matrix of which a has the lower triangle."""
     made = np.empty(a.shape)
@@ -98,21 +100,33 @@ def mirror_lower(a):  # type: ignore[no-untyped-def]
 
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
-def solve_forward(a, b):  # type: ignore[no-untyped-def]
+def solve_forward(a: Any, b: Any) -> Any:
     """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
-    _check_finite_matrix(a)
-    _check_finite_matrix(b)
-    n, k = b.shape
-    factors = np.asfortranarray(a)
-    columns = np.asfortranarray(b)
-    exchanges = np.empty(n, F_INT_nptype)
-    if n != 0:
-        _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
-    return np.ascontiguousarray(columns), np.ascontiguousarray(factors), exchanges
+    import scipy.linalg
+
+    factors, exchanges = scipy.linalg.lu_factor(a)
+    return np.linalg.solve(a, b), factors, exchanges + 1
 
 
-@njit(**INTERNAL_OPTIONS)
+@add_overload(solve_forward, jit_options=INTERNAL_OPTIONS)
+def _solve_forward(a: Any, b: Any) -> Any:
+    """By LAPACK's gesv, as Numba's own."""
+
+    def implementation(a: Any, b: Any) -> Any:
+        _check_finite_matrix(a)
+        _check_finite_matrix(b)
+        n, k = b.shape
+        factors = np.asfortranarray(a)
+        columns = np.asfortranarray(b)
+        exchanges = np.empty(n, F_INT_nptype)
+        if n != 0:
+            _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
+        return np.ascontiguousarray(columns), np.ascontiguousarray(factors), exchanges
+
+    return implementation
+
+
+@in_machine_code
 def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
     """c = a^-1 c"""
     for i in range(exchanges.size):
@@ -121,7 +135,7 @@ def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
     solve_upper(factors, c)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def solve_factored_transposed(factors, exchanges, c):  # type: ignore[no-untyped-def]
     """c = a^-T c"""
     solve_upper_transposed(factors, c)
@@ -130,23 +144,26 @@ def solve_factored_transposed(factors, exchanges, c):  # type: ignore[no-untyped
         _exchange(c, i, int(exchanges[i]) - 1)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def _exchange(c, i, j):  # type: ignore[no-untyped-def]
     if i != j:
         for k in range(c.shape[1]):
             c[i, k], c[j, k] = c[j, k], c[i, k]
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_solve(z_bar, z, factors, exchanges, a_bar, b_bar):  # type: ignore[no-untyped-def]
-    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T"""
-    c = z_bar.copy()
+    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T; an empty adjoint is left alone."""
+    c = np.empty(z_bar.shape)
+    c[...] = z_bar
     solve_factored_transposed(factors, exchanges, c)
-    b_bar += c
-    a_bar -= np.dot(c, z.T)
+    if b_bar.size != 0:
+        b_bar += c
+    if a_bar.size != 0:
+        a_bar -= np.dot(c, z.T)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def solve_tangent(z, factors, exchanges, a_dot, b_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
     c = b_dot - np.dot(a_dot, z)
@@ -155,19 +172,19 @@ def solve_tangent(z, factors, exchanges, a_dot, b_dot):  # type: ignore[no-untyp
 
 
 # ---- inverses and determinants ---------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_inv(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
     """a_bar -= z^T z_bar z^T"""
     a_bar -= np.dot(np.dot(z.T, z_bar), z.T)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def inv_tangent(z, a_dot):  # type: ignore[no-untyped-def]
     """-z a_dot z"""
     return -np.dot(np.dot(z, a_dot), z)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def transposed_inverse(log, a):  # type: ignore[no-untyped-def]
     """a^-T, of which nan where a is singular: its logarithm of the determinant is -inf."""
     if log == -np.inf:
@@ -175,7 +192,7 @@ def transposed_inverse(log, a):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(np.linalg.inv(a).T)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def _norm_by_columns(a):  # type: ignore[no-untyped-def]
     largest = 0.0
     for j in range(a.shape[1]):
@@ -183,7 +200,7 @@ def _norm_by_columns(a):  # type: ignore[no-untyped-def]
     return largest
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def cofactors(z, a):  # type: ignore[no-untyped-def]
     """The matrix of cofactors of a, whose determinant is z: without an inverse that has lost half of the digits."""
     n = a.shape[0]
@@ -215,7 +232,7 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_cholesky(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved"""
     inner = halve_triangle(np.dot(z.T, np.tril(z_bar)))
@@ -226,7 +243,7 @@ def add_cholesky(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
     a_bar += onto_lower(turned)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def cholesky_tangent(z, a_dot):  # type: ignore[no-untyped-def]
     """z P(z^-1 a_dot z^-T)"""
     half = mirror_lower(a_dot)

@@ -4,7 +4,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from numba.extending import overload, overload_method
+from numba.extending import overload, overload_method, register_jitable
+
+from contad.native.arena import INTERNAL_OPTIONS
+
+in_machine_code = register_jitable(**INTERNAL_OPTIONS)  # a function that compiled code may call, and Python as it is
 
 
 def add_overload(function: Any, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -6,12 +6,11 @@ or eigenvalues are equal, vectors whose cotangent is not zero have the derivativ
 
 import numpy as np
 
-from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.factor_kernels import mirror_lower, onto_lower, solve_upper
-from contad.native.machine_code import njit
+from contad.native.overloads import in_machine_code
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def in_order(a):  # type: ignore[no-untyped-def]
     """A copy in C order."""
     made = np.empty(a.shape)
@@ -19,13 +18,13 @@ def in_order(a):  # type: ignore[no-untyped-def]
     return made
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def is_zero(a):  # type: ignore[no-untyped-def]
     """Whether all elements are zero."""
     return not np.any(a)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def _divide_by_gaps(c, w, live):  # type: ignore[no-untyped-def]
     """c_ij / (w_j - w_i) and a zero diagonal, in place; of equal w nan where vector i or j is live, else 0."""
     n = w.size
@@ -39,7 +38,7 @@ def _divide_by_gaps(c, w, live):  # type: ignore[no-untyped-def]
                 c[i, j] /= w[j] - w[i]
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def _live_columns(v_bar):  # type: ignore[no-untyped-def]
     live = np.zeros(v_bar.shape[1], np.bool_)
     for i in range(v_bar.shape[0]):
@@ -50,7 +49,7 @@ def _live_columns(v_bar):  # type: ignore[no-untyped-def]
 
 
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += v (diag(w_bar) + f (v^T v_bar)) v^T on the lower triangle, f_ij = 1 / (w_j - w_i)"""
     inner = np.zeros(v.shape)
@@ -62,7 +61,7 @@ def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     a_bar += onto_lower(np.dot(np.dot(v, 0.5 * (inner + inner.T)), v.T))
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     """(w_dot, v_dot)"""
     c = np.dot(np.dot(v.T, mirror_lower(a_dot)), v)
@@ -72,14 +71,14 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def reduced_svd(a):  # type: ignore[no-untyped-def]
     """(u, s, v^T) in C order, of the shorter side."""
     u, s, vt = np.linalg.svd(a, False)
     return in_order(u), s, in_order(vt)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def _scale_columns(a, s):  # type: ignore[no-untyped-def]
     made = a.copy()
     for i in range(a.shape[0]):
@@ -88,7 +87,7 @@ def _scale_columns(a, s):  # type: ignore[no-untyped-def]
     return made
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += u (f (u^T u_bar - u_bar^T u) s + s f (v^T v_bar - v_bar^T v) + diag(s_bar)) v^T, and what of u_bar and
     v_bar is outside of u and v, over s; f_ij = 1 / (s_j^2 - s_i^2)
@@ -113,7 +112,7 @@ def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-d
     a_bar += np.dot(np.dot(u, inner), vt)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
     """(u_dot, s_dot, vt_dot)"""
     m, n, k = u.shape[0], vt.shape[1], s.size
@@ -136,7 +135,7 @@ def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_qr(q_bar, r_bar, q, r, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += (q_bar + q c) r^-T, c: the symmetric matrix of the lower triangle of r r_bar^T - q_bar^T q
 
@@ -156,7 +155,7 @@ def add_qr(q_bar, r_bar, q, r, a, a_bar):  # type: ignore[no-untyped-def]
     a_bar[:, :k] += turned.T
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def _over_upper(a, r):  # type: ignore[no-untyped-def]
     """a r^-1, for the upper triangle of r."""
     made = a.copy()
@@ -168,7 +167,7 @@ def _over_upper(a, r):  # type: ignore[no-untyped-def]
     return made
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
     """(q_dot, r_dot)"""
     k, n = r.shape
@@ -186,13 +185,13 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
 
 
 # ---- least squares ---------------------------------------------------------------------------------------------------
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def pseudoinverse(u, s, vt, rank):  # type: ignore[no-untyped-def]
     """The pseudoinverse from so many singular values."""
     return np.dot(_scale_columns(in_order(vt[:rank].T), 1.0 / s[:rank]), in_order(u[:, :rank].T))
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a), where the rank does not change"""
     zt = in_order(z.T)
@@ -201,7 +200,7 @@ def add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
     a_bar += left - np.dot(a, np.dot(z, left)) + right - np.dot(np.dot(right, z), a) - np.dot(np.dot(zt, z_bar), zt)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def pinv_tangent(z, a, a_dot):  # type: ignore[no-untyped-def]
     """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z"""
     zt, dt = in_order(z.T), in_order(a_dot.T)
@@ -210,7 +209,7 @@ def pinv_tangent(z, a, a_dot):  # type: ignore[no-untyped-def]
     return left - np.dot(np.dot(left, a), z) + right - np.dot(z, np.dot(a, right)) - np.dot(np.dot(z, a_dot), z)
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: ignore[no-untyped-def]
     """Add the cotangents of a and b to a_bar and b_bar: those of the solution x, the sums of squares and s."""
     u, s, vt = reduced_svd(a)
@@ -224,7 +223,7 @@ def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: 
     b_bar += c + scaled
 
 
-@njit(**INTERNAL_OPTIONS)
+@in_machine_code
 def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     """(x_dot, the tangents of the sums of squares, s_dot)"""
     u, s, vt = reduced_svd(a)

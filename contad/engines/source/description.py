@@ -3,7 +3,7 @@
 from typing import Any
 
 from contad.engines.source.build import derivative_of
-from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, Value
+from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, MatrixCall, Value
 from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.planning.parts import PART
 from contad.engines.source.writing.called_reverse import find_used
@@ -23,6 +23,10 @@ def explain(request: Any) -> str:
     loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.adjoints.active.changes(o)]
     lines += [_tell(derivative, loop) for loop in loops]
     grows = any(derivative.reverse_sweep.storing.slots(loop) for loop in loops)
+    grows |= any(
+        isinstance(o, MatrixCall) and derivative.adjoints.active.changes(o) and any(isinstance(x, Loop) for x in around(o.block))
+        for o in walk(derivative.program.block)
+    )
     parts = f"{derivative.program.name}{PART}"
     divided = sum(called.program.name == parts for called in find_used(derivative))
     if divided:

@@ -10,28 +10,18 @@ from typing import Any
 
 from numba import types
 from numba.core import cgutils
-from numba.core.codegen import CodeLibrary
 from numba.extending import intrinsic
 
-from contad.native.compiling import NJIT_OPTIONS
-from contad.native.machine_code import njit
-from contad.native.named_code import publish
+from contad.native.named_code import compile_named, emit_address
 from contad.native.words import WORD
 
 _ARGUMENTS = (types.int64, types.int64)
-RUNS_WHEN_LOADED = "_reload_init" in CodeLibrary.__init__.__code__.co_names  # whether Numba has the hook below
+_SIGNATURE = types.none(*_ARGUMENTS)
 
 
-@functools.cache
 def compile_kernel(function: Callable[..., Any]) -> Any:
     """Compile a kernel, or load it, and give machine code its address."""
-    made = njit(types.none(*_ARGUMENTS), **NJIT_OPTIONS)(function)
-    publish(_symbol(function), made)
-    return made
-
-
-def _symbol(function: Callable[..., Any]) -> str:
-    return f"contad_block_{function.__module__}.{function.__name__}"
+    return compile_named(function, _SIGNATURE)
 
 
 def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
@@ -44,18 +34,11 @@ def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
     @intrinsic
     def address(typingctx):  # type: ignore[no-untyped-def]
         """The address of the compiled kernel."""
-        compile_kernel(function)
+        again = functools.partial(compile_kernel, function)
+        again()
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if not RUNS_WHEN_LOADED:  # the address itself, so that Numba does not keep the machine code
-                (made,) = compile_kernel(function).overloads.values()
-                at = made.library.get_pointer_to_function(made.fndesc.llvm_func_name)
-                return builder.ptrtoint(context.add_dynamic_addr(builder, at, info=_symbol(function)), WORD)
-            kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
-            found = cgutils.get_or_insert_function(builder.module, kind, _symbol(function))
-            # a process that loads this machine code from the disk loads the kernel first
-            context.active_code_library._reload_init.add(functools.partial(compile_kernel, function))
-            return builder.ptrtoint(found, WORD)
+            return builder.ptrtoint(emit_address(context, builder, function, _SIGNATURE, again), WORD)
 
         return types.int64(), codegen
 

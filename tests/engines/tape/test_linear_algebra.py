@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 import contad
-from contad.engines.tape.block_kernels import RUNS_WHEN_LOADED
+from contad.native.named_code import RUNS_WHEN_LOADED
 from contad.native.arena import BLOCK, USED, arena
 from contad.native.words import word
 from tests.engines.tape.requests import jvp, value_and_grad

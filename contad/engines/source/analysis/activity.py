@@ -12,6 +12,7 @@ from contad.engines.source.ir.single_assignment import (
     If,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     SourceProgram,
@@ -38,6 +39,8 @@ class Activity:
         """Whether the reverse pass has something to do for an operation."""
         if isinstance(operation, (Store, Accumulate)):
             return operation.array in self
+        if isinstance(operation, MatrixCall):
+            return any(value in self for value in operation.varying)
         if isinstance(operation, Loop) and any(c.inner in self or c.result in self for c in operation.carried):
             return True
         return any(value in self for value in operation.results) or any(
@@ -66,6 +69,8 @@ def _flow(operation: Operation) -> Iterator[tuple[Value, Value]]:
         pairs = [(operation.added, operation.array)]
     elif isinstance(operation, Product):
         pairs = [(x, operation.result) for x in operation.inputs]
+    elif isinstance(operation, MatrixCall):
+        pairs = [(x, y) for x in operation.operands for y in operation.varying]
     elif isinstance(operation, Call):
         reached = zip(operation.inputs, operation.callee.reached, strict=True)
         pairs = [(x, operation.results[k]) for x, outputs in reached for k in outputs]

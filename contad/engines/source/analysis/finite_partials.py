@@ -21,6 +21,7 @@ from contad.engines.source.ir.single_assignment import (
     If,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     SourceProgram,
@@ -83,6 +84,9 @@ def _flow(o: Operation) -> list[tuple[Value | None, Value]]:
         return [(o.added, o.array)]
     if isinstance(o, Handed):
         return [(None, result) for result in o.results if result.kind.base == "float"]
+    if isinstance(o, MatrixCall):
+        started = [] if o.function.is_finite else [None]
+        return [(x, y) for x in [*started, *o.operands] for y in o.varying]
     if isinstance(o, Product):
         return [(x, o.result) for x in o.inputs]
     if isinstance(o, If):
@@ -108,6 +112,7 @@ def unselected_values(program: SourceProgram, readers: dict[Value, list[Operatio
         if isinstance(o, View) and o.spec is not None and any(isinstance(part, tuple) and any(part) for part in o.spec):
             found.update(o.result.roots)
     loads = [o for o in operations if isinstance(o, Load)]
+    matrices = [o for o in operations if isinstance(o, MatrixCall)]
     by_data = {o for o in operations if isinstance(o, If) and _reads_data(o.inputs[0])}
     for branches in (by_data, {o for o in operations if isinstance(o, If)}):
         size = -1
@@ -120,6 +125,10 @@ def unselected_values(program: SourceProgram, readers: dict[Value, list[Operatio
             for o in loads if branches is by_data else []:
                 if o.result in found or not branches.isdisjoint(_holders(o, o.array)):
                     found.update(o.array.roots)
+            for m in matrices:
+                passed = any(x in found or not found.isdisjoint(x.roots) for x in m.varying)
+                if passed or not m.function.reads_all or not branches.isdisjoint(around(m.block)):
+                    found.update(root for x in m.operands for root in x.roots)
     return found
 
 

@@ -17,6 +17,7 @@ from contad.engines.source.ir.single_assignment import (
     Check,
     Handed,
     Kind,
+    MatrixCall,
     Operation,
     Product,
     SourceProgram,
@@ -70,7 +71,7 @@ def callee_of(program: SourceProgram) -> Callee | None:
 
 def raises(o: Operation) -> bool:
     """Whether an operation by itself may raise an exception of the user's."""
-    return isinstance(o, (Check, Handed)) or (isinstance(o, Call) and o.callee.may_raise)
+    return isinstance(o, (Check, Handed, MatrixCall)) or (isinstance(o, Call) and o.callee.may_raise)
 
 
 def kinds_of(entry: Any) -> Any:

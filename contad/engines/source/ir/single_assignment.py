@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -185,6 +187,33 @@ class Product(Operation):
 
     def __init__(self, a: Value, b: Value, result: Value) -> None:
         super().__init__([a, b], [result])
+
+
+class MatrixCall(Operation):
+    """A function of matrices: it reads arrays, fills others, which have just been made, and computes numbers."""
+
+    def __init__(self, function: MatrixFunction, read: list[Value], filled: list[Value], results: list[Value]) -> None:
+        super().__init__([*read, *filled], results)
+        self.function = function
+        self._count = len(read)
+
+    @property
+    def read(self) -> list[Value]:
+        return self.inputs[: self._count]
+
+    @property
+    def operands(self) -> list[Value]:
+        """What is read and may have a derivative."""
+        return self.inputs[: self.function.operands]
+
+    @property
+    def filled(self) -> list[Value]:
+        return self.inputs[self._count :]
+
+    @property
+    def varying(self) -> list[Value]:
+        """What it computes that may have a derivative."""
+        return [*self.filled, *(x for x in self.results[self.function.constant :] if x.kind == FLOAT)]
 
 
 class Call(Operation):

@@ -9,6 +9,7 @@ from contad.engines.source.ir.single_assignment import (
     Apply,
     Block,
     For,
+    MatrixCall,
     Operation,
     SourceProgram,
     Store,
@@ -53,7 +54,13 @@ def is_inside(block: Block | None, operation: Operation) -> bool:
 def find_written_roots(operation: Operation) -> set[Value]:
     """The arrays whose elements an operation, or one inside it, writes."""
     inside = [operation, *(inner for block in operation.blocks for inner in walk(block))]
-    return {root for o in inside if isinstance(o, (Store, Accumulate)) for root in o.array.roots}
+    return {root for o in inside for array in _find_written(o) for root in array.roots}
+
+
+def _find_written(o: Operation) -> list[Value]:
+    if isinstance(o, MatrixCall):
+        return o.filled
+    return [o.array] if isinstance(o, (Store, Accumulate)) else []
 
 
 def is_natural(value: Value) -> bool:

@@ -20,6 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     SourceProgram,
@@ -107,7 +108,7 @@ def _split(loop: Loop, after: list[Operation]) -> tuple[list[Operation], list[Op
 
 def _read_roots(operation: Operation) -> set[Value]:
     inside = (operation, *(o for block in operation.blocks for o in walk(block)))
-    readers = [o for o in inside if isinstance(o, (Call, Load, Product, Handed))]
+    readers = [o for o in inside if isinstance(o, (Call, Load, Product, Handed, MatrixCall))]
     return {root for o in readers for x in o.inputs if x.is_array for root in x.roots}
 
 

@@ -30,6 +30,7 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     SourceProgram,
@@ -97,8 +98,10 @@ class StorePlan:
         return any(map(self.slots.get, loops)) or self.calls_push(operation)
 
     def calls_push(self, operation: Operation) -> bool:
-        """Whether a callee stores numbers in the workspace."""
-        inside = (operation, *(o for block in operation.blocks for o in walk(block)))
+        """Whether a callee, or a function of matrices, stores numbers in the workspace."""
+        inside = [operation, *(o for block in operation.blocks for o in walk(block))]
+        if any(isinstance(o, MatrixCall) and self.activity.changes(o) for o in inside):
+            return True
         return any(self.plan_call(o).pushes for o in inside if isinstance(o, Call))
 
     def plan_call(self, o: Call) -> Any:
@@ -150,6 +153,8 @@ class StorePlan:
         if isinstance(o, Product):
             a, b = o.inputs
             return [x for x, other in ((a, b), (b, a)) if other in active] + o.inputs if o.result in active else []
+        if isinstance(o, MatrixCall):  # their adjoints: what the reverse reads itself is in the workspace
+            return [x for x in o.inputs if x.is_array and x in active] if active.changes(o) else []
         if isinstance(o, If):
             return o.inputs if active.changes(o) else []
         if isinstance(o, Call):

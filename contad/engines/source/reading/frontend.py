@@ -17,6 +17,7 @@ from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.fresh_arrays import FreshArrays
 from contad.engines.source.reading.merging import Merging
+from contad.engines.source.reading.matrix_calls import MATRIX_CALLS
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.scope import Scope
@@ -37,7 +38,7 @@ def _readers(progress: Progress, most: int) -> StatementReader:
         return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
     expressions.subscripts = SubscriptReader(expressions)
-    expressions.calls = CallReader(expressions, SPECIAL, REDUCTIONS, read_callee)
+    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS, REDUCTIONS, read_callee)
     expressions.statements = StatementReader(expressions)
     return expressions.statements
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import carray, types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
 from contad.native.arena import MOST_NUMBERS, WORKSPACE, arena_of_thread, reserve
+from contad.native.overloads import add_overload
 from contad.native.words import WORD, place
 
 NUMBERS = types.CPointer(types.float64)
@@ -44,6 +45,11 @@ def put_integer(work: Any, k: int, n: int) -> None:
     work.view(np.int64)[k] = n
 
 
+def numbers(work: Any, n: int) -> Any:
+    """The first n numbers of the workspace as an array, good until it grows."""
+    return work[:n]
+
+
 # ---- in compiled code ------------------------------------------------------------------------------------------------
 @type_callable(workspace)
 def _type_of_workspace(context):  # type: ignore[no-untyped-def]
@@ -63,6 +69,11 @@ def _type_of_integer(context):  # type: ignore[no-untyped-def]
 @type_callable(put_integer)
 def _type_of_put_integer(context):  # type: ignore[no-untyped-def]
     return lambda work, k, n: types.none
+
+
+@add_overload(numbers)
+def _numbers_of_workspace(work: Any, n: Any) -> Any:
+    return (lambda work, n: carray(work, n)) if work == NUMBERS else None
 
 
 @lower_builtin(workspace)

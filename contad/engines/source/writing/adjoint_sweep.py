@@ -14,6 +14,7 @@ from contad.engines.source.ir.single_assignment import (
     If,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     SourceProgram,
@@ -196,6 +197,16 @@ class AdjointWriter:
             self.writer.line(text)
         for name, k in zip(found, called.number_bars, strict=True):
             self.add(o.inputs[k], name)
+
+    def reverse_MatrixCall(self, o: MatrixCall) -> None:
+        """Take back what was kept, also where no cotangent has come."""
+        given = []
+        for x in [*o.varying, *o.operands]:
+            if x.is_array:
+                given.append(self.bar(x) if x in self.active else "None")
+            else:
+                given.append(self.bar(x) if self.has_bar(x) else "0.0")
+        self.writer.line(f"top = reverse_{o.function.name}({', '.join([*given, 'work', 'top'])})")
 
     # ---- arrays ------------------------------------------------------------------------------------------------------
     def reverse_Load(self, o: Load) -> None:

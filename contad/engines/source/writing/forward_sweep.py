@@ -20,6 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     Store,
@@ -111,6 +112,15 @@ class ForwardSweep:
         self.storing.uses_workspace |= called.pushes
         for result in o.results:
             self.storing.save(result)
+
+    def forward_MatrixCall(self, o: MatrixCall) -> None:
+        """What the reverse reads is kept in the workspace; where there is none, it stays free."""
+        self.storing.uses_workspace = True
+        targets = [*(x.name for x in o.results), "work", "top" if self.adjoints.active.changes(o) else "_"]
+        given = [*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"]
+        self.writer.line(f"{', '.join(targets)} = forward_{o.function.name}({', '.join(given)})", o.line)
+        for value in o.results:
+            self.storing.save(value)
 
     def forward_Handed(self, o: Handed) -> None:
         text = self.writer.fill(o)

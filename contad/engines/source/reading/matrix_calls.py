@@ -1,0 +1,190 @@
+"""Calls of np.linalg: the arrays that a function of matrices fills are made before it; what it computes is an entry."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir import known_matrix_functions as known
+from contad.engines.source.ir.entries import constant, is_array, is_number
+from contad.engines.source.ir.refusal import limit
+from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
+from contad.engines.source.reading.call_reader import CallReader
+
+_FULL = limit(
+    "np.linalg.svd: full_matrices of a matrix that is not square has vectors without a derivative; "
+    "pass full_matrices=False"
+)
+
+
+class _Call:
+    """One call on its way into the program."""
+
+    def __init__(self, calls: CallReader, node: ast.Call) -> None:
+        self.calls, self.node, self.builder = calls, node, calls.builder
+
+    def refuse(self) -> Any:
+        self.calls.progress.refuse(self.node, f"the call {ast.unparse(self.node)!r}")
+
+    def operand(self, entry: Any, *ndims: int) -> Value:
+        """An operand as an array, of so many axes."""
+        if not is_array(entry) or entry.kind.base != "float" or entry.kind.ndim not in ndims:
+            self.refuse()
+        return self.calls.arrays.compute(entry)
+
+    def require_varying(self, *entries: Any) -> None:
+        """Leave data to NumPy's function itself."""
+        if all(x is None or self.calls.is_constant(x) for x in entries):
+            self.refuse()
+
+    def shape(self, a: Value) -> list[Value]:
+        return [self.builder.length(a, axis) for axis in range(a.kind.ndim)]
+
+    def shorter(self, a: Value) -> Value:
+        """The length of the shorter side."""
+        m, n = self.shape(a)
+        less = self.builder.apply(known_functions.COMPARISONS["Lt"], m, n)
+        found: Value = self.builder.apply(known_functions.SELECT, less, m, n)
+        return found
+
+    def new(self, *shape: Value, hint: str = "") -> Value:
+        """An array to be filled."""
+        return self.builder.create("empty", list(shape), "float", hint)
+
+    def compute(
+        self, function: known.MatrixFunction, read: list[Value], filled: list[Value], numbers: tuple[Any, ...] = ()
+    ) -> list[Value]:
+        """Add the operation; the numbers that it computes."""
+        results = [Value(kind) for kind in numbers]
+        self.builder.add(MatrixCall(function, read, filled, results))
+        return results
+
+
+def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Read the arguments `names` of a call, and hand them on with the call; data are left to the function itself."""
+
+    def declare(read: Callable[..., Any]) -> Callable[..., Any]:
+        def take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+            given = calls.take(names, arguments, keywords, node)
+            call = _Call(calls, node)
+            call.require_varying(*(x for x in given if is_array(x)))
+            return read(call, *given)
+
+        return take
+
+    return declare
+
+
+@_reader("a b")
+def _solve(call: _Call, a: Any, b: Any) -> Any:
+    a, b = call.operand(a, 2), call.operand(b, 1, 2)
+    z = call.new(*call.shape(b), hint="solution")
+    call.compute(known.SOLVE, [a, b], [z])
+    return z
+
+
+def _like(function: known.MatrixFunction, hint: str) -> Callable[..., Any]:
+    """A function of one matrix whose value is one of the same shape."""
+
+    @_reader("a")
+    def read(call: _Call, a: Any) -> Any:
+        a = call.operand(a, 2)
+        z = call.new(*call.shape(a), hint=hint)
+        call.compute(function, [a], [z])
+        return z
+
+    return read
+
+
+@_reader("a")
+def _det(call: _Call, a: Any) -> Any:
+    return call.compute(known.DET, [call.operand(a, 2)], [], (FLOAT,))[0]
+
+
+@_reader("a")
+def _slogdet(call: _Call, a: Any) -> Any:
+    return tuple(call.compute(known.SLOGDET, [call.operand(a, 2)], [], (FLOAT, FLOAT)))
+
+
+@_reader("a")
+def _eigh(call: _Call, a: Any) -> Any:
+    a = call.operand(a, 2)
+    n = call.shape(a)[0]
+    w, v = call.new(n, hint="w"), call.new(n, n, hint="v")
+    call.compute(known.EIGH, [a], [w, v])
+    return w, v
+
+
+@_reader("a")
+def _eigvalsh(call: _Call, a: Any) -> Any:
+    a = call.operand(a, 2)
+    w = call.new(call.shape(a)[0], hint="w")
+    call.compute(known.EIGVALSH, [a], [w])
+    return w
+
+
+@_reader("a full_matrices")
+def _svd(call: _Call, a: Any, full: Any) -> Any:
+    a = call.operand(a, 2)
+    if full is not None and not (is_number(full) and full.constant is not None):
+        call.refuse()
+    (m, n), k = call.shape(a), call.shorter(a)
+    if full is None or full.constant:
+        call.builder.add(Check(call.builder.apply(known_functions.COMPARISONS["NotEq"], m, n), _FULL))
+    u, s, vt = call.new(m, k, hint="u"), call.new(k, hint="s"), call.new(k, n, hint="vt")
+    call.compute(known.SVD, [a], [u, s, vt])
+    return u, s, vt
+
+
+@_reader("a")
+def _qr(call: _Call, a: Any) -> Any:
+    a = call.operand(a, 2)
+    (m, n), k = call.shape(a), call.shorter(a)
+    q, r = call.new(m, k, hint="q"), call.new(k, n, hint="r")
+    call.compute(known.QR, [a], [q, r])
+    return q, r
+
+
+def _limit(call: _Call, rcond: Any, otherwise: float) -> Value:
+    """The smallest singular value that counts, next to the largest one."""
+    if rcond is None:
+        return constant(otherwise)
+    return call.calls.as_float(rcond) if is_number(rcond) else call.refuse()
+
+
+@_reader("a rcond")
+def _pinv(call: _Call, a: Any, rcond: Any) -> Any:
+    a = call.operand(a, 2)
+    m, n = call.shape(a)
+    z = call.new(n, m, hint="inverse")
+    call.compute(known.PINV, [a, _limit(call, rcond, 1e-15)], [z])
+    return z
+
+
+@_reader("a b rcond")
+def _lstsq(call: _Call, a: Any, b: Any, rcond: Any) -> Any:
+    """The sums of squares are there where the rank is full and there are more equations than unknowns."""
+    a, b = call.operand(a, 2), call.operand(b, 1, 2)
+    (m, n), k = call.shape(a), [*call.shape(b), constant(1)][1]
+    x = call.new(*[n, k][: b.kind.ndim], hint="x")
+    squares, s = call.new(k, hint="squares"), call.new(call.shorter(a), hint="s")
+    (rank,) = call.compute(known.LSTSQ, [a, b, _limit(call, rcond, -1.0)], [x, squares, s], (INT,))
+    apply, compare = call.builder.apply, known_functions.COMPARISONS
+    some = apply(known_functions.AND, apply(compare["Eq"], rank, n), apply(compare["Lt"], n, m))
+    count = apply(known_functions.SELECT, some, k, constant(0))
+    return x, call.builder.view(squares, [(None, count, None)]), rank, s
+
+
+@_reader("x")
+def _norm(call: _Call, x: Any) -> Any:
+    return call.compute(known.NORM, [call.operand(x, 1, 2)], [], (FLOAT,))[0]
+
+
+MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
+    np.linalg.solve: _solve, np.linalg.inv: _like(known.INV, "inverse"), np.linalg.det: _det,
+    np.linalg.slogdet: _slogdet, np.linalg.cholesky: _like(known.CHOLESKY, "factor"), np.linalg.eigh: _eigh,
+    np.linalg.eigvalsh: _eigvalsh, np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
+    np.linalg.lstsq: _lstsq, np.linalg.norm: _norm,
+}  # fmt: skip
