@@ -242,6 +242,23 @@ def _outer(a, b):  # type: ignore[no-untyped-def]
     return made
 
 
+@_body(np.vdot, "a, b", 1, 1)
+def _vdot(a, b):  # type: ignore[no-untyped-def]
+    return np.dot(a, b)
+
+
+@_body(np.kron, "a, b", 2, 2)
+def _kron(a, b):  # type: ignore[no-untyped-def]
+    (m, n), (p, q) = a.shape, b.shape
+    made = zeros((m * p, n * q))
+    for i in range(m):
+        for j in range(n):
+            for k in range(p):
+                for s in range(q):
+                    made[i * p + k, j * q + s] = a[i, j] * b[k, s]
+    return made
+
+
 @_body(np.cross, "a, b", 1, 1)
 def _cross(a, b):  # type: ignore[no-untyped-def]
     if len(a) != 3 or len(b) != 3:

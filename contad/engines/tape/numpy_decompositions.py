@@ -173,27 +173,6 @@ def _matrix_power(a: Any, n: Any) -> Any:
     return implementation
 
 
-@add_overload(np.kron)
-def _kron(a: Any, b: Any) -> Any:
-    """The product of each element of one matrix and each of the other."""
-    active = active_of(a, b)
-    if active is None or a.ndim != 2 or b.ndim != 2:
-        return None
-    zeros = zeros_of[active]
-
-    def implementation(a: Any, b: Any) -> Any:
-        (m, n), (p, q) = a.shape, b.shape
-        made = zeros((m * p, n * q))
-        for i in range(m):
-            for j in range(n):
-                for k in range(p):
-                    for s in range(q):
-                        made[i * p + k, j * q + s] = a[i, j] * b[k, s]
-        return made
-
-    return implementation
-
-
 # ---- norms -----------------------------------------------------------------------------------------------------------
 @add_overload(np.linalg.norm)
 def _norm(x: Any, ord: Any = None) -> Any:

@@ -1,6 +1,7 @@
 """Calls of np.linalg: the arrays that a function of matrices fills are made before it; what it computes is an entry."""
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir import known_matrix_functions as known
-from contad.engines.source.ir.entries import constant, is_array, is_number
+from contad.engines.source.ir.entries import Object, constant, is_array, is_number
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
 from contad.engines.source.reading.call_reader import CallReader
@@ -85,17 +86,23 @@ def _solve(call: _Call, a: Any, b: Any) -> Any:
     return z
 
 
-def _like(function: known.MatrixFunction, hint: str) -> Callable[..., Any]:
-    """A function of one matrix whose value is one of the same shape."""
+@_reader("a")
+def _inv(call: _Call, a: Any) -> Any:
+    return _add_inverse(call, call.operand(a, 2))
 
-    @_reader("a")
-    def read(call: _Call, a: Any) -> Any:
-        a = call.operand(a, 2)
-        z = call.new(*call.shape(a), hint=hint)
-        call.compute(function, [a], [z])
-        return z
 
-    return read
+def _add_inverse(call: _Call, a: Value) -> Value:
+    z = call.new(*call.shape(a), hint="inverse")
+    call.compute(known.INV, [a], [z])
+    return z
+
+
+@_reader("a")
+def _cholesky(call: _Call, a: Any) -> Any:
+    a = call.operand(a, 2)
+    z = call.new(*call.shape(a), hint="factor")
+    call.compute(known.CHOLESKY, [a], [z])
+    return z
 
 
 @_reader("a")
@@ -130,9 +137,14 @@ def _svd(call: _Call, a: Any, full: Any) -> Any:
     a = call.operand(a, 2)
     if full is not None and not (is_number(full) and full.constant is not None):
         call.refuse()
-    (m, n), k = call.shape(a), call.shorter(a)
     if full is None or full.constant:
-        call.builder.add(Check(call.builder.apply(known_functions.COMPARISONS["NotEq"], m, n), _FULL))
+        call.builder.add(Check(call.builder.apply(known_functions.COMPARISONS["NotEq"], *call.shape(a)), _FULL))
+    return _add_svd(call, a)
+
+
+def _add_svd(call: _Call, a: Value) -> tuple[Value, Value, Value]:
+    """The singular vectors of the shorter side around the singular values."""
+    (m, n), k = call.shape(a), call.shorter(a)
     u, s, vt = call.new(m, k, hint="u"), call.new(k, hint="s"), call.new(k, n, hint="vt")
     call.compute(known.SVD, [a], [u, s, vt])
     return u, s, vt
@@ -177,14 +189,75 @@ def _lstsq(call: _Call, a: Any, b: Any, rcond: Any) -> Any:
     return x, call.builder.view(squares, [(None, count, None)]), rank, s
 
 
-@_reader("x")
-def _norm(call: _Call, x: Any) -> Any:
-    return call.compute(known.NORM, [call.operand(x, 1, 2)], [], (FLOAT,))[0]
+# ---- norms and powers ------------------------------------------------------------------------------------------------
+@_reader("x ord")
+def _norm(call: _Call, x: Any, ord: Any) -> Any:
+    """The norm of a constant order, which is the root of the sum of squares where none is given."""
+    x = call.operand(x, 1, 2)
+    if ord is None or (isinstance(ord, Object) and ord.value is None):
+        return call.compute(known.NORM, [x], [], (FLOAT,))[0]
+    order = ord.value if isinstance(ord, Object) else ord.constant if is_number(ord) else None
+    if not isinstance(order, (int, float)) or order == 0 or order != order:
+        call.refuse()
+    return (_norm_of_vector if x.kind.ndim == 1 else _norm_of_matrix)(call, x, order)
+
+
+def _norm_of_vector(call: _Call, x: Value, order: float) -> Any:
+    arrays, size = call.calls.arrays, call.builder.apply(known_functions.ABSOLUTE, x)
+    if order == 2:
+        return call.compute(known.NORM, [x], [], (FLOAT,))[0]
+    if math.isinf(order):
+        return arrays.extreme(size, ">" if order > 0 else "<")
+    if order == 1:
+        return arrays.total(size)
+    total = arrays.total(arrays.power(size, constant(order)))
+    return arrays.power(total, constant(1.0 / order))
+
+
+def _norm_of_matrix(call: _Call, x: Value, order: float) -> Any:
+    """The largest or smallest sum of a column or row, or singular value."""
+    arrays, builder = call.calls.arrays, call.builder
+    if abs(order) == 2:
+        _, s, _ = _add_svd(call, x)
+        last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
+        return builder.load(s, [constant(0) if order > 0 else last])
+    if abs(order) != 1 and not math.isinf(order):
+        call.refuse()
+    axis = constant(0 if abs(order) == 1 else 1)
+    sums = arrays.along(builder.apply(known_functions.ABSOLUTE, x), axis, lambda a, line: a.total(line), call.node)
+    return arrays.extreme(sums, ">" if order > 0 else "<")
+
+
+@_reader("a n")
+def _matrix_power(call: _Call, a: Any, n: Any) -> Any:
+    """A power by a constant, by repeated squaring in Numba's order."""
+    a = call.operand(a, 2)
+    if not is_number(n) or n.kind != INT or n.constant is None:
+        call.refuse()
+    arrays, rest = call.calls.arrays, abs(n.constant)
+    arrays.require_equal(*call.shape(a))
+    if rest == 0:
+        made = call.builder.create("zeros", call.shape(a), "float")
+        arrays.over(call.shape(a)[:1], lambda at: arrays.put(made, [at[0], at[0]], constant(1.0)))
+        return made
+    factor = _add_inverse(call, a) if n.constant < 0 else a
+    if rest == 1:
+        return arrays.copy_elements(factor)
+    if rest == 3:
+        return arrays.product(arrays.product(factor, factor, call.node), factor, call.node)
+    found = None
+    while rest:
+        if rest & 1:
+            found = factor if found is None else arrays.product(found, factor, call.node)
+        rest >>= 1
+        if rest:
+            factor = arrays.product(factor, factor, call.node)
+    return found
 
 
 MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
-    np.linalg.solve: _solve, np.linalg.inv: _like(known.INV, "inverse"), np.linalg.det: _det,
-    np.linalg.slogdet: _slogdet, np.linalg.cholesky: _like(known.CHOLESKY, "factor"), np.linalg.eigh: _eigh,
+    np.linalg.solve: _solve, np.linalg.inv: _inv, np.linalg.det: _det,
+    np.linalg.slogdet: _slogdet, np.linalg.cholesky: _cholesky, np.linalg.eigh: _eigh,
     np.linalg.eigvalsh: _eigvalsh, np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
-    np.linalg.lstsq: _lstsq, np.linalg.norm: _norm,
+    np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.matrix_power: _matrix_power,
 }  # fmt: skip
