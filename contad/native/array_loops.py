@@ -130,6 +130,23 @@ def _trace(a):  # type: ignore[no-untyped-def]
     return total
 
 
+@_body(np.diag, "v", 1)
+def _diag(v):  # type: ignore[no-untyped-def]
+    made = zeros((len(v), len(v)))
+    for k in range(len(v)):
+        made[k, k] = v[k]
+    return made
+
+
+@_body(np.diag, "v", 2)
+def _diagonal(v):  # type: ignore[no-untyped-def]
+    n = min(v.shape[0], v.shape[1])
+    made = zeros(n)
+    for k in range(n):
+        made[k] = v[k, k]
+    return made
+
+
 # ---- by order --------------------------------------------------------------------------------------------------------
 @_body(np.sort, "a", 1)
 def _sort(a):  # type: ignore[no-untyped-def]

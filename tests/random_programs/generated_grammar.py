@@ -132,6 +132,19 @@ REDUCTIONS = (
     "np.var(idx) * u[1]", "np.var(t[0])", "np.sum(np.sort(t[1, 0])[1:] * 0.5)",
     "np.interp(w[1], np.array([-1.0, 0.0, 1.0]), u[:3])",
 )  # fmt: skip
+# in some programs only, so that the others stay what they are; matrices with a strong diagonal, which no loop spoils
+MATRIX_REDUCTIONS = (
+    "np.linalg.solve(np.tanh(q[:, :3]) * 0.3 + 2.0 * np.eye(3), u[1:4])[1]",
+    "np.linalg.slogdet(np.tanh(q[:, 1:]) * 0.3 - np.eye(3))[1]", "np.linalg.det(np.tanh(m @ q.T) * 0.3 + np.eye(3))",
+    "np.sum(np.linalg.inv(np.eye(3) - 0.3 * np.tanh(q[:, ::-1][:, 1:])))", "np.linalg.norm(u)",
+    "np.linalg.cholesky(np.outer(u, u) * 0.1 + np.diag(1.0 + w * w))[3, 1]",
+    "np.linalg.eigh(np.outer(w, w) * 0.1 + np.diag(x))[0][2]", "np.linalg.qr(np.tanh(q.T) + np.eye(4)[:, :3])[1][0, 1]",
+)
+MATRIX_ANEW = (
+    "c = np.linalg.solve(np.tanh(np.outer(x, d)) * 0.1 + np.eye(n), c)", "d = np.linalg.inv(A5 * 0.1 + np.eye(n))[idx[1]] * r",
+    "c = np.linalg.solve(A5.T * 0.2 + np.eye(n) * 2.0, d * c)", "q = np.linalg.solve(np.eye(3) * 3.0 + np.tanh(m[:, :3]), q)",
+    "o = np.linalg.lstsq(np.eye(n)[:, :4] + 0.1, o)[0][0] * o", "d = np.linalg.matrix_power(A5 * x * 0.2, 2) @ d",
+)
 UNARY = (
     "math.sin({})", "math.cos({})", "np.tanh({})", "np.arctan({})", "math.tanh({})", "math.exp(-abs({}))",
     "np.abs({})", "math.log(1.2 + abs({}))", "math.log1p(abs({}))", "np.sqrt(1.1 + abs({}))", "contad.erf({})",
@@ -243,6 +256,9 @@ class Maker:
         self.names = 0
         self.depth = 0
         self.scalars = ["a", "b", "r", "s"]
+        self.matrices = matrices = seed % 7 == 3
+        self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
+        self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
 
     def source(self, block=None):
         return source(self.program() if block is None else block, self.aux, self.closure)
@@ -322,7 +338,7 @@ class Maker:
         if c < 0.85:
             return f"{r.choice(['max', 'min'])}({e(sc, ivs, d + 1)}, {e(sc, ivs, d + 1)})"
         if c < 0.91:
-            return f"math.tanh({r.choice(REDUCTIONS)})"
+            return f"math.tanh({r.choice(self.reductions)})"
         if c < 0.94:
             return f"np.{r.choice(['maximum', 'minimum', 'hypot'])}({e(sc, ivs, d + 1)}, 0.3 + {e(sc, ivs, d + 1)})"
         if c < 0.97:
@@ -483,7 +499,7 @@ class Maker:
         if c < 0.52:
             return [S(r.choice(list(OVERLAPS)))]
         if c < 0.78:
-            return [S(r.choice(ANEW))]
+            return [S(r.choice(self.anew))]
         if c < 0.80:
             self.names += 1
             y = f"y{self.names}"

@@ -73,7 +73,7 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
     return made | UFUNCS | {np.float64: float64}
 
 
-_OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.cumsum, np.trace)  # that the tape computes itself
+_OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.diag, np.cumsum, np.trace)  # that the tape computes itself
 
 
 def _in_loops(function: ArrayFunction, zeros: Any) -> Callable[..., Any]:

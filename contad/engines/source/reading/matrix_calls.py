@@ -35,11 +35,6 @@ class _Call:
             self.refuse()
         return self.calls.arrays.compute(entry)
 
-    def require_varying(self, *entries: Any) -> None:
-        """Leave data to NumPy's function itself."""
-        if all(x is None or self.calls.is_constant(x) for x in entries):
-            self.refuse()
-
     def shape(self, a: Value) -> list[Value]:
         return [self.builder.length(a, axis) for axis in range(a.kind.ndim)]
 
@@ -64,14 +59,12 @@ class _Call:
 
 
 def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Read the arguments `names` of a call, and hand them on with the call; data are left to the function itself."""
+    """Read the arguments `names` of a call, and hand them on with the call."""
 
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
         def take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
             given = calls.take(names, arguments, keywords, node)
-            call = _Call(calls, node)
-            call.require_varying(*(x for x in given if is_array(x)))
-            return read(call, *given)
+            return read(_Call(calls, node), *given)
 
         return take
 

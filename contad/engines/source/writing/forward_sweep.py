@@ -114,11 +114,19 @@ class ForwardSweep:
             self.storing.save(result)
 
     def forward_MatrixCall(self, o: MatrixCall) -> None:
-        """What the reverse reads is kept in the workspace; where there is none, it stays free."""
-        self.storing.uses_workspace = True
-        targets = [*(x.name for x in o.results), "work", "top" if self.adjoints.active.changes(o) else "_"]
-        given = [*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"]
-        self.writer.line(f"{', '.join(targets)} = forward_{o.function.name}({', '.join(given)})", o.line)
+        """What the reverse reads is kept in the workspace; where there is none, NumPy's function stands here."""
+        active = self.adjoints.active.changes(o)
+        targets = [x.name for x in o.results]
+        if not active and o.function.plain:
+            filled = [f"{x.name}[...]" for x in o.filled]
+            given = ", ".join(bare(self.writer.text(x)) for x in o.read)
+            text = o.function.plain.format(o.function.name, given)
+            self.writer.line(f"{', '.join([*targets, *filled])} = {text}", o.line)
+        else:
+            self.storing.uses_workspace = True
+            targets += ["work", "top" if active else "_"]
+            given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
+            self.writer.line(f"{', '.join(targets)} = forward_{o.function.name}({given})", o.line)
         for value in o.results:
             self.storing.save(value)
 
