@@ -29,6 +29,7 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+import contad.native.named_code  # noqa: F401  (what machine code names must be there with the arena)
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import cfunc, njit
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word

@@ -1,6 +1,6 @@
 """The adjoints of a product as generated code calls them: `add_left` and `add_right`, for matrices and vectors.
 
-Compiled, each calls a function by its name, with the addresses, strides and sizes of the operands.
+Compiled, each calls a function that is compiled once, with the addresses, strides and sizes of the operands.
 """
 
 from typing import Any
@@ -12,15 +12,13 @@ from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array
 
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.named_code import emit_call, publish
+from contad.native.named_code import compile_once, emit_call, emit_pointer
 from contad.native.product_kernels import add_left_matrix, add_right_matrix
 from contad.native.words import pointer
 from contad.ops.products import left_cotangent, right_cotangent
 
-_LEFT, _RIGHT = "contad_add_left", "contad_add_right"
-_WORDS = (types.int64,) * 12
+_SIGNATURE = types.none(*[types.int64] * 12)
 _NUMBER = 8  # bytes
 
 
@@ -46,29 +44,25 @@ def _put(made, at, row, step):  # type: ignore[no-untyped-def]
 
 
 # of each operand the address and the two strides
-@njit(types.none(*_WORDS), **NJIT_OPTIONS)
-def _add_left(z_at, z_row, z_step, b_at, b_row, b_step, bar_at, bar_row, bar_step, m, n, p):  # type: ignore[no-untyped-def]
+def add_left_at(z_at, z_row, z_step, b_at, b_row, b_step, bar_at, bar_row, bar_step, m, n, p):  # type: ignore[no-untyped-def]
+    """a_bar += z_bar b^T"""
     if m * n * p != 0:
         a_bar = _matrix(bar_at, m, p, bar_row, bar_step)
         add_left_matrix(_matrix(z_at, m, n, z_row, z_step), _matrix(b_at, p, n, b_row, b_step), a_bar)
         _put(a_bar, bar_at, bar_row, bar_step)
 
 
-@njit(types.none(*_WORDS), **NJIT_OPTIONS)
-def _add_right(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_step, m, n, p):  # type: ignore[no-untyped-def]
+def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_step, m, n, p):  # type: ignore[no-untyped-def]
+    """b_bar += a^T z_bar"""
     if m * n * p != 0:
         b_bar = _matrix(bar_at, p, n, bar_row, bar_step)
         add_right_matrix(_matrix(z_at, m, n, z_row, z_step), _matrix(a_at, m, p, a_row, a_step), b_bar)
         _put(b_bar, bar_at, bar_row, bar_step)
 
 
-def register() -> None:
-    """Give machine code the addresses of the two."""
-    publish(_LEFT, _add_left)
-    publish(_RIGHT, _add_right)
-
-
-register()
+def compile_adjoint(function: Any) -> Any:
+    """Compile one of the two, or load it."""
+    return compile_once(function, _SIGNATURE)
 
 
 # ---- what generated code calls ---------------------------------------------------------------------------------------
@@ -94,7 +88,7 @@ def _lower_left(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     a_is_row = signature.args[2].ndim == 1
     z_bar, b, a_bar = map(_Matrix, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, False, True))
     words = [*z_bar.words, *b.words, *a_bar.words, *z_bar.sizes, b.sizes[0]]
-    return emit_call(context, builder, _LEFT, _WORDS, words, register)
+    return _emit(context, builder, add_left_at, words)
 
 
 @lower_builtin(add_right, types.Any, types.Array, types.Array)
@@ -103,7 +97,13 @@ def _lower_right(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     a_is_row = signature.args[1].ndim == 1
     z_bar, a, b_bar = map(_Matrix, [context] * 3, [builder] * 3, signature.args, args, (a_is_row, True, False))
     words = [*z_bar.words, *a.words, *b_bar.words, *z_bar.sizes, a.sizes[1]]
-    return emit_call(context, builder, _RIGHT, _WORDS, words, register)
+    return _emit(context, builder, add_right_at, words)
+
+
+def _emit(context: Any, builder: Any, function: Any, words: Any) -> Any:
+    at = emit_pointer(context, builder, compile_adjoint, function, _SIGNATURE)
+    emit_call(context, builder, at, _SIGNATURE, words)
+    return context.get_dummy_value()
 
 
 class _Matrix:

@@ -141,8 +141,10 @@ MATRIX_REDUCTIONS = (
     "np.linalg.eigh(np.outer(w, w) * 0.1 + np.diag(x))[0][2]", "np.linalg.qr(np.tanh(q.T) + np.eye(4)[:, :3])[1][0, 1]",
 )
 MATRIX_ANEW = (
-    "c = np.linalg.solve(np.tanh(np.outer(x, d)) * 0.1 + np.eye(n), c)", "d = np.linalg.inv(A5 * 0.1 + np.eye(n))[idx[1]] * r",
-    "c = np.linalg.solve(A5.T * 0.2 + np.eye(n) * 2.0, d * c)", "q = np.linalg.solve(np.eye(3) * 3.0 + np.tanh(m[:, :3]), q)",
+    "c = np.linalg.solve(np.tanh(np.outer(x, d)) * 0.1 + np.eye(n), c)",
+    "d = np.linalg.inv(A5 * 0.1 + np.eye(n))[idx[1]] * r",
+    "c = np.linalg.solve(A5.T * 0.2 + np.eye(n) * 2.0, d * c)",
+    "q = np.linalg.solve(np.eye(3) * 3.0 + np.tanh(m[:, :3]), q)",
     "o = np.linalg.lstsq(np.eye(n)[:, :4] + 0.1, o)[0][0] * o", "d = np.linalg.matrix_power(A5 * x * 0.2, 2) @ d",
 )
 UNARY = (

@@ -23,10 +23,9 @@ def explain(request: Any) -> str:
     loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.adjoints.active.changes(o)]
     lines += [_tell(derivative, loop) for loop in loops]
     grows = any(derivative.reverse_sweep.storing.slots(loop) for loop in loops)
-    grows |= any(
-        isinstance(o, MatrixCall) and derivative.adjoints.active.changes(o) and any(isinstance(x, Loop) for x in around(o.block))
-        for o in walk(derivative.program.block)
-    )
+    active = derivative.adjoints.active
+    keeps = [o for o in walk(derivative.program.block) if isinstance(o, MatrixCall) and active.changes(o)]
+    grows |= any(isinstance(holder, Loop) for o in keeps for holder in around(o.block))
     parts = f"{derivative.program.name}{PART}"
     divided = sum(called.program.name == parts for called in find_used(derivative))
     if divided:

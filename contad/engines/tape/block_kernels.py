@@ -4,15 +4,13 @@ A kernel is compiled with the first operation that needs it, and kept on disk by
 derivative has it as a part. Machine code of an operation finds the address by name, and writes it on the tape.
 """
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from contad.native.named_code import compile_named, emit_address
+from contad.native.named_code import compile_once, emit_call, emit_pointer
 from contad.native.words import WORD
 
 _ARGUMENTS = (types.int64, types.int64)
@@ -20,8 +18,8 @@ _SIGNATURE = types.none(*_ARGUMENTS)
 
 
 def compile_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a kernel, or load it, and give machine code its address."""
-    return compile_named(function, _SIGNATURE)
+    """Compile a kernel, or load it."""
+    return compile_once(function, _SIGNATURE)
 
 
 def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
@@ -34,11 +32,9 @@ def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
     @intrinsic
     def address(typingctx):  # type: ignore[no-untyped-def]
         """The address of the compiled kernel."""
-        again = functools.partial(compile_kernel, function)
-        again()
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.ptrtoint(emit_address(context, builder, function, _SIGNATURE, again), WORD)
+            return builder.ptrtoint(emit_pointer(context, builder, compile_kernel, function, _SIGNATURE), WORD)
 
         return types.int64(), codegen
 
@@ -52,10 +48,7 @@ def call_kernel(typingctx, address, header, block):  # type: ignore[no-untyped-d
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
-        function = builder.inttoptr(args[0], kind.as_pointer())
-        status, _ = context.call_conv.call_function(builder, function, types.none, _ARGUMENTS, args[1:])
-        with cgutils.if_unlikely(builder, status.is_error):
-            context.call_conv.return_status_propagate(builder, status)
+        emit_call(context, builder, builder.inttoptr(args[0], kind.as_pointer()), _SIGNATURE, args[1:])
         return context.get_dummy_value()
 
     return types.none(types.int64, *_ARGUMENTS), codegen

@@ -11,13 +11,11 @@ from numba.extending import intrinsic
 from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.block_records import has_adjoints, read_block
 from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS
-from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.named_code import emit_call, publish
+from contad.native.named_code import compile_once, emit_call, emit_pointer
 from contad.native.words import pointer, word
 
-_SYMBOL = "contad_tape_sweep"
-_ARGUMENTS = (types.int64, types.int64, types.int64)
+_SIGNATURE = types.none(types.int64, types.int64, types.int64)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -49,8 +47,7 @@ def swept(header, top, first):  # type: ignore[no-untyped-def]
     adjoint[0] = 0.0
 
 
-@njit(types.none(*_ARGUMENTS), **NJIT_OPTIONS)
-def _sweep(header, top, first):  # type: ignore[no-untyped-def]
+def sweep_blocks(header, top, first):  # type: ignore[no-untyped-def]
     """Propagate cells between blocks, and call the kernel of each block of which a result has an adjoint."""
     block = word(header, BLOCK)
     while block >= first:
@@ -64,12 +61,9 @@ def _sweep(header, top, first):  # type: ignore[no-untyped-def]
     swept(header, top, first)
 
 
-def register() -> None:
-    """Give machine code the address of the sweep."""
-    publish(_SYMBOL, _sweep)
-
-
-register()
+def compile_sweep(function: Any) -> Any:
+    """Compile the sweep, or load it."""
+    return compile_once(function, _SIGNATURE)
 
 
 @intrinsic
@@ -77,7 +71,9 @@ def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
     """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Call the compiled sweep by its symbol."""
-        return emit_call(context, builder, _SYMBOL, _ARGUMENTS, args, register)
+        """Call the compiled sweep."""
+        at = emit_pointer(context, builder, compile_sweep, sweep_blocks, _SIGNATURE)
+        emit_call(context, builder, at, _SIGNATURE, args)
+        return context.get_dummy_value()
 
-    return types.none(*_ARGUMENTS), codegen
+    return _SIGNATURE, codegen

@@ -404,7 +404,7 @@ REFUSALS = {
     "for i in range(3):\n    u = x * a\nreturn u[0]": (5, "made inside the loop"),
     "yield a": (3, "generator"),
     "return f(x, a)": (3, "recursive function f"),
-    "return np.linalg.det(np.outer(x, x)) + a": (3, "the call of 'det'"),
+    "return np.linalg.cond(np.outer(x, x)) + a": (3, "the call of 'cond'"),
     "return b": (3, "the name b is not defined"),
     "return open('x')": (3, "the call of 'open'"),
     "a += 1": (1, "returns nothing"),

@@ -1,61 +1,24 @@
 """np.linalg on the tape: whole programs against the eager engine, differences and Numba's own errors."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from numba import njit
 
 import contad
-from contad.native.named_code import RUNS_WHEN_LOADED
 from contad.native.arena import BLOCK, USED, arena
 from contad.native.words import word
+from tests.engines.matrix_programs import (
+    DATA,
+    DRAW,
+    KALMAN,
+    SQUARES,
+    V,
+    differences,
+    filtered,
+    likelihood,
+    systems,
+)
 from tests.engines.tape.requests import jvp, value_and_grad
-
-DRAW = np.random.default_rng(31)
-A = DRAW.standard_normal((4, 4)) + 3.0 * np.eye(4)
-B, V = DRAW.standard_normal((4, 3)), DRAW.standard_normal(4)
-S = A @ A.T + 0.3 * A
-SQUARES, DATA = (0, 1, 2, 3), (A, B, V, S)
-
-
-@njit
-def rotated(a, v):
-    """A callee with a system, whose matrix is transposed."""
-    return np.linalg.solve(a.T, v)
-
-
-@njit
-def systems(a, b, v, s):
-    """Operands used twice, transposed, overwritten, constant, and parts of larger ones."""
-    z = np.linalg.solve(a, b)
-    twice = np.linalg.solve(a, a * a)
-    w = rotated(a, v)
-    only_a = np.linalg.solve(a * a + s, np.array([1.0, 2.0, -0.3, 0.7]))
-    only_b = np.linalg.solve(np.array([[2.0, 0.3], [-0.7, 1.1]]), b[1:3, ::2])
-    inverse = np.linalg.inv(a)
-    factor = np.linalg.cholesky(s + 0.1 * a)
-    sign, log = np.linalg.slogdet(a.T[1:, :3])
-    det = np.linalg.det(s)
-    kept = s.copy()
-    large = np.linalg.solve(kept, z)
-    kept[1] = 3.0 * v[0]  # which the solution does not see
-    large[0, 1] = w[3]
-    return (
-        np.sum(z * z * b)
-        + np.sum(twice * s)
-        + w[1] * w[2] * v[0]
-        + np.sum(only_a * w)
-        + only_b[0, 1] * only_b[1, 0]
-        + inverse[0, 1] * inverse[2, 3]
-        + np.sum(factor * factor * factor * a)
-        + sign * log * v[0]
-        + 0.001 * det * a[0, 0]
-        + np.sum(np.linalg.inv(kept) * large[0, 0])
-        + np.sum(large * large)
-    )
 
 
 def test_systems_and_determinants_agree_with_the_eager_engine():
@@ -76,38 +39,6 @@ def test_tangents_are_those_of_the_gradient():
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
-@njit
-def likelihood(x, y, scale, noise, by_factor):
-    """The log marginal likelihood of a Gaussian process, by Cholesky's factor or by slogdet."""
-    n = len(x)
-    k = np.exp(-0.5 * ((x.reshape((n, 1)) - x.reshape((1, n))) / scale) ** 2) + noise * np.eye(n)
-    if by_factor:
-        factor = np.linalg.cholesky(k)
-        half = np.linalg.solve(factor, y)
-        log = 0.0
-        for i in range(n):
-            log += 2.0 * np.log(factor[i, i])
-        return -0.5 * (half @ half) - 0.5 * log
-    return -0.5 * (y @ np.linalg.solve(k, y)) - 0.5 * np.linalg.slogdet(k)[1]
-
-
-def differences(f, args, argnums, h=1e-6):
-    """The gradient by central differences."""
-    found = []
-    for k in argnums:
-        x = np.asarray(args[k], dtype=float)
-        bar = np.empty(x.shape)
-        for i in np.ndindex(x.shape):
-            ends = []
-            for step in (h, -h):
-                moved = x.copy()
-                moved[i] += step
-                ends.append(f(*args[:k], moved if moved.ndim else float(moved), *args[k + 1 :]))
-            bar[i] = (ends[0] - ends[1]) / (2.0 * h)
-        found.append(bar)
-    return found
-
-
 def test_likelihood_of_a_gaussian_process():
     x, y = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12)
     for by_factor in (True, False):
@@ -118,26 +49,6 @@ def test_likelihood_of_a_gaussian_process():
         for found, right, difference in zip(gradient, eager, differences(likelihood, args, SQUARES), strict=True):
             np.testing.assert_allclose(found, right, rtol=1e-9, atol=1e-10)
             np.testing.assert_allclose(found, difference, rtol=1e-5, atol=1e-7)
-
-
-@njit
-def filtered(f, q, r, observed):
-    """The log-likelihood of a Kalman filter with two states, both observed."""
-    mean, p = np.zeros(2), np.eye(2)
-    total = 0.0
-    for t in range(len(observed)):
-        mean = f @ mean
-        p = f @ p @ f.T + q @ q.T
-        s = p + r * np.eye(2)
-        gain = np.linalg.solve(s, p).T
-        residual = observed[t] - mean
-        total -= 0.5 * (residual @ np.linalg.inv(s) @ residual) + 0.5 * np.log(np.linalg.det(s))
-        mean = mean + gain @ residual
-        p = p - gain @ p
-    return total
-
-
-KALMAN = (np.array([[0.9, 0.2], [-0.3, 0.7]]), np.array([[0.5, 0.0], [0.2, 0.4]]), 0.6, DRAW.standard_normal((5, 2)))
 
 
 def test_a_kalman_filter():
@@ -241,54 +152,3 @@ def test_a_system_takes_records_for_its_elements_only_and_no_more_memory_than_al
         assert state() == before
     finally:
         contad.set_memory_limit(None)
-
-
-# ---- inside njit, and from the disk ----------------------------------------------------------------------------------
-MODEL = """
-import contad
-import numpy as np
-from numba import njit
-
-@njit(cache=True)
-def f(a, v):
-    return np.linalg.slogdet(a)[1] * v[0]
-
-on_tape = contad.grad(f, engine="tape")
-
-@njit(cache=True)
-def inside(a, v):
-    return on_tape(a, v)[1, 0] * 2.0
-"""
-RUN = """
-import numpy as np
-from numba.core import event
-names = []
-class Listen(event.Listener):
-    def on_start(self, e): names.append(e.data["dispatcher"].__name__)
-    def on_end(self, e): pass
-with event.install_listener("numba:compile", Listen()):
-    import model
-    a, v = np.array([[2.0, 0.3], [0.1, 1.4]]), np.array([0.7, -0.2])
-    print(float(model.inside(a, v)), float(model.on_tape(a, v)[1, 0] * 2.0), len(names))
-"""
-
-
-@pytest.mark.skipif(not RUNS_WHEN_LOADED, reason="such machine code is not kept where Numba has no hook for it")
-def test_a_second_process_calls_kernels_from_the_disk(tmp_path):
-    (tmp_path / "model.py").write_text(MODEL)
-    (tmp_path / "run.py").write_text(RUN)
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "CONTAD_CACHE_DIR": str(tmp_path / "contad")}
-    found = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "run.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
-        )
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout.split())
-    a, v = np.array([[2.0, 0.3], [0.1, 1.4]]), np.array([0.7, -0.2])
-    right = contad.grad(lambda a, v: np.linalg.slogdet(a)[1] * v[0])(a, v)[1, 0] * 2.0
-    for inside, outside, _ in found:
-        assert float(inside) == pytest.approx(right, rel=1e-12)
-        assert float(outside) == pytest.approx(right, rel=1e-12)
-    assert int(found[0][2]) > 0
-    assert found[1][2] == "0"

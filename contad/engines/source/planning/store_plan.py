@@ -153,8 +153,6 @@ class StorePlan:
         if isinstance(o, Product):
             a, b = o.inputs
             return [x for x, other in ((a, b), (b, a)) if other in active] + o.inputs if o.result in active else []
-        if isinstance(o, MatrixCall):  # their adjoints: what the reverse reads itself is in the workspace
-            return [x for x in o.inputs if x.is_array and x in active] if active.changes(o) else []
         if isinstance(o, If):
             return o.inputs if active.changes(o) else []
         if isinstance(o, Call):

@@ -16,8 +16,8 @@ from contad.engines.source.reading.elementwise import WholeArrays
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.fresh_arrays import FreshArrays
-from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.matrix_calls import MATRIX_CALLS
+from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.scope import Scope

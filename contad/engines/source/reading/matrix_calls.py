@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.source.ir import known_functions
-from contad.engines.source.ir import known_matrix_functions as known
+from contad.engines.source.ir import known_functions, known_matrix_functions as known
 from contad.engines.source.ir.entries import Object, constant, is_array, is_number
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
@@ -20,7 +19,7 @@ _FULL = limit(
 )
 
 
-class _Call:
+class _MatrixReader:
     """One call on its way into the program."""
 
     def __init__(self, calls: CallReader, node: ast.Call) -> None:
@@ -64,7 +63,7 @@ def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def declare(read: Callable[..., Any]) -> Callable[..., Any]:
         def take(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
             given = calls.take(names, arguments, keywords, node)
-            return read(_Call(calls, node), *given)
+            return read(_MatrixReader(calls, node), *given)
 
         return take
 
@@ -72,7 +71,7 @@ def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @_reader("a b")
-def _solve(call: _Call, a: Any, b: Any) -> Any:
+def _solve(call: _MatrixReader, a: Any, b: Any) -> Any:
     a, b = call.operand(a, 2), call.operand(b, 1, 2)
     z = call.new(*call.shape(b), hint="solution")
     call.compute(known.SOLVE, [a, b], [z])
@@ -80,18 +79,18 @@ def _solve(call: _Call, a: Any, b: Any) -> Any:
 
 
 @_reader("a")
-def _inv(call: _Call, a: Any) -> Any:
+def _inv(call: _MatrixReader, a: Any) -> Any:
     return _add_inverse(call, call.operand(a, 2))
 
 
-def _add_inverse(call: _Call, a: Value) -> Value:
+def _add_inverse(call: _MatrixReader, a: Value) -> Value:
     z = call.new(*call.shape(a), hint="inverse")
     call.compute(known.INV, [a], [z])
     return z
 
 
 @_reader("a")
-def _cholesky(call: _Call, a: Any) -> Any:
+def _cholesky(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
     z = call.new(*call.shape(a), hint="factor")
     call.compute(known.CHOLESKY, [a], [z])
@@ -99,17 +98,17 @@ def _cholesky(call: _Call, a: Any) -> Any:
 
 
 @_reader("a")
-def _det(call: _Call, a: Any) -> Any:
+def _det(call: _MatrixReader, a: Any) -> Any:
     return call.compute(known.DET, [call.operand(a, 2)], [], (FLOAT,))[0]
 
 
 @_reader("a")
-def _slogdet(call: _Call, a: Any) -> Any:
+def _slogdet(call: _MatrixReader, a: Any) -> Any:
     return tuple(call.compute(known.SLOGDET, [call.operand(a, 2)], [], (FLOAT, FLOAT)))
 
 
 @_reader("a")
-def _eigh(call: _Call, a: Any) -> Any:
+def _eigh(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
     n = call.shape(a)[0]
     w, v = call.new(n, hint="w"), call.new(n, n, hint="v")
@@ -118,7 +117,7 @@ def _eigh(call: _Call, a: Any) -> Any:
 
 
 @_reader("a")
-def _eigvalsh(call: _Call, a: Any) -> Any:
+def _eigvalsh(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
     w = call.new(call.shape(a)[0], hint="w")
     call.compute(known.EIGVALSH, [a], [w])
@@ -126,7 +125,7 @@ def _eigvalsh(call: _Call, a: Any) -> Any:
 
 
 @_reader("a full_matrices")
-def _svd(call: _Call, a: Any, full: Any) -> Any:
+def _svd(call: _MatrixReader, a: Any, full: Any) -> Any:
     a = call.operand(a, 2)
     if full is not None and not (is_number(full) and full.constant is not None):
         call.refuse()
@@ -135,7 +134,7 @@ def _svd(call: _Call, a: Any, full: Any) -> Any:
     return _add_svd(call, a)
 
 
-def _add_svd(call: _Call, a: Value) -> tuple[Value, Value, Value]:
+def _add_svd(call: _MatrixReader, a: Value) -> tuple[Value, Value, Value]:
     """The singular vectors of the shorter side around the singular values."""
     (m, n), k = call.shape(a), call.shorter(a)
     u, s, vt = call.new(m, k, hint="u"), call.new(k, hint="s"), call.new(k, n, hint="vt")
@@ -144,7 +143,7 @@ def _add_svd(call: _Call, a: Value) -> tuple[Value, Value, Value]:
 
 
 @_reader("a")
-def _qr(call: _Call, a: Any) -> Any:
+def _qr(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
     (m, n), k = call.shape(a), call.shorter(a)
     q, r = call.new(m, k, hint="q"), call.new(k, n, hint="r")
@@ -152,7 +151,7 @@ def _qr(call: _Call, a: Any) -> Any:
     return q, r
 
 
-def _limit(call: _Call, rcond: Any, otherwise: float) -> Value:
+def _limit(call: _MatrixReader, rcond: Any, otherwise: float) -> Value:
     """The smallest singular value that counts, next to the largest one."""
     if rcond is None:
         return constant(otherwise)
@@ -160,7 +159,7 @@ def _limit(call: _Call, rcond: Any, otherwise: float) -> Value:
 
 
 @_reader("a rcond")
-def _pinv(call: _Call, a: Any, rcond: Any) -> Any:
+def _pinv(call: _MatrixReader, a: Any, rcond: Any) -> Any:
     a = call.operand(a, 2)
     m, n = call.shape(a)
     z = call.new(n, m, hint="inverse")
@@ -169,7 +168,7 @@ def _pinv(call: _Call, a: Any, rcond: Any) -> Any:
 
 
 @_reader("a b rcond")
-def _lstsq(call: _Call, a: Any, b: Any, rcond: Any) -> Any:
+def _lstsq(call: _MatrixReader, a: Any, b: Any, rcond: Any) -> Any:
     """The sums of squares are there where the rank is full and there are more equations than unknowns."""
     a, b = call.operand(a, 2), call.operand(b, 1, 2)
     (m, n), k = call.shape(a), [*call.shape(b), constant(1)][1]
@@ -184,30 +183,34 @@ def _lstsq(call: _Call, a: Any, b: Any, rcond: Any) -> Any:
 
 # ---- norms and powers ------------------------------------------------------------------------------------------------
 @_reader("x ord")
-def _norm(call: _Call, x: Any, ord: Any) -> Any:
+def _norm(call: _MatrixReader, x: Any, ord: Any) -> Any:
     """The norm of a constant order, which is the root of the sum of squares where none is given."""
     x = call.operand(x, 1, 2)
     if ord is None or (isinstance(ord, Object) and ord.value is None):
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
     order = ord.value if isinstance(ord, Object) else ord.constant if is_number(ord) else None
-    if not isinstance(order, (int, float)) or order == 0 or order != order:
+    if not isinstance(order, (int, float)) or order != order:
         call.refuse()
     return (_norm_of_vector if x.kind.ndim == 1 else _norm_of_matrix)(call, x, order)
 
 
-def _norm_of_vector(call: _Call, x: Value, order: float) -> Any:
+def _norm_of_vector(call: _MatrixReader, x: Value, order: float) -> Any:
+    """The norm of a vector in loops over its elements; of order 0 how many are not zero."""
     arrays, size = call.calls.arrays, call.builder.apply(known_functions.ABSOLUTE, x)
     if order == 2:
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
     if math.isinf(order):
         return arrays.extreme(size, ">" if order > 0 else "<")
-    if order == 1:
-        return arrays.total(size)
+    if order in (0, 1):
+        apply = call.builder.apply
+        some = apply(known_functions.COMPARISONS["NotEq"], x, constant(0.0))
+        some = apply(known_functions.SELECT, some, constant(1.0), constant(0.0))
+        return arrays.total(size if order else some)
     total = arrays.total(arrays.power(size, constant(order)))
     return arrays.power(total, constant(1.0 / order))
 
 
-def _norm_of_matrix(call: _Call, x: Value, order: float) -> Any:
+def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
     """The largest or smallest sum of a column or row, or singular value."""
     arrays, builder = call.calls.arrays, call.builder
     if abs(order) == 2:
@@ -222,7 +225,7 @@ def _norm_of_matrix(call: _Call, x: Value, order: float) -> Any:
 
 
 @_reader("a n")
-def _matrix_power(call: _Call, a: Any, n: Any) -> Any:
+def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
     """A power by a constant, by repeated squaring in Numba's order."""
     a = call.operand(a, 2)
     if not is_number(n) or n.kind != INT or n.constant is None:

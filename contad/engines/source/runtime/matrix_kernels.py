@@ -9,7 +9,7 @@ Instead of an adjoint that nobody asks for stands None.
 
 import numpy as np
 
-from contad.engines.source.runtime.matrix_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.workspace import grow, numbers
 from contad.native.factor_kernels import (
     add_cholesky,

@@ -73,7 +73,13 @@ def _type_of_put_integer(context):  # type: ignore[no-untyped-def]
 
 @add_overload(numbers)
 def _numbers_of_workspace(work: Any, n: Any) -> Any:
-    return (lambda work, n: carray(work, n)) if work == NUMBERS else None
+    if work != NUMBERS:
+        return None
+
+    def implementation(work: Any, n: Any) -> Any:
+        return carray(work, n)
+
+    return implementation
 
 
 @lower_builtin(workspace)

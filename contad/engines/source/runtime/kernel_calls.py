@@ -17,7 +17,7 @@ from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
 from contad.engines.source.runtime.workspace import NUMBERS
-from contad.native.named_code import compile_named, emit_address
+from contad.native.named_code import compile_once, emit_call, emit_pointer
 
 _MATRIX = types.Array(types.float64, 2, "A")
 _BYTES = 8  # of a number
@@ -66,17 +66,13 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
 
     @lower_builtin(call, types.VarArg(types.Any))
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        again = functools.partial(_compile, call, compiled)
-        at = emit_address(context, builder, function, compiled, again)
+        """Call the kernel with a matrix for each operand, and for each number a place."""
+        at = emit_pointer(context, builder, compile_kernel, call, compiled)
         matrices = [_emit_matrix(context, builder, kind, x) for kind, x in zip(sig.args[:-2], args[:-2], strict=True)]
         places = [cgutils.alloca_once(builder, context.get_value_type(types.float64)) for _ in computed]
         matrices += [_emit_array(context, builder, place, [1, 1], [_BYTES, _BYTES]) for place in places]
         top = context.cast(builder, args[-1], sig.args[-1], types.int64)
-        status, found = context.call_conv.call_function(
-            builder, at, compiled.return_type, compiled.args, [*matrices, args[-2], top]
-        )
-        with cgutils.if_unlikely(builder, status.is_error):
-            context.call_conv.return_status_propagate(builder, status)
+        found = emit_call(context, builder, at, compiled, [*matrices, args[-2], top])
         if returned is types.int64:
             return found
         numbers = [
@@ -85,12 +81,13 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
         ]
         return context.make_tuple(builder, sig.return_type, [*numbers, *cgutils.unpack_tuple(builder, found, 2)])
 
+    call.signature = compiled  # type: ignore[attr-defined]
     return call
 
 
-def _compile(call: Any, compiled: Any) -> Any:
-    """Compile a kernel by what stands for it in its module, as machine code from the disk names it."""
-    return compile_named(call.__wrapped__, compiled)
+def compile_kernel(call: Any) -> Any:
+    """The compiled kernel behind what stands for it in its module."""
+    return compile_once(call.__wrapped__, call.signature)
 
 
 def _as_matrix(x: Any) -> Any:
@@ -114,7 +111,9 @@ def _emit_matrix(context: Any, builder: Any, kind: Any, x: Any) -> Any:
 
 
 def _emit_array(context: Any, builder: Any, data: Any, shape: list[Any], strides: list[Any]) -> Any:
-    words = [[context.get_constant(types.intp, n) if isinstance(n, int) else n for n in part] for part in (shape, strides)]
+    def words(part: list[Any]) -> list[Any]:
+        return [context.get_constant(types.intp, n) if isinstance(n, int) else n for n in part]
+
     made = make_array(_MATRIX)(context, builder)
-    populate_array(made, data, *words, context.get_constant(types.intp, _BYTES), meminfo=None)
+    populate_array(made, data, words(shape), words(strides), context.get_constant(types.intp, _BYTES), meminfo=None)
     return made._getvalue()
