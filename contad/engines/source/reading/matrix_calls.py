@@ -188,7 +188,7 @@ def _norm(call: _MatrixReader, x: Any, ord: Any) -> Any:
     x = call.operand(x, 1, 2)
     if ord is None or (isinstance(ord, Object) and ord.value is None):
         return call.compute(known.NORM, [x], [], (FLOAT,))[0]
-    order = ord.value if isinstance(ord, Object) else ord.constant if is_number(ord) else None
+    order: Any = ord.value if isinstance(ord, Object) else ord.constant if is_number(ord) else None
     if not isinstance(order, (int, float)) or order != order:
         call.refuse()
     return (_norm_of_vector if x.kind.ndim == 1 else _norm_of_matrix)(call, x, order)
