@@ -19,28 +19,15 @@ from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.words import WORD
 
-
-def address_of(function: Any) -> int:
-    """The address of a function that is compiled for one signature."""
-    (made,) = function.overloads.values()
-    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
-
-
-@functools.cache
-def compile_once(function: Callable[..., Any], signature: Any) -> Any:
-    """A function of a module, compiled for a signature or loaded from the disk."""
-    return njit(signature, **NJIT_OPTIONS)(function)
-
-
-_FIND = "contad_find_code"
+_FIND = "contad_find_address"
 
 
 @ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_char_p)
 def _find(text: bytes) -> int:
-    """The address of the machine code that `make(function)` gives, both by module and name; 0 where it fails."""
+    """The address that `find(name)` gives, of a function by module and name; 0 where it fails."""
     try:
-        make, function = map(pkgutil.resolve_name, text.decode().split())
-        return address_of(make(function))
+        find, name = text.decode().split()
+        return int(pkgutil.resolve_name(find)(name))
     except BaseException:  # which C code cannot pass on
         sys.excepthook(*sys.exc_info())
         return 0
@@ -49,33 +36,52 @@ def _find(text: bytes) -> int:
 llvm.add_symbol(_FIND, ctypes.cast(_find, ctypes.c_void_p).value)
 
 
-def emit_pointer(context: Any, builder: Any, make: Any, function: Any, signature: Any) -> Any:
-    """Emit the pointer to the machine code of `make(function)`, two functions of modules, for a signature.
+def emit_address(context: Any, builder: Any, find: Callable[[str], int], name: str) -> Any:
+    """Emit the word `find(name)`, the address of machine code; `find` is a function of a module.
 
     It is looked up when it is first used, and kept in a word of the caller's: so machine code from the disk finds it,
     whatever was loaded before.
     """
-    make(function)  # in this process, it is there when the caller runs
-    text = " ".join(f"{f.__module__}:{f.__qualname__}" for f in (make, function))
-    cell = cgutils.add_global_variable(builder.module, WORD, "contad_code")
+    find(name)  # what has to be compiled is compiled now
+    cell = cgutils.add_global_variable(builder.module, WORD, "contad_address")
     cell.initializer, cell.linkage = ir.Constant(WORD, 0), "internal"
     found = cgutils.alloca_once_value(builder, builder.load(cell))
     with builder.if_then(builder.icmp_signed("==", builder.load(found), ir.Constant(WORD, 0)), likely=False):
-        kind = ir.FunctionType(WORD, [cgutils.voidptr_t])
-        find = cgutils.get_or_insert_function(builder.module, kind, _FIND)
-        address = builder.call(find, [context.insert_const_string(builder.module, text)])
+        look_up = cgutils.get_or_insert_function(builder.module, ir.FunctionType(WORD, [cgutils.voidptr_t]), _FIND)
+        text = f"{find.__module__}:{find.__qualname__} {name}"
+        address = builder.call(look_up, [context.insert_const_string(builder.module, text)])
         with builder.if_then(builder.icmp_signed("==", address, ir.Constant(WORD, 0)), likely=False):
-            why = f"contad: {function.__name__} could not be compiled"
+            why = f"contad: {name} could not be found or compiled"
             context.call_conv.return_user_exc(builder, RuntimeError, (why,))
         builder.store(address, cell)
         builder.store(address, found)
+    return builder.load(found)
+
+
+# ---- functions of contad's that are compiled on their own ------------------------------------------------------------
+def name_of(function: Callable[..., Any]) -> str:
+    """The name of a function of a module, for `emit_address`."""
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+@functools.cache
+def compile_once(name: str, signature: Any) -> Any:
+    """A function of a module, by its name, compiled for a signature or loaded from the disk."""
+    function = pkgutil.resolve_name(name)
+    return njit(signature, **NJIT_OPTIONS)(getattr(function, "__wrapped__", function))
+
+
+def compiled_address(name: str, signature: Any) -> int:
+    """The address of a function of a module, by its name, compiled for a signature."""
+    (made,) = compile_once(name, signature).overloads.values()
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+
+
+def emit_call(context: Any, builder: Any, address: Any, signature: Any, args: Any) -> Any:
+    """Emit the call of such a function at an address; what it returns."""
     kind = context.call_conv.get_function_type(signature.return_type, signature.args)
-    return builder.inttoptr(builder.load(found), kind.as_pointer())
-
-
-def emit_call(context: Any, builder: Any, pointer: Any, signature: Any, args: Any) -> Any:
-    """Emit the call of a function at a pointer; what it returns."""
-    status, found = context.call_conv.call_function(builder, pointer, signature.return_type, signature.args, args)
+    function = builder.inttoptr(address, kind.as_pointer())
+    status, found = context.call_conv.call_function(builder, function, signature.return_type, signature.args, args)
     with cgutils.if_unlikely(builder, status.is_error):
         context.call_conv.return_status_propagate(builder, status)
     return found

@@ -13,7 +13,7 @@ from numba.np.arrayobj import make_array
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.named_code import compile_once, emit_call, emit_pointer
+from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.product_kernels import add_left_matrix, add_right_matrix
 from contad.native.words import pointer
 from contad.ops.products import left_cotangent, right_cotangent
@@ -60,9 +60,9 @@ def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_
         _put(b_bar, bar_at, bar_row, bar_step)
 
 
-def compile_adjoint(function: Any) -> Any:
-    """Compile one of the two, or load it."""
-    return compile_once(function, _SIGNATURE)
+def find_adjoint(name: str) -> int:
+    """The address of one of the two, compiled or loaded."""
+    return compiled_address(name, _SIGNATURE)
 
 
 # ---- what generated code calls ---------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def _lower_right(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _emit(context: Any, builder: Any, function: Any, words: Any) -> Any:
-    at = emit_pointer(context, builder, compile_adjoint, function, _SIGNATURE)
+    at = emit_address(context, builder, find_adjoint, name_of(function))
     emit_call(context, builder, at, _SIGNATURE, words)
     return context.get_dummy_value()
 

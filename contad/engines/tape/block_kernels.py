@@ -10,16 +10,15 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from contad.native.named_code import compile_once, emit_call, emit_pointer
-from contad.native.words import WORD
+from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 
 _ARGUMENTS = (types.int64, types.int64)
 _SIGNATURE = types.none(*_ARGUMENTS)
 
 
-def compile_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a kernel, or load it."""
-    return compile_once(function, _SIGNATURE)
+def find_kernel(name: str) -> int:
+    """The address of a kernel, compiled or loaded."""
+    return compiled_address(name, _SIGNATURE)
 
 
 def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
@@ -34,7 +33,7 @@ def address_of_kernel(function: Callable[..., Any]) -> Callable[[], int]:
         """The address of the compiled kernel."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.ptrtoint(emit_pointer(context, builder, compile_kernel, function, _SIGNATURE), WORD)
+            return emit_address(context, builder, find_kernel, name_of(function))
 
         return types.int64(), codegen
 
@@ -47,8 +46,7 @@ def call_kernel(typingctx, address, header, block):  # type: ignore[no-untyped-d
     """Call the kernel at an address; what it raises is raised here."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = context.call_conv.get_function_type(types.none, _ARGUMENTS)
-        emit_call(context, builder, builder.inttoptr(args[0], kind.as_pointer()), _SIGNATURE, args[1:])
+        emit_call(context, builder, args[0], _SIGNATURE, args[1:])
         return context.get_dummy_value()
 
     return types.none(types.int64, *_ARGUMENTS), codegen

@@ -12,7 +12,7 @@ from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.block_records import has_adjoints, read_block
 from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS
 from contad.native.machine_code import njit
-from contad.native.named_code import compile_once, emit_call, emit_pointer
+from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.words import pointer, word
 
 _SIGNATURE = types.none(types.int64, types.int64, types.int64)
@@ -61,9 +61,9 @@ def sweep_blocks(header, top, first):  # type: ignore[no-untyped-def]
     swept(header, top, first)
 
 
-def compile_sweep(function: Any) -> Any:
-    """Compile the sweep, or load it."""
-    return compile_once(function, _SIGNATURE)
+def find_sweep(name: str) -> int:
+    """The address of the sweep, compiled or loaded."""
+    return compiled_address(name, _SIGNATURE)
 
 
 @intrinsic
@@ -72,7 +72,7 @@ def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """Call the compiled sweep."""
-        at = emit_pointer(context, builder, compile_sweep, sweep_blocks, _SIGNATURE)
+        at = emit_address(context, builder, find_sweep, name_of(sweep_blocks))
         emit_call(context, builder, at, _SIGNATURE, args)
         return context.get_dummy_value()
 

@@ -17,7 +17,6 @@ from contad.engines.tape import build, explain, tape_sweep
 from contad.engines.tape.tape_sweep import sweep
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
-from contad.native.named_code import publish
 from contad.native.words import word
 from contad.rules.scalar_rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
@@ -37,7 +36,6 @@ def first_two(x):
     return x[0] * x[1]
 
 
-@njit
 def refused(header, top, first):
     raise ValueError("as planted")
 
@@ -448,9 +446,7 @@ def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monk
 
 
 def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
-    refused.compile(tape_sweep._ARGUMENTS)
-    publish("planted_sweep", refused)
-    monkeypatch.setattr(tape_sweep, "_SYMBOL", "planted_sweep")
+    monkeypatch.setattr(tape_sweep, "sweep_blocks", refused)
     with pytest.raises(ValueError, match="as planted"):
         sweep_all()
 

@@ -6,6 +6,7 @@ empty matrix; numbers that a kernel computes are last among its matrices, and th
 
 import functools
 import inspect
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
 from contad.engines.source.runtime.workspace import NUMBERS
-from contad.native.named_code import compile_once, emit_call, emit_pointer
+from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 
 _MATRIX = types.Array(types.float64, 2, "A")
 _BYTES = 8  # of a number
@@ -67,7 +68,7 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
     @lower_builtin(call, types.VarArg(types.Any))
     def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         """Call the kernel with a matrix for each operand, and for each number a place."""
-        at = emit_pointer(context, builder, compile_kernel, call, compiled)
+        at = emit_address(context, builder, find_kernel, name_of(call))
         matrices = [_emit_matrix(context, builder, kind, x) for kind, x in zip(sig.args[:-2], args[:-2], strict=True)]
         places = [cgutils.alloca_once(builder, context.get_value_type(types.float64)) for _ in computed]
         matrices += [_emit_array(context, builder, place, [1, 1], [_BYTES, _BYTES]) for place in places]
@@ -85,9 +86,9 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
     return call
 
 
-def compile_kernel(call: Any) -> Any:
-    """The compiled kernel behind what stands for it in its module."""
-    return compile_once(call.__wrapped__, call.signature)
+def find_kernel(name: str) -> int:
+    """The address of the kernel behind what stands for it in its module, compiled or loaded."""
+    return compiled_address(name, pkgutil.resolve_name(name).signature)
 
 
 def _as_matrix(x: Any) -> Any:
