@@ -16,6 +16,7 @@ from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.compiling import load_cached
 from contad.native.fingerprint import fingerprint
+from contad.native.modules import library_digest
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
 _READABLE = (
@@ -90,7 +91,7 @@ def build(request: Any) -> Any:
         contents = [f"{name} {found.digest}" for name, found in called.items()]
         arrays = {name: array for name, array in constants.items() if name not in called}
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
-        module = load_cached(f"generated_{name}", lambda: text, [text, *contents])
+        module = load_cached(f"generated_{name}", lambda: text, [library_digest(), text, *contents])
     else:
         module = ModuleType("contad._generated.generated")
         exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))
