@@ -1,4 +1,4 @@
-"""Functions of contad.scipy.linalg on the tape: one program of all against the eager engine and differences, errors."""
+"""Functions of contad.scipy.linalg in njit: against SciPy, the eager engine and differences, with SciPy's errors."""
 
 import numpy as np
 import pytest
@@ -7,15 +7,133 @@ from numba import njit
 
 import contad
 import contad.scipy.linalg as linalg
+from contad.engines.tape import build
 from contad.native.arena import BLOCK, USED, arena
 from contad.native.words import word
 from contad.scipy.linalg import cho_factor, solve_triangular
-from tests.engines.tape.requests import jvp, value_and_grad
+from tests.engines.tape.requests import jvp, request, value_and_grad
 
 DRAW = np.random.default_rng(83)
+# ---- one program of all functions, whose options are arguments -------------------------------------------------------
+@njit
+def chosen(a, b, kind, trans, lower, unit, below, above):
+    """A function of them, its options known when it runs; and how many cells there are."""
+    if kind == "solve_triangular":
+        z = solve_triangular(a, b, trans, lower, unit)
+    elif kind == "cho_factor":
+        z = cho_factor(a, lower)[0]
+    elif kind == "cho_solve":
+        z = linalg.cho_solve((a, lower), b)
+    elif kind == "solve_banded":
+        z = linalg.solve_banded((below, above), a, b)
+    else:
+        z = contad.scipy.linalg.expm(a)
+    return np.sum(z * z * z) + a[0, 0] * b[0, 0], word(arena(), USED)
+
+
+def plainly(a, b, kind, trans, lower, unit, below, above, module=linalg):
+    """The same in Python."""
+    z = {
+        "solve_triangular": lambda: module.solve_triangular(a, b, trans, lower, unit),
+        "cho_factor": lambda: module.cho_factor(a, lower)[0],
+        "cho_solve": lambda: module.cho_solve((a, lower), b),
+        "solve_banded": lambda: module.solve_banded((below, above), a, b),
+        "expm": lambda: module.expm(a),
+    }[kind]()
+    return np.sum(z * z * z) + a[0, 0] * b[0, 0]
+
+
 A, B, V = DRAW.standard_normal((3, 3)) + 2.0 * np.eye(3), DRAW.standard_normal((3, 2)), DRAW.standard_normal(3)
 S = A @ A.T + 0.2 * A + np.eye(3)
 BAND = DRAW.standard_normal((4, 3)) + 4.0 * (np.arange(4) == 2)[:, None]
+FLAGS = [(trans, lower, unit) for trans in (0, 1, 2) for lower in (False, True) for unit in (False, True)]
+CASES = [
+    *((A, B, "solve_triangular", *flags, 0, 0) for flags in FLAGS),
+    *((x, B, kind, 0, lower, False, 0, 0) for x, kind in ((S, "cho_factor"), (A, "cho_solve")) for lower in (False, True)),
+    *((BAND[:n], B, "solve_banded", 0, False, False, *sides) for n, *sides in ((4, 1, 2), (4, 2, 1), (2, 0, 1))),
+    (np.roll(BAND, 1, 0)[:3][::-1].copy(), B, "solve_banded", 0, False, False, 1, 1),
+    (np.array([[1.0], [2.0]]), B[:1].copy(), "solve_banded", 0, False, False, 0, 1),
+    *((scale * A, B, "expm", 0, False, False, 0, 0) for scale in (0.01, 1.0, 5.0)),
+    (np.diag(V), B, "expm", 0, False, False, 0, 0),
+]
+
+
+@pytest.fixture(scope="module")
+def gradient_of():
+    """(value, gradients) by the tape."""
+    return build(request(chosen, *CASES[0], argnums=(0, 1), has_aux=True))
+
+
+@pytest.fixture(scope="module")
+def forward():
+    """(value, tangent) by duals."""
+    return build(request(chosen, *CASES[0], argnums=(0, 1), mode="jvp"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case[2:])))
+def test_values_gradients_and_tangents(case, gradient_of, forward):
+    value, _ = chosen(*case)
+    assert value == pytest.approx(plainly(*case, module=scipy.linalg), rel=1e-12)
+    (found, _), gradient = gradient_of(*case)
+    assert found == value
+    right = contad.grad(plainly, argnums=(0, 1))(*case)
+    for x_bar, expected in zip(gradient, right, strict=True):
+        np.testing.assert_allclose(x_bar, expected, rtol=1e-10, atol=1e-12 * max(1.0, np.abs(expected).max()))
+    tangents = tuple(DRAW.standard_normal(x.shape) for x in case[:2])
+    (found, _), (slope, _) = forward(case, tangents)
+    assert found == value
+    assert slope == pytest.approx(sum(np.sum(x * t) for x, t in zip(right, tangents, strict=True)), rel=1e-10)
+
+
+@njit
+def state():
+    header = arena()
+    return word(header, USED), word(header, BLOCK)
+
+
+FLAWED = np.array([[1.0, 2.0, 0.3], [2.0, 0.0, 1.0], [0.7, 1.0, 3.0]])
+ERRORS = [
+    (FLAWED, B, "solve_triangular", 0, False, False, 0, 0),
+    (FLAWED[:2], B, "solve_triangular", 0, False, False, 0, 0),
+    (FLAWED, B[:2], "solve_triangular", 0, False, False, 0, 0),
+    (FLAWED * [np.inf, 1.0, 1.0], B, "solve_triangular", 0, True, False, 0, 0),
+    (FLAWED, B, "cho_factor", 0, False, False, 0, 0),
+    (-FLAWED, B, "cho_factor", 0, True, False, 0, 0),
+    (FLAWED[:2], B, "cho_factor", 0, True, False, 0, 0),
+    (A[:2], B, "cho_solve", 0, True, False, 0, 0),
+    (A, B[:2], "cho_solve", 0, True, False, 0, 0),
+    (0.0 * BAND, B, "solve_banded", 0, False, False, 1, 2),
+    (BAND, B, "solve_banded", 0, False, False, 1, 1),
+    (BAND, B[:2], "solve_banded", 0, False, False, 1, 2),
+    (A[:2], B, "expm", 0, False, False, 0, 0),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: f"{case[2]} {case[0].shape} {case[1].shape}")
+def test_errors_are_those_of_scipy_and_leave_the_tape_as_it_was(case, gradient_of):
+    with pytest.raises(ValueError) as expected:  # noqa: PT011  (LinAlgError is one)
+        plainly(*case, module=scipy.linalg)
+    with pytest.raises(type(expected.value)) as plain:
+        chosen(*case)
+    before = state()
+    with pytest.raises(type(expected.value)) as raised:
+        gradient_of(*case)
+    assert str(raised.value) == str(plain.value) == str(expected.value)
+    assert state() == before
+
+
+def test_an_operation_takes_records_for_its_elements_only(gradient_of):
+    n, k = 40, 3
+    a, b = np.eye(n) * 2.0 + 0.01 * DRAW.standard_normal((n, n)), DRAW.standard_normal((n, k))
+    for kind, results in (("solve_triangular", n * k), ("cho_solve", n * k), ("expm", n * n)):
+        start = state()[0]
+        (_, used), _ = gradient_of(a, b, kind, 0, True, False, 0, 0)
+        inputs = n * n + n * k
+        assert used - start <= 2 * inputs + results + 2 + 3 * results + 2  # the arguments, the block, the sum of cubes
+
+
+
+# ---- the other ways to call them -------------------------------------------------------------------------------------
 DATA, ALL = (A, B, V, S, BAND), (0, 1, 2, 3, 4)
 
 
@@ -41,6 +159,7 @@ def systems(a, b, v, s, band):
     return total + 0.01 * np.sum(e * e * s) + linalg.expm(0.1 * s)[0, 2] * e[1, 0]
 
 
+@pytest.mark.long  # a minute of compilation
 def test_gradients_and_tangents_agree_with_the_eager_engine_and_with_differences():
     value, gradient = value_and_grad(systems, *DATA, argnums=ALL)
     assert value == systems(*DATA)
