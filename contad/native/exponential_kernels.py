@@ -13,6 +13,7 @@ import math
 
 import numpy as np
 
+from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.triangular_kernels import is_finite, mask_dead
@@ -64,7 +65,7 @@ def _is_diagonal(a):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX)
 def expm_forward(a):  # type: ignore[no-untyped-def]
     """The exponential of a; of nan where a is not finite."""
     n = len(a)
@@ -95,7 +96,7 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
     return z
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX)
 def expm_along(a, e):  # type: ignore[no-untyped-def]
     """The derivative of the exponential at a along e."""
     n = len(a)
@@ -123,7 +124,7 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
     return z_dot
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, MATRIX)
 def add_expm(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += L(a^T, z_bar)"""
     a_bar += mask_dead(z_bar, expm_along(np.ascontiguousarray(a.T), z_bar))

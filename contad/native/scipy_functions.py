@@ -7,6 +7,7 @@ from numba import types
 from numba.core.errors import TypingError
 
 import contad.scipy.linalg as mirror
+from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.exponential_kernels import expm_forward
 from contad.native.machine_code import njit
@@ -56,10 +57,16 @@ def flag_of_trans(trans: Any) -> Any:
     return None
 
 
-@njit(**NJIT_OPTIONS)
-def as_matrix(b):  # type: ignore[no-untyped-def]
-    """A vector as a matrix of one column."""
-    return b.copy().reshape((b.size, 1))
+@njit(**INTERNAL_OPTIONS)
+def as_matrix(a):  # type: ignore[no-untyped-def]
+    """A copy in C order, of a vector as a matrix of one column."""
+    made = np.empty((len(a), a.size // max(len(a), 1)))
+    flat = made.reshape(made.size)
+    k = 0
+    for element in a.flat:
+        flat[k] = element
+        k += 1
+    return made
 
 
 @add_overload(mirror.solve_triangular, prefer_literal=True)
@@ -70,7 +77,6 @@ def _solve_triangular(
     transposed = flag_of_trans(trans)
     if transposed is None or not require_matrices("solve_triangular", (a, (2,)), (b, (1, 2))):
         return None
-    is_vector = b.ndim == 1
 
     def implementation(
         a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, overwrite_b: Any = False,
@@ -80,8 +86,7 @@ def _solve_triangular(
             require_finite(a)
             require_finite(b)
         check_solve_triangular(a.shape, b.shape)
-        columns = as_matrix(b) if is_vector else b
-        z = solve_triangular_forward(a, columns, transposed(trans), bool(lower), bool(unit_diagonal))
+        z = solve_triangular_forward(as_matrix(a), as_matrix(b), transposed(trans), bool(lower), bool(unit_diagonal))
         return z.reshape(b.shape)
 
     return implementation
@@ -96,7 +101,7 @@ def _cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_fini
         if check_finite:
             require_finite(a)
         check_cho_factor(a.shape)
-        return cho_factor_forward(a, bool(lower)), bool(lower)
+        return cho_factor_forward(as_matrix(a), bool(lower)), bool(lower)
 
     return implementation
 
@@ -107,7 +112,6 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
         return None
     if not require_matrices("cho_solve", (c_and_lower[0], (2,)), (b, (1, 2))):
         return None
-    is_vector = b.ndim == 1
 
     def implementation(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
         c, lower = c_and_lower
@@ -115,8 +119,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
             require_finite(b)
             require_finite(c)
         check_cho_solve(c.shape, b.shape)
-        columns = as_matrix(b) if is_vector else b
-        return cho_solve_forward(c, columns, bool(lower)).reshape(b.shape)
+        return cho_solve_forward(as_matrix(c), as_matrix(b), bool(lower)).reshape(b.shape)
 
     return implementation
 
@@ -129,7 +132,6 @@ def _solve_banded(
         return None
     if not require_matrices("solve_banded", (ab, (2,)), (b, (1, 2))):
         return None
-    is_vector = b.ndim == 1
 
     def implementation(
         l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
@@ -139,8 +141,7 @@ def _solve_banded(
             require_finite(ab)
             require_finite(b)
         check_solve_banded(lower, upper, ab.shape, b.shape)
-        columns = as_matrix(b) if is_vector else b
-        return solve_banded_forward(lower, upper, ab, columns).reshape(b.shape)
+        return solve_banded_forward(lower, upper, as_matrix(ab), as_matrix(b)).reshape(b.shape)
 
     return implementation
 
@@ -159,6 +160,6 @@ def _expm(A: Any) -> Any:
 
     def implementation(A: Any) -> Any:
         require_square(A)
-        return expm_forward(A)
+        return expm_forward(as_matrix(A))
 
     return implementation

@@ -8,6 +8,7 @@ something is saved: it raises SciPy's errors. `add_name(...)` adds the cotangent
 
 import numpy as np
 
+from contad.native.called_by_name import COUNT, FLAG, MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
 from contad.native.lapack import gbsv, gtsv, potrf, potrs, trtrs
@@ -23,7 +24,9 @@ _UNIT = ord("U")
 def in_columns(a):  # type: ignore[no-untyped-def]
     """A copy of a^T in C order, which is a in LAPACK's."""
     made = np.empty((a.shape[1], a.shape[0]))
-    made[...] = a.T
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            made[j, i] = a[i, j]
     return made
 
 
@@ -94,7 +97,7 @@ def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
 def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report."""
     n, k = b.shape
@@ -118,7 +121,7 @@ def check_solve_triangular(of_a, of_b):  # type: ignore[no-untyped-def]
         raise ValueError("shapes of a " + text_of(of_a) + " and b " + text_of(of_b) + " are incompatible")
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
 def solve_triangular_forward(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """The solution of a z = b, or of a^T z = b."""
     z, report = _triangular_solution(a, b, transposed, lower, unit_diagonal)
@@ -127,17 +130,19 @@ def solve_triangular_forward(a, b, transposed, lower, unit_diagonal):  # type: i
     return z
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)
 def add_solve_triangular(z_bar, z, a, transposed, lower, unit_diagonal, a_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T in the triangle."""
     c = _triangular_solution(a, z_bar, not transposed, lower, unit_diagonal)[0]
     c = mask_dead(z_bar, c)
     b_bar += c
     product = outer_sums(c, z)
-    subtract_triangle(product.T if transposed else product, lower, unit_diagonal, a_bar)
+    if transposed:
+        product = np.ascontiguousarray(product.T)
+    subtract_triangle(product, lower, unit_diagonal, a_bar)
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)
 def solve_triangular_tangent(z, a, transposed, lower, unit_diagonal, a_dot, b_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
     read = read_triangle(a_dot, lower, unit_diagonal)
@@ -154,7 +159,7 @@ def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
         raise ValueError("Input array is expected to be square but has the shape: " + text_of(of_a) + ".")
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, FLAG)
 def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
     """The factor; the other triangle is that of a."""
     n = len(a)
@@ -165,7 +170,7 @@ def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(columns.T)
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, FLAG, MATRIX)
 def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
     """The cotangent in the triangle that is read, and in the other one that of its copy."""
     n = len(z)
@@ -182,7 +187,7 @@ def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
                 a_bar[i, j] += found[j, i] if j >= i else z_bar[i, j]
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, FLAG, MATRIX)
 def cho_factor_tangent(z, lower, a_dot):  # type: ignore[no-untyped-def]
     """The tangent of the factor, and of the copy in the other triangle."""
     if lower:
@@ -200,7 +205,7 @@ def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
         raise ValueError("incompatible dimensions (" + text_of(of_c) + " and " + text_of(of_b) + ")")
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, FLAG)
 def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     """The solution of a z = b from the factor of a."""
     n, k = b.shape
@@ -210,7 +215,7 @@ def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     return np.ascontiguousarray(columns.T)
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
 def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
     """Back through the two triangular systems."""
     half = _triangular_solution(c, b, not lower, lower, False)[0]
@@ -220,7 +225,7 @@ def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-
     add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
 def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def]
     """The tangent through the two triangular systems."""
     half = _triangular_solution(c, b, not lower, lower, False)[0]
@@ -230,7 +235,7 @@ def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def
 
 
 # ---- banded systems --------------------------------------------------------------------------------------------------
-@njit(**NJIT_OPTIONS)
+@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
 def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report; ab holds the diagonals as rows."""
     n, k = b.shape
@@ -246,7 +251,9 @@ def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
         return np.ascontiguousarray(columns.T), report
     height = 2 * lower + upper + 1
     band = np.zeros((n, height))  # the columns of LAPACK's band as rows
-    band[:, lower:] = ab.T
+    for d in range(lower + upper + 1):
+        for j in range(n):
+            band[j, lower + d] = ab[d, j]
     exchanges = np.empty(n, np.int32)
     report = gbsv((n, lower, upper, k, band, height, exchanges, columns, n))
     return np.ascontiguousarray(columns.T), report
@@ -264,7 +271,7 @@ def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-de
         )
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
 def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     """The solution of a z = b, where row d of ab holds the diagonal upper - d of a."""
     z, report = _banded_solution(lower, upper, ab, b)
@@ -286,7 +293,7 @@ def transposed_band(lower, upper, ab):  # type: ignore[no-untyped-def]
     return made
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
 def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
     c = _banded_solution(upper, lower, transposed_band(lower, upper, ab), z_bar)[0]
@@ -301,7 +308,7 @@ def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore
                     ab_bar[d, j] -= c[i, k] * z[j, k]
 
 
-@njit(**NJIT_OPTIONS)
+@called_by_name(MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
 def solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
     c = b_dot.copy()

@@ -14,17 +14,20 @@ from contad.scipy.linalg import cho_factor, solve_triangular
 from tests.engines.tape.requests import jvp, request, value_and_grad
 
 DRAW = np.random.default_rng(83)
+SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM = range(5)
+
+
 # ---- one program of all functions, whose options are arguments -------------------------------------------------------
 @njit
 def chosen(a, b, kind, trans, lower, unit, below, above):
     """A function of them, its options known when it runs; and how many cells there are."""
-    if kind == "solve_triangular":
+    if kind == SOLVE_TRIANGULAR:
         z = solve_triangular(a, b, trans, lower, unit)
-    elif kind == "cho_factor":
+    elif kind == CHO_FACTOR:
         z = cho_factor(a, lower)[0]
-    elif kind == "cho_solve":
+    elif kind == CHO_SOLVE:
         z = linalg.cho_solve((a, lower), b)
-    elif kind == "solve_banded":
+    elif kind == SOLVE_BANDED:
         z = linalg.solve_banded((below, above), a, b)
     else:
         z = contad.scipy.linalg.expm(a)
@@ -34,11 +37,11 @@ def chosen(a, b, kind, trans, lower, unit, below, above):
 def plainly(a, b, kind, trans, lower, unit, below, above, module=linalg):
     """The same in Python."""
     z = {
-        "solve_triangular": lambda: module.solve_triangular(a, b, trans, lower, unit),
-        "cho_factor": lambda: module.cho_factor(a, lower)[0],
-        "cho_solve": lambda: module.cho_solve((a, lower), b),
-        "solve_banded": lambda: module.solve_banded((below, above), a, b),
-        "expm": lambda: module.expm(a),
+        SOLVE_TRIANGULAR: lambda: module.solve_triangular(a, b, trans, lower, unit),
+        CHO_FACTOR: lambda: module.cho_factor(a, lower)[0],
+        CHO_SOLVE: lambda: module.cho_solve((a, lower), b),
+        SOLVE_BANDED: lambda: module.solve_banded((below, above), a, b),
+        EXPM: lambda: module.expm(a),
     }[kind]()
     return np.sum(z * z * z) + a[0, 0] * b[0, 0]
 
@@ -48,13 +51,13 @@ S = A @ A.T + 0.2 * A + np.eye(3)
 BAND = DRAW.standard_normal((4, 3)) + 4.0 * (np.arange(4) == 2)[:, None]
 FLAGS = [(trans, lower, unit) for trans in (0, 1, 2) for lower in (False, True) for unit in (False, True)]
 CASES = [
-    *((A, B, "solve_triangular", *flags, 0, 0) for flags in FLAGS),
-    *((x, B, kind, 0, lower, False, 0, 0) for x, kind in ((S, "cho_factor"), (A, "cho_solve")) for lower in (False, True)),
-    *((BAND[:n], B, "solve_banded", 0, False, False, *sides) for n, *sides in ((4, 1, 2), (4, 2, 1), (2, 0, 1))),
-    (np.roll(BAND, 1, 0)[:3][::-1].copy(), B, "solve_banded", 0, False, False, 1, 1),
-    (np.array([[1.0], [2.0]]), B[:1].copy(), "solve_banded", 0, False, False, 0, 1),
-    *((scale * A, B, "expm", 0, False, False, 0, 0) for scale in (0.01, 1.0, 5.0)),
-    (np.diag(V), B, "expm", 0, False, False, 0, 0),
+    *((A, B, SOLVE_TRIANGULAR, *flags, 0, 0) for flags in FLAGS),
+    *((x, B, kind, 0, lower, False, 0, 0) for x, kind in ((S, CHO_FACTOR), (A, CHO_SOLVE)) for lower in (False, True)),
+    *((BAND[:n], B, SOLVE_BANDED, 0, False, False, *sides) for n, *sides in ((4, 1, 2), (4, 2, 1), (2, 0, 1))),
+    (np.roll(BAND, 1, 0)[:3][::-1].copy(), B, SOLVE_BANDED, 0, False, False, 1, 1),
+    (np.array([[1.0], [2.0]]), B[:1].copy(), SOLVE_BANDED, 0, False, False, 0, 1),
+    *((scale * A, B, EXPM, 0, False, False, 0, 0) for scale in (0.01, 1.0, 5.0)),
+    (np.diag(V), B, EXPM, 0, False, False, 0, 0),
 ]
 
 
@@ -93,19 +96,19 @@ def state():
 
 FLAWED = np.array([[1.0, 2.0, 0.3], [2.0, 0.0, 1.0], [0.7, 1.0, 3.0]])
 ERRORS = [
-    (FLAWED, B, "solve_triangular", 0, False, False, 0, 0),
-    (FLAWED[:2], B, "solve_triangular", 0, False, False, 0, 0),
-    (FLAWED, B[:2], "solve_triangular", 0, False, False, 0, 0),
-    (FLAWED * [np.inf, 1.0, 1.0], B, "solve_triangular", 0, True, False, 0, 0),
-    (FLAWED, B, "cho_factor", 0, False, False, 0, 0),
-    (-FLAWED, B, "cho_factor", 0, True, False, 0, 0),
-    (FLAWED[:2], B, "cho_factor", 0, True, False, 0, 0),
-    (A[:2], B, "cho_solve", 0, True, False, 0, 0),
-    (A, B[:2], "cho_solve", 0, True, False, 0, 0),
-    (0.0 * BAND, B, "solve_banded", 0, False, False, 1, 2),
-    (BAND, B, "solve_banded", 0, False, False, 1, 1),
-    (BAND, B[:2], "solve_banded", 0, False, False, 1, 2),
-    (A[:2], B, "expm", 0, False, False, 0, 0),
+    (FLAWED, B, SOLVE_TRIANGULAR, 0, False, False, 0, 0),
+    (FLAWED[:2], B, SOLVE_TRIANGULAR, 0, False, False, 0, 0),
+    (FLAWED, B[:2], SOLVE_TRIANGULAR, 0, False, False, 0, 0),
+    (FLAWED * [np.inf, 1.0, 1.0], B, SOLVE_TRIANGULAR, 0, True, False, 0, 0),
+    (FLAWED, B, CHO_FACTOR, 0, False, False, 0, 0),
+    (-FLAWED, B, CHO_FACTOR, 0, True, False, 0, 0),
+    (FLAWED[:2], B, CHO_FACTOR, 0, True, False, 0, 0),
+    (A[:2], B, CHO_SOLVE, 0, True, False, 0, 0),
+    (A, B[:2], CHO_SOLVE, 0, True, False, 0, 0),
+    (0.0 * BAND, B, SOLVE_BANDED, 0, False, False, 1, 2),
+    (BAND, B, SOLVE_BANDED, 0, False, False, 1, 1),
+    (BAND, B[:2], SOLVE_BANDED, 0, False, False, 1, 2),
+    (A[:2], B, EXPM, 0, False, False, 0, 0),
 ]
 
 
@@ -125,7 +128,7 @@ def test_errors_are_those_of_scipy_and_leave_the_tape_as_it_was(case, gradient_o
 def test_an_operation_takes_records_for_its_elements_only(gradient_of):
     n, k = 40, 3
     a, b = np.eye(n) * 2.0 + 0.01 * DRAW.standard_normal((n, n)), DRAW.standard_normal((n, k))
-    for kind, results in (("solve_triangular", n * k), ("cho_solve", n * k), ("expm", n * n)):
+    for kind, results in ((SOLVE_TRIANGULAR, n * k), (CHO_SOLVE, n * k), (EXPM, n * n)):
         start = state()[0]
         (_, used), _ = gradient_of(a, b, kind, 0, True, False, 0, 0)
         inputs = n * n + n * k
