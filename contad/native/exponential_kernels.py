@@ -15,8 +15,9 @@ import numpy as np
 
 from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
+from contad.native.factor_kernels import solve_forward
 from contad.native.machine_code import njit
-from contad.native.triangular_kernels import is_finite, mask_dead
+from contad.native.triangular_kernels import in_columns, is_finite, mask_dead
 
 _LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too
 _REMAINDER = math.comb(26, 13) * math.factorial(27) * 1.1102230246251565e-16
@@ -31,7 +32,10 @@ def _norm(a):  # type: ignore[no-untyped-def]
     """The 1-norm."""
     largest = 0.0
     for j in range(a.shape[1]):
-        largest = max(largest, np.sum(np.abs(a[:, j])))
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += abs(a[i, j])
+        largest = max(largest, total)
     return largest
 
 
@@ -53,7 +57,43 @@ def _more_halvings(a, s):  # type: ignore[no-untyped-def]
                 after[j] += size[i] * abs(a[i, j]) * 0.5**s
         size = after
     norm = _norm(a) * 0.5**s
-    return math.ceil(math.log2(np.max(size) / norm / _REMAINDER) / 26) if np.max(size) > norm * _REMAINDER else 0
+    largest = 0.0
+    for x in size:
+        largest = max(largest, x)
+    return math.ceil(math.log2(largest / norm / _REMAINDER) / 26) if largest > norm * _REMAINDER else 0
+
+
+@njit(**NJIT_OPTIONS)
+def _combine(one, x, a, y, b, z, c):  # type: ignore[no-untyped-def]
+    """one 1 + x a + y b + z c"""
+    made = np.empty(a.shape)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            made[i, j] = x * a[i, j] + y * b[i, j] + z * c[i, j]
+        made[i, i] += one
+    return made
+
+
+@njit(**NJIT_OPTIONS)
+def _scale(x, a):  # type: ignore[no-untyped-def]
+    return _combine(0.0, x, a, 0.0, a, 0.0, a)
+
+
+@njit(**NJIT_OPTIONS)
+def _add(a, b):  # type: ignore[no-untyped-def]
+    return _combine(0.0, 1.0, a, 1.0, b, 0.0, a)
+
+
+@njit(**NJIT_OPTIONS)
+def _product_along(a, a_dot, b, b_dot):  # type: ignore[no-untyped-def]
+    """The derivative of a b."""
+    return _add(np.dot(a, b_dot), np.dot(a_dot, b))
+
+
+@njit(**NJIT_OPTIONS)
+def _divide(u, v, c):  # type: ignore[no-untyped-def]
+    """(v - u)^-1 c"""
+    return solve_forward(_add(v, _scale(-1.0, u)), c)[0]
 
 
 @njit(**NJIT_OPTIONS)
@@ -76,7 +116,6 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
         for k in range(n):
             made[k, k] = math.exp(a[k, k])
         return made
-    a = np.ascontiguousarray(a)
     a2 = np.dot(a, a)
     a4 = np.dot(a2, a2)
     a6 = np.dot(a2, a4)
@@ -84,13 +123,12 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
     size = min(max(_norm(a6) ** (1 / 6), d8), max(d8, _norm(np.dot(a4, a6)) ** (1 / 10)))
     s = _halvings(size if size < np.inf else _norm(a), _LIMIT)
     s += _more_halvings(a, s)
-    a, a2, a4, a6 = a * 0.5**s, a2 * 0.25**s, a4 * 0.0625**s, a6 * 0.015625**s
+    a, a2, a4, a6 = _scale(0.5**s, a), _scale(0.25**s, a2), _scale(0.0625**s, a4), _scale(0.015625**s, a6)
     b = _B
-    eye = np.eye(n)
-    w = np.dot(a6, b[13] * a6 + b[11] * a4 + b[9] * a2) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye
+    w = _add(np.dot(a6, _combine(0.0, b[9], a2, b[11], a4, b[13], a6)), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
+    v = _add(np.dot(a6, _combine(0.0, b[8], a2, b[10], a4, b[12], a6)), _combine(b[0], b[2], a2, b[4], a4, b[6], a6))
     u = np.dot(a, w)
-    v = np.dot(a6, b[12] * a6 + b[10] * a4 + b[8] * a2) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye
-    z = np.ascontiguousarray(np.linalg.solve(v - u, v + u))
+    z = _divide(u, v, _add(v, u))
     for _ in range(s):
         z = np.dot(z, z)
     return z
@@ -99,27 +137,25 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX)
 def expm_along(a, e):  # type: ignore[no-untyped-def]
     """The derivative of the exponential at a along e."""
-    n = len(a)
     if not is_finite(a) or not is_finite(e):
         return np.full(a.shape, np.nan)
     s = _halvings(_norm(a), _LIMIT_ALONG)
-    a, e = np.ascontiguousarray(a) * 0.5**s, np.ascontiguousarray(e) * 0.5**s
+    a, e = _scale(0.5**s, a), _scale(0.5**s, e)
     b = _B
-    eye = np.eye(n)
-    a2, m2 = np.dot(a, a), np.dot(a, e) + np.dot(e, a)
-    a4, m4 = np.dot(a2, a2), np.dot(a2, m2) + np.dot(m2, a2)
-    a6, m6 = np.dot(a2, a4), np.dot(a4, m2) + np.dot(m4, a2)
-    w1, w1_dot = b[13] * a6 + b[11] * a4 + b[9] * a2, b[13] * m6 + b[11] * m4 + b[9] * m2
-    v1, v1_dot = b[12] * a6 + b[10] * a4 + b[8] * a2, b[12] * m6 + b[10] * m4 + b[8] * m2
-    w = np.dot(a6, w1) + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye
-    w_dot = np.dot(a6, w1_dot) + np.dot(m6, w1) + b[7] * m6 + b[5] * m4 + b[3] * m2
-    u, u_dot = np.dot(a, w), np.dot(a, w_dot) + np.dot(e, w)
-    v = np.dot(a6, v1) + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye
-    v_dot = np.dot(a6, v1_dot) + np.dot(m6, v1) + b[6] * m6 + b[4] * m4 + b[2] * m2
-    z = np.ascontiguousarray(np.linalg.solve(v - u, v + u))
-    z_dot = np.ascontiguousarray(np.linalg.solve(v - u, u_dot + v_dot + np.dot(u_dot - v_dot, z)))
+    a2, m2 = np.dot(a, a), _product_along(a, e, a, e)
+    a4, m4 = np.dot(a2, a2), _product_along(a2, m2, a2, m2)
+    a6, m6 = np.dot(a2, a4), _product_along(a2, m2, a4, m4)
+    w1, w1_dot = _combine(0.0, b[9], a2, b[11], a4, b[13], a6), _combine(0.0, b[9], m2, b[11], m4, b[13], m6)
+    v1, v1_dot = _combine(0.0, b[8], a2, b[10], a4, b[12], a6), _combine(0.0, b[8], m2, b[10], m4, b[12], m6)
+    w = _add(np.dot(a6, w1), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
+    v = _add(np.dot(a6, v1), _combine(b[0], b[2], a2, b[4], a4, b[6], a6))
+    w_dot = _add(_product_along(a6, m6, w1, w1_dot), _combine(0.0, b[3], m2, b[5], m4, b[7], m6))
+    v_dot = _add(_product_along(a6, m6, v1, v1_dot), _combine(0.0, b[2], m2, b[4], m4, b[6], m6))
+    u, u_dot = np.dot(a, w), _product_along(a, e, w, w_dot)
+    z = _divide(u, v, _add(v, u))
+    z_dot = _divide(u, v, _add(_add(u_dot, v_dot), np.dot(_add(u_dot, _scale(-1.0, v_dot)), z)))
     for _ in range(s):
-        z_dot = np.dot(z, z_dot) + np.dot(z_dot, z)
+        z_dot = _product_along(z, z_dot, z, z_dot)
         z = np.dot(z, z)
     return z_dot
 
@@ -127,4 +163,7 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX, MATRIX)
 def add_expm(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += L(a^T, z_bar)"""
-    a_bar += mask_dead(z_bar, expm_along(np.ascontiguousarray(a.T), z_bar))
+    found = mask_dead(z_bar, expm_along(in_columns(a), z_bar))
+    for i in range(len(a)):
+        for j in range(len(a)):
+            a_bar[i, j] += found[i, j]
