@@ -3,7 +3,7 @@
 Numba is imported on first use.
 """
 
-
+from contad.rules.compilable import Compilable
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.open_types import NumbaType
 
@@ -15,7 +15,15 @@ def _numba_type(rule: ScalarRule) -> NumbaType:
     return numba_type(rule)
 
 
+def _type_of_function(function: Compilable) -> NumbaType:
+    """Likewise for other functions of contad."""
+    from contad.native.callables import numba_type
+
+    return numba_type(function)
+
+
 ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
+Compilable._numba_type_ = property(_type_of_function)  # type: ignore[attr-defined]
 
 
 def set_memory_limit(limit: int | None) -> None:

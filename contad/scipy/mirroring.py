@@ -1,18 +1,20 @@
 """What mirrors of `scipy.linalg` have in common: SciPy's own function for plain numbers, and the look at arguments."""
 
 import functools
+from typing import Any
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.products import as_array
+from contad.rules.compilable import Compilable
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 
 
-def mirror(implementation: Function) -> Function:
-    """SciPy's function of that name where no argument holds a variable."""
+def mirror(implementation: Function) -> Any:
+    """SciPy's function of that name where no argument holds a variable; Numba functions may call some of them."""
     name = implementation.__name__
 
     @functools.wraps(implementation)
@@ -21,7 +23,7 @@ def mirror(implementation: Function) -> Function:
             return getattr(linalg(), name)(*args, **options)
         return implementation(*args, **options)
 
-    return call
+    return Compilable(call)
 
 
 def as_one(x: Nested) -> ArrayValue:

@@ -15,6 +15,7 @@ import contad.engines.tape.numpy_decompositions
 import contad.engines.tape.numpy_linear_algebra
 import contad.engines.tape.numpy_products
 import contad.engines.tape.operations
+import contad.engines.tape.scipy_linear_algebra
 import contad.engines.tape.whole_arrays  # noqa: F401
 from contad.engines.tape.active_numbers import (
     Leaf,

@@ -58,6 +58,23 @@ def operation(calculate: Callable[..., Any], pull: Callable[..., Any], push: Cal
     return {VARIABLE: of_variables, DUAL: of_duals}
 
 
+def sized_operation(
+    calculate: Callable[..., Any], pull: Callable[..., Any], push: Callable[..., Any]
+) -> dict[Any, Any]:  # fmt: skip
+    """Likewise, of (a, b, the three sizes, how many results, how many numbers to save)."""
+    values, adjoints, tangents = (address_of_kernel(kernel) for kernel in (calculate, pull, push))
+
+    @njit(**INTERNAL_OPTIONS)
+    def of_variables(a, b, sizes, results, saved):  # type: ignore[no-untyped-def]
+        return push_block(values(), adjoints(), sizes, a, b, results, saved)
+
+    @njit(**INTERNAL_OPTIONS)
+    def of_duals(a, b, sizes, results, saved):  # type: ignore[no-untyped-def]
+        return push_duals(tangents(), 0, sizes, a, b, results, saved)
+
+    return {VARIABLE: of_variables, DUAL: of_duals}
+
+
 @njit(**INTERNAL_OPTIONS)
 def operand(header, block, place):  # type: ignore[no-untyped-def]
     """The VALUE or the TANGENT of a."""

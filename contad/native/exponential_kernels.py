@@ -1,0 +1,169 @@
+"""The exponential of a matrix in compiled code, and its derivative along another one: `contad.ops.matrix_functions`.
+
+    expm_forward(a)            the exponential
+    expm_along(a, e)           the derivative at a along e, which is the tangent
+    add_expm(z_bar, a, a_bar)  the cotangent, L(a^T, z_bar)
+
+Higham (2005): the Pade approximant of degree 13 of a matrix that is scaled by a power of 2, squared again. By how much is
+found as in Al-Mohy & Higham (2009a), who look at norms of powers; of the derivative, which goes through the same steps,
+by the norm of the matrix, as in their (2009b).
+"""
+
+import math
+
+import numpy as np
+
+from contad.native.called_by_name import MATRIX, called_by_name
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.factor_kernels import solve_forward
+from contad.native.machine_code import njit
+from contad.native.triangular_kernels import in_columns, is_finite, mask_dead
+
+_LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too
+_REMAINDER = math.comb(26, 13) * math.factorial(27) * 1.1102230246251565e-16
+_B = (
+    64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
+    10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
+)  # fmt: skip
+
+
+@njit(**NJIT_OPTIONS)
+def _norm(a):  # type: ignore[no-untyped-def]
+    """The 1-norm."""
+    largest = 0.0
+    for j in range(a.shape[1]):
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += abs(a[i, j])
+        largest = max(largest, total)
+    return largest
+
+
+@njit(**NJIT_OPTIONS)
+def _halvings(size, limit):  # type: ignore[no-untyped-def]
+    """How often a size is halved to be below the limit."""
+    return max(0, math.ceil(math.log2(size / limit))) if size > 0.0 else 0
+
+
+@njit(**NJIT_OPTIONS)
+def _more_halvings(a, s):  # type: ignore[no-untyped-def]
+    """How often more for the terms that rounding makes, by the norm of |2^-s a|^27."""
+    n = len(a)
+    size = np.ones(n)
+    for _ in range(27):
+        after = np.zeros(n)
+        for i in range(n):
+            for j in range(n):
+                after[j] += size[i] * abs(a[i, j]) * 0.5**s
+        size = after
+    norm = _norm(a) * 0.5**s
+    largest = 0.0
+    for x in size:
+        largest = max(largest, x)
+    return math.ceil(math.log2(largest / norm / _REMAINDER) / 26) if largest > norm * _REMAINDER else 0
+
+
+@njit(**NJIT_OPTIONS)
+def _combine(one, x, a, y, b, z, c):  # type: ignore[no-untyped-def]
+    """one 1 + x a + y b + z c"""
+    made = np.empty(a.shape)
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            made[i, j] = x * a[i, j] + y * b[i, j] + z * c[i, j]
+        made[i, i] += one
+    return made
+
+
+@njit(**NJIT_OPTIONS)
+def _scale(x, a):  # type: ignore[no-untyped-def]
+    return _combine(0.0, x, a, 0.0, a, 0.0, a)
+
+
+@njit(**NJIT_OPTIONS)
+def _add(a, b):  # type: ignore[no-untyped-def]
+    return _combine(0.0, 1.0, a, 1.0, b, 0.0, a)
+
+
+@njit(**NJIT_OPTIONS)
+def _product_along(a, a_dot, b, b_dot):  # type: ignore[no-untyped-def]
+    """The derivative of a b."""
+    return _add(np.dot(a, b_dot), np.dot(a_dot, b))
+
+
+@njit(**NJIT_OPTIONS)
+def _divide(u, v, c):  # type: ignore[no-untyped-def]
+    """(v - u)^-1 c"""
+    return solve_forward(_add(v, _scale(-1.0, u)), c)[0]
+
+
+@njit(**NJIT_OPTIONS)
+def _is_diagonal(a):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            if i != j and a[i, j] != 0.0:
+                return False
+    return True
+
+
+@called_by_name(MATRIX)
+def expm_forward(a):  # type: ignore[no-untyped-def]
+    """The exponential of a; of nan where a is not finite."""
+    n = len(a)
+    if not is_finite(a):
+        return np.full(a.shape, np.nan)
+    if _is_diagonal(a):
+        made = np.zeros(a.shape)
+        for k in range(n):
+            made[k, k] = math.exp(a[k, k])
+        return made
+    a2 = np.dot(a, a)
+    a4 = np.dot(a2, a2)
+    a6 = np.dot(a2, a4)
+    d8 = _norm(np.dot(a4, a4)) ** (1 / 8)
+    size = min(max(_norm(a6) ** (1 / 6), d8), max(d8, _norm(np.dot(a4, a6)) ** (1 / 10)))
+    s = _halvings(size if size < np.inf else _norm(a), _LIMIT)
+    s += _more_halvings(a, s)
+    a, a2, a4, a6 = _scale(0.5**s, a), _scale(0.25**s, a2), _scale(0.0625**s, a4), _scale(0.015625**s, a6)
+    b = _B
+    w = _add(np.dot(a6, _combine(0.0, b[9], a2, b[11], a4, b[13], a6)), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
+    v = _add(np.dot(a6, _combine(0.0, b[8], a2, b[10], a4, b[12], a6)), _combine(b[0], b[2], a2, b[4], a4, b[6], a6))
+    u = np.dot(a, w)
+    z = _divide(u, v, _add(v, u))
+    for _ in range(s):
+        z = np.dot(z, z)
+    return z
+
+
+@called_by_name(MATRIX, MATRIX)
+def expm_along(a, e):  # type: ignore[no-untyped-def]
+    """The derivative of the exponential at a along e."""
+    if not is_finite(a) or not is_finite(e):
+        return np.full(a.shape, np.nan)
+    s = _halvings(_norm(a), _LIMIT_ALONG)
+    a, e = _scale(0.5**s, a), _scale(0.5**s, e)
+    b = _B
+    a2, m2 = np.dot(a, a), _product_along(a, e, a, e)
+    a4, m4 = np.dot(a2, a2), _product_along(a2, m2, a2, m2)
+    a6, m6 = np.dot(a2, a4), _product_along(a2, m2, a4, m4)
+    w1, w1_dot = _combine(0.0, b[9], a2, b[11], a4, b[13], a6), _combine(0.0, b[9], m2, b[11], m4, b[13], m6)
+    v1, v1_dot = _combine(0.0, b[8], a2, b[10], a4, b[12], a6), _combine(0.0, b[8], m2, b[10], m4, b[12], m6)
+    w = _add(np.dot(a6, w1), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
+    v = _add(np.dot(a6, v1), _combine(b[0], b[2], a2, b[4], a4, b[6], a6))
+    w_dot = _add(_product_along(a6, m6, w1, w1_dot), _combine(0.0, b[3], m2, b[5], m4, b[7], m6))
+    v_dot = _add(_product_along(a6, m6, v1, v1_dot), _combine(0.0, b[2], m2, b[4], m4, b[6], m6))
+    u, u_dot = np.dot(a, w), _product_along(a, e, w, w_dot)
+    z = _divide(u, v, _add(v, u))
+    z_dot = _divide(u, v, _add(_add(u_dot, v_dot), np.dot(_add(u_dot, _scale(-1.0, v_dot)), z)))
+    for _ in range(s):
+        z_dot = _product_along(z, z_dot, z, z_dot)
+        z = np.dot(z, z)
+    return z_dot
+
+
+@called_by_name(MATRIX, MATRIX, MATRIX)
+def add_expm(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += L(a^T, z_bar)"""
+    found = mask_dead(z_bar, expm_along(in_columns(a), z_bar))
+    for i in range(len(a)):
+        for j in range(len(a)):
+            a_bar[i, j] += found[i, j]

@@ -1,0 +1,322 @@
+"""Triangular, Cholesky and banded systems in compiled code, by the routines of LAPACK that SciPy calls.
+
+A function `name` of `contad.scipy.linalg` has three kernels. `name_forward(...)` gives (results, saved), a pair where
+something is saved: it raises SciPy's errors. `add_name(...)` adds the cotangents of the arguments to arrays, and
+`name_tangent(...)` gives the tangent of the result. The rules are those of `contad.ops.triangular_factors` and
+`contad.ops.banded_systems`. A right-hand side is a matrix, of one column where it is a vector.
+"""
+
+import numpy as np
+
+from contad.native.called_by_name import COUNT, FLAG, MATRIX, called_by_name
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.factor_kernels import add_cholesky, cholesky_tangent
+from contad.native.lapack import gbsv, gtsv, potrf, potrs, trtrs
+from contad.native.machine_code import njit
+
+_NO, _YES = ord("N"), ord("T")
+_UPPER, _LOWER = ord("U"), ord("L")
+_UNIT = ord("U")
+
+
+# ---- what they have in common ----------------------------------------------------------------------------------------
+@njit(**NJIT_OPTIONS)
+def in_columns(a):  # type: ignore[no-untyped-def]
+    """A copy of a^T in C order, which is a in LAPACK's."""
+    made = np.empty((a.shape[1], a.shape[0]))
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            made[j, i] = a[i, j]
+    return made
+
+
+@njit(**NJIT_OPTIONS)
+def text_of(shape):  # type: ignore[no-untyped-def]
+    """A shape of one or two axes as Python prints it."""
+    if len(shape) == 1:
+        return "(" + str(shape[0]) + ",)"
+    return "(" + str(shape[0]) + ", " + str(shape[-1]) + ")"
+
+
+@njit(**NJIT_OPTIONS)
+def require_finite(a):  # type: ignore[no-untyped-def]
+    """Raise what SciPy's functions raise unless all elements are finite."""
+    for element in a.flat:
+        if not np.isfinite(element):
+            raise ValueError("array must not contain infs or NaNs")
+
+
+@njit(**NJIT_OPTIONS)
+def is_finite(a):  # type: ignore[no-untyped-def]
+    """Whether all elements are finite."""
+    for element in a.flat:
+        if not np.isfinite(element):
+            return False
+    return True
+
+
+@njit(**NJIT_OPTIONS)
+def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
+    """c, with zeros where the cotangent z_bar is zero and c is not finite: dead code never makes a nan."""
+    if not is_finite(c) and not np.any(z_bar != 0.0):
+        return np.zeros(c.shape)
+    return c
+
+
+@njit(**NJIT_OPTIONS)
+def outer_sums(x, y):  # type: ignore[no-untyped-def]
+    """x y^T, in which zeros of x mask what is not finite in y."""
+    made = np.dot(x, np.ascontiguousarray(y.T))
+    if not is_finite(made) and not is_finite(y):
+        made[:] = 0.0
+        for i in range(x.shape[0]):
+            for k in range(x.shape[1]):
+                if x[i, k] != 0.0:
+                    made[i] += x[i, k] * y[:, k]
+    return made
+
+
+@njit(**NJIT_OPTIONS)
+def subtract_triangle(c, lower, unit_diagonal, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar -= c in the triangle that is read."""
+    k = 1 if unit_diagonal else 0
+    for i in range(c.shape[0]):
+        if lower:
+            for j in range(i + 1 - k):
+                a_bar[i, j] -= c[i, j]
+        else:
+            for j in range(i + k, c.shape[1]):
+                a_bar[i, j] -= c[i, j]
+
+
+@njit(**NJIT_OPTIONS)
+def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
+    """What is read of a: a triangle, with the diagonal or without."""
+    k = 1 if unit_diagonal else 0
+    return np.tril(a, -k) if lower else np.triu(a, k)
+
+
+# ---- triangular systems ----------------------------------------------------------------------------------------------
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
+def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
+    """The solution, in C order, and LAPACK's report."""
+    n, k = b.shape
+    columns = in_columns(b)
+    rows = np.ascontiguousarray(a)  # a^T in Fortran's order
+    report = 0
+    if b.size != 0:
+        report = trtrs((
+            _UPPER if lower else _LOWER, _NO if transposed else _YES, _UNIT if unit_diagonal else _NO, n, k, rows, n,
+            columns, n,
+        ))  # fmt: skip
+    return np.ascontiguousarray(columns.T), report
+
+
+@njit(**NJIT_OPTIONS)
+def check_solve_triangular(of_a, of_b):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises for operands of wrong shapes."""
+    if of_a[0] != of_a[1]:
+        raise ValueError("expected square matrix")
+    if of_a[0] != of_b[0]:
+        raise ValueError("shapes of a " + text_of(of_a) + " and b " + text_of(of_b) + " are incompatible")
+
+
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG)
+def solve_triangular_forward(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
+    """The solution of a z = b, or of a^T z = b."""
+    z, report = _triangular_solution(a, b, transposed, lower, unit_diagonal)
+    if report > 0:
+        raise np.linalg.LinAlgError("singular matrix: resolution failed at diagonal " + str(report - 1))
+    return z
+
+
+@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)
+def add_solve_triangular(z_bar, z, a, transposed, lower, unit_diagonal, a_bar, b_bar):  # type: ignore[no-untyped-def]
+    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T in the triangle."""
+    c = _triangular_solution(a, z_bar, not transposed, lower, unit_diagonal)[0]
+    c = mask_dead(z_bar, c)
+    b_bar += c
+    product = outer_sums(c, z)
+    if transposed:
+        product = np.ascontiguousarray(product.T)
+    subtract_triangle(product, lower, unit_diagonal, a_bar)
+
+
+@called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)
+def solve_triangular_tangent(z, a, transposed, lower, unit_diagonal, a_dot, b_dot):  # type: ignore[no-untyped-def]
+    """a^-1 (b_dot - a_dot z)"""
+    read = read_triangle(a_dot, lower, unit_diagonal)
+    if transposed:
+        read = np.ascontiguousarray(read.T)
+    return _triangular_solution(a, b_dot - np.dot(read, z), transposed, lower, unit_diagonal)[0]
+
+
+# ---- Cholesky factors ------------------------------------------------------------------------------------------------
+@njit(**NJIT_OPTIONS)
+def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises for an operand of a wrong shape."""
+    if of_a[0] != of_a[1]:
+        raise ValueError("Input array is expected to be square but has the shape: " + text_of(of_a) + ".")
+
+
+@called_by_name(MATRIX, FLAG)
+def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
+    """The factor; the other triangle is that of a."""
+    n = len(a)
+    columns = in_columns(a)
+    report = potrf((_LOWER if lower else _UPPER, n, columns, n)) if n != 0 else 0
+    if report > 0:
+        raise np.linalg.LinAlgError(str(report) + "-th leading minor of the array is not positive definite")
+    return np.ascontiguousarray(columns.T)
+
+
+@called_by_name(MATRIX, MATRIX, FLAG, MATRIX)
+def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
+    """The cotangent in the triangle that is read, and in the other one that of its copy."""
+    n = len(z)
+    factor = np.tril(z) if lower else np.ascontiguousarray(np.triu(z).T)
+    bar = np.tril(z_bar) if lower else np.ascontiguousarray(np.triu(z_bar).T)
+    found = np.zeros((n, n))
+    add_cholesky(bar, factor, found)
+    found = mask_dead(bar, found)
+    for i in range(n):
+        for j in range(n):
+            if lower:
+                a_bar[i, j] += found[i, j] if j <= i else z_bar[i, j]
+            else:
+                a_bar[i, j] += found[j, i] if j >= i else z_bar[i, j]
+
+
+@called_by_name(MATRIX, FLAG, MATRIX)
+def cho_factor_tangent(z, lower, a_dot):  # type: ignore[no-untyped-def]
+    """The tangent of the factor, and of the copy in the other triangle."""
+    if lower:
+        return np.tril(cholesky_tangent(np.tril(z), a_dot)) + np.triu(a_dot, 1)
+    found = cholesky_tangent(np.ascontiguousarray(np.triu(z).T), np.ascontiguousarray(a_dot.T))
+    return np.ascontiguousarray(np.tril(found).T) + np.tril(a_dot, -1)
+
+
+@njit(**NJIT_OPTIONS)
+def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises for operands of wrong shapes."""
+    if of_c[0] != of_c[1]:
+        raise ValueError("The factored matrix c is not square.")
+    if of_c[1] != of_b[0]:
+        raise ValueError("incompatible dimensions (" + text_of(of_c) + " and " + text_of(of_b) + ")")
+
+
+@called_by_name(MATRIX, MATRIX, FLAG)
+def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
+    """The solution of a z = b from the factor of a."""
+    n, k = b.shape
+    columns, factor = in_columns(b), in_columns(c)
+    if b.size != 0:
+        potrs((_LOWER if lower else _UPPER, n, k, factor, n, columns, n))
+    return np.ascontiguousarray(columns.T)
+
+
+@called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
+def add_cho_solve(z_bar, c, b, lower, c_bar, b_bar):  # type: ignore[no-untyped-def]
+    """Back through the two triangular systems."""
+    half = _triangular_solution(c, b, not lower, lower, False)[0]
+    z = _triangular_solution(c, half, lower, lower, False)[0]
+    half_bar = np.zeros(b.shape)
+    add_solve_triangular(z_bar, z, c, lower, lower, False, c_bar, half_bar)
+    add_solve_triangular(half_bar, half, c, not lower, lower, False, c_bar, b_bar)
+
+
+@called_by_name(MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
+def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def]
+    """The tangent through the two triangular systems."""
+    half = _triangular_solution(c, b, not lower, lower, False)[0]
+    z = _triangular_solution(c, half, lower, lower, False)[0]
+    half_dot = solve_triangular_tangent(half, c, not lower, lower, False, c_dot, b_dot)
+    return solve_triangular_tangent(z, c, lower, lower, False, c_dot, half_dot)
+
+
+# ---- banded systems --------------------------------------------------------------------------------------------------
+@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
+def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
+    """The solution, in C order, and LAPACK's report; ab holds the diagonals as rows."""
+    n, k = b.shape
+    columns = in_columns(b)
+    report = 0
+    if b.size == 0:
+        return np.ascontiguousarray(columns.T), report
+    if n == 1:
+        return b / ab[upper, 0], report
+    if lower == 1 and upper == 1:
+        below, main, above = ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy()
+        report = gtsv((n, k, below, main, above, columns, n))
+        return np.ascontiguousarray(columns.T), report
+    height = 2 * lower + upper + 1
+    band = np.zeros((n, height))  # the columns of LAPACK's band as rows
+    for d in range(lower + upper + 1):
+        for j in range(n):
+            band[j, lower + d] = ab[d, j]
+    exchanges = np.empty(n, np.int32)
+    report = gbsv((n, lower, upper, k, band, height, exchanges, columns, n))
+    return np.ascontiguousarray(columns.T), report
+
+
+@njit(**NJIT_OPTIONS)
+def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises for operands of wrong shapes, and for a number of diagonals that is negative."""
+    if of_ab[1] != of_b[0]:
+        raise ValueError("shapes of ab and b are not compatible.")
+    if lower < 0 or upper < 0 or lower + upper + 1 != of_ab[0]:
+        raise ValueError(
+            "invalid values for the number of lower and upper diagonals: l+u+1 (" + str(lower + upper + 1) + ") does "
+            "not equal ab.shape[0] (" + str(of_ab[0]) + ")"
+        )
+
+
+@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
+def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
+    """The solution of a z = b, where row d of ab holds the diagonal upper - d of a."""
+    z, report = _banded_solution(lower, upper, ab, b)
+    if report > 0:
+        raise np.linalg.LinAlgError("singular matrix")
+    return z
+
+
+@njit(**NJIT_OPTIONS)
+def transposed_band(lower, upper, ab):  # type: ignore[no-untyped-def]
+    """The band of the transposed matrix, zeros outside of it."""
+    made = np.zeros(ab.shape)
+    n = ab.shape[1]
+    for d in range(lower + upper + 1):
+        for j in range(n):
+            i = j + d - upper  # a_ij = ab[d, j]
+            if 0 <= i < n:
+                made[lower + upper - d, i] = ab[d, j]
+    return made
+
+
+@called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
+def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore[no-untyped-def]
+    """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
+    c = _banded_solution(upper, lower, transposed_band(lower, upper, ab), z_bar)[0]
+    c = mask_dead(z_bar, c)
+    b_bar += c
+    n = ab.shape[1]
+    for d in range(lower + upper + 1):
+        for j in range(n):
+            i = j + d - upper
+            if 0 <= i < n:
+                for k in range(c.shape[1]):
+                    ab_bar[d, j] -= c[i, k] * z[j, k]
+
+
+@called_by_name(MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
+def solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot):  # type: ignore[no-untyped-def]
+    """a^-1 (b_dot - a_dot z)"""
+    c = b_dot.copy()
+    n = ab.shape[1]
+    for d in range(lower + upper + 1):
+        for j in range(n):
+            i = j + d - upper
+            if 0 <= i < n:
+                for k in range(c.shape[1]):
+                    c[i, k] -= ab_dot[d, j] * z[j, k]
+    return _banded_solution(lower, upper, ab, c)[0]
