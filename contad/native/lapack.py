@@ -1,32 +1,29 @@
 """LAPACK's routines on float64 inside Numba, by the C addresses that SciPy publishes for Cython.
 
-The addresses are external symbols, which a process that loads machine code from the disk registers first. Matrices are
-in Fortran's order, as LAPACK has them.
+Matrices are in Fortran's order, as LAPACK has them.
 """
 
 import ctypes
 import functools
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.core.codegen import CodeLibrary
 from numba.extending import intrinsic
 from numba.np import arrayobj
 
+from contad.native.named_code import emit_address
 from contad.native.words import WORD
 
-RUNS_WHEN_LOADED = "_reload_init" in CodeLibrary.__init__.__code__.co_names  # whether Numba has the hook below
 # of each routine: c a character, i an integer, a an array; the last argument of all, the report, is left out
 _ROUTINES = {"dtrtrs": "ccciiaiai", "dpotrf": "ciai", "dpotrs": "ciiaiai", "dgbsv": "iiiiaiaai", "dgtsv": "iiaaaai"}
 _C_TYPES = {"c": ir.IntType(8), "i": ir.IntType(32)}
 
 
 @functools.cache
-def register(name: str) -> int:
-    """Register the symbol of a routine; its address in this process."""
+def find_routine(name: str) -> int:
+    """The address of a routine."""
     from scipy.linalg import cython_lapack
 
     capsule = cython_lapack.__pyx_capi__[name]
@@ -40,13 +37,7 @@ def register(name: str) -> int:
         x.startswith(kinds[k]) or k == "a" for k, x in zip(_ROUTINES[name], given, strict=False)
     ):
         raise ImportError(f"contad: scipy.linalg.cython_lapack has another {name}: {declared.decode()}")
-    found = int(read_pointer(capsule, declared))
-    llvm.add_symbol(_symbol(name), found)
-    return found
-
-
-def _symbol(name: str) -> str:
-    return f"contad_lapack_{name}"
+    return int(read_pointer(capsule, declared))
 
 
 def _routine(name: str) -> Any:
@@ -57,7 +48,7 @@ def _routine(name: str) -> Any:
         """Call the routine."""
         if not isinstance(args, types.BaseTuple) or len(args) != len(_ROUTINES[name]):
             return None
-        register(name)
+        find_routine(name)
 
         def codegen(context: Any, builder: Any, signature: Any, given: Any) -> Any:
             pointers = []
@@ -72,12 +63,8 @@ def _routine(name: str) -> Any:
             report = cgutils.alloca_once_value(builder, ir.Constant(_C_TYPES["i"], 0))
             pointers.append(builder.bitcast(report, cgutils.voidptr_t))
             kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t] * len(pointers))
-            if RUNS_WHEN_LOADED:
-                function = cgutils.get_or_insert_function(builder.module, kind, _symbol(name))
-                context.active_code_library._reload_init.add(functools.partial(register, name))
-            else:  # the address itself, so that Numba does not keep the machine code
-                address = context.add_dynamic_addr(builder, register(name), info=_symbol(name))
-                function = builder.bitcast(address, kind.as_pointer())
+            address = emit_address(context, builder, find_routine, name)
+            function = builder.inttoptr(address, kind.as_pointer())
             builder.call(function, pointers)
             return builder.sext(builder.load(report), WORD)
 
