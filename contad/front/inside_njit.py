@@ -3,7 +3,7 @@
 Numba is imported on first use.
 """
 
-from contad.rules.compilable import Compilable
+from contad.rules.compilable import CallsOne, Compilable, WithParts
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.open_types import NumbaType
 
@@ -22,8 +22,23 @@ def _type_of_function(function: Compilable) -> NumbaType:
     return numba_type(function)
 
 
+def _type_of_rule(rule: WithParts) -> NumbaType:
+    """Likewise for operations whose reverse rule a user has written."""
+    from contad.native.user_rules import numba_type
+
+    return numba_type(rule)
+
+
+def _type_of_called(x: CallsOne) -> NumbaType:
+    """Likewise for what stands for one Numba function."""
+    from contad.native.callables import type_of_called
+
+    return type_of_called(x)
+
+
 ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
 Compilable._numba_type_ = property(_type_of_function)  # type: ignore[attr-defined]
+WithParts._numba_type_ = property(_type_of_rule)  # type: ignore[attr-defined]
 
 
 def set_memory_limit(limit: int | None) -> None:
@@ -41,3 +56,4 @@ def set_memory_limit(limit: int | None) -> None:
     from contad.native import arena
 
     arena.set_memory_limit(limit)
+CallsOne._numba_type_ = property(_type_of_called)  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
 from contad.variables.containers import CONTAINERS, map_containers
 from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for, trace
@@ -39,6 +40,7 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
     return x if condition else y
 
 
+@Compilable
 def stop_gradient(x: Any) -> Any:
     """x as a constant: the plain numbers under every level of differentiation, through lists, tuples, dicts and arrays.
 

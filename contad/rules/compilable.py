@@ -1,7 +1,10 @@
 """Functions of contad that Numba functions may call too, by the name that Python calls them by."""
 
 import functools
-from typing import Any, Generic, ParamSpec, TypeVar
+from abc import abstractmethod
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+
+from contad.variables.open_types import Function
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -30,3 +33,34 @@ class Compilable(Generic[P, R]):
 
     def __reduce__(self) -> str:
         return str(self.function.__qualname__)
+
+
+class Parts(NamedTuple):
+    """What compiled code calls of an operation whose reverse rule a user has written.
+
+    forward(*arguments) gives (value, saved); backward(*options, saved, z_bar) a tuple with a cotangent for each other
+    argument, None where it is zero.
+    """
+
+    value: Function
+    forward: Function
+    backward: Function
+    options: tuple[int, ...]  # positions of arguments that are not differentiated
+
+
+class WithParts:
+    """The base of operations with a rule of the user's that Numba functions may call."""
+
+    name: str
+
+    @abstractmethod
+    def compiled_parts(self) -> Parts:
+        """The parts now; UnsupportedError, with what to do, where there is something that Numba cannot be given."""
+
+
+class CallsOne:
+    """The base of objects in whose place compiled code calls a Numba function."""
+
+    @abstractmethod
+    def called_function(self) -> Function:
+        """The function, which need not be Numba's."""

@@ -14,6 +14,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import by_value, own_name
 from contad.functions.user_call import name_of
+from contad.rules.compilable import Parts, WithParts
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import numbers_in
@@ -22,7 +23,7 @@ from contad.variables.open_types import Function, Nested, Saved
 from contad.variables.trees import flatten
 
 
-class _Custom:
+class _Custom(WithParts):
     """A function with a rule; positions in `nondiff_argnums` are options of both."""
 
     def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
@@ -58,6 +59,10 @@ class _Custom:
     @abstractmethod
     def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
         """The operation of one call."""
+
+    def compiled_parts(self) -> Parts:
+        """Refused, but of a custom_vjp."""
+        raise UnsupportedError(f"{self.name}: inside njit only a custom_vjp can be called; write one, or call it outside")
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name where it stands in place of the function; else the function and its rules."""
@@ -99,6 +104,12 @@ class custom_vjp(_Custom):
             self.name, "backward", backward, [*(f"option {n}" for n in self.nondiff_argnums), "saved", "z_bar"]
         )
         self.forward, self.backward = forward, backward
+
+    def compiled_parts(self) -> Parts:
+        """For calls inside njit."""
+        if self.forward is None or self.backward is None:
+            raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defvjp(forward, backward)")
+        return Parts(self.f, self.forward, self.backward, self.nondiff_argnums)
 
     def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
         def value(*args: Nested) -> tuple[Nested, Saved]:

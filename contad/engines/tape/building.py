@@ -9,6 +9,7 @@ from typing import Any
 import numba
 from numba import types
 
+import contad.engines.tape.contad_functions
 import contad.engines.tape.conversions
 import contad.engines.tape.elementwise_loops
 import contad.engines.tape.numpy_decompositions

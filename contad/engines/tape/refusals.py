@@ -43,7 +43,7 @@ def refusal(error: Exception, function: Any) -> UnsupportedError:
     if places and places[-1] != places[0]:
         where += f", called from line {places[-1][1]} of {function.__name__}"
     if own:
-        return UnsupportedError(f"{where}: {text}: {_CREATE}")
+        return UnsupportedError(f"{where}: {text}" if "; " in text else f"{where}: {text}: {_CREATE}")
     if isinstance(error, RecursionError):
         return UnsupportedError(f"{where}: an expression or a chain of calls too deep for Numba; split it")
     reason = next((hint for said, hint in _REMEDIES if said in text), None)

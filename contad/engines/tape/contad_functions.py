@@ -1,0 +1,35 @@
+"""Functions of contad's own on variables and duals inside njit: what makes constants of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+
+from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.variables import Active
+from contad.native.callables import is_plain
+from contad.native.overloads import add_overload
+from contad.ops.logic import stop_gradient
+
+
+@add_overload(stop_gradient)
+def _stop_gradient(x: Any) -> Any:
+    """The plain number; of an array one of constants, so that a name may hold either; of a tuple one of these."""
+    if isinstance(x, Active):
+        return lambda x: x.value
+    if is_active_array(x):
+        zeros = zeros_of[x.dtype]
+
+        def of_array(x: Any) -> Any:
+            made = zeros(x.shape)
+            made[...] = values(x)
+            return made
+
+        return of_array
+    if isinstance(x, types.BaseTuple) and not isinstance(x, types.BaseNamedTuple) and not is_plain(x):
+        known: dict[str, Any] = {"stop_gradient": stop_gradient}
+        parts = "".join(f"stop_gradient(x[{k}]), " for k in range(len(x)))
+        exec(f"def of_tuple(x):\n    return ({parts})\n", known)
+        made: Callable[..., Any] = known["of_tuple"]
+        return made
+    return None

@@ -1,0 +1,306 @@
+"""Operations whose reverse rule a user has written, on variables: one block of records each.
+
+The operands of a block are the elements of the arguments that are differentiated, and then plain numbers: the elements
+of the result, its shape, what the forward part has saved, the options, the shapes of the arguments. The sweep reads
+them and calls the backward part, which is compiled with the function that names the operation.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic
+
+from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.block_kernels import address_of_kernel
+from contad.engines.tape.block_records import (
+    VALUE,
+    add_to_operand,
+    push_block,
+    read_block,
+    read_elements,
+    sizes_of,
+    take_adjoints,
+    write_elements,
+)
+from contad.engines.tape.packing import count_floats, put_floats, reader, require_packable
+from contad.engines.tape.variables import DUAL, VARIABLE, Active
+from contad.errors import RuleError, UnsupportedError
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
+from contad.native.overloads import add_overload
+from contad.native.user_rules import compile_parts, names_of
+from contad.native.words import WORD
+from contad.rules.compilable import Parts, WithParts
+
+_registered: set[WithParts] = set()
+_KERNEL = (types.int64, types.int64)
+
+
+def register_user_rule(rule: WithParts) -> None:
+    """Let the operation take variables inside njit; once. RuleError where its rule has been declared again."""
+    parts = compile_parts(rule)
+    if rule in _registered:
+        return
+    _registered.add(rule)
+    names = ", ".join(names_of(parts))
+    known: dict[str, Any] = {"choose": lambda *kinds: _implementation(rule, parts, kinds)}
+    exec(f"def typing({names}):\n    return choose({names})\n", known)
+    add_overload(rule)(known["typing"])
+
+
+def calculate_copy(header, block):  # type: ignore[no-untyped-def]
+    """The values of the results, which stand in front of the plain numbers."""
+    m, _, k, _ = sizes_of(header, block)
+    _, first, of_z, _ = read_block(header, block)
+    write_elements(header, of_z, read_elements(header, first + m, k, VALUE), VALUE)
+
+
+_calculate = address_of_kernel(calculate_copy)
+
+
+def _is_active(kind: Any) -> bool:
+    return isinstance(kind, Active) or is_active_array(kind)
+
+
+def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> Any:
+    """The call for arguments of these types; None where none is active."""
+    active = [n for n, kind in enumerate(kinds) if _is_active(kind)]
+    if not active:
+        return None
+    if any(kinds[n] == DUAL or getattr(kinds[n], "dtype", None) == DUAL for n in active):
+        raise UnsupportedError(f"{rule.name}: it has no forward mode inside njit; differentiate it in reverse mode")
+    for n in active:
+        if n in parts.options:
+            raise RuleError(f"{rule.name}: argument {n} is an option and must be a constant, got a variable")
+    plain = tuple(map(_plain_type, kinds))
+    z, saved = _forward_types(rule, parts, plain)
+    options = tuple(plain[n] for n in parts.options)
+    for what, kind in (("what it saves", saved), *(("an option", kind) for kind in options)):
+        require_packable(f"{rule.name}: {what}", kind)
+    pull = _address_within(_pull(rule, parts, kinds, active, z, saved, options))
+    names = [f"x_{n}" for n in range(len(kinds))]
+    given = [_plain_text(kind, name) for kind, name in zip(kinds, names, strict=True)]
+    shapes = "".join(f"{names[n]}.shape, " for n in active if is_active_array(kinds[n]))
+    kept = f"(found[1], ({''.join(f'{given[n]}, ' for n in parts.options)}), ({shapes}))"
+    sizes = [f"{names[n]}.size" if is_active_array(kinds[n]) else "1" for n in active]
+    lines = [
+        f"found = forward({', '.join(given)})",
+        "z = found[0]",
+        f"kept = {kept}",
+        "size = z.size" if isinstance(z, types.Array) else "size = 1",
+        "flat = np.empty(size + count_floats(kept) + " + ("len(z.shape))" if isinstance(z, types.Array) else "0)"),
+        *(["k = put_elements(flat, z)", "k = put_floats(flat, k, z.shape)"] if isinstance(z, types.Array) else
+          ["flat[0] = z", "k = 1"]),
+        "put_floats(flat, k, kept)",
+        f"operands = zeros({' + '.join(sizes)})",
+        "start = 0",
+    ]  # fmt: skip
+    for n, size in zip(active, sizes, strict=True):
+        if is_active_array(kinds[n]):
+            lines += [f"start = copy_elements(operands, start, {names[n]})"]
+        else:
+            lines += [f"operands[start] = {names[n]}", f"start += {size}"]
+    lines += [
+        "made = push(calculate(), pull(), (operands.size, flat.size, size), operands, flat, size, 0)",
+        "return made.reshape(z.shape)" if isinstance(z, types.Array) else "return made[0]",
+    ]
+    known: dict[str, Any] = {
+        "np": np, "forward": parts.forward, "count_floats": count_floats, "put_floats": put_floats, "values": values,
+        "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
+        "put_elements": _put_elements, "copy_elements": _copy_elements,
+    }  # fmt: skip
+    exec("\n    ".join([f"def implementation({', '.join(names_of(parts))}):",
+                        *(f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)), *lines]), known)  # fmt: skip
+    return known["implementation"]
+
+
+@njit(**INTERNAL_OPTIONS)
+def _put_elements(flat, z):  # type: ignore[no-untyped-def]
+    k = 0
+    for element in z.flat:
+        flat[k] = element
+        k += 1
+    return k
+
+
+@njit(**INTERNAL_OPTIONS)
+def _copy_elements(operands, start, x):  # type: ignore[no-untyped-def]
+    for element in x.flat:
+        operands[start] = element
+        start += 1
+    return start
+
+
+def _plain_type(kind: Any) -> Any:
+    """The type of the value of an argument, with which the parts are called."""
+    if is_active_array(kind):
+        return types.Array(types.float64, kind.ndim, "C")
+    return types.float64 if isinstance(kind, Active) else types.unliteral(kind)
+
+
+def _plain_text(kind: Any, name: str) -> str:
+    """The expression of the value of an argument."""
+    return f"values({name})" if is_active_array(kind) else f"{name}.value" if isinstance(kind, Active) else name
+
+
+def _forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The types of the value and of what is saved, which the forward part gives."""
+    found = _compile_part(rule, "forward part", parts.forward, plain)
+    if not isinstance(found, types.BaseTuple) or len(found) != 2:
+        raise RuleError(f"{rule.name}: forward must return (value, saved), got {found}")
+    z = found[0]
+    if not (isinstance(z, (types.Float, types.Integer)) or (isinstance(z, types.Array) and z.dtype == types.float64)):
+        raise UnsupportedError(f"{rule.name}: inside njit its value must be a number or a float64 array, got {z}")
+    return z, found[1]
+
+
+def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, ...]) -> Any:
+    """The type of what a part gives; UnsupportedError where Numba does not compile it."""
+    try:
+        return _result_type(function, kinds)
+    except NumbaError as error:
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
+        said = f"no implementation of {unknown[1].strip()}" if unknown else text.partition("\n\n")[0].splitlines()[-1]
+        raise UnsupportedError(
+            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as for "
+            "numba.njit, or call it outside"
+        ) from error
+
+
+def _result_type(function: Any, kinds: tuple[Any, ...]) -> Any:
+    function.compile(kinds)
+    return function.overloads[kinds].signature.return_type
+
+
+# ---- on the way back -------------------------------------------------------------------------------------------------
+def _pull(
+    rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any, options: tuple[Any, ...]
+) -> Callable[..., Any]:
+    """The kernel of the adjoints."""
+    shapes = types.Tuple([types.UniTuple(types.int64, kinds[n].ndim) for n in active if is_active_array(kinds[n])])
+    read_z_shape = reader(types.UniTuple(types.int64, z.ndim)) if isinstance(z, types.Array) else None
+    read_kept = reader(types.Tuple([saved, types.Tuple(options), shapes]))
+    z_bar = types.Array(types.float64, z.ndim, "C") if isinstance(z, types.Array) else types.float64
+    read_type = _result_type(read_kept, (types.Array(types.float64, 1, "C"), types.int64))[0]
+    found = _compile_part(rule, "backward part", parts.backward, (*read_type[1], read_type[0], z_bar))
+    rest = [n for n in range(len(kinds)) if n not in parts.options]
+    if not isinstance(found, types.BaseTuple) or len(found) != len(rest):
+        got = len(found) if isinstance(found, types.BaseTuple) else found
+        raise RuleError(
+            f"{rule.name}: the result of its reverse rule must have one cotangent for each of {len(rest)} arguments, "
+            f"got {got}"
+        )
+    given = ", ".join([*(f"kept[1][{n}]" for n in range(len(options))), "kept[0]", "z_bar"])
+    lines = [
+        "m, n, size, _ = sizes_of(header, block)",
+        "_, first, of_z, _ = read_block(header, block)",
+        "flat = read_elements(header, first + m, n, VALUE)",
+        "k = size",
+        *(["shape, k = read_z_shape(flat, k)", "z_bar = take_adjoints(header, of_z, size).reshape(shape)"] if read_z_shape
+          else ["z_bar = take_adjoints(header, of_z, 1)[0]"]),
+        "kept, k = read_kept(flat, k)",
+        f"found = backward({given})",
+    ]  # fmt: skip
+    arrays = 0
+    for n in active:
+        place = rest.index(n)
+        kind = found[place]
+        if is_active_array(kinds[n]):
+            of_x, arrays = f"kept[2][{arrays}]", arrays + 1
+            lines.append(f"first = add_array(header, first, found[{place}], {of_x})")
+            fits = isinstance(kind, types.NoneType) or (isinstance(kind, types.Array) and kind.ndim == kinds[n].ndim)
+        else:
+            lines.append(f"first = add_number(header, first, found[{place}])")
+            fits = isinstance(kind, (types.NoneType, types.Float, types.Integer))
+        if not fits:
+            raise RuleError(f"{rule.name}: the cotangent of argument {n} must have its shape, got {kind}")
+    known: dict[str, Any] = {
+        "backward": parts.backward, "read_z_shape": read_z_shape, "read_kept": read_kept, "VALUE": VALUE,
+        "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
+        "add_array": _array_adder(rule.name), "add_number": _add_number,
+    }  # fmt: skip
+    exec("\n    ".join(["def pull(header, block):", *lines]) + "\n", known)
+    made: Callable[..., Any] = known["pull"]
+    return made
+
+
+def _add_number(header: int, first: int, x_bar: Any) -> int:
+    """Add to the adjoint of the operand at `first`; the next one; inside njit only."""
+    raise NotImplementedError
+
+
+@add_overload(_add_number)
+def _type_add_number(header: Any, first: Any, x_bar: Any) -> Any:
+    if isinstance(x_bar, types.NoneType):
+        return lambda header, first, x_bar: first + 1
+
+    def implementation(header: Any, first: Any, x_bar: Any) -> Any:
+        one = np.empty(1)
+        one[0] = x_bar
+        add_to_operand(header, first, one)
+        return first + 1
+
+    return implementation
+
+
+def _array_adder(name: str) -> Callable[..., Any]:
+    """As `_add_number`, for arrays of a shape."""
+    message = f"{name}: a cotangent must have the shape of its argument"
+
+    def add_array(header: int, first: int, x_bar: Any, shape: Any) -> int:
+        raise NotImplementedError
+
+    @add_overload(add_array)
+    def typing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+        if isinstance(x_bar, types.NoneType):
+
+            def nothing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+                size = 1
+                for length in shape:
+                    size *= length
+                return first + size
+
+            return nothing
+
+        def implementation(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+            if x_bar.shape != shape:
+                raise RuleError(message)
+            flat = np.empty(x_bar.size)
+            k = 0
+            for element in x_bar.flat:
+                flat[k] = element
+                k += 1
+            add_to_operand(header, first, flat)
+            return first + x_bar.size
+
+        return implementation
+
+    return add_array
+
+
+def _address_within(function: Callable[..., Any]) -> Callable[[], int]:
+    """An njit function that gives the address of a kernel, which is linked to its caller."""
+    kernel = njit(**INTERNAL_OPTIONS)(function)
+    kernel.compile(_KERNEL)
+    compiled = kernel.overloads[_KERNEL]
+
+    @intrinsic
+    def address(typingctx):  # type: ignore[no-untyped-def]
+        """The address of the compiled kernel."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            context.add_linking_libs([compiled.library])
+            kind = context.call_conv.get_function_type(types.none, _KERNEL)
+            name = compiled.fndesc.llvm_func_name
+            return builder.ptrtoint(cgutils.get_or_insert_function(builder.module, kind, name), WORD)
+
+        return types.int64(), codegen
+
+    made: Callable[[], int] = address
+    return made
