@@ -1,7 +1,7 @@
 """Kernels that are compiled once per installation, for one signature, and called by name from any machine code.
 
-Numba links what a function calls into the function, and optimises it again with each caller. A kernel of these is no part
-of its callers, which compile in a fraction of the time.
+Numba links what a function calls into the function, and optimises it again with each caller. A kernel of these is no
+part of its callers, which compile in a fraction of the time.
 """
 
 import functools
@@ -16,13 +16,24 @@ from numba.extending import intrinsic
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import emit_address, emit_call, name_of
+from contad.native.overloads import add_overload
 
 MATRIX = types.Array(types.float64, 2, "C")
 FLAG, COUNT = types.boolean, types.int64
 
 
+_IN_MACHINE_CODE = """
+@intrinsic
+def call(typingctx, {names}):
+    return emit(typingctx, ({names},))
+
+def typing({names}):
+    return lambda {names}: call({names})
+"""
+
+
 def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: the function compiled for these types of arguments, as one that njit functions call by name.
+    """A decorator: the function compiled for these types of arguments, which Python and njit functions call.
 
     Matrices are in C order and writable. `kernel.compiled()` is the dispatcher.
     """
@@ -47,13 +58,15 @@ def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
 
             return compiled.return_type(*kinds), codegen
 
+        @functools.wraps(function)
+        def made(*args: Any) -> Any:
+            return compile_kernel()(*args)
+
         names = ", ".join(inspect.signature(function).parameters)
-        known: dict[str, Any] = {"emit": emit}
-        exec(f"def call(typingctx, {names}):\n    return emit(typingctx, ({names},))\n", known)
-        known["call"].__name__ = known["call"].__qualname__ = function.__name__
-        made: Any = intrinsic(known["call"])
-        made.compiled = compile_kernel
-        made.__doc__ = function.__doc__
+        known: dict[str, Any] = {"emit": emit, "intrinsic": intrinsic}
+        exec(_IN_MACHINE_CODE.format(names=names), known)
+        add_overload(made)(known["typing"])
+        made.compiled = compile_kernel  # type: ignore[attr-defined]
         return made
 
     return decorate

@@ -18,6 +18,7 @@ _LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
 _gesv = _LAPACK().numba_xgesv(types.float64)
 _KIND = ord("d")
 _UPPER, _NO, _UNIT = ord("U"), ord("N"), ord("U")
+_BLOCK = 48  # rows of Cholesky's factor that are reversed together
 _SMALL = 24  # from which on LAPACK's blocks are faster than loops
 
 
@@ -256,14 +257,50 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
 @in_machine_code
+def _reverse_columns(z, bar):  # type: ignore[no-untyped-def]
+    """The adjoint of the lower triangle, in place of that of its factor: column by column."""
+    for j in range(z.shape[0] - 1, -1, -1):
+        for i in range(j + 1, z.shape[0]):
+            bar[j, j] -= bar[i, j] * z[i, j] / z[j, j]
+        for i in range(j, z.shape[0]):
+            bar[i, j] /= z[j, j]
+        for k in range(j):
+            bar[j, k] -= bar[j, j] * z[j, k]
+        for i in range(j + 1, z.shape[0]):
+            for k in range(j):
+                bar[j, k] -= bar[i, j] * z[i, k]
+                bar[i, k] -= bar[i, j] * z[j, k]
+        bar[j, j] *= 0.5
+
+
+@in_machine_code
 def add_cholesky(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved"""
-    inner = halve_triangle(np.dot(z.T, np.tril(z_bar)))
-    inner = 0.5 * (inner + inner.T)
-    solve_lower_transposed(z, inner, False)
-    turned = np.ascontiguousarray(inner.T)
-    solve_lower_transposed(z, turned, False)
-    a_bar += onto_lower(turned)
+    """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved
+
+    From the last rows to the first, by blocks (Murray 2016, arXiv:1602.07527): twice the work of the factor.
+    """
+    bar = np.tril(z_bar)
+    end = z.shape[0]
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        corner = np.ascontiguousarray(z[start:end, start:end])
+        if end < z.shape[0]:
+            below, turned = z[end:, start:end], np.ascontiguousarray(bar[end:, start:end].T)
+            solve_lower_transposed(corner, turned, False)
+            columns = np.ascontiguousarray(turned.T)
+            bar[end:, start:end] = columns
+            bar[start:end, start:end] -= np.tril(np.dot(turned, np.ascontiguousarray(below)))
+            if start > 0:
+                before = np.ascontiguousarray(z[start:end, :start])
+                bar[end:, :start] -= np.dot(columns, before)
+                bar[start:end, :start] -= np.dot(turned, np.ascontiguousarray(z[end:, :start]))
+        inner = np.ascontiguousarray(bar[start:end, start:end])
+        _reverse_columns(corner, inner)
+        bar[start:end, start:end] = inner
+        if start > 0:
+            bar[start:end, :start] -= np.dot(inner + inner.T, np.ascontiguousarray(z[start:end, :start]))
+        end = start
+    a_bar += bar
 
 
 @in_machine_code

@@ -13,7 +13,6 @@ from numba.core.errors import TypingError
 import contad
 import contad.scipy.linalg as linalg
 from contad.native.exponential_kernels import add_expm, expm_forward
-from contad.native.lapack import RUNS_WHEN_LOADED
 from contad.native.triangular_kernels import add_solve_triangular
 
 MODEL = """
@@ -31,7 +30,6 @@ print(float(f(np.array([[2.0, 3.0], [0.5, 4.0]]), np.array([1.0, 2.0]))), len(f.
 """
 
 
-@pytest.mark.skipif(not RUNS_WHEN_LOADED, reason="such machine code is not kept where Numba has no hook for it")
 def test_a_second_process_finds_the_routines_of_lapack(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "run.py").write_text(RUN)

@@ -9,6 +9,7 @@ from contad.engines.source.analysis import finite_partials
 from contad.engines.source.planning import store_plan
 from contad.engines.source.runtime import matrix_kernels
 from contad.native.arena import memory_in_use
+from contad.scipy import linalg
 from tests.engines.matrix_programs import (
     DATA,
     DRAW,
@@ -129,6 +130,31 @@ def test_systems_in_loops_and_branches(run):
     value, gradient = run(placed, *DATA)
     assert value == pytest.approx(placed(*DATA), rel=1e-13)
     require_close(gradient, differences(placed, DATA, SQUARES), 1e-6)
+
+
+@njit
+def by_scipy(a, b, v, s):
+    """contad.scipy.linalg with its options, in a loop too."""
+    z = linalg.solve_triangular(a, b, lower=True)
+    w = linalg.solve_triangular(a, v, trans=1, unit_diagonal=True)
+    u = linalg.solve_triangular(a[1:, 1:], v[1:], trans="T", lower=True)
+    y = linalg.cho_solve(linalg.cho_factor(s, lower=True), b)
+    factor, lower = linalg.cho_factor(s + 0.1 * a)
+    x = linalg.cho_solve((factor, lower), v)
+    total = np.sum(z * z * b) + np.sum(w * w * w) + u[0] * u[2] + np.sum(y * y * z) + x[0] * x[1] * x[3]
+    for i in range(2):
+        v = linalg.solve_banded((1, 1), a[:3] + 3.0 * np.ones((3, 4)) * (i + 1), v)
+    e = linalg.expm(0.3 * a)
+    return total + np.sum(v * v) + e[0, 1] * e[2, 3] + linalg.solve_triangular(np.eye(4), np.ones(4))[1]
+
+
+@pytest.mark.parametrize("run", [value_and_grad, in_python])
+def test_functions_of_scipy_agree_with_the_eager_engine(run):
+    value, gradient = run(by_scipy, *DATA)
+    assert value == pytest.approx(by_scipy(*DATA), rel=1e-14)
+    expected, right = eager(by_scipy, *DATA)
+    assert value == pytest.approx(expected, rel=1e-12)
+    require_close(gradient, right)
 
 
 @njit

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 
 class MatrixFunction(NamedTuple):
-    """A function of matrices: `forward_...` and `reverse_...` in `runtime.matrix_kernels` compute it."""
+    """A function of matrices: `forward_...` and `reverse_...` of `runtime` compute it."""
 
-    name: str  # in np.linalg
+    name: str  # in np.linalg, or in scipy.linalg
     operands: int  # that may have a derivative; numbers that have none follow them
     constant: int = 0  # how many of the numbers that it computes first have no derivative
     reads_all: bool = True  # whether each element of its operands matters to a result that has a cotangent
@@ -26,5 +26,18 @@ QR = MatrixFunction("qr", 1, reads_all=False)
 PINV = MatrixFunction("pinv", 1)
 LSTSQ = MatrixFunction("lstsq", 2, reads_all=False, plain="")
 NORM = MatrixFunction("norm", 1, reads_all=False)
-MATRIX_FUNCTIONS = (SOLVE, INV, DET, SLOGDET, CHOLESKY, EIGH, EIGVALSH, SVD, QR, PINV, LSTSQ, NORM)
-KERNELS = tuple(f"{way}_{f.name}" for f in MATRIX_FUNCTIONS for way in ("forward", "reverse"))
+NUMPY_FUNCTIONS = (SOLVE, INV, DET, SLOGDET, CHOLESKY, EIGH, EIGVALSH, SVD, QR, PINV, LSTSQ, NORM)
+
+SOLVE_TRIANGULAR = MatrixFunction("solve_triangular", 2, reads_all=False, plain="")
+CHO_FACTOR = MatrixFunction("cho_factor", 1, reads_all=False, plain="")
+CHO_SOLVE = MatrixFunction("cho_solve", 2, reads_all=False, plain="")
+SOLVE_BANDED = MatrixFunction("solve_banded", 2, reads_all=False, plain="")
+EXPM = MatrixFunction("expm", 1, plain="")
+SCIPY_FUNCTIONS = (SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM)
+
+
+def _kernels(functions: tuple[MatrixFunction, ...]) -> tuple[str, ...]:
+    return tuple(f"{way}_{f.name}" for f in functions for way in ("forward", "reverse"))
+
+
+NUMPY_KERNELS, SCIPY_KERNELS = _kernels(NUMPY_FUNCTIONS), _kernels(SCIPY_FUNCTIONS)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from contad.engines.source.ir.known_matrix_functions import KERNELS
+from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.single_assignment import Apply, For, Handed, Loop, SourceProgram, Value, input_name
 from contad.engines.source.ir.walks import leaves, walk
 from contad.rules.scalar_rule import ScalarRule, rules
@@ -33,7 +33,8 @@ _RESERVED = {
     *WORKSPACE,
     *BRANCHLESS,
     *PRODUCTS,
-    *KERNELS,
+    *NUMPY_KERNELS,
+    *SCIPY_KERNELS,
 }
 _RESERVED |= {"args", "cotangent", "abs", "bool", "float", "int", "len", "max", "min", "range"}
 

@@ -1,4 +1,4 @@
-"""Calls of np.linalg: the arrays that a function of matrices fills are made before it; what it computes is an entry."""
+"""Calls of np.linalg and contad.scipy.linalg. What a function of matrices fills is made before; its numbers are entries."""
 
 import ast
 import math
@@ -12,6 +12,7 @@ from contad.engines.source.ir.entries import Object, constant, is_array, is_numb
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.scipy import linalg
 
 _FULL = limit(
     "np.linalg.svd: full_matrices of a matrix that is not square has vectors without a derivative; "
@@ -251,9 +252,70 @@ def _matrix_power(call: _MatrixReader, a: Any, n: Any) -> Any:
     return found
 
 
+# ---- contad.scipy.linalg ---------------------------------------------------------------------------------------------
+def _flag(call: _MatrixReader, given: Any, otherwise: bool) -> Value:
+    """An option that is True or False."""
+    if given is None:
+        return constant(otherwise)
+    return given if is_number(given) else call.refuse()
+
+
+@_reader("a b trans lower unit_diagonal overwrite_b check_finite")
+def _solve_triangular(
+    call: _MatrixReader, a: Any, b: Any, trans: Any, lower: Any, unit: Any, _: Any, finite: Any
+) -> Any:
+    a, b = call.operand(a, 2), call.operand(b, 1, 2)
+    if isinstance(trans, Object) and trans.value in ("N", "T", "C"):
+        trans = constant(trans.value != "N")
+    elif trans is not None and not (is_number(trans) and trans.constant in (0, 1, 2)):
+        call.refuse()
+    flags = [_flag(call, x, default) for x, default in ((trans, False), (lower, False), (unit, False), (finite, True))]
+    z = call.new(*call.shape(b), hint="solution")
+    call.compute(known.SOLVE_TRIANGULAR, [a, b, *flags], [z])
+    return z
+
+
+@_reader("a lower overwrite_a check_finite")
+def _cho_factor(call: _MatrixReader, a: Any, lower: Any, _: Any, finite: Any) -> Any:
+    a, lower = call.operand(a, 2), _flag(call, lower, False)
+    z = call.new(*call.shape(a), hint="factor")
+    call.compute(known.CHO_FACTOR, [a, lower, _flag(call, finite, True)], [z])
+    return z, lower
+
+
+@_reader("c_and_lower b overwrite_b check_finite")
+def _cho_solve(call: _MatrixReader, factor: Any, b: Any, _: Any, finite: Any) -> Any:
+    if not (isinstance(factor, tuple) and len(factor) == 2):
+        call.refuse()
+    c, b = call.operand(factor[0], 2), call.operand(b, 1, 2)
+    z = call.new(*call.shape(b), hint="solution")
+    call.compute(known.CHO_SOLVE, [c, b, _flag(call, factor[1], False), _flag(call, finite, True)], [z])
+    return z
+
+
+@_reader("l_and_u ab b overwrite_ab overwrite_b check_finite")
+def _solve_banded(call: _MatrixReader, bands: Any, ab: Any, b: Any, _: Any, __: Any, finite: Any) -> Any:
+    if not (isinstance(bands, tuple) and len(bands) == 2 and all(is_number(x) and x.kind == INT for x in bands)):
+        call.refuse()
+    ab, b = call.operand(ab, 2), call.operand(b, 1, 2)
+    z = call.new(*call.shape(b), hint="solution")
+    call.compute(known.SOLVE_BANDED, [ab, b, *bands, _flag(call, finite, True)], [z])
+    return z
+
+
+@_reader("A")
+def _expm(call: _MatrixReader, a: Any) -> Any:
+    a = call.operand(a, 2)
+    z = call.new(*call.shape(a), hint="exponential")
+    call.compute(known.EXPM, [a], [z])
+    return z
+
+
 MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
     np.linalg.solve: _solve, np.linalg.inv: _inv, np.linalg.det: _det,
     np.linalg.slogdet: _slogdet, np.linalg.cholesky: _cholesky, np.linalg.eigh: _eigh,
     np.linalg.eigvalsh: _eigvalsh, np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
     np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.matrix_power: _matrix_power,
+    linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
+    linalg.solve_banded: _solve_banded, linalg.expm: _expm,
 }  # fmt: skip

@@ -34,7 +34,7 @@ from contad.native.spectral_kernels import (
 
 # ---- what is kept ----------------------------------------------------------------------------------------------------
 @in_machine_code
-def _keep(x, work, top):  # type: ignore[no-untyped-def]
+def keep(x, work, top):  # type: ignore[no-untyped-def]
     """Keep the elements of an array."""
     first, top = top, top + x.size
     work = grow(work, top)
@@ -46,7 +46,7 @@ def _keep(x, work, top):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _take(rows, columns, work, top):  # type: ignore[no-untyped-def]
+def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
     """The matrix that was kept last."""
     first = top - rows * columns
     return numbers(work, top)[first:].reshape((rows, columns)), first
@@ -77,18 +77,18 @@ def forward_solve(a, b, z, work, top):  # type: ignore[no-untyped-def]
     _require_square(a)
     found, factors, exchanges = solve_forward(in_order(a), in_order(b))
     z[...] = found
-    work, top = _keep(exchanges, work, top)
-    work, top = _keep(factors, work, top)
-    return _keep(found, work, top)
+    work, top = keep(exchanges, work, top)
+    work, top = keep(factors, work, top)
+    return keep(found, work, top)
 
 
 @reverse_kernel
 def reverse_solve(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T"""
     n, k = z_bar.shape
-    z, top = _take(n, k, work, top)
-    factors, top = _take(n, n, work, top)
-    exchanges, top = _take(n, 1, work, top)
+    z, top = take(n, k, work, top)
+    factors, top = take(n, n, work, top)
+    exchanges, top = take(n, 1, work, top)
     if not is_zero(z_bar):
         add_solve(z_bar, z, factors, exchanges[:, 0], a_bar, b_bar)
     return top
@@ -99,13 +99,13 @@ def forward_inv(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1, which is kept."""
     _require_square(a)
     z[...] = np.linalg.inv(in_order(a))
-    return _keep(z, work, top)
+    return keep(z, work, top)
 
 
 @reverse_kernel
 def reverse_inv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar -= z^T z_bar z^T"""
-    z, top = _take(z_bar.shape[0], z_bar.shape[1], work, top)
+    z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
         add_inv(in_order(z_bar), z, a_bar)
     return top
@@ -117,15 +117,15 @@ def forward_det(a, z, work, top):  # type: ignore[no-untyped-def]
     """The determinant; a is kept, and the value."""
     _require_square(a)
     z[0, 0] = np.linalg.det(in_order(a))
-    work, top = _keep(a, work, top)
-    return _keep(z, work, top)
+    work, top = keep(a, work, top)
+    return keep(z, work, top)
 
 
 @reverse_kernel
 def reverse_det(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += z_bar times the cofactors of a"""
-    z, top = _take(1, 1, work, top)
-    a, top = _take(a_bar.shape[0], a_bar.shape[1], work, top)
+    z, top = take(1, 1, work, top)
+    a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if z_bar[0, 0] != 0.0:
         a_bar += z_bar[0, 0] * cofactors(z[0, 0], a)
     return top
@@ -136,15 +136,15 @@ def forward_slogdet(a, sign, log, work, top):  # type: ignore[no-untyped-def]
     """The sign, which is constant, and the logarithm; a is kept, and the logarithm."""
     _require_square(a)
     sign[0, 0], log[0, 0] = np.linalg.slogdet(in_order(a))
-    work, top = _keep(a, work, top)
-    return _keep(log, work, top)
+    work, top = keep(a, work, top)
+    return keep(log, work, top)
 
 
 @reverse_kernel
 def reverse_slogdet(log_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += log_bar a^-T"""
-    log, top = _take(1, 1, work, top)
-    a, top = _take(a_bar.shape[0], a_bar.shape[1], work, top)
+    log, top = take(1, 1, work, top)
+    a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if log_bar[0, 0] != 0.0:
         a_bar += log_bar[0, 0] * transposed_inverse(log[0, 0], a)
     return top
@@ -156,13 +156,13 @@ def forward_cholesky(a, z, work, top):  # type: ignore[no-untyped-def]
     """z z^T = a, of the lower triangle; z is kept."""
     _require_square(a)
     z[...] = np.linalg.cholesky(in_order(a))
-    return _keep(z, work, top)
+    return keep(z, work, top)
 
 
 @reverse_kernel
 def reverse_cholesky(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved"""
-    z, top = _take(z_bar.shape[0], z_bar.shape[1], work, top)
+    z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
         add_cholesky(in_order(z_bar), z, a_bar)
     return top
@@ -176,16 +176,16 @@ def forward_eigh(a, w, v, work, top):  # type: ignore[no-untyped-def]
     values, vectors = np.linalg.eigh(in_order(a))
     w[:, 0] = values
     v[...] = vectors
-    work, top = _keep(w, work, top)
-    return _keep(v, work, top)
+    work, top = keep(w, work, top)
+    return keep(v, work, top)
 
 
 @reverse_kernel
 def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += v (diag(w_bar) + f (v^T v_bar)) v^T on the lower triangle, f_ij = 1 / (w_j - w_i)"""
     n = a_bar.shape[0]
-    v, top = _take(n, n, work, top)
-    w, top = _take(n, 1, work, top)
+    v, top = take(n, n, work, top)
+    w, top = take(n, 1, work, top)
     if not (is_zero(w_bar) and is_zero(v_bar)):
         add_eigh(_adjoint(w_bar, w)[:, 0], _adjoint(v_bar, v), w[:, 0], v, a_bar)
     return top
@@ -196,14 +196,14 @@ def forward_eigvalsh(a, w, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues of the lower triangle of a, which is kept."""
     _require_square(a)
     w[:, 0] = np.linalg.eigvalsh(in_order(a))
-    return _keep(a, work, top)
+    return keep(a, work, top)
 
 
 @reverse_kernel
 def reverse_eigvalsh(w_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += v diag(w_bar) v^T on the lower triangle, with vectors that the value does without"""
     n = a_bar.shape[0]
-    a, top = _take(n, n, work, top)
+    a, top = take(n, n, work, top)
     if not is_zero(w_bar):
         w, v = np.linalg.eigh(a)
         add_eigh(in_order(w_bar)[:, 0], np.zeros((n, n)), w, in_order(v), a_bar)
@@ -217,9 +217,9 @@ def forward_svd(a, u, s, vt, work, top):  # type: ignore[no-untyped-def]
     u[...] = left
     s[:, 0] = values
     vt[...] = right
-    work, top = _keep(u, work, top)
-    work, top = _keep(s, work, top)
-    return _keep(vt, work, top)
+    work, top = keep(u, work, top)
+    work, top = keep(s, work, top)
+    return keep(vt, work, top)
 
 
 @reverse_kernel
@@ -227,9 +227,9 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
     """As `add_svd` has it."""
     m, n = a_bar.shape
     k = min(m, n)
-    vt, top = _take(k, n, work, top)
-    s, top = _take(k, 1, work, top)
-    u, top = _take(m, k, work, top)
+    vt, top = take(k, n, work, top)
+    s, top = take(k, 1, work, top)
+    u, top = take(m, k, work, top)
     if not (is_zero(u_bar) and is_zero(s_bar) and is_zero(vt_bar)):
         add_svd(_adjoint(u_bar, u), _adjoint(s_bar, s)[:, 0], _adjoint(vt_bar, vt), u, s[:, 0], vt, a_bar)
     return top
@@ -242,9 +242,9 @@ def forward_qr(a, q, r, work, top):  # type: ignore[no-untyped-def]
     orthogonal, upper = np.linalg.qr(in_order(a))
     q[...] = orthogonal
     r[...] = upper
-    work, top = _keep(a, work, top)
-    work, top = _keep(q, work, top)
-    return _keep(r, work, top)
+    work, top = keep(a, work, top)
+    work, top = keep(q, work, top)
+    return keep(r, work, top)
 
 
 @reverse_kernel
@@ -252,9 +252,9 @@ def reverse_qr(q_bar, r_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """As `add_qr` has it."""
     m, n = a_bar.shape
     k = min(m, n)
-    r, top = _take(k, n, work, top)
-    q, top = _take(m, k, work, top)
-    a, top = _take(m, n, work, top)
+    r, top = take(k, n, work, top)
+    q, top = take(m, k, work, top)
+    a, top = take(m, n, work, top)
     if not (is_zero(q_bar) and is_zero(r_bar)):
         add_qr(_adjoint(q_bar, q), _adjoint(r_bar, r), q, r, a, a_bar)
     return top
@@ -264,16 +264,16 @@ def reverse_qr(q_bar, r_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_pinv(a, rcond, z, work, top):  # type: ignore[no-untyped-def]
     """The pseudoinverse; it is kept, and a."""
     z[...] = np.linalg.pinv(in_order(a), rcond[0, 0])
-    work, top = _keep(a, work, top)
-    return _keep(z, work, top)
+    work, top = keep(a, work, top)
+    return keep(z, work, top)
 
 
 @reverse_kernel
 def reverse_pinv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """As `add_pinv` has it."""
     m, n = a_bar.shape
-    z, top = _take(n, m, work, top)
-    a, top = _take(m, n, work, top)
+    z, top = take(n, m, work, top)
+    a, top = take(m, n, work, top)
     if not is_zero(z_bar):
         add_pinv(in_order(z_bar), z, a, a_bar)
     return top
@@ -293,20 +293,20 @@ def forward_lstsq(a, b, rcond, x, squares, s, rank, work, top):  # type: ignore[
         squares[k, 0] = rest[k]
     s[:, 0] = values
     rank[0, 0] = found
-    work, top = _keep(a, work, top)
-    work, top = _keep(b, work, top)
-    work, top = _keep(x, work, top)
-    return _keep(np.array([float(a.shape[0]), a.shape[1], b.shape[1], found]), work, top)
+    work, top = keep(a, work, top)
+    work, top = keep(b, work, top)
+    work, top = keep(x, work, top)
+    return keep(np.array([float(a.shape[0]), a.shape[1], b.shape[1], found]), work, top)
 
 
 @reverse_kernel
 def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
     """As `add_lstsq` has it."""
-    sizes, top = _take(4, 1, work, top)
+    sizes, top = take(4, 1, work, top)
     m, n, k, rank = int(sizes[0, 0]), int(sizes[1, 0]), int(sizes[2, 0]), int(sizes[3, 0])
-    x, top = _take(n, k, work, top)
-    b, top = _take(m, k, work, top)
-    a, top = _take(m, n, work, top)
+    x, top = take(n, k, work, top)
+    b, top = take(m, k, work, top)
+    a, top = take(m, n, work, top)
     if not (is_zero(x_bar) and is_zero(squares_bar) and is_zero(s_bar)):
         squares = _adjoint(squares_bar, np.empty((k, 1)))[:, 0]
         s = _adjoint(s_bar, np.empty((min(m, n), 1)))[:, 0]
@@ -324,15 +324,15 @@ def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: 
 def forward_norm(a, z, work, top):  # type: ignore[no-untyped-def]
     """The root of the sum of squares; a is kept, and the value."""
     z[0, 0] = np.linalg.norm(in_order(a))
-    work, top = _keep(a, work, top)
-    return _keep(z, work, top)
+    work, top = keep(a, work, top)
+    return keep(z, work, top)
 
 
 @reverse_kernel
 def reverse_norm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += z_bar a / z, and nothing at the kink, where z is 0"""
-    z, top = _take(1, 1, work, top)
-    a, top = _take(a_bar.shape[0], a_bar.shape[1], work, top)
+    z, top = take(1, 1, work, top)
+    a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if z_bar[0, 0] != 0.0 and z[0, 0] != 0.0:
         a_bar += (z_bar[0, 0] / z[0, 0]) * a
     return top

@@ -5,7 +5,7 @@ from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.linear import partial_sums
-from contad.engines.source.ir.known_matrix_functions import KERNELS
+from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
@@ -109,7 +109,8 @@ class DerivativeWriter:
         own = []
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
-            ("engines.source.runtime.matrix_kernels", KERNELS),
+            ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
+            ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
             ("errors", (LIMIT,)),
             ("native.product_adjoints", PRODUCTS),

@@ -1,0 +1,171 @@
+"""Functions of `contad.scipy.linalg` in generated source, as those of NumPy in `matrix_kernels`; SciPy's errors."""
+
+import numpy as np
+
+from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.matrix_kernels import keep, take
+from contad.native.exponential_kernels import add_expm, expm_forward
+from contad.native.overloads import in_machine_code
+from contad.native.scipy_functions import require_square
+from contad.native.spectral_kernels import in_order, is_zero
+from contad.native.triangular_kernels import (
+    add_cho_factor,
+    add_cho_solve,
+    add_solve_banded,
+    add_solve_triangular,
+    check_cho_factor,
+    check_cho_solve,
+    check_solve_banded,
+    check_solve_triangular,
+    cho_factor_forward,
+    cho_solve_forward,
+    require_finite,
+    solve_banded_forward,
+    solve_triangular_forward,
+)
+
+
+@in_machine_code
+def _is(flag):  # type: ignore[no-untyped-def]
+    return bool(flag[0, 0] != 0.0)
+
+
+@in_machine_code
+def _add(of_x, x_bar):  # type: ignore[no-untyped-def]
+    """Add to an adjoint, unless nobody asks for it."""
+    if x_bar.size != 0:
+        x_bar += of_x
+
+
+# ---- triangular systems ----------------------------------------------------------------------------------------------
+@forward_kernel()
+def forward_solve_triangular(a, b, transposed, lower, unit_diagonal, check_finite, z, work, top):  # type: ignore[no-untyped-def]
+    """z = a^-1 b, or a^-T b, for a triangle of a; a and z are kept."""
+    if _is(check_finite):
+        require_finite(a)
+        require_finite(b)
+    check_solve_triangular(a.shape, b.shape)
+    z[...] = solve_triangular_forward(in_order(a), in_order(b), _is(transposed), _is(lower), _is(unit_diagonal))
+    work, top = keep(np.array([transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]), work, top)
+    work, top = keep(a, work, top)
+    return keep(z, work, top)
+
+
+@reverse_kernel
+def reverse_solve_triangular(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
+    """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T in the triangle"""
+    n, k = z_bar.shape
+    z, top = take(n, k, work, top)
+    a, top = take(n, n, work, top)
+    flags, top = take(3, 1, work, top)
+    if not is_zero(z_bar):
+        of_a, of_b = np.zeros((n, n)), np.zeros((n, k))
+        transposed, lower, unit_diagonal = flags[0, 0] != 0.0, flags[1, 0] != 0.0, flags[2, 0] != 0.0
+        add_solve_triangular(in_order(z_bar), z, a, transposed, lower, unit_diagonal, of_a, of_b)
+        _add(of_a, a_bar)
+        _add(of_b, b_bar)
+    return top
+
+
+# ---- Cholesky factors ------------------------------------------------------------------------------------------------
+@forward_kernel()
+def forward_cho_factor(a, lower, check_finite, z, work, top):  # type: ignore[no-untyped-def]
+    """The factor of a triangle of a, beside the other triangle; it is kept."""
+    if _is(check_finite):
+        require_finite(a)
+    check_cho_factor(a.shape)
+    z[...] = cho_factor_forward(in_order(a), _is(lower))
+    work, top = keep(lower, work, top)
+    return keep(z, work, top)
+
+
+@reverse_kernel
+def reverse_cho_factor(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """As `add_cho_factor` has it."""
+    n = len(z_bar)
+    z, top = take(n, n, work, top)
+    lower, top = take(1, 1, work, top)
+    if not is_zero(z_bar):
+        of_a = np.zeros((n, n))
+        add_cho_factor(in_order(z_bar), z, _is(lower), of_a)
+        _add(of_a, a_bar)
+    return top
+
+
+@forward_kernel()
+def forward_cho_solve(c, b, lower, check_finite, z, work, top):  # type: ignore[no-untyped-def]
+    """z = a^-1 b, of the factor of a; the factor is kept, and b."""
+    if _is(check_finite):
+        require_finite(b)
+        require_finite(c)
+    check_cho_solve(c.shape, b.shape)
+    z[...] = cho_solve_forward(in_order(c), in_order(b), _is(lower))
+    work, top = keep(lower, work, top)
+    work, top = keep(c, work, top)
+    return keep(b, work, top)
+
+
+@reverse_kernel
+def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
+    """Back through the two triangular systems."""
+    n, k = z_bar.shape
+    b, top = take(n, k, work, top)
+    c, top = take(n, n, work, top)
+    lower, top = take(1, 1, work, top)
+    if not is_zero(z_bar):
+        of_c, of_b = np.zeros((n, n)), np.zeros((n, k))
+        add_cho_solve(in_order(z_bar), c, b, _is(lower), of_c, of_b)
+        _add(of_c, c_bar)
+        _add(of_b, b_bar)
+    return top
+
+
+# ---- banded systems, exponentials ------------------------------------------------------------------------------------
+@forward_kernel()
+def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # type: ignore[no-untyped-def]
+    """z = a^-1 b, of the diagonals of a; they are kept, and z."""
+    if _is(check_finite):
+        require_finite(ab)
+        require_finite(b)
+    lower, upper = int(below[0, 0]), int(above[0, 0])
+    check_solve_banded(lower, upper, ab.shape, b.shape)
+    z[...] = solve_banded_forward(lower, upper, in_order(ab), in_order(b))
+    work, top = keep(ab, work, top)
+    work, top = keep(z, work, top)
+    return keep(np.array([below[0, 0], above[0, 0]]), work, top)
+
+
+@reverse_kernel
+def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-untyped-def]
+    """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band"""
+    n, k = z_bar.shape
+    bands, top = take(2, 1, work, top)
+    lower, upper = int(bands[0, 0]), int(bands[1, 0])
+    z, top = take(n, k, work, top)
+    ab, top = take(lower + upper + 1, n, work, top)
+    if not is_zero(z_bar):
+        of_ab, of_b = np.zeros(ab.shape), np.zeros((n, k))
+        add_solve_banded(in_order(z_bar), z, lower, upper, ab, of_ab, of_b)
+        _add(of_ab, ab_bar)
+        _add(of_b, b_bar)
+    return top
+
+
+@forward_kernel()
+def forward_expm(a, z, work, top):  # type: ignore[no-untyped-def]
+    """z = e^a; a is kept."""
+    require_square(a)
+    z[...] = expm_forward(in_order(a))
+    return keep(a, work, top)
+
+
+@reverse_kernel
+def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """a_bar += the derivative of the exponential at a^T along z_bar"""
+    n = len(a_bar)
+    a, top = take(n, n, work, top)
+    if not is_zero(z_bar):
+        of_a = np.zeros((n, n))
+        add_expm(in_order(z_bar), a, of_a)
+        a_bar += of_a
+    return top
