@@ -336,8 +336,8 @@ print(f"a gradient of 1000 inputs costs {ratio:.0f} times the function")
 assert 20 < ratio < 3000
 
 # %% [markdown]
-# Hundreds of times the function, for a thousand derivatives; the forward way takes a thousand runs, each much dearer
-# than the function. But a factor of hundreds is no small multiple: it is what objects and calls cost in Python.
+# More than a hundred times the function, for a thousand derivatives; the forward way takes a thousand runs, each much
+# dearer than the function. But such a factor is no small multiple: it is what objects and calls cost in Python.
 # Notebook 2 takes it apart.
 #
 # ## What goes wrong?

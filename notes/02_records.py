@@ -3,7 +3,7 @@
 #
 # *Half an hour. It helps to know notebook 1.*
 #
-# The closures of notebook 1 are right, and a gradient with them costs hundreds of times the function. Where does
+# The closures of notebook 1 are right, and a gradient with them costs a hundred times the function and more. Where does
 # the time go? And what can stand in the place of a closure, so that compiled code can run the sweep?
 
 # %%
@@ -248,10 +248,10 @@ for name, time_taken in parts.items():
 assert parts["the sweep as Python"] > 20 * parts["the sweep, compiled"]
 
 # %% [markdown]
-# The compiled sweep is hundreds of times faster than the same lines in Python: it has become a loop over an array.
+# The compiled sweep is about a hundred times faster than the same lines in Python: it has become a loop over an array.
 # It is now all but free. But *pushing* is still Python: one method call and one small object for each operation,
 # and no compiler helps with that. This is the cost of recording from Python, whatever one records. contad pays more
-# than the toy, a microsecond where nothing else runs: it also checks owners, and packs its lists into arrays.
+# than the toy, most of a microsecond where nothing else runs: it also checks owners, and packs its lists into arrays.
 #
 # ## Where are we, in one picture?
 
@@ -297,8 +297,8 @@ pictures.draw_bars(bars, "ns", log=True)
 pictures.show(
     "Time for an operation and its gradient. From closures to records the objects go; what is left is Python's "
     "time to push. The two lowest bars record without Python, or not at all: notebooks 6 and 7. C++ tapes are not "
-    "run here: 5 to 15 ns an operation, measured elsewhere in this project; compare Carpenter et al. (2015) and Yang "
-    "(2021). What is left by hand is mostly the sine and the cosine."
+    "run here: 5 to 15 ns for an addition or a product is what contad's authors measured of such tapes on another "
+    "machine, so do not rank that bar against the one below it; see Carpenter et al. (2015) and Yang (2021). What is left by hand is mostly the sine and the cosine."
 )
 assert bars["contad, records"] < bars["contad, closures"] and bars["by hand, compiled"] < 0.2 * bars["contad, records"]
 

@@ -64,9 +64,11 @@ for n in sizes:
     assert np.allclose(contad.grad(of_variables)(a, b), contad.grad(variable)(a, b), rtol=1e-12)
 pictures.draw_lines(sizes, times, "rows of the matrix", "microseconds")
 pictures.show(
-    "A product with its gradient. With a matrix of variables n³ products and as many sums are recorded, each as an "
-    "object; a variable matrix records one operation, whose continuation is two products of matrices."
+    "A product with its gradient. With a matrix of variables n³ products and nearly as many sums are recorded, each as "
+    "an object; a variable matrix records one operation, whose continuation is two products of matrices."
 )
+pictures.draw_lines(sizes, memory, "rows of the matrix", "MiB")
+pictures.show("The memory that each takes at its highest: it grows with n³ records, or with n² numbers.")
 for name in times:
     print(f"{name:20} {times[name][-1]:10.0f} us, {memory[name][-1]:7.2f} MiB at {sizes[-1]} rows")
 assert times["matrix of variables"][-1] > 30 * times["variable matrix"][-1]
@@ -106,6 +108,7 @@ class Stack:
         return Array(self, values, cells)
 
     def gradient(self, y, x_cells):
+        """The adjoints of some cells. A place in the chain is no cell, so the sweep does not know where y's begin."""
         adj = np.zeros(self.top)
         adj[y.cells] = 1.0
         for continuation in reversed(self.chain):  # from the top: adj has places for what is newer than y, all 0

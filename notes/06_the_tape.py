@@ -145,7 +145,7 @@ def value_and_grad(f, x, a, steps, tape):
     """f and its derivatives in x and a; cells 1 and 2 are theirs."""
     tape[0, 0] = 2
     z = f(variable(x, 1, tape), variable(a, 2, tape), steps)
-    adjoint = np.zeros(z.cell + 1)
+    adjoint = np.zeros(max(z.cell, 2) + 1)  # f may return x or a itself
     adjoint[z.cell] = 1.0
     for k in range(z.cell, 2, -1):
         d = adjoint[k]
@@ -228,7 +228,7 @@ bars = {name: t / OPERATIONS * 1e9 for name, t in bars.items()}
 pictures.draw_bars(bars, "ns")
 pictures.show(
     "Nanoseconds for an operation. contad's tape, pushed from compiled code, costs some nanoseconds for each "
-    "operation, about a hundred times less than records pushed from Python. What separates it from the gradient by "
+    "operation, about a hundred times less than records pushed from Python. What little separates it from the gradient by "
     "hand is memory: it writes and reads a record for every operation, where one number for each step is enough. "
     "Notebook 7 does without the records."
 )

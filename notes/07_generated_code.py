@@ -262,6 +262,8 @@ for name, f in timed.items():
     bars[name] = min(timeit.repeat(lambda f=f: f(0.5, 0.8, 20_000), number=1, repeat=40)) / 20_000 * 1e9
 numbers = {name: text.count("kept.append") for name, text in texts.items()}
 print("numbers stored in an iteration:", numbers)
+for name, count in numbers.items():
+    print(f"{name}: {8 * count * 20_000 / 1e6:.2f} MB for 20 000 iterations")
 pictures.draw_bars(bars, "ns")
 pictures.show(
     "Time for one iteration. Recomputing stores one number and evaluates sine and exponential twice; storing "
@@ -338,14 +340,17 @@ print(contad.source(diffuse, np.linspace(0.2, 1.0, 6), 0.3, 4, argnums=(0, 1)).p
 # %% [markdown]
 # - Every array has an array of adjoints. Arrays are neither saved nor restored (the copies are the user's): what the
 #   reverse needs of them is a value that was read, and values are stored or recomputed like numbers.
-# - An assignment `w[i] = v` takes the adjoint of the element, gives it to `v`, and clears it.
+# - An assignment `w[i] = v` takes the adjoint of the element, gives it to `v`, and clears it. Adjoints of places are
+#   what got the swap of notebook 5 wrong. Here they are right, because a read, `t = x[0]`, is a value with an adjoint
+#   of its own, `t_bar`, which the place gives up when it is written. There that would have cost a record for each
+#   read; in generated code it costs a local variable.
 # - `u` and `w` stand for either array. What a name stands for in each step is a small integer.
 # - `chain(d, p)` is `d * p`, and 0 where the adjoint is 0, even if the partial is not finite: notebook 4.
 #
 # ## What is refused
 #
 # A generator must know what it reads. The toy raises on what it does not know. So does contad, with file, line and a
-# remedy, and the tape of notebook 6 takes over, at several times the cost. The cell that is wrong on purpose:
+# remedy, and the tape of notebook 6 takes over, at a higher cost. The cell that is wrong on purpose:
 
 # %% tags=["raises"]
 @njit
