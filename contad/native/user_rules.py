@@ -1,6 +1,7 @@
 """Operations whose reverse rule a user has written, as calls inside Numba: their parts as Numba functions."""
 
 import inspect
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -31,11 +32,32 @@ def compile_parts(rule: WithParts) -> Parts:
     """The parts as Numba functions; RuleError where they have been declared again since they were compiled."""
     found = rule.compiled_parts()
     if rule not in _declared:
-        _declared[rule] = Parts(*(x if is_dispatcher(x) else numba.njit(x) for x in found[:3]), found.options)
+        _declared[rule] = _compile(found)
         _given[rule] = found
     elif found != _given[rule]:
         raise RuleError(f"{rule.name}: its rule was declared again after it was compiled; make a new function of it")
     return _declared[rule]
+
+
+def backward_of(rule: WithParts, wanted: tuple[int, ...]) -> Any:
+    """The Numba function that gives the cotangents of the arguments at `wanted`."""
+    return _compile(rule.compiled_parts(wanted)).backward
+
+
+def _compile(parts: Parts) -> Parts:
+    """Numba functions in place of plain ones, and of those that these call."""
+    return Parts(*map(_dispatcher_of, parts[:3]), parts.options)
+
+
+def _dispatcher_of(function: Any) -> Any:
+    if is_dispatcher(function):
+        return function
+    if function.__code__.co_filename == "<string>":  # what a rule is called by
+        names = function.__globals__
+        for name in function.__code__.co_names:
+            if isinstance(names.get(name), FunctionType):
+                names[name] = numba.njit(names[name])
+    return numba.njit(function)
 
 
 _given: dict[WithParts, Parts] = {}

@@ -39,7 +39,7 @@ class Parts(NamedTuple):
     """What compiled code calls of an operation whose reverse rule a user has written.
 
     forward(*arguments) gives (value, saved); backward(*options, saved, z_bar) a tuple with a cotangent for each other
-    argument, None where it is zero.
+    argument, None where it is zero. Parts are compared to know whether they have been declared again.
     """
 
     value: Function
@@ -54,8 +54,15 @@ class WithParts:
     name: str
 
     @abstractmethod
-    def compiled_parts(self) -> Parts:
-        """The parts now; UnsupportedError, with what to do, where there is something that Numba cannot be given."""
+    def functions(self) -> tuple[Function | None, ...]:
+        """All functions of the operation."""
+
+    @abstractmethod
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
+        """The parts, of which backward need give the cotangents of the arguments at `wanted` only.
+
+        Raises UnsupportedError, with what to do, where there is something that Numba cannot be given.
+        """
 
 
 class CallsOne:

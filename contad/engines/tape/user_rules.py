@@ -33,7 +33,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.user_rules import compile_parts, names_of
+from contad.native.user_rules import backward_of, compile_parts, names_of
 from contad.native.words import WORD
 from contad.rules.compilable import Parts, WithParts
 
@@ -188,7 +188,8 @@ def _pull(
     read_kept = reader(types.Tuple([saved, types.Tuple(options), shapes]))
     z_bar = types.Array(types.float64, z.ndim, "C") if isinstance(z, types.Array) else types.float64
     read_type = _result_type(read_kept, (types.Array(types.float64, 1, "C"), types.int64))[0]
-    found = _compile_part(rule, "backward part", parts.backward, (*read_type[1], read_type[0], z_bar))
+    backward = backward_of(rule, tuple(active))
+    found = _compile_part(rule, "backward part", backward, (*read_type[1], read_type[0], z_bar))
     rest = [n for n in range(len(kinds)) if n not in parts.options]
     if not isinstance(found, types.BaseTuple) or len(found) != len(rest):
         got = len(found) if isinstance(found, types.BaseTuple) else found
@@ -221,7 +222,7 @@ def _pull(
         if not fits:
             raise RuleError(f"{rule.name}: the cotangent of argument {n} must have its shape, got {kind}")
     known: dict[str, Any] = {
-        "backward": parts.backward, "read_z_shape": read_z_shape, "read_kept": read_kept, "VALUE": VALUE,
+        "backward": backward, "read_z_shape": read_z_shape, "read_kept": read_kept, "VALUE": VALUE,
         "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
         "add_array": _array_adder(rule.name), "add_number": _add_number,
     }  # fmt: skip
