@@ -1,36 +1,61 @@
 """Operations whose reverse rule a user has written, as calls inside Numba: their parts as Numba functions."""
 
 import inspect
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numba
+from numba import types
 
 from contad.errors import RuleError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
+from contad.native.log_sum_kernels import PARTS
 from contad.native.overloads import add_overload
 from contad.rules.compilable import Parts, WithParts
 
+_typed: set[WithParts] = set()
+_given: dict[WithParts, Parts] = {}  # what was compiled
 _declared: dict[WithParts, Parts] = {}
 
 
 def numba_type(rule: WithParts) -> Any:
     """Numba's type of the operation, which makes `f(x)` a call of its value where no argument carries a derivative."""
-    if rule not in _declared:
+    if rule not in _typed:
         parts = compile_parts(rule)
-        names = ", ".join(names_of(parts))
-        known: dict[str, Any] = {"value": parts.value}
-        exec(f"def implementation({names}):\n    return value({names})\n", known)
-        exec(f"def typing({names}):\n    return implementation if is_plain({names}) else None\n", known)
-        known["is_plain"] = lambda *kinds: not any(map(holds_derivative, kinds))
-        add_overload(rule)(known["typing"])
+        _typed.add(rule)
+        names = names_of(parts)
+
+        def choose(*kinds: Any) -> Any:
+            if any(map(holds_derivative, kinds)):
+                return None
+            given = ", ".join(text_of(kind, name) for kind, name in zip(kinds, names, strict=True))
+            known = {"value": parts.value}
+            exec(f"def implementation({parameters_of(parts)}):\n    return value({given})\n", known)
+            return known["implementation"]
+
+        add_overload(rule)(typing_of(parts, choose))
     return find_type(rule)
+
+
+def typing_of(parts: Parts, choose: Callable[..., Any]) -> Any:
+    """What Numba asks for the implementation of a call, with the parameters of the operation."""
+    known: dict[str, Any] = {"choose": choose}
+    exec(f"def typing({parameters_of(parts)}):\n    return choose({', '.join(names_of(parts))})\n", known)
+    return known["typing"]
+
+
+def text_of(kind: Any, name: str) -> str:
+    """The expression of an argument of that type in an implementation: its default where it is not given."""
+    if isinstance(kind, types.Omitted):
+        return repr(kind.value)
+    return name if isinstance(kind, types.Type) else repr(kind)
 
 
 def compile_parts(rule: WithParts) -> Parts:
     """The parts as Numba functions; RuleError where they have been declared again since they were compiled."""
-    found = rule.compiled_parts()
+    found = _parts_of(rule, ())
     if rule not in _declared:
         _declared[rule] = _compile(found)
         _given[rule] = found
@@ -41,7 +66,12 @@ def compile_parts(rule: WithParts) -> Parts:
 
 def backward_of(rule: WithParts, wanted: tuple[int, ...]) -> Any:
     """The Numba function that gives the cotangents of the arguments at `wanted`."""
-    return _compile(rule.compiled_parts(wanted)).backward
+    return _compile(_parts_of(rule, wanted)).backward
+
+
+def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
+    found = PARTS.get(rule)  # type: ignore[call-overload]
+    return rule.compiled_parts(wanted) if found is None else found
 
 
 def _compile(parts: Parts) -> Parts:
@@ -60,12 +90,15 @@ def _dispatcher_of(function: Any) -> Any:
     return numba.njit(function)
 
 
-_given: dict[WithParts, Parts] = {}
-
-
 def names_of(parts: Parts) -> list[str]:
     """The names of the arguments."""
     return list(inspect.signature(parts.value.py_func).parameters)
+
+
+def parameters_of(parts: Parts) -> str:
+    """The parameters as text, with their defaults, which Numba takes if they are plain numbers or None."""
+    parameters = inspect.signature(parts.value.py_func).parameters.values()
+    return ", ".join(p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in parameters)
 
 
 def holds_derivative(kind: Any) -> bool:

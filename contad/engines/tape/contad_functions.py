@@ -6,8 +6,10 @@ from typing import Any
 from numba import types
 
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.user_rules import register_user_rule
 from contad.engines.tape.variables import Active
 from contad.native.callables import is_plain
+from contad.native.log_sum_kernels import PARTS
 from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient
 
@@ -33,3 +35,7 @@ def _stop_gradient(x: Any) -> Any:
         made: Callable[..., Any] = known["of_tuple"]
         return made
     return None
+
+
+for _rule in PARTS:
+    register_user_rule(_rule)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
@@ -33,7 +33,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.user_rules import backward_of, compile_parts, names_of
+from contad.native.user_rules import backward_of, compile_parts, names_of, parameters_of, text_of, typing_of
 from contad.native.words import WORD
 from contad.rules.compilable import Parts, WithParts
 
@@ -47,10 +47,7 @@ def register_user_rule(rule: WithParts) -> None:
     if rule in _registered:
         return
     _registered.add(rule)
-    names = ", ".join(names_of(parts))
-    known: dict[str, Any] = {"choose": lambda *kinds: _implementation(rule, parts, kinds)}
-    exec(f"def typing({names}):\n    return choose({names})\n", known)
-    add_overload(rule)(known["typing"])
+    add_overload(rule)(typing_of(parts, lambda *kinds: _implementation(rule, parts, kinds)))
 
 
 def calculate_copy(header, block):  # type: ignore[no-untyped-def]
@@ -114,7 +111,7 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
         "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
         "put_elements": _put_elements, "copy_elements": _copy_elements,
     }  # fmt: skip
-    exec("\n    ".join([f"def implementation({', '.join(names_of(parts))}):",
+    exec("\n    ".join([f"def implementation({parameters_of(parts)}):",
                         *(f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)), *lines]), known)  # fmt: skip
     return known["implementation"]
 
@@ -140,12 +137,16 @@ def _plain_type(kind: Any) -> Any:
     """The type of the value of an argument, with which the parts are called."""
     if is_active_array(kind):
         return types.Array(types.float64, kind.ndim, "C")
-    return types.float64 if isinstance(kind, Active) else types.unliteral(kind)
+    if isinstance(kind, Active):
+        return types.float64
+    if isinstance(kind, types.Omitted) or not isinstance(kind, types.Type):  # a default
+        return typeof(getattr(kind, "value", kind))
+    return types.unliteral(kind)
 
 
 def _plain_text(kind: Any, name: str) -> str:
     """The expression of the value of an argument."""
-    return f"values({name})" if is_active_array(kind) else f"{name}.value" if isinstance(kind, Active) else name
+    return f"values({name})" if is_active_array(kind) else f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
 
 
 def _forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
