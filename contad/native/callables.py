@@ -60,4 +60,16 @@ def is_plain(kind: Any) -> bool:
 
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
-    return (lambda x: x) if is_plain(x) else None
+    """The number; a copy of an array, which on variables is one as well."""
+    if not is_plain(x):
+        return None
+    if isinstance(x, types.BaseTuple):
+        return None if isinstance(x, types.BaseNamedTuple) else stop_each(len(x))
+    return (lambda x: x.copy()) if isinstance(x, types.Array) else lambda x: x
+
+
+def stop_each(n: int) -> Any:
+    """What is compiled for a tuple of n items."""
+    known: dict[str, Any] = {"stop_gradient": stop_gradient}
+    exec(f"def of_tuple(x):\n    return ({''.join(f'stop_gradient(x[{k}]), ' for k in range(n))})\n", known)
+    return known["of_tuple"]

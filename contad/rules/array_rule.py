@@ -269,8 +269,7 @@ def parts_of(
     value: Function, forward: Function | None, common: Function | None, bodies: Sequence[Function | None]
 ) -> Parts:
     """What compiled code calls of a rule: backward gives the cotangents of which there is a body here."""
-    code = value.__code__
-    names = ", ".join(code.co_varnames[: code.co_argcount])
+    names = ", ".join(f"x_{n}" for n in range(len(bodies)))
     known: dict[str, Any] = {"value": value, "forward_": forward, "common": common}
     known |= {f"vjp_{n}": body for n, body in enumerate(bodies)}
     given = "value" if forward is None else "forward_"

@@ -27,7 +27,15 @@ from contad.engines.tape.block_records import (
     take_adjoints,
     write_elements,
 )
-from contad.engines.tape.packing import count_floats, put_floats, reader, require_packable
+from contad.engines.tape.packing import (
+    as_read,
+    count_text,
+    put_array,
+    put_lines,
+    read_text,
+    require_exact,
+    require_packable,
+)
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
@@ -80,23 +88,24 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     for what, kind in (("what it saves", saved), *(("an option", kind) for kind in options)):
         require_packable(f"{rule.name}: {what}", kind)
     pull = _address_within(_pull(rule, parts, kinds, active, z, saved, options))
+    is_array = isinstance(z, types.Array)
     names = [f"x_{n}" for n in range(len(kinds))]
     given = [_plain_text(kind, name) for kind, name in zip(kinds, names, strict=True)]
-    shapes = "".join(f"{names[n]}.shape, " for n in active if is_active_array(kinds[n]))
-    kept = f"(found[1], ({''.join(f'{given[n]}, ' for n in parts.options)}), ({shapes}))"
+    shapes = [f"{names[n]}.shape" for n in active if is_active_array(kinds[n])]
+    kept = [("found[1]", saved), *((given[n], plain[n]) for n in parts.options)]
+    kept += [(x, types.UniTuple(types.int64, kinds[n].ndim)) for x, n in zip(shapes, _arrays(kinds, active), strict=True)]
+    kept += [("z.shape", types.UniTuple(types.int64, z.ndim))] if is_array else []
     sizes = [f"{names[n]}.size" if is_active_array(kinds[n]) else "1" for n in active]
     lines = [
         f"found = forward({', '.join(given)})",
         "z = found[0]",
-        f"kept = {kept}",
-        "size = z.size" if isinstance(z, types.Array) else "size = 1",
-        "flat = np.empty(size + count_floats(kept) + " + ("len(z.shape))" if isinstance(z, types.Array) else "0)"),
-        *(["k = put_elements(flat, z)", "k = put_floats(flat, k, z.shape)"] if isinstance(z, types.Array) else
-          ["flat[0] = z", "k = 1"]),
-        "put_floats(flat, k, kept)",
+        f"size = {'z.size' if is_array else 1}",
+        f"flat = np.empty(size + {' + '.join(count_text(*x) for x in kept)})",
+        "k = put_elements(flat, z)" if is_array else "flat[0], k = z, 1",
+        *(line for x in kept for line in put_lines(*x)),
         f"operands = zeros({' + '.join(sizes)})",
         "start = 0",
-    ]  # fmt: skip
+    ]
     for n, size in zip(active, sizes, strict=True):
         if is_active_array(kinds[n]):
             lines += [f"start = copy_elements(operands, start, {names[n]})"]
@@ -104,16 +113,23 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
             lines += [f"operands[start] = {names[n]}", f"start += {size}"]
     lines += [
         "made = push(calculate(), pull(), (operands.size, flat.size, size), operands, flat, size, 0)",
-        "return made.reshape(z.shape)" if isinstance(z, types.Array) else "return made[0]",
+        "return made.reshape(z.shape)" if is_array else "return made[0]",
     ]
     known: dict[str, Any] = {
-        "np": np, "forward": parts.forward, "count_floats": count_floats, "put_floats": put_floats, "values": values,
+        "np": np, "forward": parts.forward, "put_array": put_array, "require_exact": require_exact, "values": values,
         "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
         "put_elements": _put_elements, "copy_elements": _copy_elements,
     }  # fmt: skip
-    exec("\n    ".join([f"def implementation({parameters_of(parts)}):",
-                        *(f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)), *lines]), known)  # fmt: skip
+    renamed = [f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)]
+    own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # which parameters of the user's may be called, too
+    lines = [own.sub(r"contad_\1", line) for line in lines]
+    known = {f"contad_{name}": x for name, x in known.items()}
+    exec("\n    ".join([f"def implementation({parameters_of(parts)}):", *renamed, *lines]), known)
     return known["implementation"]
+
+
+def _arrays(kinds: tuple[Any, ...], active: list[int]) -> list[int]:
+    return [n for n in active if is_active_array(kinds[n])]
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -184,13 +200,29 @@ def _pull(
     rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any, options: tuple[Any, ...]
 ) -> Callable[..., Any]:
     """The kernel of the adjoints."""
-    shapes = types.Tuple([types.UniTuple(types.int64, kinds[n].ndim) for n in active if is_active_array(kinds[n])])
-    read_z_shape = reader(types.UniTuple(types.int64, z.ndim)) if isinstance(z, types.Array) else None
-    read_kept = reader(types.Tuple([saved, types.Tuple(options), shapes]))
-    z_bar = types.Array(types.float64, z.ndim, "C") if isinstance(z, types.Array) else types.float64
-    read_type = _result_type(read_kept, (types.Array(types.float64, 1, "C"), types.int64))[0]
+    is_array = isinstance(z, types.Array)
+    known: dict[str, Any] = {}
+    lines = [
+        "m, n, size, _ = sizes_of(header, block)",
+        "_, first, of_z, _ = read_block(header, block)",
+        "flat = read_elements(header, first + m, n, VALUE)",
+        "k = size",
+    ]
+    kept = read_text("saved", saved, lines, known)
+    given = [read_text(f"option_{n}", kind, lines, known) for n, kind in enumerate(options)]
+    shapes = [
+        read_text(f"shape_{n}", types.UniTuple(types.int64, kinds[n].ndim), lines, known) for n in _arrays(kinds, active)
+    ]
+    if is_array:
+        shape = read_text("shape", types.UniTuple(types.int64, z.ndim), lines, known)
+        lines.append(f"z_bar = take_adjoints(header, of_z, size).reshape({shape})")
+    else:
+        lines.append("z_bar = take_adjoints(header, of_z, 1)[0]")
+    lines.append(f"found = backward({', '.join([*given, kept, 'z_bar'])})")
+    z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
     backward = backward_of(rule, tuple(active))
-    found = _compile_part(rule, "backward part", backward, (*read_type[1], read_type[0], z_bar))
+    kinds_given = (*map(as_read, options), as_read(saved), z_bar)
+    found = _compile_part(rule, "backward part", backward, kinds_given)
     rest = [n for n in range(len(kinds)) if n not in parts.options]
     if not isinstance(found, types.BaseTuple) or len(found) != len(rest):
         got = len(found) if isinstance(found, types.BaseTuple) else found
@@ -198,23 +230,12 @@ def _pull(
             f"{rule.name}: the result of its reverse rule must have one cotangent for each of {len(rest)} arguments, "
             f"got {got}"
         )
-    given = ", ".join([*(f"kept[1][{n}]" for n in range(len(options))), "kept[0]", "z_bar"])
-    lines = [
-        "m, n, size, _ = sizes_of(header, block)",
-        "_, first, of_z, _ = read_block(header, block)",
-        "flat = read_elements(header, first + m, n, VALUE)",
-        "k = size",
-        *(["shape, k = read_z_shape(flat, k)", "z_bar = take_adjoints(header, of_z, size).reshape(shape)"] if read_z_shape
-          else ["z_bar = take_adjoints(header, of_z, 1)[0]"]),
-        "kept, k = read_kept(flat, k)",
-        f"found = backward({given})",
-    ]  # fmt: skip
     arrays = 0
     for n in active:
         place = rest.index(n)
         kind = found[place]
         if is_active_array(kinds[n]):
-            of_x, arrays = f"kept[2][{arrays}]", arrays + 1
+            of_x, arrays = shapes[arrays], arrays + 1
             lines.append(f"first = add_array(header, first, found[{place}], {of_x})")
             fits = isinstance(kind, types.NoneType) or (isinstance(kind, types.Array) and kind.ndim == kinds[n].ndim)
         else:
@@ -222,8 +243,8 @@ def _pull(
             fits = isinstance(kind, (types.NoneType, types.Float, types.Integer))
         if not fits:
             raise RuleError(f"{rule.name}: the cotangent of argument {n} must have its shape, got {kind}")
-    known: dict[str, Any] = {
-        "backward": backward, "read_z_shape": read_z_shape, "read_kept": read_kept, "VALUE": VALUE,
+    known |= {
+        "backward": backward, "VALUE": VALUE,
         "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
         "add_array": _array_adder(rule.name), "add_number": _add_number,
     }  # fmt: skip
