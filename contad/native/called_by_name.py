@@ -1,12 +1,12 @@
 """Kernels that are compiled once per installation, for one signature, and called by name from any machine code.
 
-Numba links what a function calls into the function, and optimises it again with each caller. A kernel of these is no part
-of its callers, which compile in a fraction of the time.
+Numba links what a function calls into the function, and optimises it again with each caller. A kernel of these is no
+part of its callers, which compile in a fraction of the time.
 """
 
 import functools
-import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable
 from typing import Any
 
@@ -77,4 +77,4 @@ def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def load(module: str, name: str) -> None:
     """Compile a kernel, or load it, before machine code that calls it runs."""
-    getattr(importlib.import_module(module), name).compiled()
+    pkgutil.resolve_name(f"{module}:{name}").compiled()

@@ -22,8 +22,9 @@ from numba.core.registry import cpu_target
 
 from contad.functions.callees import is_installed
 from contad.functions.declared_types import declared_names, signatures
+from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
-from contad.rules.compilable import CallsOne, WithParts
+from contad.rules.compilable import WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
@@ -208,11 +209,11 @@ class _Reader:
         elif isinstance(x, WithParts):
             self.parts[name] = f"{type(x).__name__} {x.name}"
             own = x.__module__.partition(".")[0] == "contad"  # known by the version of contad
-            for k, part in enumerate(() if own else x.functions()):
-                if part is not None:
-                    self.value(f"{name}[{k}]", part)
-        elif isinstance(x, CallsOne):
-            self.value(name, x.called_function())
+            for k, body in enumerate(() if own else x.functions()):
+                if body is not None:
+                    self.value(f"{name}[{k}]", body)
+        elif isinstance(x, Decorated):
+            self.value(name, x.decorated)
         else:
             self.parts[name] = self.text(x)
 

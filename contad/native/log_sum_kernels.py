@@ -17,19 +17,20 @@ from contad.ops.log_sums import logsumexp, softmax
 from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import Parts
 
+_ALL = "contad.logsumexp and contad.softmax inside njit go over all axes; call them for one row after the other"
+
 
 def require_all_axes(axis: Any) -> None:
-    """UnsupportedError for axis= inside njit, when the call is typed."""
-    raise NotImplementedError
+    """UnsupportedError for axis=; inside njit when the call is typed."""
+    if axis is not None:
+        raise UnsupportedError(_ALL)
 
 
 @add_overload(require_all_axes)
 def _require_all_axes(axis: Any) -> Any:
     if axis is None or isinstance(axis, types.NoneType) or getattr(axis, "value", axis) is None:
         return lambda axis: None
-    raise UnsupportedError(
-        "contad.logsumexp and contad.softmax inside njit go over all axes; call them for one row after the other"
-    )
+    raise UnsupportedError(_ALL)
 
 
 @njit(**NJIT_OPTIONS)
@@ -69,15 +70,13 @@ def _logsumexp_forward(a, axis=None):  # type: ignore[no-untyped-def]
 @njit(**NJIT_OPTIONS)
 def _logsumexp_backward(axis, a, z_bar):  # type: ignore[no-untyped-def]
     """Each term's share of z_bar; infinite terms that tie share equally."""
-    top, count = _top_of(a)
+    top, _ = _top_of(a)
     made = np.empty(a.shape)
     flat = made.reshape(made.size)
     total = 0.0
-    k = 0
-    for x in a.flat:
+    for k, x in enumerate(a.flat):
         flat[k] = (1.0 if x == top else 0.0) if np.isinf(top) else math.exp(x - top)
         total += flat[k]
-        k += 1
     for k in range(flat.size):
         flat[k] = flat[k] / total * z_bar
     return (made,)
@@ -92,11 +91,9 @@ def _softmax(x, axis=None):  # type: ignore[no-untyped-def]
     made = np.empty(x.shape)
     flat = made.reshape(made.size)
     total = 0.0
-    k = 0
-    for element in x.flat:
+    for k, element in enumerate(x.flat):
         flat[k] = math.exp(element - top)
         total += flat[k]
-        k += 1
     for k in range(flat.size):
         flat[k] /= total
     return made

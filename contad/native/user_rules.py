@@ -76,7 +76,8 @@ def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
 
 def _compile(parts: Parts) -> Parts:
     """Numba functions in place of plain ones, and of those that these call."""
-    return Parts(*map(_dispatcher_of, parts[:3]), parts.options)
+    value, forward, backward = map(_dispatcher_of, parts[:3])
+    return Parts(value, forward, backward, parts.options)
 
 
 def _dispatcher_of(function: Any) -> Any:
@@ -103,4 +104,4 @@ def parameters_of(parts: Parts) -> str:
 
 def holds_derivative(kind: Any) -> bool:
     """Whether a type is one of an engine's own, or an array of them."""
-    return type(getattr(kind, "dtype", kind)).__module__.startswith("contad.") or type(kind).__module__.startswith("contad.")
+    return any(type(x).__module__.startswith("contad.") for x in (kind, getattr(kind, "dtype", kind)))

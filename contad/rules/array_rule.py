@@ -213,7 +213,9 @@ class ArrayRule(Capturing, WithParts):
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
         """For calls inside njit: the rule's bodies, of which each takes what forward and common give."""
         if self.__module__.startswith("contad.ops."):
-            raise UnsupportedError(f"contad.{self.name} cannot be called inside njit; call NumPy's function, or write a loop")
+            raise UnsupportedError(
+                f"contad.{self.name} cannot be called inside njit; call NumPy's function, or write a loop"
+            )
         if self.option_names:
             raise UnsupportedError(
                 f"{self.name}: it has options, {', '.join(self.option_names)}, which are keyword-only, and which Numba "
@@ -221,13 +223,10 @@ class ArrayRule(Capturing, WithParts):
             )
         key = self.functions(), wanted
         if key not in self._parts:
-            bodies = [None if name is None else self._body(name) for name in self._named(wanted)]
+            bodies = [self._body(name) if n in wanted else None for n, name in enumerate(self.argument_names)]
             common = None if self.common_body is None else self._pass(self.common_body)
             self._parts[key] = parts_of(self.function, self.forward_body, common, bodies)
         return self._parts[key]
-
-    def _named(self, wanted: tuple[int, ...]) -> list[str | None]:
-        return [name if n in wanted else None for n, name in enumerate(self.argument_names)]
 
     def generally(self, *args: Value, **options: Option) -> Value:
         """`general` as a function of the arguments."""

@@ -18,7 +18,7 @@ class Compilable(Generic[P, R]):
 
     def __init__(self, function: Any) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function: Any = function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         found: R = self.function(*args, **kwargs)
@@ -42,9 +42,9 @@ class Parts(NamedTuple):
     argument, None where it is zero. Parts are compared to know whether they have been declared again.
     """
 
-    value: Function
-    forward: Function
-    backward: Function
+    value: Any  # functions, Numba's or plain ones
+    forward: Any
+    backward: Any
     options: tuple[int, ...]  # positions of arguments that are not differentiated
 
 
@@ -63,11 +63,3 @@ class WithParts:
 
         Raises UnsupportedError, with what to do, where there is something that Numba cannot be given.
         """
-
-
-class CallsOne:
-    """The base of objects in whose place compiled code calls a Numba function."""
-
-    @abstractmethod
-    def called_function(self) -> Function:
-        """The function, which need not be Numba's."""

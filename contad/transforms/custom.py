@@ -66,7 +66,9 @@ class _Custom(WithParts):
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
         """Refused, but of a custom_vjp."""
-        raise UnsupportedError(f"{self.name}: inside njit only a custom_vjp can be called; write one, or call it outside")
+        raise UnsupportedError(
+            f"{self.name}: inside njit only a custom_vjp can be called; write one, or call it outside"
+        )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name where it stands in place of the function; else the function and its rules."""

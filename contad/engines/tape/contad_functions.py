@@ -5,7 +5,7 @@ from typing import Any
 from numba import types
 
 from contad.engines.tape.arrays import is_active_array, zeros_of
-from contad.engines.tape.user_rules import register_user_rule
+from contad.engines.tape.rule_records import register_user_rule
 from contad.engines.tape.variables import Active
 from contad.native.callables import is_plain, stop_each
 from contad.native.log_sum_kernels import PARTS
@@ -22,11 +22,10 @@ def _stop_gradient(x: Any) -> Any:
         zeros = zeros_of[x.dtype]
 
         def of_array(x: Any) -> Any:
+            """Constants."""
             made = zeros(x.size)
-            k = 0
-            for element in x.flat:
+            for k, element in enumerate(x.flat):
                 made[k] = element.value
-                k += 1
             return made.reshape(x.shape)
 
         return of_array

@@ -1,6 +1,6 @@
 """Numbers, arrays and tuples of them as floats one after another, in which a block of records keeps them.
 
-What packs and reads is written as statements for the types at hand: a function for every level would be compiled longer.
+What packs and reads is written as statements for the types at hand: functions for all levels would be compiled longer.
 """
 
 from collections.abc import Iterator

@@ -93,8 +93,8 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     given = [_plain_text(kind, name) for kind, name in zip(kinds, names, strict=True)]
     shapes = [f"{names[n]}.shape" for n in active if is_active_array(kinds[n])]
     kept = [("found[1]", saved), *((given[n], plain[n]) for n in parts.options)]
-    kept += [(x, types.UniTuple(types.int64, kinds[n].ndim)) for x, n in zip(shapes, _arrays(kinds, active), strict=True)]
-    kept += [("z.shape", types.UniTuple(types.int64, z.ndim))] if is_array else []
+    kept += [(x, _shape_type(kinds[n])) for x, n in zip(shapes, _arrays(kinds, active), strict=True)]
+    kept += [("z.shape", _shape_type(z))] if is_array else []
     sizes = [f"{names[n]}.size" if is_active_array(kinds[n]) else "1" for n in active]
     lines = [
         f"found = forward({', '.join(given)})",
@@ -126,6 +126,10 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     known = {f"contad_{name}": x for name, x in known.items()}
     exec("\n    ".join([f"def implementation({parameters_of(parts)}):", *renamed, *lines]), known)
     return known["implementation"]
+
+
+def _shape_type(kind: Any) -> Any:
+    return types.UniTuple(types.int64, kind.ndim)
 
 
 def _arrays(kinds: tuple[Any, ...], active: list[int]) -> list[int]:
@@ -162,7 +166,9 @@ def _plain_type(kind: Any) -> Any:
 
 def _plain_text(kind: Any, name: str) -> str:
     """The expression of the value of an argument."""
-    return f"values({name})" if is_active_array(kind) else f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
+    if is_active_array(kind):
+        return f"values({name})"
+    return f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
 
 
 def _forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -185,8 +191,8 @@ def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, .
         unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
         said = f"no implementation of {unknown[1].strip()}" if unknown else text.partition("\n\n")[0].splitlines()[-1]
         raise UnsupportedError(
-            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as for "
-            "numba.njit, or call it outside"
+            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as "
+            "for numba.njit, or call it outside"
         ) from error
 
 
@@ -197,8 +203,9 @@ def _result_type(function: Any, kinds: tuple[Any, ...]) -> Any:
 
 # ---- on the way back -------------------------------------------------------------------------------------------------
 def _pull(
-    rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any, options: tuple[Any, ...]
-) -> Callable[..., Any]:
+    rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any,
+    options: tuple[Any, ...],
+) -> Callable[..., Any]:  # fmt: skip
     """The kernel of the adjoints."""
     is_array = isinstance(z, types.Array)
     known: dict[str, Any] = {}
@@ -210,11 +217,9 @@ def _pull(
     ]
     kept = read_text("saved", saved, lines, known)
     given = [read_text(f"option_{n}", kind, lines, known) for n, kind in enumerate(options)]
-    shapes = [
-        read_text(f"shape_{n}", types.UniTuple(types.int64, kinds[n].ndim), lines, known) for n in _arrays(kinds, active)
-    ]
+    shapes = [read_text(f"shape_{n}", _shape_type(kinds[n]), lines, known) for n in _arrays(kinds, active)]
     if is_array:
-        shape = read_text("shape", types.UniTuple(types.int64, z.ndim), lines, known)
+        shape = read_text("shape", _shape_type(z), lines, known)
         lines.append(f"z_bar = take_adjoints(header, of_z, size).reshape({shape})")
     else:
         lines.append("z_bar = take_adjoints(header, of_z, 1)[0]")
@@ -254,8 +259,8 @@ def _pull(
 
 
 def _add_number(header: int, first: int, x_bar: Any) -> int:
-    """Add to the adjoint of the operand at `first`; the next one; inside njit only."""
-    raise NotImplementedError
+    """Add to the adjoint of the operand at `first`, inside njit; the next operand."""
+    return first + 1
 
 
 @add_overload(_add_number)
@@ -264,6 +269,7 @@ def _type_add_number(header: Any, first: Any, x_bar: Any) -> Any:
         return lambda header, first, x_bar: first + 1
 
     def implementation(header: Any, first: Any, x_bar: Any) -> Any:
+        """For a number."""
         one = np.empty(1)
         one[0] = x_bar
         add_to_operand(header, first, one)
@@ -277,13 +283,16 @@ def _array_adder(name: str) -> Callable[..., Any]:
     message = f"{name}: a cotangent must have the shape of its argument"
 
     def add_array(header: int, first: int, x_bar: Any, shape: Any) -> int:
-        raise NotImplementedError
+        """Add to the adjoints of the operands from `first`; the next one."""
+        return first
 
     @add_overload(add_array)
     def typing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+        """The body for a cotangent of this type."""
         if isinstance(x_bar, types.NoneType):
 
             def nothing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+                """For None, which stands for zeros."""
                 size = 1
                 for length in shape:
                     size *= length
@@ -292,13 +301,12 @@ def _array_adder(name: str) -> Callable[..., Any]:
             return nothing
 
         def implementation(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+            """For an array."""
             if x_bar.shape != shape:
                 raise RuleError(message)
             flat = np.empty(x_bar.size)
-            k = 0
-            for element in x_bar.flat:
+            for k, element in enumerate(x_bar.flat):
                 flat[k] = element
-                k += 1
             add_to_operand(header, first, flat)
             return first + x_bar.size
 
