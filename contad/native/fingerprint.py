@@ -209,9 +209,9 @@ class _Reader:
         elif isinstance(x, WithParts):
             self.parts[name] = f"{type(x).__name__} {x.name}"
             own = x.__module__.partition(".")[0] == "contad"  # known by the version of contad
-            for k, body in enumerate(() if own else x.functions()):
-                if body is not None:
-                    self.value(f"{name}[{k}]", body)
+            for k, own_part in enumerate(() if own else x.functions()):
+                if own_part is not None:
+                    self.value(f"{name}[{k}]", own_part)
         elif isinstance(x, Decorated):
             self.value(name, x.decorated)
         else:

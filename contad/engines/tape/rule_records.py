@@ -265,6 +265,7 @@ def _add_number(header: int, first: int, x_bar: Any) -> int:
 
 @add_overload(_add_number)
 def _type_add_number(header: Any, first: Any, x_bar: Any) -> Any:
+    """The body for a cotangent of this type."""
     if isinstance(x_bar, types.NoneType):
         return lambda header, first, x_bar: first + 1
 

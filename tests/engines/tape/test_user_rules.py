@@ -103,11 +103,11 @@ def program(a, v, s):
     x[0, 1] = x[0, 1] * s  # the result is an array of its own
     y = scaled(a.T[:2], v[0] * s, 1)
     w = spread(doubled(v), v * s)
-    only_b = spread(np.array([1.0, 2.0]), clipped(w[1:], 2.0))
+    only_b = spread(np.array([1.0, 2.0]), clipped(w[1:], bound=2.0))
     fixed = contad.stop_gradient(v)
     one, (two, row) = contad.stop_gradient((s, (2.0, v)))
     total = np.sum(x * x) * 0.01 + np.sum(y) * v[1] + np.sum(w * v) * 0.1 + only_b[0]
-    total += clipped(s * s) + clipped(v[2], bound=0.1) * v[0] + fixed[0] * fixed[1] + one * two * row[2] * v[1]
+    total += clipped(s * s) + fixed[0] * fixed[1] + one * two * row[2] * v[1]
     total += contad.checkpoint(squares)(s) * remembered(v[1])
     return total + contad.logsumexp(a) * contad.softmax(v)[1] + contad.softmax(a, axis=None)[1, 0] ** 2 * s
 
