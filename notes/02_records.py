@@ -298,7 +298,8 @@ pictures.show(
     "Time for an operation and its gradient. From closures to records the objects go; what is left is Python's "
     "time to push. The two lowest bars record without Python, or not at all: notebooks 6 and 7. C++ tapes are not "
     "run here: 5 to 15 ns for an addition or a product is what contad's authors measured of such tapes on another "
-    "machine, so do not rank that bar against the one below it; see Carpenter et al. (2015) and Yang (2021). What is left by hand is mostly the sine and the cosine."
+    "machine, so do not rank that bar against the one below it; see Carpenter et al. (2015) and Yang (2021). What is "
+    "left by hand is mostly the sine and the cosine."
 )
 assert bars["contad, records"] < bars["contad, closures"] and bars["by hand, compiled"] < 0.2 * bars["contad, records"]
 

@@ -228,8 +228,8 @@ bars = {name: t / OPERATIONS * 1e9 for name, t in bars.items()}
 pictures.draw_bars(bars, "ns")
 pictures.show(
     "Nanoseconds for an operation. contad's tape, pushed from compiled code, costs some nanoseconds for each "
-    "operation, about a hundred times less than records pushed from Python. What little separates it from the gradient by "
-    "hand is memory: it writes and reads a record for every operation, where one number for each step is enough. "
+    "operation, about a hundred times less than records pushed from Python. What little separates it from the gradient "
+    "by hand is memory: it writes and reads a record for every operation, where one number for each step is enough. "
     "Notebook 7 does without the records."
 )
 assert bars["contad, tape"] < 60 and bars["our tape"] < 200

@@ -3,7 +3,8 @@
 Numba is imported on first use.
 """
 
-from contad.rules.compilable import CallsOne, Compilable, WithParts
+from contad.functions.pickling import Decorated
+from contad.rules.compilable import Compilable, WithParts
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.open_types import NumbaType
 
@@ -29,11 +30,11 @@ def _type_of_rule(rule: WithParts) -> NumbaType:
     return numba_type(rule)
 
 
-def _type_of_called(x: CallsOne) -> NumbaType:
+def _type_of_decorated(x: Decorated) -> NumbaType:
     """Likewise for what stands for one Numba function."""
-    from contad.native.callables import type_of_called
+    from contad.native.callables import type_of_decorated
 
-    return type_of_called(x)
+    return type_of_decorated(x)
 
 
 ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
@@ -56,4 +57,4 @@ def set_memory_limit(limit: int | None) -> None:
     from contad.native import arena
 
     arena.set_memory_limit(limit)
-CallsOne._numba_type_ = property(_type_of_called)  # type: ignore[attr-defined]
+Decorated._numba_type_ = property(_type_of_decorated)  # type: ignore[attr-defined]

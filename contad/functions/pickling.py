@@ -37,7 +37,16 @@ class Transformed:
 
 
 class Decorated(Transformed):
-    """A function in place of another one, by which it may be called as a method, too."""
+    """A function in place of another one, by which it may be called as a method, too.
+
+    Compiled code calls the other one as it is.
+    """
+
+    @property
+    def decorated(self) -> Function:
+        """The other function."""
+        found: Function = self.made_by[1][0]
+        return found
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         return by_value(self) or super().__reduce__()

@@ -6,22 +6,23 @@ from numba import types
 from numba.core.registry import cpu_target
 
 from contad.errors import UnsupportedError
+from contad.functions.pickling import Decorated
 from contad.functions.user_call import numba_function
 from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient
-from contad.rules.compilable import CallsOne, Compilable
+from contad.rules.compilable import Compilable
 
 
 def numba_type(function: Compilable) -> Any:
     """Numba's type of a function; UnsupportedError where there is nothing to compile."""
-    if function.__module__.startswith("contad.scipy."):
+    if function.function.__module__.startswith("contad.scipy."):
         import contad.native.scipy_functions  # noqa: F401  (it declares them)
-    if function.__name__ == "checkpoint" and function not in _declared:  # of a room above
+    if function.function.__name__ == "checkpoint" and function not in _declared:  # of a room above
         _declared.add(function)
         add_overload(function)(_type_checkpoint)
     found = find_type(function)
     if found is None:
-        name = f"{function.__module__}.{function.__name__}"
+        name = f"{function.function.__module__}.{function.function.__name__}"
         raise UnsupportedError(f"{name} cannot be called inside njit; call it outside, and pass what it gives")
     return found
 
@@ -42,9 +43,9 @@ def _type_checkpoint(f: Any) -> Any:
     return (lambda f: f) if isinstance(f, types.Dispatcher) else None
 
 
-def type_of_called(x: CallsOne) -> Any:
+def type_of_decorated(x: Decorated) -> Any:
     """Numba's type of what stands for a Numba function."""
-    found = numba_function(x.called_function())
+    found = numba_function(x.decorated)
     if found is None:
         raise UnsupportedError(f"{x!r}: inside njit the function must be one made by numba.njit; decorate it")
     return found._numba_type_
@@ -55,9 +56,21 @@ def is_plain(kind: Any) -> bool:
     """Whether a type is that of numbers, of arrays of them, or of tuples of these."""
     if isinstance(kind, types.BaseTuple):
         return all(map(is_plain, kind))
-    return isinstance(getattr(kind, "dtype", kind) if isinstance(kind, types.Array) else kind, (types.Number, types.Boolean))
+    return isinstance(kind.dtype if isinstance(kind, types.Array) else kind, (types.Number, types.Boolean))
 
 
 @add_overload(stop_gradient)
 def _stop_gradient(x: Any) -> Any:
-    return (lambda x: x) if is_plain(x) else None
+    """The number; a copy of an array, which on variables is one as well."""
+    if not is_plain(x):
+        return None
+    if isinstance(x, types.BaseTuple):
+        return None if isinstance(x, types.BaseNamedTuple) else stop_each(len(x))
+    return (lambda x: x.copy()) if isinstance(x, types.Array) else lambda x: x
+
+
+def stop_each(n: int) -> Any:
+    """What is compiled for a tuple of n items."""
+    known: dict[str, Any] = {"stop_gradient": stop_gradient}
+    exec(f"def of_tuple(x):\n    return ({''.join(f'stop_gradient(x[{k}]), ' for k in range(n))})\n", known)
+    return known["of_tuple"]

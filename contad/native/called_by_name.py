@@ -59,15 +59,15 @@ def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
             return compiled.return_type(*kinds), codegen
 
         @functools.wraps(function)
-        def made(*args: Any) -> Any:
+        def call_in_python(*args: Any) -> Any:
             return compile_kernel()(*args)
 
         names = ", ".join(inspect.signature(function).parameters)
         known: dict[str, Any] = {"emit": emit, "intrinsic": intrinsic}
         exec(_IN_MACHINE_CODE.format(names=names), known)
-        add_overload(made)(known["typing"])
-        made.compiled = compile_kernel  # type: ignore[attr-defined]
-        return made
+        add_overload(call_in_python)(known["typing"])
+        call_in_python.compiled = compile_kernel  # type: ignore[attr-defined]
+        return call_in_python
 
     return decorate
 

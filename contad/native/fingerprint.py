@@ -22,8 +22,9 @@ from numba.core.registry import cpu_target
 
 from contad.functions.callees import is_installed
 from contad.functions.declared_types import declared_names, signatures
+from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
-from contad.rules.array_rule import ArrayRule
+from contad.rules.compilable import WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
@@ -201,10 +202,18 @@ class _Reader:
                     self.function(f"overload {k} of {name}", body)
         elif is_dispatcher(getattr(x, "_dispatcher", None)):  # of numba.vectorize
             self.value(name, x._dispatcher)
-        elif isinstance(x, (ScalarRule, ArrayRule)):
+        elif isinstance(x, ScalarRule):
             self.parts[name] = repr(x)
             for k, part in enumerate(_functions_of_rule(x)):
                 self.function(f"{name}[{k}]", part)
+        elif isinstance(x, WithParts):
+            self.parts[name] = f"{type(x).__name__} {x.name}"
+            own = x.__module__.partition(".")[0] == "contad"  # known by the version of contad
+            for k, own_part in enumerate(() if own else x.functions()):
+                if own_part is not None:
+                    self.value(f"{name}[{k}]", own_part)
+        elif isinstance(x, Decorated):
+            self.value(name, x.decorated)
         else:
             self.parts[name] = self.text(x)
 
@@ -374,16 +383,11 @@ def _of_library(module: str) -> bool:
     return file is not None and is_installed(file)
 
 
-def _functions_of_rule(rule: ScalarRule | ArrayRule) -> list[FunctionType]:
+def _functions_of_rule(rule: ScalarRule) -> list[FunctionType]:
     """The functions that a user's rule is made of; those of contad itself are known by the version of contad."""
     if rule.__module__.partition(".")[0] == "contad":
         return []
-    bodies: list[Any] = [rule.function]
-    if isinstance(rule, ScalarRule):
-        bodies += [rule.body and rule.body.function]
-    else:
-        bodies += [*rule.vjps.values(), rule.jvp_body, rule.forward_body, rule.common_body]
-    return [body for body in bodies if isinstance(body, FunctionType)]
+    return [body for body in (rule.function, rule.body and rule.body.function) if isinstance(body, FunctionType)]
 
 
 def _essence(code: CodeType) -> tuple[Any, ...]:

@@ -50,7 +50,7 @@ def flag_of_trans(trans: Any) -> Any:
     """
     given = trans.literal_value if isinstance(trans, types.Literal) else getattr(trans, "value", trans)
     if isinstance(trans, (types.Integer, types.Boolean)) and not isinstance(trans, types.Literal):
-        return njit(lambda trans: trans == 1 or trans == 2)
+        return njit(lambda trans: 1 <= trans <= 2)
     if isinstance(given, (int, str)):
         is_transposed = given in (1, "T", 2, "C")
         return njit(lambda trans: is_transposed)
@@ -62,10 +62,8 @@ def as_matrix(a):  # type: ignore[no-untyped-def]
     """A copy in C order, of a vector as a matrix of one column."""
     made = np.empty((len(a), a.size // max(len(a), 1)))
     flat = made.reshape(made.size)
-    k = 0
-    for element in a.flat:
+    for k, element in enumerate(a.flat):
         flat[k] = element
-        k += 1
     return made
 
 

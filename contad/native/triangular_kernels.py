@@ -49,7 +49,7 @@ def require_finite(a):  # type: ignore[no-untyped-def]
 @njit(**NJIT_OPTIONS)
 def is_finite(a):  # type: ignore[no-untyped-def]
     """Whether all elements are finite."""
-    for element in a.flat:
+    for element in a.flat:  # noqa: SIM110  (Numba has no generators)
         if not np.isfinite(element):
             return False
     return True

@@ -14,6 +14,7 @@ import numpy as np
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_body import check_body
 from contad.rules.capturing import Capturing
+from contad.rules.compilable import Parts, WithParts
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
 from contad.variables.arguments import fail, require_plain
@@ -25,7 +26,7 @@ _array_rules: dict[str, "ArrayRule"] = {}
 _by_ufunc: dict[np.ufunc, "ArrayRule"] = {}  # those that stand for ufuncs: np.matmul
 
 
-class ArrayRule(Capturing):
+class ArrayRule(Capturing, WithParts):
     """One array operation. Calling it accepts plain arrays, variables, duals, and object arrays of scalar variables."""
 
     def __init__(
@@ -53,6 +54,7 @@ class ArrayRule(Capturing):
         self.reflected: dict[type, Function] = {}
         self._checked: set[Function] = set()
         self._needs: dict[str, frozenset[str]] = {}
+        self._parts: dict[Any, Parts] = {}
         if function.__defaults__:
             raise RuleError(f"array_rule: {self.name}: options are keyword-only; write a * before those with a default")
         for name in self.linear:
@@ -208,6 +210,24 @@ class ArrayRule(Capturing):
         """The value, and the bodies."""
         return self.function, self.forward_body, self.common_body, self.jvp_body, *self.vjps.values()
 
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
+        """For calls inside njit: the rule's bodies, of which each takes what forward and common give."""
+        if self.__module__.startswith("contad.ops."):
+            raise UnsupportedError(
+                f"contad.{self.name} cannot be called inside njit; call NumPy's function, or write a loop"
+            )
+        if self.option_names:
+            raise UnsupportedError(
+                f"{self.name}: it has options, {', '.join(self.option_names)}, which are keyword-only, and which Numba "
+                "functions do not take; declare a rule without them for calls inside njit"
+            )
+        key = self.functions(), wanted
+        if key not in self._parts:
+            bodies = [self._body(name) if n in wanted else None for n, name in enumerate(self.argument_names)]
+            common = None if self.common_body is None else self._pass(self.common_body)
+            self._parts[key] = parts_of(self.function, self.forward_body, common, bodies)
+        return self._parts[key]
+
     def generally(self, *args: Value, **options: Option) -> Value:
         """`general` as a function of the arguments."""
         return self.general(args, options)
@@ -242,6 +262,26 @@ class ArrayRule(Capturing):
         if owner is None:
             return self.function(*args, **options)
         return self.apply_on(owner, owner.apply_array, args, options)
+
+
+def parts_of(
+    value: Function, forward: Function | None, common: Function | None, bodies: Sequence[Function | None]
+) -> Parts:
+    """What compiled code calls of a rule: backward gives the cotangents of which there is a body here."""
+    names = ", ".join(f"x_{n}" for n in range(len(bodies)))
+    known: dict[str, Any] = {"value": value, "forward_": forward, "common": common}
+    known |= {f"vjp_{n}": body for n, body in enumerate(bodies)}
+    given = "value" if forward is None else "forward_"
+    text = f"def forward({names}):\n    z = {given}({names})\n"
+    text += f"    return z, (z, {names}, None)\n" if forward is None else f"    return z[0], (z[0], {names}, z[1])\n"
+    text += f"def backward(saved, z_bar):\n    z, {names}, more = saved\n"
+    arguments = f"z, z_bar, {names}" + ("" if forward is None else ", more")
+    if common is not None and any(bodies):
+        text += f"    shared = common({arguments})\n"
+        arguments += ", shared"
+    cotangents = "".join("None, " if body is None else f"vjp_{n}({arguments}), " for n, body in enumerate(bodies))
+    exec(text + f"    return ({cotangents})\n", known)
+    return Parts(value, known["forward"], known["backward"], ())
 
 
 def _array(function: str, name: str, x: Nested) -> np.ndarray:

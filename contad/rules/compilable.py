@@ -18,7 +18,7 @@ class Compilable(Generic[P, R]):
 
     def __init__(self, function: Any) -> None:
         functools.update_wrapper(self, function)
-        self.function = function
+        self.function: Any = function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         found: R = self.function(*args, **kwargs)
@@ -39,12 +39,12 @@ class Parts(NamedTuple):
     """What compiled code calls of an operation whose reverse rule a user has written.
 
     forward(*arguments) gives (value, saved); backward(*options, saved, z_bar) a tuple with a cotangent for each other
-    argument, None where it is zero.
+    argument, None where it is zero. Parts are compared to know whether they have been declared again.
     """
 
-    value: Function
-    forward: Function
-    backward: Function
+    value: Any  # functions, Numba's or plain ones
+    forward: Any
+    backward: Any
     options: tuple[int, ...]  # positions of arguments that are not differentiated
 
 
@@ -54,13 +54,12 @@ class WithParts:
     name: str
 
     @abstractmethod
-    def compiled_parts(self) -> Parts:
-        """The parts now; UnsupportedError, with what to do, where there is something that Numba cannot be given."""
-
-
-class CallsOne:
-    """The base of objects in whose place compiled code calls a Numba function."""
+    def functions(self) -> tuple[Function | None, ...]:
+        """All functions of the operation."""
 
     @abstractmethod
-    def called_function(self) -> Function:
-        """The function, which need not be Numba's."""
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
+        """The parts, of which backward need give the cotangents of the arguments at `wanted` only.
+
+        Raises UnsupportedError, with what to do, where there is something that Numba cannot be given.
+        """

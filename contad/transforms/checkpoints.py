@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contad.front.user_function import UserFunction, primitive_of, runnable
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import Decorated
-from contad.rules.compilable import CallsOne, Compilable
+from contad.rules.compilable import Compilable
 from contad.transforms.operation import CustomOperation, pull_back, push_forward
 from contad.variables.open_types import Function, Nested, Saved
 
@@ -60,13 +60,4 @@ def checkpoint(f: Function) -> Function:
         operation = CustomOperation(name, args, value, pull, push, options, [f])
         return operation.perform()
 
-    return _Checkpointed(run_checkpointed, checkpoint, f)
-
-
-class _Checkpointed(Decorated, CallsOne):
-    """A function that is called as it is inside njit, where all that it computes is recorded."""
-
-    def called_function(self) -> Function:
-        """What has been given a checkpoint."""
-        found: Function = self.made_by[1][0]
-        return found
+    return Decorated(run_checkpointed, checkpoint, f)

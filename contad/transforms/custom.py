@@ -60,9 +60,15 @@ class _Custom(WithParts):
     def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
         """The operation of one call."""
 
-    def compiled_parts(self) -> Parts:
+    @abstractmethod
+    def functions(self) -> tuple[Function | None, ...]:
+        """The function and its rules."""
+
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
         """Refused, but of a custom_vjp."""
-        raise UnsupportedError(f"{self.name}: inside njit only a custom_vjp can be called; write one, or call it outside")
+        raise UnsupportedError(
+            f"{self.name}: inside njit only a custom_vjp can be called; write one, or call it outside"
+        )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name where it stands in place of the function; else the function and its rules."""
@@ -105,7 +111,11 @@ class custom_vjp(_Custom):
         )
         self.forward, self.backward = forward, backward
 
-    def compiled_parts(self) -> Parts:
+    def functions(self) -> tuple[Function | None, ...]:
+        """The function and its rules."""
+        return self.f, self.forward, self.backward
+
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
         """For calls inside njit."""
         if self.forward is None or self.backward is None:
             raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defvjp(forward, backward)")
@@ -167,6 +177,10 @@ class custom_jvp(_Custom):
         _require_arity(self.name, "the rule", rule, [*options, "primals", "tangents"])
         self.rule = rule
         return rule
+
+    def functions(self) -> tuple[Function | None, ...]:
+        """The function and its rule."""
+        return self.f, self.rule
 
     def defjvps(self, *rules: Function | None) -> None:
         """Declare the tangent's terms: one function (x_dot, z, *primals) for each argument, None where it is zero."""

@@ -11,9 +11,9 @@ from numba import njit
 from numba.core.errors import TypingError
 
 import contad
-import contad.scipy.linalg as linalg
 from contad.native.exponential_kernels import add_expm, expm_forward
 from contad.native.triangular_kernels import add_solve_triangular
+from contad.scipy import linalg
 
 MODEL = """
 from contad.scipy.linalg import solve_triangular
@@ -55,7 +55,7 @@ def test_what_is_not_compiled_is_refused_by_name():
 
     with pytest.raises(TypingError, match="contad.scipy.linalg.expm: inside njit it takes float64 arrays of 2 axes"):
         single(np.eye(2, dtype=np.float32))
-    with pytest.raises(contad.UnsupportedError, match=r"contad.scipy.linalg.logm cannot be called inside njit; call it"):
+    with pytest.raises(contad.UnsupportedError, match="contad.scipy.linalg.logm cannot be called inside njit"):
         logarithm(np.eye(2))
 
 
@@ -88,6 +88,7 @@ def test_exponentials_of_matrices_that_powers_tell_more_of_than_norms():
     np.testing.assert_allclose(value_and_cotangent(nilpotent, np.eye(3))[0], expected, rtol=1e-14)
     z, a_bar = value_and_cotangent(skewed, np.ones((3, 3)))
     np.testing.assert_allclose(z, scipy.linalg.expm(skewed), rtol=1e-13)
-    np.testing.assert_allclose(a_bar, scipy.linalg.expm_frechet(skewed.T, np.ones((3, 3)), compute_expm=False), rtol=1e-9)
+    right = scipy.linalg.expm_frechet(skewed.T, np.ones((3, 3)), compute_expm=False)
+    np.testing.assert_allclose(a_bar, right, rtol=1e-9)
     assert np.isnan(value_and_cotangent(skewed * np.nan, z)[0]).all()
     assert value_and_cotangent(np.zeros((0, 0)), np.zeros((0, 0)))[0].shape == (0, 0)

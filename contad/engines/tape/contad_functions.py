@@ -1,13 +1,14 @@
 """Functions of contad's own on variables and duals inside njit: what makes constants of them."""
 
-from collections.abc import Callable
 from typing import Any
 
 from numba import types
 
-from contad.engines.tape.arrays import is_active_array, values, zeros_of
+from contad.engines.tape.arrays import is_active_array, zeros_of
+from contad.engines.tape.rule_records import register_user_rule
 from contad.engines.tape.variables import Active
-from contad.native.callables import is_plain
+from contad.native.callables import is_plain, stop_each
+from contad.native.log_sum_kernels import PARTS
 from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient
 
@@ -21,15 +22,17 @@ def _stop_gradient(x: Any) -> Any:
         zeros = zeros_of[x.dtype]
 
         def of_array(x: Any) -> Any:
-            made = zeros(x.shape)
-            made[...] = values(x)
-            return made
+            """Constants."""
+            made = zeros(x.size)
+            for k, element in enumerate(x.flat):
+                made[k] = element.value
+            return made.reshape(x.shape)
 
         return of_array
     if isinstance(x, types.BaseTuple) and not isinstance(x, types.BaseNamedTuple) and not is_plain(x):
-        known: dict[str, Any] = {"stop_gradient": stop_gradient}
-        parts = "".join(f"stop_gradient(x[{k}]), " for k in range(len(x)))
-        exec(f"def of_tuple(x):\n    return ({parts})\n", known)
-        made: Callable[..., Any] = known["of_tuple"]
-        return made
+        return stop_each(len(x))
     return None
+
+
+for _rule in PARTS:
+    register_user_rule(_rule)

@@ -1,6 +1,9 @@
-"""Numbers, arrays and tuples of them as floats one after another, in which a block of records keeps them."""
+"""Numbers, arrays and tuples of them as floats one after another, in which a block of records keeps them.
 
-from collections.abc import Callable
+What packs and reads is written as statements for the types at hand: functions for all levels would be compiled longer.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,104 +12,110 @@ from numba import types
 from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
 
 _LARGEST = 2**53  # of the integers that floats hold
 
 
 def require_packable(what: str, kind: Any) -> None:
     """UnsupportedError for a type of something that is not kept so."""
+    for _, leaf in _leaves("x", kind):
+        element = leaf.dtype if isinstance(leaf, types.Array) else leaf
+        fits = isinstance(element, (types.Integer, types.Boolean)) or element == types.float64
+        if not fits and not isinstance(leaf, types.NoneType):
+            raise UnsupportedError(
+                f"{what} is kept for the reverse sweep; it must be made of numbers, arrays of float64, integers or "
+                f"bools, and tuples of these, got {leaf}"
+            )
+
+
+def _leaves(text: str, kind: Any) -> Iterator[tuple[str, Any]]:
+    """The expression and the type of each number and array in what an expression of some type gives."""
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
-        for item in kind:
-            require_packable(what, item)
-        return
-    element = kind.dtype if isinstance(kind, types.Array) else kind
-    fits = isinstance(element, (types.Integer, types.Boolean)) or element == types.float64
-    if not fits and not isinstance(kind, types.NoneType):
-        raise UnsupportedError(f"{what} is kept for the reverse sweep, and must be made of numbers, arrays of float64, "
-                               f"integers or bools, and tuples of these, got {kind}")  # fmt: skip
+        for n, item in enumerate(kind):
+            yield from _leaves(f"{text}[{n}]", item)
+    else:
+        yield text, kind
 
 
 # ---- packing ---------------------------------------------------------------------------------------------------------
-def count_floats(x: Any) -> int:
-    """How many floats x takes; inside njit only."""
-    raise NotImplementedError
+def count_text(text: str, kind: Any) -> str:
+    """The expression of how many floats it takes."""
+    counts = [f"{x}.size + {leaf.ndim}" for x, leaf in _leaves(text, kind) if isinstance(leaf, types.Array)]
+    numbers = sum(not isinstance(leaf, (types.Array, types.NoneType)) for _, leaf in _leaves(text, kind))
+    return " + ".join([*counts, str(numbers)])
 
 
-@add_overload(count_floats)
-def _count_floats(x: Any) -> Any:
-    if isinstance(x, types.NoneType):
-        return lambda x: 0
-    if isinstance(x, types.Array):
-        ndim = x.ndim
-        return lambda x: x.size + ndim
-    if isinstance(x, types.BaseTuple):
-        return _unrolled("x", [f"    total += count_floats(x[{k}])" for k in range(len(x))], "    total = 0", "total")
-    return lambda x: 1
+def put_lines(text: str, kind: Any) -> Iterator[str]:
+    """Statements that write it to `flat` from number k, and leave k behind it."""
+    for x, leaf in _leaves(text, kind):
+        if isinstance(leaf, types.Array):
+            yield f"k = put_array(flat, k, {x})"
+        elif not isinstance(leaf, types.NoneType):
+            checked = f"require_exact({x})" if isinstance(leaf, types.Integer) else x
+            yield f"flat[k] = 1.0 if {x} else 0.0" if isinstance(leaf, types.Boolean) else f"flat[k] = {checked}"
+            yield "k += 1"
 
 
-def put_floats(flat: Any, k: int, x: Any) -> int:
-    """Write x to the floats from number k; the number after them; inside njit only."""
-    raise NotImplementedError
+@njit(**INTERNAL_OPTIONS)
+def require_exact(x):  # type: ignore[no-untyped-def]
+    """An integer; ValueError for one that is no float."""
+    if x > _LARGEST or x < -_LARGEST:
+        raise ValueError("an integer beyond 2**53 is not kept for the reverse sweep")
+    return x
 
 
-@add_overload(put_floats)
-def _put_floats(flat: Any, k: Any, x: Any) -> Any:
-    if isinstance(x, types.NoneType):
-        return lambda flat, k, x: k
-    if isinstance(x, types.BaseTuple):
-        lines = [f"    k = put_floats(flat, k, x[{n}])" for n in range(len(x))]
-        return _unrolled("flat, k, x", lines, "    pass", "k")
-    if isinstance(x, types.Array):
-
-        def array(flat: Any, k: Any, x: Any) -> Any:
-            for length in x.shape:
-                flat[k] = length
-                k += 1
-            for element in x.flat:
-                k = put_floats(flat, k, element)
-            return k
-
-        return array
-    is_integer = isinstance(x, types.Integer)
-
-    def number(flat: Any, k: Any, x: Any) -> Any:
-        if is_integer and (x > _LARGEST or x < -_LARGEST):
-            raise ValueError("an integer beyond 2**53 is not kept for the reverse sweep")
-        flat[k] = float(x)
-        return k + 1
-
-    return number
-
-
-def _unrolled(parameters: str, lines: list[str], first: str, result: str) -> Callable[..., Any]:
-    known: dict[str, Any] = {"count_floats": count_floats, "put_floats": put_floats}
-    exec("\n".join([f"def implementation({parameters}):", first, *lines, f"    return {result}"]), known)
-    found: Callable[..., Any] = known["implementation"]
-    return found
+@njit(**INTERNAL_OPTIONS)
+def put_array(flat, k, x):  # type: ignore[no-untyped-def]
+    """Write the shape and the elements from number k; the number after them."""
+    for length in x.shape:
+        flat[k] = length
+        k += 1
+    for element in x.flat:
+        flat[k] = element
+        k += 1
+    return k
 
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
-def reader(kind: Any) -> Callable[..., Any]:
-    """An njit function (flat, k) that gives what was packed of that type, arrays in C order, and the number after it."""
-    known: dict[str, Any] = {"np": np}
+def read_text(name: str, kind: Any, lines: list[str], known: dict[str, Any]) -> str:
+    """The expression of what was packed of that type, arrays in C order; `lines` get the statements that read it.
+
+    They call what is put into `known`, and begin their names with `name`.
+    """
     if isinstance(kind, types.NoneType):
-        text = "return None, k"
-    elif isinstance(kind, types.Array):
-        known["dtype"] = np.dtype(str(kind.dtype))
+        return "None"
+    if isinstance(kind, types.BaseTuple):
+        parts = [read_text(f"{name}_{n}", item, lines, known) for n, item in enumerate(kind)]
+        return f"({''.join(f'{part}, ' for part in parts)})"
+    if isinstance(kind, types.Array):
         shape = "".join(f"int(flat[k + {n}]), " for n in range(kind.ndim))
-        known["of_one"] = reader(kind.dtype)
-        text = (
-            f"made = np.empty(({shape}), dtype)\n    k += {kind.ndim}\n    row = made.reshape(made.size)\n"
-            "    for n in range(made.size):\n        row[n], k = of_one(flat, k)\n    return made, k"
-        )
-    elif isinstance(kind, types.BaseTuple):
-        known |= {f"read_{n}": reader(item) for n, item in enumerate(kind)}
-        lines = [f"x_{n}, k = read_{n}(flat, k)" for n in range(len(kind))]
-        text = "\n    ".join([*lines, f"return ({''.join(f'x_{n}, ' for n in range(len(kind)))}), k"])
-    else:
-        take = {types.Integer: "int(flat[k])", types.Boolean: "flat[k] != 0.0"}
-        found = next((text for of, text in take.items() if isinstance(kind, of)), "flat[k]")
-        text = f"return {found}, k + 1"
-    exec(f"def read(flat, k):\n    {text}\n", known)
-    return njit(**INTERNAL_OPTIONS)(known["read"])
+        known |= {f"dtype_{kind.dtype}": np.dtype(str(kind.dtype)), "read_elements_of": read_elements_of, "np": np}
+        lines += [
+            f"{name} = np.empty(({shape}), dtype_{kind.dtype})",
+            f"k = read_elements_of(flat, k + {kind.ndim}, {name}.reshape({name}.size))",
+        ]
+        return name
+    take = {types.Integer: "int(flat[k])", types.Boolean: "flat[k] != 0.0"}
+    lines += [f"{name} = {next((text for of, text in take.items() if isinstance(kind, of)), 'flat[k]')}", "k += 1"]
+    return name
+
+
+@njit(**INTERNAL_OPTIONS)
+def read_elements_of(flat, k, row):  # type: ignore[no-untyped-def]
+    """Read the elements of an array; the number after them."""
+    for n in range(row.size):
+        row[n] = flat[k + n]
+    return k + row.size
+
+
+def as_read(kind: Any) -> Any:
+    """The type of what is read."""
+    if isinstance(kind, types.NoneType):
+        return kind
+    if isinstance(kind, types.BaseTuple):
+        return types.Tuple([as_read(item) for item in kind])
+    if isinstance(kind, types.Array):
+        return types.Array(kind.dtype, kind.ndim, "C")
+    if isinstance(kind, types.Boolean):
+        return types.boolean
+    return types.int64 if isinstance(kind, types.Integer) else types.float64

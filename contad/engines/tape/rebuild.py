@@ -12,14 +12,15 @@ from typing import Any
 
 from contad.engines.tape.casts import with_casts, with_signature
 from contad.engines.tape.operations import register
-from contad.engines.tape.user_rules import register_user_rule
+from contad.engines.tape.rule_records import register_user_rule
 from contad.errors import UnsupportedError
 from contad.functions.declared_types import declared_names, signatures
+from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import numba_function
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.rules.compilable import CallsOne, WithParts
+from contad.rules.compilable import WithParts
 from contad.rules.function_names import bind_captured, captured_values, copy_under, global_names
 from contad.rules.scalar_rule import ScalarRule
 
@@ -87,8 +88,8 @@ class Rebuilt:
             register(value)
         elif isinstance(value, WithParts):
             register_user_rule(value)
-        elif isinstance(value, CallsOne):
-            called = numba_function(value.called_function())
+        elif isinstance(value, Decorated):
+            called = numba_function(value.decorated)
             return value if called is None else self.rebuild(called)
         return value
 

@@ -1,4 +1,4 @@
-"""`contad.scipy.linalg` on matrices of variables and duals, the functions that Numba functions may call, with SciPy's errors."""
+"""Functions of `contad.scipy.linalg` on matrices of variables and duals inside njit, with SciPy's errors."""
 
 from typing import Any
 
@@ -49,6 +49,7 @@ def _solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, overwrite_b: Any = False,
     check_finite: Any = True,
 ) -> Any:  # fmt: skip
+    """The solution for one vector, or for the columns of a matrix."""
     transposed = flag_of_trans(trans)
     active = _active_of((a, b), (2,), (1, 2))
     if transposed is None or active is None:
@@ -59,6 +60,7 @@ def _solve_triangular(
         a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, overwrite_b: Any = False,
         check_finite: Any = True,
     ) -> Any:  # fmt: skip
+        """One block of records."""
         if check_finite:
             _require_finite(a)
             _require_finite(b)
@@ -72,12 +74,14 @@ def _solve_triangular(
 
 @add_overload(mirror.cho_factor)
 def _cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+    """The factor, and which triangle holds it."""
     active = _active_of((a,), (2,))
     if active is None:
         return None
     made = scipy_records.cho_factor[active]
 
     def implementation(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+        """One block of records."""
         if check_finite:
             _require_finite(a)
         check_cho_factor(a.shape)
@@ -89,6 +93,7 @@ def _cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_fini
 
 @add_overload(mirror.cho_solve)
 def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+    """The solution from the factor, for one vector or for the columns of a matrix."""
     if not isinstance(c_and_lower, types.BaseTuple) or len(c_and_lower) != 2:
         return None
     active = _active_of((c_and_lower[0], b), (2,), (1, 2))
@@ -97,6 +102,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
     made, is_vector = scipy_records.cho_solve[active], b.ndim == 1
 
     def implementation(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
+        """One block of records."""
         c, lower = c_and_lower
         if check_finite:
             _require_finite(b)
@@ -112,6 +118,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
 def _solve_banded(
     l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
 ) -> Any:
+    """The solution from the diagonals, for one vector or for the columns of a matrix."""
     active = _active_of((ab, b), (2,), (1, 2))
     if active is None or not isinstance(l_and_u, types.BaseTuple) or len(l_and_u) != 2:
         return None
@@ -120,6 +127,7 @@ def _solve_banded(
     def implementation(
         l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
     ) -> Any:
+        """One block of records."""
         lower, upper = l_and_u
         if check_finite:
             _require_finite(ab)
@@ -134,12 +142,14 @@ def _solve_banded(
 
 @add_overload(mirror.expm)
 def _expm(A: Any) -> Any:
+    """The exponential of one matrix."""
     active = _active_of((A,), (2,))
     if active is None:
         return None
     made = scipy_records.expm[active]
 
     def implementation(A: Any) -> Any:
+        """One block of records."""
         require_square(A)
         return made(A, nothing(), (len(A), 0, 0), A.size, 0).reshape(A.shape)
 

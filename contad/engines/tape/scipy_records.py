@@ -1,7 +1,7 @@
 """Functions of `contad.scipy.linalg` on variables and on duals: their kernels, as in `linear_records`.
 
-The sizes of a triangular system are (n, flags, the columns of b), of a banded one (the packed numbers of diagonals, n, the
-columns of b).
+The sizes of a triangular system are (n, flags, the columns of b), of a banded one (the packed numbers of diagonals, n,
+the columns of b).
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Calls of np.linalg and contad.scipy.linalg. What a function of matrices fills is made before; its numbers are entries."""
+"""Calls of np.linalg and contad.scipy.linalg. What these functions fill is made before them."""
 
 import ast
 import math
@@ -264,6 +264,7 @@ def _flag(call: _MatrixReader, given: Any, otherwise: bool) -> Value:
 def _solve_triangular(
     call: _MatrixReader, a: Any, b: Any, trans: Any, lower: Any, unit: Any, _: Any, finite: Any
 ) -> Any:
+    """The solution; `trans` is a constant."""
     a, b = call.operand(a, 2), call.operand(b, 1, 2)
     if isinstance(trans, Object) and trans.value in ("N", "T", "C"):
         trans = constant(trans.value != "N")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import typeof, types
 from numba.core import cgutils
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
@@ -27,13 +27,21 @@ from contad.engines.tape.block_records import (
     take_adjoints,
     write_elements,
 )
-from contad.engines.tape.packing import count_floats, put_floats, reader, require_packable
+from contad.engines.tape.packing import (
+    as_read,
+    count_text,
+    put_array,
+    put_lines,
+    read_text,
+    require_exact,
+    require_packable,
+)
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.user_rules import compile_parts, names_of
+from contad.native.user_rules import backward_of, compile_parts, names_of, parameters_of, text_of, typing_of
 from contad.native.words import WORD
 from contad.rules.compilable import Parts, WithParts
 
@@ -47,10 +55,7 @@ def register_user_rule(rule: WithParts) -> None:
     if rule in _registered:
         return
     _registered.add(rule)
-    names = ", ".join(names_of(parts))
-    known: dict[str, Any] = {"choose": lambda *kinds: _implementation(rule, parts, kinds)}
-    exec(f"def typing({names}):\n    return choose({names})\n", known)
-    add_overload(rule)(known["typing"])
+    add_overload(rule)(typing_of(parts, lambda *kinds: _implementation(rule, parts, kinds)))
 
 
 def calculate_copy(header, block):  # type: ignore[no-untyped-def]
@@ -83,23 +88,24 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     for what, kind in (("what it saves", saved), *(("an option", kind) for kind in options)):
         require_packable(f"{rule.name}: {what}", kind)
     pull = _address_within(_pull(rule, parts, kinds, active, z, saved, options))
+    is_array = isinstance(z, types.Array)
     names = [f"x_{n}" for n in range(len(kinds))]
     given = [_plain_text(kind, name) for kind, name in zip(kinds, names, strict=True)]
-    shapes = "".join(f"{names[n]}.shape, " for n in active if is_active_array(kinds[n]))
-    kept = f"(found[1], ({''.join(f'{given[n]}, ' for n in parts.options)}), ({shapes}))"
+    shapes = [f"{names[n]}.shape" for n in active if is_active_array(kinds[n])]
+    kept = [("found[1]", saved), *((given[n], plain[n]) for n in parts.options)]
+    kept += [(x, _shape_type(kinds[n])) for x, n in zip(shapes, _arrays(kinds, active), strict=True)]
+    kept += [("z.shape", _shape_type(z))] if is_array else []
     sizes = [f"{names[n]}.size" if is_active_array(kinds[n]) else "1" for n in active]
     lines = [
         f"found = forward({', '.join(given)})",
         "z = found[0]",
-        f"kept = {kept}",
-        "size = z.size" if isinstance(z, types.Array) else "size = 1",
-        "flat = np.empty(size + count_floats(kept) + " + ("len(z.shape))" if isinstance(z, types.Array) else "0)"),
-        *(["k = put_elements(flat, z)", "k = put_floats(flat, k, z.shape)"] if isinstance(z, types.Array) else
-          ["flat[0] = z", "k = 1"]),
-        "put_floats(flat, k, kept)",
+        f"size = {'z.size' if is_array else 1}",
+        f"flat = np.empty(size + {' + '.join(count_text(*x) for x in kept)})",
+        "k = put_elements(flat, z)" if is_array else "flat[0], k = z, 1",
+        *(line for x in kept for line in put_lines(*x)),
         f"operands = zeros({' + '.join(sizes)})",
         "start = 0",
-    ]  # fmt: skip
+    ]
     for n, size in zip(active, sizes, strict=True):
         if is_active_array(kinds[n]):
             lines += [f"start = copy_elements(operands, start, {names[n]})"]
@@ -107,16 +113,27 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
             lines += [f"operands[start] = {names[n]}", f"start += {size}"]
     lines += [
         "made = push(calculate(), pull(), (operands.size, flat.size, size), operands, flat, size, 0)",
-        "return made.reshape(z.shape)" if isinstance(z, types.Array) else "return made[0]",
+        "return made.reshape(z.shape)" if is_array else "return made[0]",
     ]
     known: dict[str, Any] = {
-        "np": np, "forward": parts.forward, "count_floats": count_floats, "put_floats": put_floats, "values": values,
+        "np": np, "forward": parts.forward, "put_array": put_array, "require_exact": require_exact, "values": values,
         "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
         "put_elements": _put_elements, "copy_elements": _copy_elements,
     }  # fmt: skip
-    exec("\n    ".join([f"def implementation({', '.join(names_of(parts))}):",
-                        *(f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)), *lines]), known)  # fmt: skip
+    renamed = [f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)]
+    own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # which parameters of the user's may be called, too
+    lines = [own.sub(r"contad_\1", line) for line in lines]
+    known = {f"contad_{name}": x for name, x in known.items()}
+    exec("\n    ".join([f"def implementation({parameters_of(parts)}):", *renamed, *lines]), known)
     return known["implementation"]
+
+
+def _shape_type(kind: Any) -> Any:
+    return types.UniTuple(types.int64, kind.ndim)
+
+
+def _arrays(kinds: tuple[Any, ...], active: list[int]) -> list[int]:
+    return [n for n in active if is_active_array(kinds[n])]
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -140,12 +157,18 @@ def _plain_type(kind: Any) -> Any:
     """The type of the value of an argument, with which the parts are called."""
     if is_active_array(kind):
         return types.Array(types.float64, kind.ndim, "C")
-    return types.float64 if isinstance(kind, Active) else types.unliteral(kind)
+    if isinstance(kind, Active):
+        return types.float64
+    if isinstance(kind, types.Omitted) or not isinstance(kind, types.Type):  # a default
+        return typeof(getattr(kind, "value", kind))
+    return types.unliteral(kind)
 
 
 def _plain_text(kind: Any, name: str) -> str:
     """The expression of the value of an argument."""
-    return f"values({name})" if is_active_array(kind) else f"{name}.value" if isinstance(kind, Active) else name
+    if is_active_array(kind):
+        return f"values({name})"
+    return f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
 
 
 def _forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -168,8 +191,8 @@ def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, .
         unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
         said = f"no implementation of {unknown[1].strip()}" if unknown else text.partition("\n\n")[0].splitlines()[-1]
         raise UnsupportedError(
-            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as for "
-            "numba.njit, or call it outside"
+            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as "
+            "for numba.njit, or call it outside"
         ) from error
 
 
@@ -180,15 +203,31 @@ def _result_type(function: Any, kinds: tuple[Any, ...]) -> Any:
 
 # ---- on the way back -------------------------------------------------------------------------------------------------
 def _pull(
-    rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any, options: tuple[Any, ...]
-) -> Callable[..., Any]:
+    rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any,
+    options: tuple[Any, ...],
+) -> Callable[..., Any]:  # fmt: skip
     """The kernel of the adjoints."""
-    shapes = types.Tuple([types.UniTuple(types.int64, kinds[n].ndim) for n in active if is_active_array(kinds[n])])
-    read_z_shape = reader(types.UniTuple(types.int64, z.ndim)) if isinstance(z, types.Array) else None
-    read_kept = reader(types.Tuple([saved, types.Tuple(options), shapes]))
-    z_bar = types.Array(types.float64, z.ndim, "C") if isinstance(z, types.Array) else types.float64
-    read_type = _result_type(read_kept, (types.Array(types.float64, 1, "C"), types.int64))[0]
-    found = _compile_part(rule, "backward part", parts.backward, (*read_type[1], read_type[0], z_bar))
+    is_array = isinstance(z, types.Array)
+    known: dict[str, Any] = {}
+    lines = [
+        "m, n, size, _ = sizes_of(header, block)",
+        "_, first, of_z, _ = read_block(header, block)",
+        "flat = read_elements(header, first + m, n, VALUE)",
+        "k = size",
+    ]
+    kept = read_text("saved", saved, lines, known)
+    given = [read_text(f"option_{n}", kind, lines, known) for n, kind in enumerate(options)]
+    shapes = [read_text(f"shape_{n}", _shape_type(kinds[n]), lines, known) for n in _arrays(kinds, active)]
+    if is_array:
+        shape = read_text("shape", _shape_type(z), lines, known)
+        lines.append(f"z_bar = take_adjoints(header, of_z, size).reshape({shape})")
+    else:
+        lines.append("z_bar = take_adjoints(header, of_z, 1)[0]")
+    lines.append(f"found = backward({', '.join([*given, kept, 'z_bar'])})")
+    z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
+    backward = backward_of(rule, tuple(active))
+    kinds_given = (*map(as_read, options), as_read(saved), z_bar)
+    found = _compile_part(rule, "backward part", backward, kinds_given)
     rest = [n for n in range(len(kinds)) if n not in parts.options]
     if not isinstance(found, types.BaseTuple) or len(found) != len(rest):
         got = len(found) if isinstance(found, types.BaseTuple) else found
@@ -196,23 +235,12 @@ def _pull(
             f"{rule.name}: the result of its reverse rule must have one cotangent for each of {len(rest)} arguments, "
             f"got {got}"
         )
-    given = ", ".join([*(f"kept[1][{n}]" for n in range(len(options))), "kept[0]", "z_bar"])
-    lines = [
-        "m, n, size, _ = sizes_of(header, block)",
-        "_, first, of_z, _ = read_block(header, block)",
-        "flat = read_elements(header, first + m, n, VALUE)",
-        "k = size",
-        *(["shape, k = read_z_shape(flat, k)", "z_bar = take_adjoints(header, of_z, size).reshape(shape)"] if read_z_shape
-          else ["z_bar = take_adjoints(header, of_z, 1)[0]"]),
-        "kept, k = read_kept(flat, k)",
-        f"found = backward({given})",
-    ]  # fmt: skip
     arrays = 0
     for n in active:
         place = rest.index(n)
         kind = found[place]
         if is_active_array(kinds[n]):
-            of_x, arrays = f"kept[2][{arrays}]", arrays + 1
+            of_x, arrays = shapes[arrays], arrays + 1
             lines.append(f"first = add_array(header, first, found[{place}], {of_x})")
             fits = isinstance(kind, types.NoneType) or (isinstance(kind, types.Array) and kind.ndim == kinds[n].ndim)
         else:
@@ -220,8 +248,8 @@ def _pull(
             fits = isinstance(kind, (types.NoneType, types.Float, types.Integer))
         if not fits:
             raise RuleError(f"{rule.name}: the cotangent of argument {n} must have its shape, got {kind}")
-    known: dict[str, Any] = {
-        "backward": parts.backward, "read_z_shape": read_z_shape, "read_kept": read_kept, "VALUE": VALUE,
+    known |= {
+        "backward": backward, "VALUE": VALUE,
         "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
         "add_array": _array_adder(rule.name), "add_number": _add_number,
     }  # fmt: skip
@@ -231,16 +259,18 @@ def _pull(
 
 
 def _add_number(header: int, first: int, x_bar: Any) -> int:
-    """Add to the adjoint of the operand at `first`; the next one; inside njit only."""
-    raise NotImplementedError
+    """Add to the adjoint of the operand at `first`, inside njit; the next operand."""
+    return first + 1
 
 
 @add_overload(_add_number)
 def _type_add_number(header: Any, first: Any, x_bar: Any) -> Any:
+    """The body for a cotangent of this type."""
     if isinstance(x_bar, types.NoneType):
         return lambda header, first, x_bar: first + 1
 
     def implementation(header: Any, first: Any, x_bar: Any) -> Any:
+        """For a number."""
         one = np.empty(1)
         one[0] = x_bar
         add_to_operand(header, first, one)
@@ -254,13 +284,16 @@ def _array_adder(name: str) -> Callable[..., Any]:
     message = f"{name}: a cotangent must have the shape of its argument"
 
     def add_array(header: int, first: int, x_bar: Any, shape: Any) -> int:
-        raise NotImplementedError
+        """Add to the adjoints of the operands from `first`; the next one."""
+        return first
 
     @add_overload(add_array)
     def typing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+        """The body for a cotangent of this type."""
         if isinstance(x_bar, types.NoneType):
 
             def nothing(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+                """For None, which stands for zeros."""
                 size = 1
                 for length in shape:
                     size *= length
@@ -269,13 +302,12 @@ def _array_adder(name: str) -> Callable[..., Any]:
             return nothing
 
         def implementation(header: Any, first: Any, x_bar: Any, shape: Any) -> Any:
+            """For an array."""
             if x_bar.shape != shape:
                 raise RuleError(message)
             flat = np.empty(x_bar.size)
-            k = 0
-            for element in x_bar.flat:
+            for k, element in enumerate(x_bar.flat):
                 flat[k] = element
-                k += 1
             add_to_operand(header, first, flat)
             return first + x_bar.size
 

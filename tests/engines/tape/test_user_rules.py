@@ -1,0 +1,266 @@
+"""Operations with a rule of the user's, constants and checkpoints in njit: against the eager engine and by hand."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.native.arena import BLOCK, USED, arena
+from contad.native.words import word
+from tests.engines.tape.requests import jvp, value_and_grad
+
+DRAW = np.random.default_rng(59)
+
+
+# ---- one program of everything ---------------------------------------------------------------------------------------
+@contad.custom_vjp
+def clipped(x, bound=0.5):
+    """x, whose cotangent is kept within a bound; of plain Python functions."""
+    return x
+
+
+clipped.defvjp(
+    lambda x, bound: (1.0 * x, bound), lambda bound, z_bar: (np.maximum(np.minimum(z_bar, bound), -bound), None)
+)
+
+
+def _scaled(a, s, power):
+    return a * s**power
+
+
+@njit
+def scaled_forward(a, s, power):
+    return _SCALED(a, s, power), (a, (s, len(a), power > 1), None)
+
+
+@njit
+def scaled_backward(power, saved, z_bar):
+    a, (s, n, high), _ = saved
+    total = 0.0
+    for i in range(n):
+        for j in range(a.shape[1]):
+            total += z_bar[i, j] * a[i, j]
+    slope = power * s ** (power - 1) if high else 1.0
+    return z_bar * s**power * 1.5, total * slope  # not the derivative: what the rule says counts
+
+
+_SCALED = njit(_scaled)
+scaled = contad.custom_vjp(_SCALED, nondiff_argnums=(2,))
+scaled.defvjp(scaled_forward, scaled_backward)
+
+
+@contad.array_rule
+def spread(a, values):
+    """Each of the values times the sum of squares of a."""
+    return np.sum(a * a) * values
+
+
+@spread.forward
+def spread_forward(a, values):
+    return np.sum(a * a) * values, len(values)
+
+
+@spread.common
+def spread_common(z, z_bar, a, values, saved):
+    return np.sum(z_bar * values)
+
+
+@spread.vjp("a")
+def spread_vjp_a(z, z_bar, a, values, saved, common):
+    return 2.0 * a * common
+
+
+@spread.vjp("values")
+def spread_vjp_values(z, z_bar, a, values, saved, common):
+    return np.sum(a * a) * z_bar
+
+
+@contad.array_rule
+def doubled(a):
+    return 2.0 * a
+
+
+@doubled.vjp("a")
+def doubled_vjp_a(z, z_bar, a):
+    return 2.0 * z_bar
+
+
+@njit
+def squares(x):
+    return x * x + 0.3
+
+
+remembered = contad.checkpoint(squares)
+
+
+@njit
+def program(a, v, s):
+    x = scaled(a, s, 3)
+    x[0, 1] = x[0, 1] * s  # the result is an array of its own
+    y = scaled(a.T[:2], v[0] * s, 1)
+    w = spread(doubled(v), v * s)
+    only_b = spread(np.array([1.0, 2.0]), clipped(w[1:], bound=2.0))
+    fixed = contad.stop_gradient(v)
+    one, (two, row) = contad.stop_gradient((s, (2.0, v)))
+    total = np.sum(x * x) * 0.01 + np.sum(y) * v[1] + np.sum(w * v) * 0.1 + only_b[0]
+    total += clipped(s * s) + fixed[0] * fixed[1] + one * two * row[2] * v[1]
+    total += contad.checkpoint(squares)(s) * remembered(v[1])
+    return total + contad.logsumexp(a) * contad.softmax(v)[1] + contad.softmax(a, axis=None)[1, 0] ** 2 * s
+
+
+DATA = (DRAW.standard_normal((3, 2)), DRAW.standard_normal(3), 1.3)
+
+
+def test_gradients_are_those_of_the_eager_engine():
+    value, gradient = value_and_grad(program, *DATA, argnums=(0, 1, 2))
+    assert value == pytest.approx(program(*DATA), rel=1e-14)
+    expected, right = contad.value_and_grad(program.py_func, argnums=(0, 1, 2))(*DATA)
+    assert value == pytest.approx(expected, rel=1e-13)
+    for found, bar in zip(gradient, right, strict=True):
+        np.testing.assert_allclose(found, bar, rtol=1e-12)
+
+
+@njit
+def written(v, s):
+    """Constants take variables; the array itself is not written to."""
+    fixed = contad.stop_gradient(v)
+    fixed[0] = fixed[0] * s
+    return fixed[0] * fixed[1] + v[0]
+
+
+def test_what_is_stopped_is_an_array_of_its_own():
+    v = np.array([2.0, 3.0])
+    assert written(v, 1.5) == 11.0
+    value, (v_bar, s_bar) = value_and_grad(written, v, 1.5, argnums=(0, 1))
+    assert (value, s_bar, v_bar.tolist()) == (11.0, 6.0, [1.0, 0.0])
+    assert contad.grad(written)(v, 1.5).tolist() == [1.0, 0.0]
+    assert "engine tape" in contad.explain(contad.grad(written), v, 1.5)
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+def _vjp_of(value, forward, backward, options=()):
+    made = contad.custom_vjp(value, nondiff_argnums=options)
+    made.defvjp(forward, backward)
+    return made
+
+
+wrong_shape = _vjp_of(lambda a: a * 1.0, lambda a: (a * 1.0, None), lambda saved, z_bar: (np.zeros(len(z_bar) + 1),))
+too_many = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, x), lambda x, z_bar: (z_bar, x))
+no_pair = _vjp_of(lambda x: 1.0 * x, lambda x: 1.0 * x, lambda saved, z_bar: (z_bar,))
+of_text = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, "text"), lambda saved, z_bar: (z_bar,))
+not_compiled = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, x), lambda x, z_bar: (np.clip(x, "a", z_bar),))
+optional = _vjp_of(lambda x, n: x * n, lambda x, n: (x * n, None), lambda n, saved, z_bar: (z_bar * n,), (1,))
+
+
+@contad.array_rule
+def half_a_rule(a, b):
+    return a + b
+
+
+@half_a_rule.vjp("b")
+def half_a_rule_vjp_b(z, z_bar, a, b):
+    return z_bar
+
+
+@contad.array_rule
+def with_options(a, *, times=2.0):
+    return a * times
+
+
+@contad.custom_jvp
+def forward_only(x):
+    return 2.0 * x
+
+
+REFUSED = {
+    "one cotangent for each of 1 arguments, got 2": (lambda x: too_many(x), 1.5),
+    r"forward must return \(value, saved\), got float64": (lambda x: no_pair(x), 1.5),
+    "what it saves is kept for the reverse sweep; it must be made of numbers": (lambda x: of_text(x), 1.5),
+    "does not compile its backward part for .*: no implementation of clip": (lambda x: not_compiled(x), 1.5),
+    "argument 1 is an option and must be a constant": (lambda x: optional(2.0, x), 1.5),
+    "no derivative with respect to a; declare one": (lambda x: half_a_rule(x, x)[0], np.ones(2)),
+    "with_options: it has options, times, which are keyword-only": (lambda x: with_options(x)[0], np.ones(2)),
+    "inside njit only a custom_vjp can be called": (lambda x: forward_only(x), 1.5),
+    "contad.cumsum cannot be called inside njit; call NumPy's function": (lambda x: contad.cumsum(x)[0], np.ones(2)),
+    "go over all axes": (lambda x: contad.logsumexp(x, axis=0)[0], np.ones((2, 2))),
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_refusals_tell_what_is_wrong(said):
+    function, x = REFUSED[said]
+    with pytest.raises(contad.ContadError, match=said):
+        value_and_grad(njit(function), x)
+
+
+@njit
+def state():
+    header = arena()
+    return word(header, USED), word(header, BLOCK)
+
+
+def test_a_cotangent_of_a_wrong_shape_raises_and_leaves_the_tape_as_it_was():
+    before = state()
+    with pytest.raises(contad.RuleError, match="a cotangent must have the shape of its argument"):
+        value_and_grad(njit(lambda a: wrong_shape(a)[0]), np.ones(2))
+    assert state() == before
+
+
+def test_forward_mode_is_refused_by_name():
+    with pytest.raises(contad.UnsupportedError, match="clipped: it has no forward mode inside njit; diff"):
+        jvp(njit(lambda x: clipped(x)), (1.0,), (1.0,))
+
+
+def test_a_rule_that_is_declared_again_is_not_taken_for_the_first():
+    changing = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
+    assert value_and_grad(njit(lambda x: changing(x)), 1.5)[1] == (2.0,)
+    changing.defvjp(lambda x: (1.0 * x, None), lambda saved, z_bar: (3.0 * z_bar,))
+    with pytest.raises(contad.RuleError, match="declared again after it was compiled"):
+        value_and_grad(njit(lambda x: changing(x)), 1.5)
+
+
+# ---- from the disk ---------------------------------------------------------------------------------------------------
+MODEL = """
+import contad
+from numba import njit
+
+@contad.custom_vjp
+def tripled(x):
+    return 1.0 * x
+
+tripled.defvjp(lambda x: (1.0 * x, (x, 3)), lambda saved, z_bar: (saved[1] * z_bar * saved[0],))
+
+@njit(cache=True)
+def f(x):
+    return tripled(x * x)
+"""
+RUN = """
+from numba.core import event
+names = []
+class Listen(event.Listener):
+    def on_start(self, e): names.append(e.data["dispatcher"].__name__)
+    def on_end(self, e): pass
+with event.install_listener("numba:compile", Listen()):
+    import contad, model
+    print(contad.grad(model.f)(2.0), len(names))
+"""
+
+
+def test_a_second_process_compiles_nothing_and_gives_the_same(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "run.py").write_text(RUN)
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "CONTAD_CACHE_DIR": str(tmp_path / "contad")}
+    found = []
+    for text in (MODEL, MODEL, MODEL.replace(", 3)", ", 5)")):
+        (tmp_path / "model.py").write_text(text)
+        done = subprocess.run(
+            [sys.executable, "run.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout.split())
+    assert [x for x, _ in found] == ["48.0", "48.0", "80.0"]
+    assert int(found[0][1]) > 0 == int(found[1][1])
