@@ -2,6 +2,7 @@
 
 import functools
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from contad.variables.open_types import Function
@@ -16,7 +17,7 @@ class Compilable(Generic[P, R]):
     `import contad` imports no Numba: what is compiled is found when Numba asks, by `contad.front.inside_njit`.
     """
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Callable[P, R]) -> None:
         functools.update_wrapper(self, function)
         self.function: Any = function
 
