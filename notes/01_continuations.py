@@ -38,7 +38,9 @@ assert abs(v5 - 29.66) < 1e-12
 
 # %% [markdown]
 # Now derivatives. The *forward* way asks at each step: how fast does $v_k$ change with $x_1$? We write
-# $\dot v_k = \partial v_k / \partial x_1$, the *tangent* of $v_k$, and apply the chain rule line by line.
+# $\dot v_k = \partial v_k / \partial x_1$, the *tangent* of $v_k$, and apply the chain rule line by line. The last
+# line asks contad: `contad.jvp(f, point, direction)` gives the value and the tangent; and in a later cell the pair in
+# `contad.grad(f, (0, 1))` says which arguments are meant.
 
 # %%
 v1_dot, v2_dot = 1.0, 0.0  # along x1
@@ -228,8 +230,8 @@ with contad.nested("closures") as theirs:
     their_adjoints = list(theirs.adjoints)
 
 # %% [markdown]
-# contad counts from 1: its cell 0 is a sink for constants, which becomes useful in notebook 5. Apart from that every
-# number must be the same:
+# contad calls places *cells*, and counts from 1: its cell 0 is a sink for constants, which becomes useful in
+# notebook 5. Apart from that every number must be the same:
 
 # %%
 my_adjoints = mine.sweep(y)

@@ -335,7 +335,8 @@ assert math.isclose(second, mpmath.diff(lambda x: mpmath.lambertw(mpmath.exp(x))
 print(expect_ad(wright_omega, 2.0, order=2))
 
 # %% [markdown]
-# The last line lists the legs of `expect_ad` and how much each has compared. Now it works in every engine, in both
+# The last line lists the legs of `expect_ad` and how much each has compared (`help(contad.expect_ad)` says what each
+# compares with what). Now it works in every engine, in both
 # modes and at every order, because the second derivative is again made from that line: $z$ in the body is the
 # *result*, a number with derivatives.
 #

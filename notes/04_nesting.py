@@ -192,7 +192,7 @@ for n in sizes:
 pictures.draw_lines(sizes, cost, "inputs", "time, in gradients")
 pictures.show(
     "A Hessian by all four nestings of the general transforms, and by contad.hessian. Forward over forward takes a "
-    "tangent for each pair of inputs through every operation and grows fastest; in the others one mode is reverse. "
+    "tangent for each pair of inputs through every operation and grows fastest; in the others a mode is reverse. "
     "contad.hessian differentiates the sweep over one record, along all axes together."
 )
 for name in ways:

@@ -45,6 +45,10 @@ print(walk(0.7, 1.3, 1000))
 # And since partials can be computed on the spot, in compiled code, we store the **partials** and forget the
 # operation: a record is $(p, i, q, j)$, which says "add $p$ times my adjoint to adjoint $i$, and $q$ times it to
 # $j$". The sweep need not know a single rule.
+#
+# Numba has to be told of the type: how it lies in memory (`register_model`), what an attribute is
+# (`make_attribute_wrapper`), how a number becomes one (`lower_cast`), and what operators and functions mean for it
+# (`overload`: a function of the types gives the function to compile). An `intrinsic` writes machine code directly.
 
 # %% tags=["toy"]
 class VariableType(types.Type):

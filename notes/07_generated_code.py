@@ -129,6 +129,7 @@ for function in (straight, walk):
 # `operand_bar += z_bar * partial`, with the partial from a table of rules. A branch is reversed by reversing the side
 # that was taken; a loop by reversing its iterations, from the last to the first. Each needs the values that it had. So
 # before each we **store** what the loop carries, in `kept`; on the way back we take that, and **recompute** the rest.
+# What one iteration ends with the next begins with, so these two have one adjoint, which is handed over.
 
 # %% tags=["toy"]
 RULES = {  # the value, and the partial in each operand; z is the result

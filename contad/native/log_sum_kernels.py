@@ -49,7 +49,7 @@ def _top_of(a):  # type: ignore[no-untyped-def]
 
 # ---- logsumexp -------------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
-def _logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
+def compute_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
     """log(sum(exp(a))), the largest terms apart: the others may be less than their rounding."""
     require_all_axes(axis)
     top, count = _top_of(a)
@@ -63,12 +63,12 @@ def _logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def _logsumexp_forward(a, axis=None):  # type: ignore[no-untyped-def]
-    return _logsumexp(a, axis), a
+def _push_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
+    return compute_logsumexp(a, axis), a
 
 
 @njit(**NJIT_OPTIONS)
-def _logsumexp_backward(axis, a, z_bar):  # type: ignore[no-untyped-def]
+def pull_logsumexp(axis, a, z_bar):  # type: ignore[no-untyped-def]
     """Each term's share of z_bar; infinite terms that tie share equally."""
     top, _ = _top_of(a)
     made = np.empty(a.shape)
@@ -84,7 +84,7 @@ def _logsumexp_backward(axis, a, z_bar):  # type: ignore[no-untyped-def]
 
 # ---- softmax ---------------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
-def _softmax(x, axis=None):  # type: ignore[no-untyped-def]
+def compute_softmax(x, axis=None):  # type: ignore[no-untyped-def]
     """e^x over its sum."""
     require_all_axes(axis)
     top, _ = _top_of(x)
@@ -100,13 +100,13 @@ def _softmax(x, axis=None):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def _softmax_forward(x, axis=None):  # type: ignore[no-untyped-def]
-    z = _softmax(x, axis)
+def _push_softmax(x, axis=None):  # type: ignore[no-untyped-def]
+    z = compute_softmax(x, axis)
     return z, z
 
 
 @njit(**NJIT_OPTIONS)
-def _softmax_backward(axis, z, z_bar):  # type: ignore[no-untyped-def]
+def pull_softmax(axis, z, z_bar):  # type: ignore[no-untyped-def]
     """z (z_bar - sum(z z_bar)), in which zeros of z_bar mask what is not finite in z."""
     made = np.empty(z.shape)
     flat, of_z, of_bar = made.reshape(made.size), z.reshape(z.size), z_bar.reshape(z_bar.size)
@@ -121,6 +121,6 @@ def _softmax_backward(axis, z, z_bar):  # type: ignore[no-untyped-def]
 
 
 PARTS: dict[ArrayRule, Parts] = {
-    logsumexp: Parts(_logsumexp, _logsumexp_forward, _logsumexp_backward, (1,)),
-    softmax: Parts(_softmax, _softmax_forward, _softmax_backward, (1,)),
+    logsumexp: Parts(compute_logsumexp, _push_logsumexp, pull_logsumexp, (1,)),
+    softmax: Parts(compute_softmax, _push_softmax, pull_softmax, (1,)),
 }

@@ -158,6 +158,24 @@ def test_functions_of_scipy_agree_with_the_eager_engine(run):
 
 
 @njit
+def of_sums(x, m):
+    """Sums of exponentials, of rows and columns too; and constants."""
+    total = contad.logsumexp(x) * x[0] + np.sum(contad.softmax(x * x) ** 2) + contad.logsumexp(m)
+    for i in range(m.shape[0]):
+        total += contad.logsumexp(m[i]) * contad.softmax(m[:, i])[1]
+    fixed, (a, b) = contad.stop_gradient(x), contad.stop_gradient((x[0], m))
+    return total + np.sum(fixed * x) + contad.stop_gradient(x[1]) * x[2] + a * m[0, 1] + np.sum(b * m)
+
+
+@pytest.mark.parametrize("run", [value_and_grad, in_python])
+def test_sums_of_exponentials_and_constants_agree_with_the_eager_engine(run):
+    x, m = V[:3], A[:3, :3]
+    value, gradient = run(of_sums, x, m, argnums=(0, 1))
+    assert value == of_sums(x, m)
+    require_close(gradient, eager(of_sums, x, m, argnums=(0, 1))[1])
+
+
+@njit
 def of_data(x, a, kind):
     """What carries no derivative is computed by NumPy's functions."""
     if kind < 0:

@@ -37,7 +37,7 @@ TAME = frozenset(
     (
         *("add", "subtract", "multiply", "negative", "square", "absolute", "sin", "cos", "tanh", "arctan", "arcsinh"),
         *("fmax", "fmin", "maximum", "minimum"),
-        *("select", "float", "hypot", "floor", "ceil", "trunc", "rint", "sign", "copysign"),
+        *("select", "float", "constant", "hypot", "floor", "ceil", "trunc", "rint", "sign", "copysign"),
         *(f"power_{n}" for n in range(2, MOST + 1)),
         *("deg2rad", "rad2deg", "erf", "erfc", "ndtr", "expit", "checked_divide", "checked_reciprocal"),
     )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 class MatrixFunction(NamedTuple):
     """A function of matrices: `forward_...` and `reverse_...` of `runtime` compute it."""
 
-    name: str  # in np.linalg, or in scipy.linalg
+    name: str  # of the function in np.linalg, scipy.linalg or contad
     operands: int  # that may have a derivative; numbers that have none follow them
     constant: int = 0  # how many of the numbers that it computes first have no derivative
     reads_all: bool = True  # whether each element of its operands matters to a result that has a cotangent
@@ -33,7 +33,9 @@ CHO_FACTOR = MatrixFunction("cho_factor", 1, reads_all=False, plain="")
 CHO_SOLVE = MatrixFunction("cho_solve", 2, reads_all=False, plain="")
 SOLVE_BANDED = MatrixFunction("solve_banded", 2, reads_all=False, plain="")
 EXPM = MatrixFunction("expm", 1, plain="")
-SCIPY_FUNCTIONS = (SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM)
+LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain="")
+SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain="")
+SCIPY_FUNCTIONS = (SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM, LOGSUMEXP, SOFTMAX)
 
 
 def _kernels(functions: tuple[MatrixFunction, ...]) -> tuple[str, ...]:

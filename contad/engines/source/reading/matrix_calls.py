@@ -1,4 +1,4 @@
-"""Calls of np.linalg and contad.scipy.linalg. What these functions fill is made before them."""
+"""Calls of np.linalg, contad.scipy.linalg and contad. What these functions fill is made before them."""
 
 import ast
 import math
@@ -12,6 +12,8 @@ from contad.engines.source.ir.entries import Object, constant, is_array, is_numb
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.ops.log_sums import logsumexp, softmax
+from contad.ops.logic import stop_gradient
 from contad.scipy import linalg
 
 _FULL = limit(
@@ -312,6 +314,37 @@ def _expm(call: _MatrixReader, a: Any) -> Any:
     return z
 
 
+# ---- contad's own ----------------------------------------------------------------------------------------------------
+@_reader("a")
+def _logsumexp(call: _MatrixReader, a: Any) -> Any:
+    return call.compute(known.LOGSUMEXP, [call.operand(a, 1, 2)], [], (FLOAT,))[0]
+
+
+@_reader("x")
+def _softmax(call: _MatrixReader, x: Any) -> Any:
+    x = call.operand(x, 1, 2)
+    z = call.new(*call.shape(x), hint="softmax")
+    call.compute(known.SOFTMAX, [x], [z])
+    return z
+
+
+@_reader("x")
+def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
+    """The value, of an array a copy, to which no derivative passes."""
+    if isinstance(x, tuple):
+        return tuple(_stop_one(call, part) for part in x)
+    return _stop_one(call, x)
+
+
+def _stop_one(call: _MatrixReader, x: Any) -> Any:
+    if not is_number(x) and not is_array(x):
+        call.refuse()
+    if x.kind.base != "float":
+        return x if is_number(x) else call.calls.arrays.copy_elements(x)
+    found = call.builder.apply(known_functions.CONSTANT, x)
+    return found if is_number(x) else call.calls.arrays.compute(found)
+
+
 MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
     np.linalg.solve: _solve, np.linalg.inv: _inv, np.linalg.det: _det,
     np.linalg.slogdet: _slogdet, np.linalg.cholesky: _cholesky, np.linalg.eigh: _eigh,
@@ -319,4 +352,5 @@ MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
     np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.matrix_power: _matrix_power,
     linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
     linalg.solve_banded: _solve_banded, linalg.expm: _expm,
+    logsumexp: _logsumexp, softmax: _softmax, stop_gradient: _stop_gradient,
 }  # fmt: skip

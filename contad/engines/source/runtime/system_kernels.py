@@ -1,10 +1,11 @@
-"""Functions of `contad.scipy.linalg` in generated source, as those of NumPy in `matrix_kernels`; SciPy's errors."""
+"""Functions of `contad.scipy.linalg`, and sums of exponentials, in generated source, as NumPy's in `matrix_kernels`."""
 
 import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.native.exponential_kernels import add_expm, expm_forward
+from contad.native.log_sum_kernels import compute_logsumexp, compute_softmax, pull_logsumexp, pull_softmax
 from contad.native.overloads import in_machine_code
 from contad.native.scipy_functions import require_square
 from contad.native.spectral_kernels import in_order, is_zero
@@ -168,4 +169,37 @@ def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
         of_a = np.zeros((n, n))
         add_expm(in_order(z_bar), a, of_a)
         a_bar += of_a
+    return top
+
+
+# ---- sums of exponentials --------------------------------------------------------------------------------------------
+@forward_kernel("float")
+def forward_logsumexp(a, z, work, top):  # type: ignore[no-untyped-def]
+    """z = log(sum(exp(a))); a is kept."""
+    z[0, 0] = compute_logsumexp(in_order(a))
+    return keep(a, work, top)
+
+
+@reverse_kernel
+def reverse_logsumexp(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """a_bar += z_bar exp(a - z)"""
+    a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
+    if z_bar[0, 0] != 0.0:
+        a_bar += pull_logsumexp(None, a, z_bar[0, 0])[0]
+    return top
+
+
+@forward_kernel()
+def forward_softmax(a, z, work, top):  # type: ignore[no-untyped-def]
+    """z = exp(a) / sum(exp(a)), which is kept."""
+    z[...] = compute_softmax(in_order(a))
+    return keep(z, work, top)
+
+
+@reverse_kernel
+def reverse_softmax(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """a_bar += z (z_bar - sum(z z_bar))"""
+    z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
+    if not is_zero(z_bar):
+        a_bar += pull_softmax(None, z, in_order(z_bar))[0]
     return top
