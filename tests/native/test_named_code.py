@@ -38,7 +38,7 @@ with event.install_listener("numba:compile", Listen()):
 """
 
 
-@pytest.mark.parametrize("engine", ["generated", "tape"])
+@pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
 def test_a_second_process_calls_kernels_from_the_disk(engine, tmp_path):
     (tmp_path / "model.py").write_text(MODEL.replace("ENGINE", engine))
     (tmp_path / "run.py").write_text(RUN)

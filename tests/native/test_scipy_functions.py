@@ -30,6 +30,7 @@ print(float(f(np.array([[2.0, 3.0], [0.5, 4.0]]), np.array([1.0, 2.0]))), len(f.
 """
 
 
+@pytest.mark.long  # as tests/native/test_named_code.py does for kernels
 def test_a_second_process_finds_the_routines_of_lapack(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     (tmp_path / "run.py").write_text(RUN)

@@ -49,8 +49,11 @@ def require_close(found, right, rtol=1e-9):
         np.testing.assert_allclose(x, y, rtol=rtol, atol=0.1 * rtol * max(1.0, np.abs(y).max()))
 
 
+COMPILED = pytest.param(value_and_grad, marks=pytest.mark.long)  # some twenty seconds of compilation
+
+
 # ---- programs --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("run", [value_and_grad, in_python])
+@pytest.mark.parametrize("run", [COMPILED, in_python])
 def test_systems_and_determinants_agree_with_the_eager_engine(run):
     value, gradient = run(systems, *DATA)
     assert value == pytest.approx(systems(*DATA), rel=1e-14)
@@ -148,7 +151,7 @@ def by_scipy(a, b, v, s):
     return total + np.sum(v * v) + e[0, 1] * e[2, 3]
 
 
-@pytest.mark.parametrize("run", [value_and_grad, in_python])
+@pytest.mark.parametrize("run", [COMPILED, in_python])
 def test_functions_of_scipy_agree_with_the_eager_engine(run):
     value, gradient = run(by_scipy, *DATA)
     assert value == pytest.approx(by_scipy(*DATA), rel=1e-14)

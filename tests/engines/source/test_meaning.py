@@ -840,9 +840,8 @@ LOST = bodies_in("""\
 # the call of 'ptp'
 return np.ptp(x) * a
 
-# the call of 'svd'
-u, s, v = np.linalg.svd(m * a)
-return s[0]
+# the call of 'cond'
+return np.linalg.cond(m * a)
 
 # the array method .reshape
 w = x[:4].copy()

@@ -133,6 +133,8 @@ def _svd(call: _MatrixReader, a: Any, full: Any) -> Any:
     if full is not None and not (is_number(full) and full.constant is not None):
         call.refuse()
     if full is None or full.constant:
+        if call.calls.is_constant(a):  # whose additional vectors Numba has
+            call.refuse()
         call.builder.add(Check(call.builder.apply(known_functions.COMPARISONS["NotEq"], *call.shape(a)), _FULL))
     return _add_svd(call, a)
 
