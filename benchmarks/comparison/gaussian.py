@@ -5,8 +5,6 @@ import math
 import numpy as np
 from numba import njit
 
-from contad.scipy.linalg import solve_triangular
-
 LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -33,27 +31,6 @@ def density(amplitude, length, noise, x, y):
             residual -= lower[i, k] * z[k]
         z[i] = residual / lower[i, i]
         value -= 0.5 * z[i] * z[i] + math.log(lower[i, i])
-    return value
-
-
-@njit
-def by_lapack(amplitude, length, noise, x, y):
-    """The same by LAPACK's factor."""
-    n, d = x.shape
-    kernel = np.empty((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            distance = 0.0
-            for c in range(d):
-                distance += (x[i, c] - x[j, c]) ** 2
-            kernel[i, j] = amplitude * amplitude * math.exp(-0.5 * distance / (length * length))
-            kernel[j, i] = 0.0  # which is not read
-        kernel[i, i] += noise * noise
-    lower = np.linalg.cholesky(kernel)
-    z = solve_triangular(lower, y, lower=True)
-    value = -0.5 * n * LOG_2PI - 0.5 * (z @ z)
-    for i in range(n):
-        value -= math.log(lower[i, i])
     return value
 
 
