@@ -40,6 +40,7 @@ def _type_of_decorated(x: Decorated) -> NumbaType:
 ScalarRule._numba_type_ = property(_numba_type)  # type: ignore[attr-defined]
 Compilable._numba_type_ = property(_type_of_function)  # type: ignore[attr-defined]
 WithParts._numba_type_ = property(_type_of_rule)  # type: ignore[attr-defined]
+Decorated._numba_type_ = property(_type_of_decorated)  # type: ignore[attr-defined]
 
 
 def set_memory_limit(limit: int | None) -> None:
@@ -57,4 +58,3 @@ def set_memory_limit(limit: int | None) -> None:
     from contad.native import arena
 
     arena.set_memory_limit(limit)
-Decorated._numba_type_ = property(_type_of_decorated)  # type: ignore[attr-defined]

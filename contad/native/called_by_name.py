@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.named_code import emit_address, emit_call, name_of
+from contad.native.named_code import address_of, emit_address, emit_call, name_of
 from contad.native.overloads import add_overload
 
 MATRIX = types.Array(types.float64, 2, "C")
@@ -74,5 +74,4 @@ def called_by_name(*kinds: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def find_kernel(name: str) -> int:
     """The address of a kernel, compiled or loaded."""
-    (made,) = pkgutil.resolve_name(name).compiled().overloads.values()
-    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+    return address_of(pkgutil.resolve_name(name).compiled())

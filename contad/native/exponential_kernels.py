@@ -15,9 +15,10 @@ import numpy as np
 
 from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.factor_kernels import solve_forward
+from contad.native.factor_kernels import norm_by_columns, solve_forward
 from contad.native.machine_code import njit
-from contad.native.triangular_kernels import in_columns, is_finite, mask_dead
+from contad.native.product_kernels import turn
+from contad.native.triangular_kernels import is_finite, mask_dead
 
 _LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too
 _REMAINDER = math.comb(26, 13) * math.factorial(27) * 1.1102230246251565e-16
@@ -25,18 +26,6 @@ _B = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
     10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
-
-
-@njit(**NJIT_OPTIONS)
-def _norm(a):  # type: ignore[no-untyped-def]
-    """The 1-norm."""
-    largest = 0.0
-    for j in range(a.shape[1]):
-        total = 0.0
-        for i in range(a.shape[0]):
-            total += abs(a[i, j])
-        largest = max(largest, total)
-    return largest
 
 
 @njit(**NJIT_OPTIONS)
@@ -56,7 +45,7 @@ def _more_halvings(a, s):  # type: ignore[no-untyped-def]
             for j in range(n):
                 after[j] += size[i] * abs(a[i, j]) * 0.5**s
         size = after
-    norm = _norm(a) * 0.5**s
+    norm = norm_by_columns(a) * 0.5**s
     largest = 0.0
     for x in size:
         largest = max(largest, x)
@@ -119,9 +108,9 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
     a2 = np.dot(a, a)
     a4 = np.dot(a2, a2)
     a6 = np.dot(a2, a4)
-    d8 = _norm(np.dot(a4, a4)) ** (1 / 8)
-    size = min(max(_norm(a6) ** (1 / 6), d8), max(d8, _norm(np.dot(a4, a6)) ** (1 / 10)))
-    s = _halvings(size if size < np.inf else _norm(a), _LIMIT)
+    d8 = norm_by_columns(np.dot(a4, a4)) ** (1 / 8)
+    size = min(max(norm_by_columns(a6) ** (1 / 6), d8), max(d8, norm_by_columns(np.dot(a4, a6)) ** (1 / 10)))
+    s = _halvings(size if size < np.inf else norm_by_columns(a), _LIMIT)
     s += _more_halvings(a, s)
     a, a2, a4, a6 = _scale(0.5**s, a), _scale(0.25**s, a2), _scale(0.0625**s, a4), _scale(0.015625**s, a6)
     b = _B
@@ -139,7 +128,7 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
     """The derivative of the exponential at a along e."""
     if not is_finite(a) or not is_finite(e):
         return np.full(a.shape, np.nan)
-    s = _halvings(_norm(a), _LIMIT_ALONG)
+    s = _halvings(norm_by_columns(a), _LIMIT_ALONG)
     a, e = _scale(0.5**s, a), _scale(0.5**s, e)
     b = _B
     a2, m2 = np.dot(a, a), _product_along(a, e, a, e)
@@ -163,7 +152,7 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX, MATRIX)
 def add_expm(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += L(a^T, z_bar)"""
-    found = mask_dead(z_bar, expm_along(in_columns(a), z_bar))
+    found = mask_dead(z_bar, expm_along(turn(a), z_bar))
     for i in range(len(a)):
         for j in range(len(a)):
             a_bar[i, j] += found[i, j]

@@ -55,14 +55,14 @@ def _solve_lower_transposed(t, c, unit):  # type: ignore[no-untyped-def]
 
 @add_overload(solve_lower_transposed, jit_options=INTERNAL_OPTIONS)
 def _solve_lower_transposed_by_blocks(t: Any, c: Any, unit: Any) -> Any:
-    """By LAPACK where it is faster; c has c_ik in its place k, i there, so that both are copied once."""
+    """By LAPACK where it is faster, on copies in Fortran's order."""
 
     def implementation(t: Any, c: Any, unit: Any) -> None:
         n, count = c.shape
         if n < _SMALL or count < _SMALL:
             _solve_lower_transposed(t, c, unit)
             return
-        rows, columns = np.ascontiguousarray(t), np.ascontiguousarray(c.T)  # in Fortran's order t^T and c
+        rows, columns = np.ascontiguousarray(t), np.ascontiguousarray(c.T)  # to LAPACK t^T, and c
         trtrs((_UPPER, _NO, _UNIT if unit else _NO, n, count, rows, n, columns, n))
         c[...] = columns.T
 
@@ -123,6 +123,43 @@ def mirror_lower(a):  # type: ignore[no-untyped-def]
     return made
 
 
+# ---- checks, and adjoints that nobody asks for -----------------------------------------------------------------------
+@in_machine_code
+def require_square(a):  # type: ignore[no-untyped-def]
+    """Raise what Numba's functions raise unless a is square."""
+    if a.shape[0] != a.shape[1]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
+
+
+@in_machine_code
+def require_rows(a, b):  # type: ignore[no-untyped-def]
+    """Raise what Numba's functions raise unless b has as many rows as a."""
+    if a.shape[0] != b.shape[0]:
+        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
+
+
+@in_machine_code
+def check_system(a, b):  # type: ignore[no-untyped-def]
+    """Raise what np.linalg.solve raises, and where a is not square, of which Numba's function takes no notice."""
+    require_rows(a, b)
+    require_square(a)
+
+
+@in_machine_code
+def check_least_squares(a, b):  # type: ignore[no-untyped-def]
+    """Raise what np.linalg.lstsq raises."""
+    require_rows(a, b)
+    if a.size == 0 or b.size == 0:
+        raise np.linalg.LinAlgError("Arrays cannot be empty")
+
+
+@in_machine_code
+def add_if_asked(x_bar, found):  # type: ignore[no-untyped-def]
+    """x_bar += found, unless x_bar is empty because nobody asks for it."""
+    if x_bar.size != 0:
+        x_bar += found
+
+
 # ---- systems ---------------------------------------------------------------------------------------------------------
 def solve_forward(a: Any, b: Any) -> Any:
     """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
@@ -181,8 +218,7 @@ def add_solve(z_bar, z, factors, exchanges, a_bar, b_bar):  # type: ignore[no-un
     c = np.empty(z_bar.shape)
     c[...] = z_bar
     solve_factored_transposed(factors, exchanges, c)
-    if b_bar.size != 0:
-        b_bar += c
+    add_if_asked(b_bar, c)
     if a_bar.size != 0:
         a_bar -= np.dot(c, z.T)
 
@@ -217,10 +253,14 @@ def transposed_inverse(log, a):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _norm_by_columns(a):  # type: ignore[no-untyped-def]
+def norm_by_columns(a):  # type: ignore[no-untyped-def]
+    """The 1-norm: the largest sum of the magnitudes of a column."""
     largest = 0.0
     for j in range(a.shape[1]):
-        largest = max(largest, np.sum(np.abs(a[:, j])))
+        total = 0.0
+        for i in range(a.shape[0]):
+            total += abs(a[i, j])
+        largest = max(largest, total)
     return largest
 
 
@@ -230,7 +270,7 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
     n = a.shape[0]
     if 1e-290 < abs(z) < 1e290:
         inverse = np.linalg.inv(a)
-        if _norm_by_columns(a) * _norm_by_columns(inverse) < _LIMIT:
+        if norm_by_columns(a) * norm_by_columns(inverse) < _LIMIT:
             return z * np.ascontiguousarray(inverse.T)
     made = np.ones((n, n))
     if n < 2:

@@ -73,7 +73,12 @@ def compile_once(name: str, signature: Any) -> Any:
 
 def compiled_address(name: str, signature: Any) -> int:
     """The address of a function of a module, by its name, compiled for a signature."""
-    (made,) = compile_once(name, signature).overloads.values()
+    return address_of(compile_once(name, signature))
+
+
+def address_of(function: Any) -> int:
+    """The address of a function that is compiled for one signature."""
+    (made,) = function.overloads.values()
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 

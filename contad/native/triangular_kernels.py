@@ -13,6 +13,7 @@ from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
 from contad.native.lapack import gbsv, gtsv, potrf, potrs, trtrs
 from contad.native.machine_code import njit
+from contad.native.product_kernels import turn
 
 _NO, _YES = ord("N"), ord("T")
 _UPPER, _LOWER = ord("U"), ord("L")
@@ -20,16 +21,6 @@ _UNIT = ord("U")
 
 
 # ---- what they have in common ----------------------------------------------------------------------------------------
-@njit(**NJIT_OPTIONS)
-def in_columns(a):  # type: ignore[no-untyped-def]
-    """A copy of a^T in C order, which is a in LAPACK's."""
-    made = np.empty((a.shape[1], a.shape[0]))
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            made[j, i] = a[i, j]
-    return made
-
-
 @njit(**NJIT_OPTIONS)
 def text_of(shape):  # type: ignore[no-untyped-def]
     """A shape of one or two axes as Python prints it."""
@@ -101,7 +92,7 @@ def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
 def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report."""
     n, k = b.shape
-    columns = in_columns(b)
+    columns = turn(b)  # b in LAPACK's order
     rows = np.ascontiguousarray(a)  # a^T in Fortran's order
     report = 0
     if b.size != 0:
@@ -163,7 +154,7 @@ def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
 def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
     """The factor; the other triangle is that of a."""
     n = len(a)
-    columns = in_columns(a)
+    columns = turn(a)
     report = potrf((_LOWER if lower else _UPPER, n, columns, n)) if n != 0 else 0
     if report > 0:
         raise np.linalg.LinAlgError(str(report) + "-th leading minor of the array is not positive definite")
@@ -209,7 +200,7 @@ def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
 def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     """The solution of a z = b from the factor of a."""
     n, k = b.shape
-    columns, factor = in_columns(b), in_columns(c)
+    columns, factor = turn(b), turn(c)
     if b.size != 0:
         potrs((_LOWER if lower else _UPPER, n, k, factor, n, columns, n))
     return np.ascontiguousarray(columns.T)
@@ -239,7 +230,7 @@ def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def
 def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report; ab holds the diagonals as rows."""
     n, k = b.shape
-    columns = in_columns(b)
+    columns = turn(b)
     report = 0
     if b.size == 0:
         return np.ascontiguousarray(columns.T), report

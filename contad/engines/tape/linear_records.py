@@ -40,28 +40,14 @@ from contad.native.factor_kernels import (
 from contad.native.machine_code import njit
 
 
-def operation(calculate: Callable[..., Any], pull: Callable[..., Any], push: Callable[..., Any]) -> dict[Any, Any]:
-    """By the active type, the njit function (a, b, how many results, how many numbers to save) that gives the results.
-
-    The kernels are those of the values, of the adjoints, and of values and tangents; the results are one vector.
-    """
-    values, adjoints, tangents = (address_of_kernel(kernel) for kernel in (calculate, pull, push))
-
-    @njit(**INTERNAL_OPTIONS)
-    def of_variables(a, b, results, saved):  # type: ignore[no-untyped-def]
-        return push_block(values(), adjoints(), (a.shape[0], a.shape[1], b.shape[1]), a, b, results, saved)
-
-    @njit(**INTERNAL_OPTIONS)
-    def of_duals(a, b, results, saved):  # type: ignore[no-untyped-def]
-        return push_duals(tangents(), 0, (a.shape[0], a.shape[1], b.shape[1]), a, b, results, saved)
-
-    return {VARIABLE: of_variables, DUAL: of_duals}
-
-
 def sized_operation(
     calculate: Callable[..., Any], pull: Callable[..., Any], push: Callable[..., Any]
-) -> dict[Any, Any]:  # fmt: skip
-    """Likewise, of (a, b, the three sizes, how many results, how many numbers to save)."""
+) -> dict[Any, Any]:
+    """By the active type, the njit function (a, b, three sizes, how many results, how many numbers to save) that gives
+    the results as one vector.
+
+    The kernels are those of the values, of the adjoints, and of values and tangents.
+    """
     values, adjoints, tangents = (address_of_kernel(kernel) for kernel in (calculate, pull, push))
 
     @njit(**INTERNAL_OPTIONS)
@@ -73,6 +59,19 @@ def sized_operation(
         return push_duals(tangents(), 0, sizes, a, b, results, saved)
 
     return {VARIABLE: of_variables, DUAL: of_duals}
+
+
+def operation(calculate: Callable[..., Any], pull: Callable[..., Any], push: Callable[..., Any]) -> dict[Any, Any]:
+    """Likewise, of (a, b, how many results, how many numbers to save): the sizes are those of the operands."""
+
+    def by_shapes(sized: Any) -> Any:
+        @njit(**INTERNAL_OPTIONS)
+        def compute(a, b, results, saved):  # type: ignore[no-untyped-def]
+            return sized(a, b, (a.shape[0], a.shape[1], b.shape[1]), results, saved)
+
+        return compute
+
+    return {active: by_shapes(sized) for active, sized in sized_operation(calculate, pull, push).items()}
 
 
 @njit(**INTERNAL_OPTIONS)

@@ -7,8 +7,9 @@ from numba import types
 
 from contad.engines.tape import spectral_records
 from contad.engines.tape.arrays import is_active_array, zeros_of
-from contad.engines.tape.numpy_linear_algebra import active_of, nothing, require_square
+from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
 from contad.errors import UnsupportedError
+from contad.native.factor_kernels import check_least_squares, require_square
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 
@@ -16,8 +17,8 @@ from contad.native.overloads import add_overload
 @add_overload(np.linalg.eigh)
 def _eigh(a: Any) -> Any:
     """Eigenvalues and eigenvectors, from the lower triangle."""
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = spectral_records.eigh[active]
 
@@ -33,8 +34,8 @@ def _eigh(a: Any) -> Any:
 @add_overload(np.linalg.eigvalsh)
 def _eigvalsh(a: Any) -> Any:
     """Eigenvalues, from the lower triangle."""
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = spectral_records.eigvalsh[active]
 
@@ -48,8 +49,8 @@ def _eigvalsh(a: Any) -> Any:
 @add_overload(np.linalg.svd)
 def _svd(a: Any, full_matrices: Any = 1) -> Any:
     """Of the shorter side; the vectors that full_matrices adds have no derivative."""
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = spectral_records.svd[active]
 
@@ -70,8 +71,8 @@ def _svd(a: Any, full_matrices: Any = 1) -> Any:
 @add_overload(np.linalg.qr)
 def _qr(a: Any) -> Any:
     """The factors, of the shorter side."""
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = spectral_records.qr[active]
 
@@ -87,8 +88,8 @@ def _qr(a: Any) -> Any:
 @add_overload(np.linalg.pinv)
 def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
     """The pseudoinverse, whose derivative holds where the rank does not change."""
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = spectral_records.pinv[active]
 
@@ -103,18 +104,15 @@ def _pinv(a: Any, rcond: Any = 1e-15) -> Any:
 @add_overload(np.linalg.lstsq)
 def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
     """Solution, sums of squares, rank and singular values; of deficient rank as long as that does not change."""
-    active = active_of(a, b)
-    if active is None or a.ndim != 2 or b.ndim not in (1, 2):
+    active = active_of((a, b), (2,), (1, 2))
+    if active is None:
         return None
     made, zeros, is_vector = spectral_records.lstsq[active], zeros_of[active], b.ndim == 1
 
     def of_columns(a: Any, b: Any, rcond: Any) -> Any:
         """The results, of which the solution is a vector; rcond goes with b."""
         m, n = a.shape
-        if m != len(b):
-            raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-        if a.size == 0 or b.size == 0:
-            raise np.linalg.LinAlgError("Arrays cannot be empty")
+        check_least_squares(a, b)
         k = b.shape[1]
         given = zeros((m, k + 1))
         given[:, :k] = b
@@ -128,7 +126,7 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
     solve = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(of_columns)
 
     def of_vector(a: Any, b: Any, rcond: Any = -1.0) -> Any:
-        return solve(a, b.copy().reshape((b.size, 1)), rcond)
+        return solve(a, as_column(b), rcond)
 
     def of_matrix(a: Any, b: Any, rcond: Any = -1.0) -> Any:
         x, squares, rank, s = solve(a, b, rcond)
@@ -140,8 +138,8 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
 @add_overload(np.linalg.matrix_power)
 def _matrix_power(a: Any, n: Any) -> Any:
     """By repeated squaring in Numba's order."""
-    active = active_of(a)
-    if active is None or a.ndim != 2 or not isinstance(n, types.Integer):
+    active = active_of((a,), (2,))
+    if active is None or not isinstance(n, types.Integer):
         return None
     zeros = zeros_of[active]
 

@@ -9,13 +9,16 @@ from contad.engines.tape import linear_records
 from contad.engines.tape.arrays import is_active_array
 from contad.engines.tape.variables import Active
 from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.factor_kernels import check_system
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 
 
-def active_of(*kinds: Any) -> Any:
-    """The active type among matrices of it and of float64; None where there is none, or another kind of operand."""
+def active_of(kinds: tuple[Any, ...], *ndims: tuple[int, ...]) -> Any:
+    """The active type among arrays of it and of float64, of so many axes; None where there is none."""
     if not all(isinstance(x, types.Array) and (isinstance(x.dtype, Active) or x.dtype == types.float64) for x in kinds):
+        return None
+    if not all(x.ndim in n for x, n in zip(kinds, ndims, strict=True)):
         return None
     return next((x.dtype for x in kinds if is_active_array(x)), None)
 
@@ -27,34 +30,25 @@ def nothing():  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def require_square(a):  # type: ignore[no-untyped-def]
-    """Raise what Numba's functions raise unless a is square."""
-    if a.shape[0] != a.shape[1]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
-
-
-@njit(**INTERNAL_OPTIONS)
-def _check_system(a, b):  # type: ignore[no-untyped-def]
-    """Raise what np.linalg.solve raises, and where a is not square, of which Numba's function takes no notice."""
-    if a.shape[0] != b.shape[0]:
-        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-    require_square(a)
+def as_column(b):  # type: ignore[no-untyped-def]
+    """A vector as a matrix of one column."""
+    return b.copy().reshape((b.size, 1))
 
 
 @add_overload(np.linalg.solve)
 def _solve(a: Any, b: Any) -> Any:
     """The solution for one vector, or for the columns of a matrix."""
-    active = active_of(a, b)
-    if active is None or a.ndim != 2 or b.ndim not in (1, 2):
+    active = active_of((a, b), (2,), (1, 2))
+    if active is None:
         return None
     made = linear_records.solve[active]
 
     def of_vector(a: Any, b: Any) -> Any:
-        _check_system(a, b)
-        return made(a, b.copy().reshape((b.size, 1)), b.size, a.size + len(a))
+        check_system(a, b)
+        return made(a, as_column(b), b.size, a.size + len(a))
 
     def of_matrix(a: Any, b: Any) -> Any:
-        _check_system(a, b)
+        check_system(a, b)
         return made(a, b, b.size, a.size + len(a)).reshape(b.shape)
 
     return of_vector if b.ndim == 1 else of_matrix
@@ -64,8 +58,8 @@ def _of_matrix(function: Any, operations: dict[Any, Any]) -> None:
     """Register a function of one square matrix whose value is a matrix of the same shape."""
 
     def typing(a: Any) -> Any:
-        active = active_of(a)
-        if active is None or a.ndim != 2:
+        active = active_of((a,), (2,))
+        if active is None:
             return None
         made = operations[active]
         return lambda a: made(a, nothing(), a.size, 0).reshape(a.shape)
@@ -79,8 +73,8 @@ _of_matrix(np.linalg.cholesky, linear_records.cholesky)
 
 @add_overload(np.linalg.det)
 def _det(a: Any) -> Any:
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = linear_records.det[active]
     return lambda a: made(a, nothing(), 1, 0)[0]
@@ -89,8 +83,8 @@ def _det(a: Any) -> Any:
 @add_overload(np.linalg.slogdet)
 def _slogdet(a: Any) -> Any:
     """The sign, which is plain, and the logarithm."""
-    active = active_of(a)
-    if active is None or a.ndim != 2:
+    active = active_of((a,), (2,))
+    if active is None:
         return None
     made = linear_records.slogdet[active]
 

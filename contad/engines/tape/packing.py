@@ -70,6 +70,12 @@ def put_array(flat, k, x):  # type: ignore[no-untyped-def]
     for length in x.shape:
         flat[k] = length
         k += 1
+    return put_elements(flat, k, x)
+
+
+@njit(**INTERNAL_OPTIONS)
+def put_elements(flat, k, x):  # type: ignore[no-untyped-def]
+    """Write the elements from number k; the number after them."""
     for element in x.flat:
         flat[k] = element
         k += 1

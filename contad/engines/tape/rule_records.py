@@ -31,6 +31,7 @@ from contad.engines.tape.packing import (
     as_read,
     count_text,
     put_array,
+    put_elements,
     put_lines,
     read_text,
     require_exact,
@@ -101,14 +102,14 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
         "z = found[0]",
         f"size = {'z.size' if is_array else 1}",
         f"flat = np.empty(size + {' + '.join(count_text(*x) for x in kept)})",
-        "k = put_elements(flat, z)" if is_array else "flat[0], k = z, 1",
+        "k = put_elements(flat, 0, z)" if is_array else "flat[0], k = z, 1",
         *(line for x in kept for line in put_lines(*x)),
         f"operands = zeros({' + '.join(sizes)})",
         "start = 0",
     ]
     for n, size in zip(active, sizes, strict=True):
         if is_active_array(kinds[n]):
-            lines += [f"start = copy_elements(operands, start, {names[n]})"]
+            lines += [f"start = put_elements(operands, start, {names[n]})"]
         else:
             lines += [f"operands[start] = {names[n]}", f"start += {size}"]
     lines += [
@@ -118,7 +119,7 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
     known: dict[str, Any] = {
         "np": np, "forward": parts.forward, "put_array": put_array, "require_exact": require_exact, "values": values,
         "zeros": zeros_of[VARIABLE], "push": push_block, "calculate": _calculate, "pull": pull,
-        "put_elements": _put_elements, "copy_elements": _copy_elements,
+        "put_elements": put_elements,
     }  # fmt: skip
     renamed = [f"{x} = {name}" for x, name in zip(names, names_of(parts), strict=True)]
     own = re.compile(rf"(?<!\.)\b({'|'.join(known)})\b")  # which parameters of the user's may be called, too
@@ -134,23 +135,6 @@ def _shape_type(kind: Any) -> Any:
 
 def _arrays(kinds: tuple[Any, ...], active: list[int]) -> list[int]:
     return [n for n in active if is_active_array(kinds[n])]
-
-
-@njit(**INTERNAL_OPTIONS)
-def _put_elements(flat, z):  # type: ignore[no-untyped-def]
-    k = 0
-    for element in z.flat:
-        flat[k] = element
-        k += 1
-    return k
-
-
-@njit(**INTERNAL_OPTIONS)
-def _copy_elements(operands, start, x):  # type: ignore[no-untyped-def]
-    for element in x.flat:
-        operands[start] = element
-        start += 1
-    return start
 
 
 def _plain_type(kind: Any) -> Any:

@@ -7,7 +7,7 @@ from numba import types
 import contad.scipy.linalg as mirror
 from contad.engines.tape import scipy_records
 from contad.engines.tape.conversions import value
-from contad.engines.tape.numpy_linear_algebra import active_of, nothing
+from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
@@ -31,19 +31,6 @@ def _require_finite(a):  # type: ignore[no-untyped-def]
             raise ValueError("array must not contain infs or NaNs")
 
 
-@njit(**INTERNAL_OPTIONS)
-def _as_matrix(b):  # type: ignore[no-untyped-def]
-    """A vector as a matrix of one column."""
-    return b.copy().reshape((b.size, 1))
-
-
-def _active_of(kinds: tuple[Any, ...], *ndims: tuple[int, ...]) -> Any:
-    """The active type among arrays of so many axes; None where there is none, or another kind of operand."""
-    active = active_of(*kinds)
-    fits = active is not None and all(x.ndim in n for x, n in zip(kinds, ndims, strict=True))
-    return active if fits else None
-
-
 @add_overload(mirror.solve_triangular, prefer_literal=True)
 def _solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, overwrite_b: Any = False,
@@ -51,7 +38,7 @@ def _solve_triangular(
 ) -> Any:  # fmt: skip
     """The solution for one vector, or for the columns of a matrix."""
     transposed = flag_of_trans(trans)
-    active = _active_of((a, b), (2,), (1, 2))
+    active = active_of((a, b), (2,), (1, 2))
     if transposed is None or active is None:
         return None
     made, is_vector = scipy_records.solve_triangular[active], b.ndim == 1
@@ -66,7 +53,7 @@ def _solve_triangular(
             _require_finite(b)
         check_solve_triangular(a.shape, b.shape)
         flags = int(transposed(trans)) + _LOWER * int(bool(lower)) + _UNIT * int(bool(unit_diagonal))
-        columns = _as_matrix(b) if is_vector else b
+        columns = as_column(b) if is_vector else b
         return made(a, columns, (len(a), flags, columns.shape[1]), b.size, 0).reshape(b.shape)
 
     return implementation
@@ -75,7 +62,7 @@ def _solve_triangular(
 @add_overload(mirror.cho_factor)
 def _cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
     """The factor, and which triangle holds it."""
-    active = _active_of((a,), (2,))
+    active = active_of((a,), (2,))
     if active is None:
         return None
     made = scipy_records.cho_factor[active]
@@ -96,7 +83,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
     """The solution from the factor, for one vector or for the columns of a matrix."""
     if not isinstance(c_and_lower, types.BaseTuple) or len(c_and_lower) != 2:
         return None
-    active = _active_of((c_and_lower[0], b), (2,), (1, 2))
+    active = active_of((c_and_lower[0], b), (2,), (1, 2))
     if active is None:
         return None
     made, is_vector = scipy_records.cho_solve[active], b.ndim == 1
@@ -108,7 +95,7 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
             _require_finite(b)
             _require_finite(c)
         check_cho_solve(c.shape, b.shape)
-        columns = _as_matrix(b) if is_vector else b
+        columns = as_column(b) if is_vector else b
         return made(c, columns, (len(c), _LOWER * int(bool(lower)), columns.shape[1]), b.size, 0).reshape(b.shape)
 
     return implementation
@@ -119,7 +106,7 @@ def _solve_banded(
     l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
 ) -> Any:
     """The solution from the diagonals, for one vector or for the columns of a matrix."""
-    active = _active_of((ab, b), (2,), (1, 2))
+    active = active_of((ab, b), (2,), (1, 2))
     if active is None or not isinstance(l_and_u, types.BaseTuple) or len(l_and_u) != 2:
         return None
     made, is_vector = scipy_records.solve_banded[active], b.ndim == 1
@@ -133,7 +120,7 @@ def _solve_banded(
             _require_finite(ab)
             _require_finite(b)
         check_solve_banded(lower, upper, ab.shape, b.shape)
-        columns = _as_matrix(b) if is_vector else b
+        columns = as_column(b) if is_vector else b
         sizes = (lower * _PACKED + upper, ab.shape[1], columns.shape[1])
         return made(ab, columns, sizes, b.size, 0).reshape(b.shape)
 
@@ -143,7 +130,7 @@ def _solve_banded(
 @add_overload(mirror.expm)
 def _expm(A: Any) -> Any:
     """The exponential of one matrix."""
-    active = _active_of((A,), (2,))
+    active = active_of((A,), (2,))
     if active is None:
         return None
     made = scipy_records.expm[active]

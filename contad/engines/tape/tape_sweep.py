@@ -2,20 +2,15 @@
 part of each it would be most of what is compiled.
 """
 
-from typing import Any
-
 import numpy as np
-from numba import carray, types
-from numba.extending import intrinsic
+from numba import carray
 
 from contad.engines.tape.block_kernels import call_kernel
 from contad.engines.tape.block_records import has_adjoints, read_block
 from contad.native.arena import ADJOINTS, BLOCK, INTERNAL_OPTIONS, RECORDS
+from contad.native.called_by_name import COUNT, called_by_name
 from contad.native.machine_code import njit
-from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
 from contad.native.words import pointer, word
-
-_SIGNATURE = types.none(types.int64, types.int64, types.int64)
 
 
 @njit(**INTERNAL_OPTIONS)
@@ -47,8 +42,12 @@ def swept(header, top, first):  # type: ignore[no-untyped-def]
     adjoint[0] = 0.0
 
 
-def sweep_blocks(header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate cells between blocks, and call the kernel of each block of which a result has an adjoint."""
+@called_by_name(COUNT, COUNT, COUNT)
+def sweep(header, top, first):  # type: ignore[no-untyped-def]
+    """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero.
+
+    Between the cells lie blocks, of which the kernel of each is called that has a result with an adjoint.
+    """
     block = word(header, BLOCK)
     while block >= first:
         previous, of_block, of_z, kernel = read_block(header, block)
@@ -59,21 +58,3 @@ def sweep_blocks(header, top, first):  # type: ignore[no-untyped-def]
             top = of_block - 1
         block = previous
     swept(header, top, first)
-
-
-def find_sweep(name: str) -> int:
-    """The address of the sweep, compiled or loaded."""
-    return compiled_address(name, _SIGNATURE)
-
-
-@intrinsic
-def sweep(typingctx, header, top, first):  # type: ignore[no-untyped-def]
-    """Propagate the adjoints of the cells from `top` down to `first`, and leave these zero."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        """Call the compiled sweep."""
-        at = emit_address(context, builder, find_sweep, name_of(sweep_blocks))
-        emit_call(context, builder, at, _SIGNATURE, args)
-        return context.get_dummy_value()
-
-    return _SIGNATURE, codegen

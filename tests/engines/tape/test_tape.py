@@ -17,6 +17,7 @@ from contad.engines.tape import build, explain, tape_sweep
 from contad.engines.tape.tape_sweep import sweep
 from contad.errors import OutputError, UnsupportedError
 from contad.native.arena import RECORD_BYTES, USED, arena, memory_in_use
+from contad.native.called_by_name import COUNT, called_by_name
 from contad.native.words import word
 from contad.rules.scalar_rule import ScalarRule
 from tests.engines.tape.requests import jvp, request, value_and_grad, vjp
@@ -36,6 +37,7 @@ def first_two(x):
     return x[0] * x[1]
 
 
+@called_by_name(COUNT, COUNT, COUNT)
 def refused(header, top, first):
     raise ValueError("as planted")
 
@@ -446,7 +448,7 @@ def test_the_sweep_is_no_part_of_the_machine_code_of_a_derivative(tmp_path, monk
 
 
 def test_what_the_sweep_raises_is_raised_by_its_caller(monkeypatch):
-    monkeypatch.setattr(tape_sweep, "sweep_blocks", refused)
+    monkeypatch.setattr(tape_sweep, "sweep", refused)
     with pytest.raises(ValueError, match="as planted"):
         sweep_all()
 

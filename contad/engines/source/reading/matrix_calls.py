@@ -27,6 +27,7 @@ class _MatrixReader:
 
     def __init__(self, calls: CallReader, node: ast.Call) -> None:
         self.calls, self.node, self.builder = calls, node, calls.builder
+        self.shape, self.room_for = calls.arrays.shape, calls.expressions.merging.fresh.room_for
 
     def refuse(self) -> Any:
         self.calls.progress.refuse(self.node, f"the call {ast.unparse(self.node)!r}")
@@ -36,9 +37,6 @@ class _MatrixReader:
         if not is_array(entry) or entry.kind.base != "float" or entry.kind.ndim not in ndims:
             self.refuse()
         return self.calls.arrays.compute(entry)
-
-    def shape(self, a: Value) -> list[Value]:
-        return [self.builder.length(a, axis) for axis in range(a.kind.ndim)]
 
     def shorter(self, a: Value) -> Value:
         """The length of the shorter side."""
@@ -59,6 +57,12 @@ class _MatrixReader:
         self.builder.add(MatrixCall(function, read, filled, results))
         return results
 
+    def compute_like(self, x: Value, function: known.MatrixFunction, read: list[Value], hint: str) -> Value:
+        """Add the operation whose only result has the shape of x."""
+        z = self.room_for(x, hint)
+        self.compute(function, read, [z])
+        return z
+
 
 def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Read the arguments `names` of a call, and hand them on with the call."""
@@ -76,9 +80,7 @@ def _reader(names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 @_reader("a b")
 def _solve(call: _MatrixReader, a: Any, b: Any) -> Any:
     a, b = call.operand(a, 2), call.operand(b, 1, 2)
-    z = call.new(*call.shape(b), hint="solution")
-    call.compute(known.SOLVE, [a, b], [z])
-    return z
+    return call.compute_like(b, known.SOLVE, [a, b], "solution")
 
 
 @_reader("a")
@@ -87,17 +89,13 @@ def _inv(call: _MatrixReader, a: Any) -> Any:
 
 
 def _add_inverse(call: _MatrixReader, a: Value) -> Value:
-    z = call.new(*call.shape(a), hint="inverse")
-    call.compute(known.INV, [a], [z])
-    return z
+    return call.compute_like(a, known.INV, [a], "inverse")
 
 
 @_reader("a")
 def _cholesky(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
-    z = call.new(*call.shape(a), hint="factor")
-    call.compute(known.CHOLESKY, [a], [z])
-    return z
+    return call.compute_like(a, known.CHOLESKY, [a], "factor")
 
 
 @_reader("a")
@@ -275,17 +273,13 @@ def _solve_triangular(
     elif trans is not None and not (is_number(trans) and trans.constant in (0, 1, 2)):
         call.refuse()
     flags = [_flag(call, x, default) for x, default in ((trans, False), (lower, False), (unit, False), (finite, True))]
-    z = call.new(*call.shape(b), hint="solution")
-    call.compute(known.SOLVE_TRIANGULAR, [a, b, *flags], [z])
-    return z
+    return call.compute_like(b, known.SOLVE_TRIANGULAR, [a, b, *flags], "solution")
 
 
 @_reader("a lower overwrite_a check_finite")
 def _cho_factor(call: _MatrixReader, a: Any, lower: Any, _: Any, finite: Any) -> Any:
     a, lower = call.operand(a, 2), _flag(call, lower, False)
-    z = call.new(*call.shape(a), hint="factor")
-    call.compute(known.CHO_FACTOR, [a, lower, _flag(call, finite, True)], [z])
-    return z, lower
+    return call.compute_like(a, known.CHO_FACTOR, [a, lower, _flag(call, finite, True)], "factor"), lower
 
 
 @_reader("c_and_lower b overwrite_b check_finite")
@@ -293,9 +287,8 @@ def _cho_solve(call: _MatrixReader, factor: Any, b: Any, _: Any, finite: Any) ->
     if not (isinstance(factor, tuple) and len(factor) == 2):
         call.refuse()
     c, b = call.operand(factor[0], 2), call.operand(b, 1, 2)
-    z = call.new(*call.shape(b), hint="solution")
-    call.compute(known.CHO_SOLVE, [c, b, _flag(call, factor[1], False), _flag(call, finite, True)], [z])
-    return z
+    read = [c, b, _flag(call, factor[1], False), _flag(call, finite, True)]
+    return call.compute_like(b, known.CHO_SOLVE, read, "solution")
 
 
 @_reader("l_and_u ab b overwrite_ab overwrite_b check_finite")
@@ -303,17 +296,13 @@ def _solve_banded(call: _MatrixReader, bands: Any, ab: Any, b: Any, _: Any, __: 
     if not (isinstance(bands, tuple) and len(bands) == 2 and all(is_number(x) and x.kind == INT for x in bands)):
         call.refuse()
     ab, b = call.operand(ab, 2), call.operand(b, 1, 2)
-    z = call.new(*call.shape(b), hint="solution")
-    call.compute(known.SOLVE_BANDED, [ab, b, *bands, _flag(call, finite, True)], [z])
-    return z
+    return call.compute_like(b, known.SOLVE_BANDED, [ab, b, *bands, _flag(call, finite, True)], "solution")
 
 
 @_reader("A")
 def _expm(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
-    z = call.new(*call.shape(a), hint="exponential")
-    call.compute(known.EXPM, [a], [z])
-    return z
+    return call.compute_like(a, known.EXPM, [a], "exponential")
 
 
 # ---- contad's own ----------------------------------------------------------------------------------------------------
@@ -325,9 +314,7 @@ def _logsumexp(call: _MatrixReader, a: Any) -> Any:
 @_reader("x")
 def _softmax(call: _MatrixReader, x: Any) -> Any:
     x = call.operand(x, 1, 2)
-    z = call.new(*call.shape(x), hint="softmax")
-    call.compute(known.SOFTMAX, [x], [z])
-    return z
+    return call.compute_like(x, known.SOFTMAX, [x], "softmax")
 
 
 @_reader("x")

@@ -13,9 +13,13 @@ from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_k
 from contad.engines.source.runtime.workspace import grow, numbers
 from contad.native.factor_kernels import (
     add_cholesky,
+    add_if_asked,
     add_inv,
     add_solve,
+    check_least_squares,
+    check_system,
     cofactors,
+    require_square,
     solve_forward,
     transposed_inverse,
 )
@@ -53,13 +57,6 @@ def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _require_square(a):  # type: ignore[no-untyped-def]
-    """Raise what Numba's functions raise unless a is square."""
-    if a.shape[0] != a.shape[1]:
-        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square.")
-
-
-@in_machine_code
 def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
     """The adjoint of a result in C order: zeros where nobody has asked for one."""
     made = np.zeros(z.shape)
@@ -72,9 +69,7 @@ def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_solve(a, b, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1 b; the factors of a, and z, are kept."""
-    if a.shape[0] != b.shape[0]:
-        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-    _require_square(a)
+    check_system(a, b)
     found, factors, exchanges = solve_forward(in_order(a), in_order(b))
     z[...] = found
     work, top = keep(exchanges, work, top)
@@ -97,7 +92,7 @@ def reverse_solve(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-de
 @forward_kernel()
 def forward_inv(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1, which is kept."""
-    _require_square(a)
+    require_square(a)
     z[...] = np.linalg.inv(in_order(a))
     return keep(z, work, top)
 
@@ -115,7 +110,7 @@ def reverse_inv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel("float")
 def forward_det(a, z, work, top):  # type: ignore[no-untyped-def]
     """The determinant; a is kept, and the value."""
-    _require_square(a)
+    require_square(a)
     z[0, 0] = np.linalg.det(in_order(a))
     work, top = keep(a, work, top)
     return keep(z, work, top)
@@ -134,7 +129,7 @@ def reverse_det(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel("float", "float")
 def forward_slogdet(a, sign, log, work, top):  # type: ignore[no-untyped-def]
     """The sign, which is constant, and the logarithm; a is kept, and the logarithm."""
-    _require_square(a)
+    require_square(a)
     sign[0, 0], log[0, 0] = np.linalg.slogdet(in_order(a))
     work, top = keep(a, work, top)
     return keep(log, work, top)
@@ -154,7 +149,7 @@ def reverse_slogdet(log_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_cholesky(a, z, work, top):  # type: ignore[no-untyped-def]
     """z z^T = a, of the lower triangle; z is kept."""
-    _require_square(a)
+    require_square(a)
     z[...] = np.linalg.cholesky(in_order(a))
     return keep(z, work, top)
 
@@ -172,7 +167,7 @@ def reverse_cholesky(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_eigh(a, w, v, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues and eigenvectors of the lower triangle, which are kept."""
-    _require_square(a)
+    require_square(a)
     values, vectors = np.linalg.eigh(in_order(a))
     w[:, 0] = values
     v[...] = vectors
@@ -194,7 +189,7 @@ def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def
 @forward_kernel()
 def forward_eigvalsh(a, w, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues of the lower triangle of a, which is kept."""
-    _require_square(a)
+    require_square(a)
     w[:, 0] = np.linalg.eigvalsh(in_order(a))
     return keep(a, work, top)
 
@@ -282,10 +277,7 @@ def reverse_pinv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel("int")
 def forward_lstsq(a, b, rcond, x, squares, s, rank, work, top):  # type: ignore[no-untyped-def]
     """The solution, the sums of squares if they are not zero, singular values and the rank; kept with a and b."""
-    if a.shape[0] != b.shape[0]:
-        raise np.linalg.LinAlgError("Incompatible array sizes, system is not dimensionally valid.")
-    if a.size == 0 or b.size == 0:
-        raise np.linalg.LinAlgError("Arrays cannot be empty")
+    check_least_squares(a, b)
     solution, rest, found, values = np.linalg.lstsq(in_order(a), in_order(b), rcond[0, 0])
     x[...] = solution
     squares[...] = 0.0
@@ -312,10 +304,8 @@ def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: 
         s = _adjoint(s_bar, np.empty((min(m, n), 1)))[:, 0]
         of_a, of_b = np.zeros((m, n)), np.zeros((m, k))
         add_lstsq(_adjoint(x_bar, x), squares, s, x, rank, a, b, of_a, of_b)
-        if a_bar.size != 0:
-            a_bar += of_a
-        if b_bar.size != 0:
-            b_bar += of_b
+        add_if_asked(a_bar, of_a)
+        add_if_asked(b_bar, of_b)
     return top
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.native.exponential_kernels import add_expm, expm_forward
+from contad.native.factor_kernels import add_if_asked
 from contad.native.log_sum_kernels import compute_logsumexp, compute_softmax, pull_logsumexp, pull_softmax
 from contad.native.overloads import in_machine_code
 from contad.native.scipy_functions import require_square
@@ -29,13 +30,6 @@ from contad.native.triangular_kernels import (
 @in_machine_code
 def _is(flag):  # type: ignore[no-untyped-def]
     return bool(flag[0, 0] != 0.0)
-
-
-@in_machine_code
-def _add(of_x, x_bar):  # type: ignore[no-untyped-def]
-    """Add to an adjoint, unless nobody asks for it."""
-    if x_bar.size != 0:
-        x_bar += of_x
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
@@ -63,8 +57,8 @@ def reverse_solve_triangular(z_bar, a_bar, b_bar, work, top):  # type: ignore[no
         of_a, of_b = np.zeros((n, n)), np.zeros((n, k))
         transposed, lower, unit_diagonal = flags[0, 0] != 0.0, flags[1, 0] != 0.0, flags[2, 0] != 0.0
         add_solve_triangular(in_order(z_bar), z, a, transposed, lower, unit_diagonal, of_a, of_b)
-        _add(of_a, a_bar)
-        _add(of_b, b_bar)
+        add_if_asked(a_bar, of_a)
+        add_if_asked(b_bar, of_b)
     return top
 
 
@@ -89,7 +83,7 @@ def reverse_cho_factor(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     if not is_zero(z_bar):
         of_a = np.zeros((n, n))
         add_cho_factor(in_order(z_bar), z, _is(lower), of_a)
-        _add(of_a, a_bar)
+        a_bar += of_a
     return top
 
 
@@ -116,8 +110,8 @@ def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untype
     if not is_zero(z_bar):
         of_c, of_b = np.zeros((n, n)), np.zeros((n, k))
         add_cho_solve(in_order(z_bar), c, b, _is(lower), of_c, of_b)
-        _add(of_c, c_bar)
-        _add(of_b, b_bar)
+        add_if_asked(c_bar, of_c)
+        add_if_asked(b_bar, of_b)
     return top
 
 
@@ -147,8 +141,8 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
     if not is_zero(z_bar):
         of_ab, of_b = np.zeros(ab.shape), np.zeros((n, k))
         add_solve_banded(in_order(z_bar), z, lower, upper, ab, of_ab, of_b)
-        _add(of_ab, ab_bar)
-        _add(of_b, b_bar)
+        add_if_asked(ab_bar, of_ab)
+        add_if_asked(b_bar, of_b)
     return top
 
 
@@ -176,7 +170,7 @@ def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel("float")
 def forward_logsumexp(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = log(sum(exp(a))); a is kept."""
-    z[0, 0] = compute_logsumexp(in_order(a))
+    z[0, 0] = compute_logsumexp(a)
     return keep(a, work, top)
 
 
@@ -192,7 +186,7 @@ def reverse_logsumexp(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_softmax(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = exp(a) / sum(exp(a)), which is kept."""
-    z[...] = compute_softmax(in_order(a))
+    z[...] = compute_softmax(a)
     return keep(z, work, top)
 
 
