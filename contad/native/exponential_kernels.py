@@ -15,9 +15,10 @@ import numpy as np
 
 from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
-from contad.native.factor_kernels import norm_by_columns, solve_forward
+from contad.native.factor_kernels import norm_by_columns
 from contad.native.machine_code import njit
-from contad.native.product_kernels import turn
+from contad.native.matrix_loops import turn
+from contad.native.small_systems import solve_forward
 from contad.native.triangular_kernels import is_finite, mask_dead
 
 _LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too

@@ -7,35 +7,34 @@ order. A right-hand side is a matrix, of one column where it is a vector.
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
 
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.lapack import trtrs
+from contad.native.matrix_loops import (
+    add_into,
+    add_scaled,
+    copy_lower,
+    dot,
+    halve_triangle,
+    in_order,
+    mirror_lower,
+    scale_columns,
+    subtract,
+    take_block,
+    turn,
+    write_into,
+)
 from contad.native.overloads import add_overload, in_machine_code
+from contad.native.small_systems import exchange_rows, find_det, invert, solve_factored, solve_lower
+from contad.native.spectral_kernels import reduced_svd
 
 _LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
-_gesv = _LAPACK().numba_xgesv(types.float64)
-_KIND = ord("d")
 _UPPER, _NO, _UNIT = ord("U"), ord("N"), ord("U")
 _BLOCK = 48  # rows of Cholesky's factor that are reversed together
 _SMALL = 24  # from which on LAPACK's blocks are faster than loops
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
-@in_machine_code
-def solve_lower(t, c, unit):  # type: ignore[no-untyped-def]
-    """c = t^-1 c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
-    for i in range(t.shape[0]):
-        for j in range(i):
-            d = t[i, j]
-            for k in range(c.shape[1]):
-                c[i, k] -= d * c[j, k]
-        if not unit:
-            for k in range(c.shape[1]):
-                c[i, k] /= t[i, i]
-
-
 def solve_lower_transposed(t: Any, c: Any, unit: Any) -> None:
     """c = t^-T c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
     _solve_lower_transposed(t, c, unit)
@@ -62,23 +61,11 @@ def _solve_lower_transposed_by_blocks(t: Any, c: Any, unit: Any) -> Any:
         if n < _SMALL or count < _SMALL:
             _solve_lower_transposed(t, c, unit)
             return
-        rows, columns = np.ascontiguousarray(t), np.ascontiguousarray(c.T)  # to LAPACK t^T, and c
+        rows, columns = in_order(t), turn(c)  # to LAPACK t^T, and c
         trtrs((_UPPER, _NO, _UNIT if unit else _NO, n, count, rows, n, columns, n))
-        c[...] = columns.T
+        write_into(c, turn(columns))
 
     return implementation
-
-
-@in_machine_code
-def solve_upper(t, c):  # type: ignore[no-untyped-def]
-    """c = t^-1 c, for the upper triangle of t."""
-    for i in range(t.shape[0] - 1, -1, -1):
-        for j in range(i + 1, t.shape[0]):
-            d = t[i, j]
-            for k in range(c.shape[1]):
-                c[i, k] -= d * c[j, k]
-        for k in range(c.shape[1]):
-            c[i, k] /= t[i, i]
 
 
 @in_machine_code
@@ -93,37 +80,7 @@ def solve_upper_transposed(t, c):  # type: ignore[no-untyped-def]
                 c[j, k] -= d * c[i, k]
 
 
-@in_machine_code
-def halve_triangle(c):  # type: ignore[no-untyped-def]
-    """The lower triangle of c, with half of its diagonal."""
-    made = np.tril(c)
-    for i in range(c.shape[0]):
-        made[i, i] *= 0.5
-    return made
-
-
-@in_machine_code
-def onto_lower(c):  # type: ignore[no-untyped-def]
-    """The cotangent of a symmetric matrix, of which the lower triangle is read: both sums there, zeros above."""
-    made = np.zeros(c.shape)
-    for i in range(c.shape[0]):
-        made[i, i] = c[i, i]
-        for j in range(i):
-            made[i, j] = c[i, j] + c[j, i]
-    return made
-
-
-@in_machine_code
-def mirror_lower(a):  # type: ignore[no-untyped-def]
-    """The symmetric matrix of which a has the lower triangle."""
-    made = np.empty(a.shape)
-    for i in range(a.shape[0]):
-        for j in range(i + 1):
-            made[i, j] = made[j, i] = a[i, j]
-    return made
-
-
-# ---- checks, and adjoints that nobody asks for -----------------------------------------------------------------------
+# ---- checks ----------------------------------------------------------------------------------------------------------
 @in_machine_code
 def require_square(a):  # type: ignore[no-untyped-def]
     """Raise what Numba's functions raise unless a is square."""
@@ -153,80 +110,30 @@ def check_least_squares(a, b):  # type: ignore[no-untyped-def]
         raise np.linalg.LinAlgError("Arrays cannot be empty")
 
 
-@in_machine_code
-def add_if_asked(x_bar, found):  # type: ignore[no-untyped-def]
-    """x_bar += found, unless x_bar is empty because nobody asks for it."""
-    if x_bar.size != 0:
-        x_bar += found
-
-
 # ---- systems ---------------------------------------------------------------------------------------------------------
-def solve_forward(a: Any, b: Any) -> Any:
-    """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
-    import scipy.linalg
-
-    factors, exchanges = scipy.linalg.lu_factor(a)
-    return np.linalg.solve(a, b), factors, exchanges + 1
-
-
-@add_overload(solve_forward, jit_options=INTERNAL_OPTIONS)
-def _solve_forward(a: Any, b: Any) -> Any:
-    """By LAPACK's gesv, as Numba's own."""
-
-    def implementation(a: Any, b: Any) -> Any:
-        _check_finite_matrix(a)
-        _check_finite_matrix(b)
-        n, k = b.shape
-        factors = np.asfortranarray(a)
-        columns = np.asfortranarray(b)
-        exchanges = np.empty(n, F_INT_nptype)
-        if n != 0:
-            _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
-        return np.ascontiguousarray(columns), np.ascontiguousarray(factors), exchanges
-
-    return implementation
-
-
-@in_machine_code
-def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
-    """c = a^-1 c"""
-    for i in range(exchanges.size):
-        _exchange(c, i, int(exchanges[i]) - 1)
-    solve_lower(factors, c, True)
-    solve_upper(factors, c)
-
-
 @in_machine_code
 def solve_factored_transposed(factors, exchanges, c):  # type: ignore[no-untyped-def]
     """c = a^-T c"""
     solve_upper_transposed(factors, c)
     solve_lower_transposed(factors, c, True)
     for i in range(exchanges.size - 1, -1, -1):
-        _exchange(c, i, int(exchanges[i]) - 1)
-
-
-@in_machine_code
-def _exchange(c, i, j):  # type: ignore[no-untyped-def]
-    if i != j:
-        for k in range(c.shape[1]):
-            c[i, k], c[j, k] = c[j, k], c[i, k]
+        exchange_rows(c, i, int(exchanges[i]) - 1)
 
 
 @in_machine_code
 def add_solve(z_bar, z, factors, exchanges, a_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T; an empty adjoint is left alone."""
-    c = np.empty(z_bar.shape)
-    c[...] = z_bar
+    c = in_order(z_bar)
     solve_factored_transposed(factors, exchanges, c)
-    add_if_asked(b_bar, c)
+    add_into(b_bar, c)
     if a_bar.size != 0:
-        a_bar -= np.dot(c, z.T)
+        add_scaled(a_bar, 0, 0, -1.0, dot(c, turn(z)))
 
 
 @in_machine_code
 def solve_tangent(z, factors, exchanges, a_dot, b_dot):  # type: ignore[no-untyped-def]
     """a^-1 (b_dot - a_dot z)"""
-    c = b_dot - np.dot(a_dot, z)
+    c = subtract(b_dot, dot(a_dot, z))
     solve_factored(factors, exchanges, c)
     return c
 
@@ -235,13 +142,14 @@ def solve_tangent(z, factors, exchanges, a_dot, b_dot):  # type: ignore[no-untyp
 @in_machine_code
 def add_inv(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
     """a_bar -= z^T z_bar z^T"""
-    a_bar -= np.dot(np.dot(z.T, z_bar), z.T)
+    zt = turn(z)
+    add_scaled(a_bar, 0, 0, -1.0, dot(dot(zt, z_bar), zt))
 
 
 @in_machine_code
 def inv_tangent(z, a_dot):  # type: ignore[no-untyped-def]
     """-z a_dot z"""
-    return -np.dot(np.dot(z, a_dot), z)
+    return dot(dot(z, a_dot), subtract(np.zeros(z.shape), z))
 
 
 @in_machine_code
@@ -249,7 +157,7 @@ def transposed_inverse(log, a):  # type: ignore[no-untyped-def]
     """a^-T, of which nan where a is singular: its logarithm of the determinant is -inf."""
     if log == -np.inf:
         return np.full(a.shape, np.nan)
-    return np.ascontiguousarray(np.linalg.inv(a).T)
+    return turn(invert(a))
 
 
 @in_machine_code
@@ -268,10 +176,6 @@ def norm_by_columns(a):  # type: ignore[no-untyped-def]
 def cofactors(z, a):  # type: ignore[no-untyped-def]
     """The matrix of cofactors of a, whose determinant is z: without an inverse that has lost half of the digits."""
     n = a.shape[0]
-    if 1e-290 < abs(z) < 1e290:
-        inverse = np.linalg.inv(a)
-        if norm_by_columns(a) * norm_by_columns(inverse) < _LIMIT:
-            return z * np.ascontiguousarray(inverse.T)
     made = np.ones((n, n))
     if n < 2:
         return made
@@ -284,15 +188,17 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
                     after, before, right, left = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
                     made[i, j] = a[after, right] * a[before, left] - a[after, left] * a[before, right]
         return made
-    u, s, v = np.linalg.svd(a)
-    sign = np.round(np.linalg.det(u) * np.linalg.det(v))
+    if 1e-290 < abs(z) < 1e290:
+        inverse = invert(a)
+        if norm_by_columns(a) * norm_by_columns(inverse) < _LIMIT:
+            return scale_columns(turn(inverse), np.full(n, z))
+    u, s, vt = reduced_svd(a)
+    others = np.full(n, 1.0 if find_det(u) * find_det(vt) > 0.0 else -1.0)
     for i in range(n):
-        others = sign
         for j in range(n):
             if j != i:
-                others *= s[j]
-        u[:, i] *= others
-    return np.dot(np.ascontiguousarray(u), np.ascontiguousarray(v))
+                others[i] *= s[j]
+    return dot(scale_columns(u, others), vt)
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
@@ -319,28 +225,28 @@ def add_cholesky(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
 
     From the last rows to the first, by blocks (Murray 2016, arXiv:1602.07527): twice the work of the factor.
     """
-    bar = np.tril(z_bar)
+    bar = copy_lower(z_bar, 0)
     end = z.shape[0]
     while end > 0:
         start = max(0, end - _BLOCK)
-        corner = np.ascontiguousarray(z[start:end, start:end])
+        corner, inner = take_block(z, start, end, start, end), take_block(bar, start, end, start, end)
         if end < z.shape[0]:
-            below, turned = z[end:, start:end], np.ascontiguousarray(bar[end:, start:end].T)
+            turned = turn(take_block(bar, end, z.shape[0], start, end))
             solve_lower_transposed(corner, turned, False)
-            columns = np.ascontiguousarray(turned.T)
-            bar[end:, start:end] = columns
-            bar[start:end, start:end] -= np.tril(np.dot(turned, np.ascontiguousarray(below)))
+            columns = turn(turned)
+            add_scaled(a_bar, end, start, 1.0, columns)
+            below = take_block(z, end, z.shape[0], start, end)
+            add_scaled(inner, 0, 0, -1.0, copy_lower(dot(turned, below), 0))
             if start > 0:
-                before = np.ascontiguousarray(z[start:end, :start])
-                bar[end:, :start] -= np.dot(columns, before)
-                bar[start:end, :start] -= np.dot(turned, np.ascontiguousarray(z[end:, :start]))
-        inner = np.ascontiguousarray(bar[start:end, start:end])
+                add_scaled(bar, end, 0, -1.0, dot(columns, take_block(z, start, end, 0, start)))
+                add_scaled(bar, start, 0, -1.0, dot(turned, take_block(z, end, z.shape[0], 0, start)))
         _reverse_columns(corner, inner)
-        bar[start:end, start:end] = inner
+        add_scaled(a_bar, start, start, 1.0, inner)
         if start > 0:
-            bar[start:end, :start] -= np.dot(inner + inner.T, np.ascontiguousarray(z[start:end, :start]))
+            before = take_block(z, start, end, 0, start)
+            add_scaled(bar, start, 0, -1.0, dot(inner, before))
+            add_scaled(bar, start, 0, -1.0, dot(turn(inner), before))
         end = start
-    a_bar += bar
 
 
 @in_machine_code
@@ -348,6 +254,6 @@ def cholesky_tangent(z, a_dot):  # type: ignore[no-untyped-def]
     """z P(z^-1 a_dot z^-T)"""
     half = mirror_lower(a_dot)
     solve_lower(z, half, False)
-    turned = np.ascontiguousarray(half.T)
+    turned = turn(half)
     solve_lower(z, turned, False)
-    return np.dot(z, halve_triangle(turned))
+    return dot(z, halve_triangle(turned))

@@ -62,16 +62,6 @@ def multiply_into(a, b, z):  # type: ignore[no-untyped-def]
 
 
 @njit(**INTERNAL_OPTIONS)
-def turn(a):  # type: ignore[no-untyped-def]
-    """The transpose, in C order."""
-    t = np.empty((a.shape[1], a.shape[0]))
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            t[j, i] = a[i, j]
-    return t
-
-
-@njit(**INTERNAL_OPTIONS)
 def add_turned(a, target):  # type: ignore[no-untyped-def]
     """target += a^T"""
     for i in range(a.shape[0]):

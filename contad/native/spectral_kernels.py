@@ -6,22 +6,23 @@ or eigenvalues are equal, vectors whose cotangent is not zero have the derivativ
 
 import numpy as np
 
-from contad.native.factor_kernels import mirror_lower, onto_lower, solve_upper
+from contad.native.matrix_loops import (
+    add_into,
+    add_scaled,
+    copy_lower,
+    copy_upper,
+    dot,
+    in_order,
+    is_zero,
+    mirror_lower,
+    onto_lower,
+    scale_columns,
+    subtract,
+    take_block,
+    turn,
+)
 from contad.native.overloads import in_machine_code
-
-
-@in_machine_code
-def in_order(a):  # type: ignore[no-untyped-def]
-    """A copy in C order."""
-    made = np.empty(a.shape)
-    made[...] = a
-    return made
-
-
-@in_machine_code
-def is_zero(a):  # type: ignore[no-untyped-def]
-    """Whether all elements are zero."""
-    return not np.any(a)
+from contad.native.small_systems import solve_upper
 
 
 @in_machine_code
@@ -48,26 +49,63 @@ def _live_columns(v_bar):  # type: ignore[no-untyped-def]
     return live
 
 
+@in_machine_code
+def _all_live(n):  # type: ignore[no-untyped-def]
+    return np.ones(n, np.bool_)
+
+
+@in_machine_code
+def _diagonal(c):  # type: ignore[no-untyped-def]
+    made = np.empty(min(c.shape))
+    for i in range(made.size):
+        made[i] = c[i, i]
+    return made
+
+
+@in_machine_code
+def _reciprocals(s):  # type: ignore[no-untyped-def]
+    made = np.empty(s.size)
+    for i in range(s.size):
+        made[i] = 1.0 / s[i]
+    return made
+
+
+@in_machine_code
+def _squares(s):  # type: ignore[no-untyped-def]
+    made = np.empty(s.size)
+    for i in range(s.size):
+        made[i] = s[i] * s[i]
+    return made
+
+
+@in_machine_code
+def _add(a, b):  # type: ignore[no-untyped-def]
+    made = in_order(a)
+    add_scaled(made, 0, 0, 1.0, b)
+    return made
+
+
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 @in_machine_code
 def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += v (diag(w_bar) + f (v^T v_bar)) v^T on the lower triangle, f_ij = 1 / (w_j - w_i)"""
     inner = np.zeros(v.shape)
     if not is_zero(v_bar):
-        inner = np.dot(v.T, v_bar)
+        inner = dot(turn(v), v_bar)
         _divide_by_gaps(inner, w, _live_columns(v_bar))
+    inner = _add(inner, turn(inner))
     for i in range(w.size):
-        inner[i, i] = w_bar[i]
-    a_bar += onto_lower(np.dot(np.dot(v, 0.5 * (inner + inner.T)), v.T))
+        inner[i, i] = 2.0 * w_bar[i]
+    add_scaled(a_bar, 0, 0, 0.5, onto_lower(dot(dot(v, inner), turn(v))))
 
 
 @in_machine_code
 def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     """(w_dot, v_dot)"""
-    c = np.dot(np.dot(v.T, mirror_lower(a_dot)), v)
-    w_dot = np.diag(c).copy()
-    _divide_by_gaps(c, w, np.ones(w.size, np.bool_))
-    return w_dot, np.dot(v, c)
+    c = dot(dot(turn(v), mirror_lower(a_dot)), v)
+    w_dot = _diagonal(c)
+    _divide_by_gaps(c, w, _all_live(w.size))
+    return w_dot, dot(v, c)
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
@@ -79,12 +117,9 @@ def reduced_svd(a):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _scale_columns(a, s):  # type: ignore[no-untyped-def]
-    made = a.copy()
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            made[i, j] *= s[j]
-    return made
+def _outside(u, x):  # type: ignore[no-untyped-def]
+    """What of the columns of x is orthogonal to those of u."""
+    return subtract(x, dot(u, dot(turn(u), x)))
 
 
 @in_machine_code
@@ -93,45 +128,44 @@ def add_svd(u_bar, s_bar, vt_bar, u, s, vt, a_bar):  # type: ignore[no-untyped-d
     v_bar is outside of u and v, over s; f_ij = 1 / (s_j^2 - s_i^2)
     """
     m, n, k = u.shape[0], vt.shape[1], s.size
-    inner = np.diag(s_bar)
-    v_bar, v = in_order(vt_bar.T), in_order(vt.T)
+    inner = np.zeros((k, k))
+    for i in range(k):
+        inner[i, i] = s_bar[i]
+    v_bar, v = turn(vt_bar), turn(vt)
     if not is_zero(u_bar):
-        c = np.dot(u.T, u_bar)
+        c = dot(turn(u), u_bar)
         if m > k:
-            a_bar += np.dot(_scale_columns(u_bar - np.dot(u, c), 1.0 / s), vt)
-        c = c - c.T
-        _divide_by_gaps(c, s * s, _live_columns(u_bar))
-        inner = inner + _scale_columns(c, s)
+            add_into(a_bar, dot(scale_columns(_outside(u, u_bar), _reciprocals(s)), vt))
+        c = subtract(c, turn(c))
+        _divide_by_gaps(c, _squares(s), _live_columns(u_bar))
+        add_into(inner, scale_columns(c, s))
     if not is_zero(vt_bar):
-        c = np.dot(vt, v_bar)
+        c = dot(vt, v_bar)
         if n > k:
-            a_bar += np.dot(u, in_order(_scale_columns(v_bar - np.dot(v, c), 1.0 / s).T))
-        c = c - c.T
-        _divide_by_gaps(c, s * s, _live_columns(v_bar))
-        inner = inner + in_order(_scale_columns(in_order(c.T), s).T)
-    a_bar += np.dot(np.dot(u, inner), vt)
+            add_into(a_bar, dot(u, turn(scale_columns(_outside(v, v_bar), _reciprocals(s)))))
+        c = subtract(c, turn(c))
+        _divide_by_gaps(c, _squares(s), _live_columns(v_bar))
+        add_into(inner, turn(scale_columns(turn(c), s)))
+    add_into(a_bar, dot(dot(u, inner), vt))
 
 
 @in_machine_code
 def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
     """(u_dot, s_dot, vt_dot)"""
     m, n, k = u.shape[0], vt.shape[1], s.size
-    v = in_order(vt.T)
-    c = np.dot(np.dot(u.T, a_dot), v)
-    s_dot = np.diag(c).copy()
-    live = np.ones(k, np.bool_)
-    left = _scale_columns(c, s) + _scale_columns(c, s).T
-    right = _scale_columns(in_order(c.T), s) + _scale_columns(in_order(c.T), s).T
-    _divide_by_gaps(left, s * s, live)
-    _divide_by_gaps(right, s * s, live)
-    u_dot, v_dot = np.dot(u, left), np.dot(v, right)
+    v = turn(vt)
+    c = dot(dot(turn(u), a_dot), v)
+    s_dot = _diagonal(c)
+    left, right = scale_columns(c, s), scale_columns(turn(c), s)
+    left, right = _add(left, turn(left)), _add(right, turn(right))
+    _divide_by_gaps(left, _squares(s), _all_live(k))
+    _divide_by_gaps(right, _squares(s), _all_live(k))
+    u_dot, v_dot = dot(u, left), dot(v, right)
     if m > k:
-        outside = np.dot(a_dot, v)
-        u_dot += _scale_columns(outside - np.dot(u, np.dot(u.T, outside)), 1.0 / s)
+        add_into(u_dot, scale_columns(_outside(u, dot(a_dot, v)), _reciprocals(s)))
     if n > k:
-        outside = np.dot(a_dot.T, u)
-        v_dot += _scale_columns(outside - np.dot(v, np.dot(vt, outside)), 1.0 / s)
-    return u_dot, s_dot, in_order(v_dot.T)
+        add_into(v_dot, scale_columns(_outside(v, dot(turn(a_dot), u)), _reciprocals(s)))
+    return u_dot, s_dot, turn(v_dot)
 
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
@@ -141,24 +175,23 @@ def add_qr(q_bar, r_bar, q, r, a, a_bar):  # type: ignore[no-untyped-def]
 
     Of a wide matrix the columns behind the square part are products with q.
     """
-    k, n = r.shape
-    q_bar = q_bar.copy()
-    r_bar = np.triu(r_bar)
+    m, k, n = q.shape[0], r.shape[0], r.shape[1]
+    q_bar, r_bar = in_order(q_bar), copy_upper(r_bar, 0)
     if n > k:
-        rest_bar = in_order(r_bar[:, k:])
-        q_bar += np.dot(in_order(a[:, k:]), rest_bar.T)
-        a_bar[:, k:] += np.dot(q, rest_bar)
-    square = in_order(r[:, :k])
-    c = np.dot(square, in_order(r_bar[:, :k]).T) - np.dot(q_bar.T, q)
-    turned = in_order((q_bar + np.dot(q, mirror_lower(c))).T)
+        rest_bar = take_block(r_bar, 0, k, k, n)
+        add_into(q_bar, dot(take_block(a, 0, m, k, n), turn(rest_bar)))
+        add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
+    square = take_block(r, 0, k, 0, k)
+    c = subtract(dot(square, turn(take_block(r_bar, 0, k, 0, k))), dot(turn(q_bar), q))
+    turned = turn(_add(q_bar, dot(q, mirror_lower(c))))
     solve_upper(square, turned)
-    a_bar[:, :k] += turned.T
+    add_scaled(a_bar, 0, 0, 1.0, turn(turned))
 
 
 @in_machine_code
 def _over_upper(a, r):  # type: ignore[no-untyped-def]
     """a r^-1, for the upper triangle of r."""
-    made = a.copy()
+    made = in_order(a)
     for j in range(r.shape[0]):
         for i in range(a.shape[0]):
             for k in range(j):
@@ -170,17 +203,18 @@ def _over_upper(a, r):  # type: ignore[no-untyped-def]
 @in_machine_code
 def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
     """(q_dot, r_dot)"""
-    k, n = r.shape
-    square = in_order(r[:, :k])
-    over = _over_upper(in_order(a_dot[:, :k]), square)
-    c = np.dot(q.T, over)
-    lower = np.tril(c, -1)
-    turn = lower - lower.T
-    q_dot = np.dot(q, turn) + over - np.dot(q, c)
-    r_dot = np.empty(r.shape)
-    r_dot[:, :k] = np.triu(np.dot(c - turn, square))
+    m, k, n = q.shape[0], r.shape[0], r.shape[1]
+    square = take_block(r, 0, k, 0, k)
+    over = _over_upper(take_block(a_dot, 0, m, 0, k), square)
+    c = dot(turn(q), over)
+    lower = copy_lower(c, -1)
+    rotation = subtract(lower, turn(lower))
+    q_dot = _add(dot(q, rotation), subtract(over, dot(q, c)))
+    r_dot = np.zeros(r.shape)
+    add_scaled(r_dot, 0, 0, 1.0, copy_upper(dot(subtract(c, rotation), square), 0))
     if n > k:
-        r_dot[:, k:] = np.dot(q_dot.T, in_order(a[:, k:])) + np.dot(q.T, in_order(a_dot[:, k:]))
+        add_scaled(r_dot, 0, k, 1.0, dot(turn(q_dot), take_block(a, 0, m, k, n)))
+        add_scaled(r_dot, 0, k, 1.0, dot(turn(q), take_block(a_dot, 0, m, k, n)))
     return q_dot, r_dot
 
 
@@ -188,25 +222,29 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
 @in_machine_code
 def pseudoinverse(u, s, vt, rank):  # type: ignore[no-untyped-def]
     """The pseudoinverse from so many singular values."""
-    return np.dot(_scale_columns(in_order(vt[:rank].T), 1.0 / s[:rank]), in_order(u[:, :rank].T))
+    over = scale_columns(turn(take_block(vt, 0, rank, 0, vt.shape[1])), _reciprocals(s[:rank]))
+    return dot(over, turn(take_block(u, 0, u.shape[0], 0, rank)))
 
 
 @in_machine_code
 def add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a), where the rank does not change"""
-    zt = in_order(z.T)
-    left = np.dot(np.dot(in_order(z_bar.T), z), zt)
-    right = np.dot(np.dot(zt, z), in_order(z_bar.T))
-    a_bar += left - np.dot(a, np.dot(z, left)) + right - np.dot(np.dot(right, z), a) - np.dot(np.dot(zt, z_bar), zt)
+    zt, turned = turn(z), turn(z_bar)
+    left, right = dot(dot(turned, z), zt), dot(dot(zt, z), turned)
+    add_into(a_bar, subtract(left, dot(a, dot(z, left))))
+    add_into(a_bar, subtract(right, dot(dot(right, z), a)))
+    add_scaled(a_bar, 0, 0, -1.0, dot(dot(zt, z_bar), zt))
 
 
 @in_machine_code
 def pinv_tangent(z, a, a_dot):  # type: ignore[no-untyped-def]
     """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z"""
-    zt, dt = in_order(z.T), in_order(a_dot.T)
-    left = np.dot(np.dot(z, zt), dt)
-    right = np.dot(np.dot(dt, zt), z)
-    return left - np.dot(np.dot(left, a), z) + right - np.dot(z, np.dot(a, right)) - np.dot(np.dot(z, a_dot), z)
+    zt, dt = turn(z), turn(a_dot)
+    left, right = dot(dot(z, zt), dt), dot(dot(dt, zt), z)
+    made = subtract(left, dot(dot(left, a), z))
+    add_into(made, subtract(right, dot(z, dot(a, right))))
+    add_scaled(made, 0, 0, -1.0, dot(dot(z, a_dot), z))
+    return made
 
 
 @in_machine_code
@@ -214,13 +252,16 @@ def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: 
     """Add the cotangents of a and b to a_bar and b_bar: those of the solution x, the sums of squares and s."""
     u, s, vt = reduced_svd(a)
     z = pseudoinverse(u, s, vt, rank)
-    rest = b - np.dot(a, x)
-    c = np.dot(in_order(z.T), x_bar)
-    a_bar += np.dot(rest, in_order(np.dot(z, c).T)) - np.dot(c, in_order(x.T))
-    a_bar += np.dot(np.dot(in_order(z.T), x), in_order((x_bar - np.dot(in_order(a.T), c)).T))
-    scaled = 2.0 * _scale_columns(rest, squares_bar)
-    a_bar += np.dot(_scale_columns(u, s_bar), vt) - np.dot(scaled, in_order(x.T))
-    b_bar += c + scaled
+    zt, xt = turn(z), turn(x)
+    rest, c = subtract(b, dot(a, x)), dot(zt, x_bar)
+    scaled = scale_columns(rest, squares_bar)
+    add_into(a_bar, dot(rest, turn(dot(z, c))))
+    add_scaled(a_bar, 0, 0, -1.0, dot(c, xt))
+    add_into(a_bar, dot(dot(zt, x), turn(subtract(x_bar, dot(turn(a), c)))))
+    add_into(a_bar, dot(scale_columns(u, s_bar), vt))
+    add_scaled(a_bar, 0, 0, -2.0, dot(scaled, xt))
+    add_into(b_bar, c)
+    add_scaled(b_bar, 0, 0, 2.0, scaled)
 
 
 @in_machine_code
@@ -228,9 +269,13 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     """(x_dot, the tangents of the sums of squares, s_dot)"""
     u, s, vt = reduced_svd(a)
     z = pseudoinverse(u, s, vt, rank)
-    zt, dt = in_order(z.T), in_order(a_dot.T)
-    rest, moved = b - np.dot(a, x), b_dot - np.dot(a_dot, x)
-    outside = np.dot(dt, np.dot(zt, x))
-    x_dot = np.dot(z, moved) + np.dot(np.dot(z, zt), np.dot(dt, rest)) + outside - np.dot(z, np.dot(a, outside))
-    s_dot = np.diag(np.dot(np.dot(in_order(u.T), a_dot), in_order(vt.T))).copy()
-    return x_dot, 2.0 * np.sum(rest * moved, axis=0), s_dot
+    zt, dt = turn(z), turn(a_dot)
+    rest, moved = subtract(b, dot(a, x)), subtract(b_dot, dot(a_dot, x))
+    outside = dot(dt, dot(zt, x))
+    x_dot = _add(dot(z, moved), dot(dot(z, zt), dot(dt, rest)))
+    add_into(x_dot, subtract(outside, dot(z, dot(a, outside))))
+    squares_dot = np.zeros(b.shape[1])
+    for i in range(rest.shape[0]):
+        for k in range(rest.shape[1]):
+            squares_dot[k] += 2.0 * rest[i, k] * moved[i, k]
+    return x_dot, squares_dot, _diagonal(dot(dot(turn(u), a_dot), turn(vt)))

@@ -13,7 +13,7 @@ from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
 from contad.native.lapack import gbsv, gtsv, potrf, potrs, trtrs
 from contad.native.machine_code import njit
-from contad.native.product_kernels import turn
+from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, subtract, turn
 
 _NO, _YES = ord("N"), ord("T")
 _UPPER, _LOWER = ord("U"), ord("L")
@@ -57,7 +57,7 @@ def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
 @njit(**NJIT_OPTIONS)
 def outer_sums(x, y):  # type: ignore[no-untyped-def]
     """x y^T, in which zeros of x mask what is not finite in y."""
-    made = np.dot(x, np.ascontiguousarray(y.T))
+    made = dot(x, turn(y))
     if not is_finite(made) and not is_finite(y):
         made[:] = 0.0
         for i in range(x.shape[0]):
@@ -84,7 +84,7 @@ def subtract_triangle(c, lower, unit_diagonal, a_bar):  # type: ignore[no-untype
 def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """What is read of a: a triangle, with the diagonal or without."""
     k = 1 if unit_diagonal else 0
-    return np.tril(a, -k) if lower else np.triu(a, k)
+    return copy_lower(a, -k) if lower else copy_upper(a, k)
 
 
 # ---- triangular systems ----------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignor
             _UPPER if lower else _LOWER, _NO if transposed else _YES, _UNIT if unit_diagonal else _NO, n, k, rows, n,
             columns, n,
         ))  # fmt: skip
-    return np.ascontiguousarray(columns.T), report
+    return turn(columns), report
 
 
 @njit(**NJIT_OPTIONS)
@@ -126,10 +126,10 @@ def add_solve_triangular(z_bar, z, a, transposed, lower, unit_diagonal, a_bar, b
     """b_bar += a^-T z_bar, a_bar -= a^-T z_bar z^T in the triangle."""
     c = _triangular_solution(a, z_bar, not transposed, lower, unit_diagonal)[0]
     c = mask_dead(z_bar, c)
-    b_bar += c
+    add_into(b_bar, c)
     product = outer_sums(c, z)
     if transposed:
-        product = np.ascontiguousarray(product.T)
+        product = turn(product)
     subtract_triangle(product, lower, unit_diagonal, a_bar)
 
 
@@ -138,8 +138,8 @@ def solve_triangular_tangent(z, a, transposed, lower, unit_diagonal, a_dot, b_do
     """a^-1 (b_dot - a_dot z)"""
     read = read_triangle(a_dot, lower, unit_diagonal)
     if transposed:
-        read = np.ascontiguousarray(read.T)
-    return _triangular_solution(a, b_dot - np.dot(read, z), transposed, lower, unit_diagonal)[0]
+        read = turn(read)
+    return _triangular_solution(a, subtract(b_dot, dot(read, z)), transposed, lower, unit_diagonal)[0]
 
 
 # ---- Cholesky factors ------------------------------------------------------------------------------------------------
@@ -158,15 +158,15 @@ def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
     report = potrf((_LOWER if lower else _UPPER, n, columns, n)) if n != 0 else 0
     if report > 0:
         raise np.linalg.LinAlgError(str(report) + "-th leading minor of the array is not positive definite")
-    return np.ascontiguousarray(columns.T)
+    return turn(columns)
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, MATRIX)
 def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
     """The cotangent in the triangle that is read, and in the other one that of its copy."""
     n = len(z)
-    factor = np.tril(z) if lower else np.ascontiguousarray(np.triu(z).T)
-    bar = np.tril(z_bar) if lower else np.ascontiguousarray(np.triu(z_bar).T)
+    factor = copy_lower(z, 0) if lower else copy_lower(turn(z), 0)
+    bar = copy_lower(z_bar, 0) if lower else copy_lower(turn(z_bar), 0)
     found = np.zeros((n, n))
     add_cholesky(bar, factor, found)
     found = mask_dead(bar, found)
@@ -182,9 +182,12 @@ def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
 def cho_factor_tangent(z, lower, a_dot):  # type: ignore[no-untyped-def]
     """The tangent of the factor, and of the copy in the other triangle."""
     if lower:
-        return np.tril(cholesky_tangent(np.tril(z), a_dot)) + np.triu(a_dot, 1)
-    found = cholesky_tangent(np.ascontiguousarray(np.triu(z).T), np.ascontiguousarray(a_dot.T))
-    return np.ascontiguousarray(np.tril(found).T) + np.tril(a_dot, -1)
+        made = copy_lower(cholesky_tangent(copy_lower(z, 0), a_dot), 0)
+        add_into(made, copy_upper(a_dot, 1))
+        return made
+    made = turn(copy_lower(cholesky_tangent(turn(copy_upper(z, 0)), turn(a_dot)), 0))
+    add_into(made, copy_lower(a_dot, -1))
+    return made
 
 
 @njit(**NJIT_OPTIONS)
@@ -203,7 +206,7 @@ def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     columns, factor = turn(b), turn(c)
     if b.size != 0:
         potrs((_LOWER if lower else _UPPER, n, k, factor, n, columns, n))
-    return np.ascontiguousarray(columns.T)
+    return turn(columns)
 
 
 @called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)
@@ -233,13 +236,13 @@ def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     columns = turn(b)
     report = 0
     if b.size == 0:
-        return np.ascontiguousarray(columns.T), report
+        return turn(columns), report
     if n == 1:
         return b / ab[upper, 0], report
     if lower == 1 and upper == 1:
         below, main, above = ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy()
         report = gtsv((n, k, below, main, above, columns, n))
-        return np.ascontiguousarray(columns.T), report
+        return turn(columns), report
     height = 2 * lower + upper + 1
     band = np.zeros((n, height))  # the columns of LAPACK's band as rows
     for d in range(lower + upper + 1):
@@ -247,7 +250,7 @@ def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
             band[j, lower + d] = ab[d, j]
     exchanges = np.empty(n, np.int32)
     report = gbsv((n, lower, upper, k, band, height, exchanges, columns, n))
-    return np.ascontiguousarray(columns.T), report
+    return turn(columns), report
 
 
 @njit(**NJIT_OPTIONS)
@@ -289,7 +292,7 @@ def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
     c = _banded_solution(upper, lower, transposed_band(lower, upper, ab), z_bar)[0]
     c = mask_dead(z_bar, c)
-    b_bar += c
+    add_into(b_bar, c)
     n = ab.shape[1]
     for d in range(lower + upper + 1):
         for j in range(n):

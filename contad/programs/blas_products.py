@@ -12,7 +12,8 @@ import numpy as np
 from numba import carray
 from contad.native.machine_code import cfunc, njit
 from contad.native.product_adjoints import add_left, add_right
-from contad.native.product_kernels import add_product, add_turned, multiply_into, turn
+from contad.native.matrix_loops import turn
+from contad.native.product_kernels import add_product, add_turned, multiply_into
 
 ENDLESS = 1 << 60
 

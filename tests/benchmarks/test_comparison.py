@@ -241,11 +241,15 @@ def test_the_report_shows_every_figure(figures):
     assert "https://tool.org" in text
 
 
+@pytest.mark.long
 def test_a_program_is_measured_in_a_process_of_its_own():
     name = "recurrence"  # which the fewest engines run
     found = run.measure_apart(name, ["small"], (), EFFORT)["sizes"]["small"]
     assert found["arguments"] == PROGRAMS[name].sizes["small"]
     assert {PRIMAL, AGAIN, BY_HAND, "contad generated"} <= set(found["versions"])
+
+
+def test_a_process_that_fails_is_told():
     broken = run.measure_apart("nothing", ["small"], (), EFFORT)
     assert broken["sizes"] == {}
     assert "its process ended with 1" in broken["ended"] and "KeyError: 'nothing'" in broken["ended"]

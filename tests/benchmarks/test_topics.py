@@ -55,8 +55,9 @@ def run_quickly(name):
         return json.loads(json.dumps(run_topic(name, choice=Choice(quick=True, names=NAMES.get(name)))))
 
 
-# the programs of arrays are compiled in more ways than all others together
-TOPICS = [pytest.param(name, marks=[pytest.mark.long] * (name == "arrays")) for name in find_topics()]
+# what these compile takes longer than all others together
+MANY = ("arrays", "eager", "replay", "startup")
+TOPICS = [pytest.param(name, marks=[pytest.mark.long] * (name in MANY)) for name in find_topics()]
 
 
 def find_programs(name):
@@ -129,7 +130,7 @@ def distort(result, part):
 
 
 @pytest.mark.parametrize("share", shortened(5, 1))
-@pytest.mark.parametrize("topic", find_topics())  # their programs are listed when it runs: some compile for that
+@pytest.mark.parametrize("topic", TOPICS)  # their programs are listed when it runs: some compile for that
 def test_wrong_numbers_are_noticed(topic, share):
     programs = find_programs(topic)
     chosen = choose([program.name for program in programs], [topic] * len(programs), share)
@@ -327,6 +328,7 @@ def test_an_exception_without_text_has_a_reason():
 
 
 # ---- recorded programs -----------------------------------------------------------------------------------------------
+@pytest.mark.long
 def test_recorded_programs_are_timed():
     times = find_times("replay", "Scalar code")
     assert list(times) == ["logistic regression 20 x 4", "s*x + c", "s*x + c, guarded"]
@@ -368,6 +370,7 @@ def test_both_chains_have_one_gradient():
     assert all(table[way]["peak, MB"] >= 0.0 for way in ("whole", "in pieces"))
 
 
+@pytest.mark.long
 def test_memory_is_followed_after_every_call():
     assert len(find_part("eager", "Memory")["table"]) == (5 if sys.platform == "linux" else 0)
 
@@ -430,6 +433,7 @@ def test_calls_and_first_calls_are_timed():
     assert set(first) == {"empty cache", "filled cache"}
 
 
+@pytest.mark.long
 def test_a_fresh_process_is_timed():
     assert len(find_part("startup", "Imports")["table"]) == 3
     first = find_part("startup", "The first gradient")["table"]

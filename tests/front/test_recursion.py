@@ -104,7 +104,7 @@ def folder(tmp_path):
 
 
 def run(folder):
-    environment = os.environ | {"CONTAD_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder)}
+    environment = os.environ | {"PYTHONPATH": str(folder)}  # the files are new, what is kept of contad's kernels is not
     done = subprocess.run(
         [sys.executable, "run.py"],
         cwd=folder,

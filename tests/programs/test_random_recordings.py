@@ -13,7 +13,7 @@ from tests.programs.comparison import compare, of_one_number
 from tests.random_programs.array_statements import generate as generate_arrays
 from tests.random_programs.number_programs import LIMITS, Arithmetic, Gene, generate
 
-SCALARS, ARRAYS = 60, 20
+SCALARS, ARRAYS = 60, 6
 LONG_SCALARS, LONG_ARRAYS = 20_000, 5_000
 
 

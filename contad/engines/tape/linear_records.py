@@ -33,11 +33,11 @@ from contad.native.factor_kernels import (
     cholesky_tangent,
     cofactors,
     inv_tangent,
-    solve_forward,
     solve_tangent,
     transposed_inverse,
 )
 from contad.native.machine_code import njit
+from contad.native.small_systems import find_det, find_slogdet, invert, solve_forward
 
 
 def sized_operation(
@@ -126,7 +126,7 @@ solve = operation(calculate_solve, pull_solve, push_solve)
 # ---- inverses --------------------------------------------------------------------------------------------------------
 def calculate_inv(header, block):  # type: ignore[no-untyped-def]
     """The value."""
-    write_elements(header, read_block(header, block)[2], np.linalg.inv(operand(header, block, VALUE)), VALUE)
+    write_elements(header, read_block(header, block)[2], invert(operand(header, block, VALUE)), VALUE)
 
 
 def pull_inv(header, block):  # type: ignore[no-untyped-def]
@@ -141,7 +141,7 @@ def pull_inv(header, block):  # type: ignore[no-untyped-def]
 def push_inv(header, block):  # type: ignore[no-untyped-def]
     """The value and its tangent."""
     of_z = read_block(header, block)[2]
-    z = np.ascontiguousarray(np.linalg.inv(operand(header, block, VALUE)))
+    z = invert(operand(header, block, VALUE))
     write_elements(header, of_z, z, VALUE)
     write_elements(header, of_z, inv_tangent(z, operand(header, block, TANGENT)), TANGENT)
 
@@ -152,7 +152,7 @@ inv = operation(calculate_inv, pull_inv, push_inv)
 # ---- determinants ----------------------------------------------------------------------------------------------------
 def calculate_slogdet(header, block):  # type: ignore[no-untyped-def]
     """The logarithm, then the sign, which is constant."""
-    sign, log = np.linalg.slogdet(operand(header, block, VALUE))
+    sign, log = find_slogdet(operand(header, block, VALUE))
     write_elements(header, read_block(header, block)[2], np.array([log, sign]), VALUE)
 
 
@@ -161,13 +161,14 @@ def pull_slogdet(header, block):  # type: ignore[no-untyped-def]
     _, first, of_z, _ = read_block(header, block)
     log = read_elements(header, of_z, 1, VALUE)[0]
     z_bar = take_adjoints(header, of_z, 2)[0]
-    add_to_operand(header, first, z_bar * transposed_inverse(log, operand(header, block, VALUE)))
+    if z_bar != 0.0:  # the other adjoint is that of the sign
+        add_to_operand(header, first, z_bar * transposed_inverse(log, operand(header, block, VALUE)))
 
 
 def push_slogdet(header, block):  # type: ignore[no-untyped-def]
     """The values and their tangents."""
     of_z, a = read_block(header, block)[2], operand(header, block, VALUE)
-    sign, log = np.linalg.slogdet(a)
+    sign, log = find_slogdet(a)
     write_elements(header, of_z, np.array([log, sign]), VALUE)
     log_dot = masked_sum(transposed_inverse(log, a), operand(header, block, TANGENT))
     write_elements(header, of_z, np.array([log_dot, 0.0]), TANGENT)
@@ -189,7 +190,7 @@ slogdet = operation(calculate_slogdet, pull_slogdet, push_slogdet)
 
 def calculate_det(header, block):  # type: ignore[no-untyped-def]
     """The value."""
-    z = np.linalg.det(operand(header, block, VALUE))
+    z = find_det(operand(header, block, VALUE))
     write_elements(header, read_block(header, block)[2], np.array([z]), VALUE)
 
 
@@ -203,7 +204,7 @@ def pull_det(header, block):  # type: ignore[no-untyped-def]
 def push_det(header, block):  # type: ignore[no-untyped-def]
     """The value and its tangent."""
     of_z, a = read_block(header, block)[2], operand(header, block, VALUE)
-    z = np.linalg.det(a)
+    z = find_det(a)
     write_elements(header, of_z, np.array([z]), VALUE)
     z_dot = masked_sum(cofactors(z, a), operand(header, block, TANGENT))
     write_elements(header, of_z, np.array([z_dot]), TANGENT)

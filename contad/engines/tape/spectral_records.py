@@ -15,6 +15,7 @@ from contad.engines.tape.block_records import (
 from contad.engines.tape.linear_records import columns, operand, operation
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.matrix_loops import in_order
 from contad.native.spectral_kernels import (
     add_eigh,
     add_lstsq,
@@ -22,7 +23,6 @@ from contad.native.spectral_kernels import (
     add_qr,
     add_svd,
     eigh_tangent,
-    in_order,
     lstsq_tangent,
     pinv_tangent,
     qr_tangent,

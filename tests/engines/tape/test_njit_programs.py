@@ -37,6 +37,7 @@ def test_every_feature_takes_part():
     assert [feature for feature in RARER if counts[feature] < 0.1 * 66] == []
 
 
+@pytest.mark.long
 def test_a_wrong_partial_is_noticed(monkeypatch, tmp_path):
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
     literal = RuleBody.literal

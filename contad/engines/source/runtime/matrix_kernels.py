@@ -13,25 +13,23 @@ from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_k
 from contad.engines.source.runtime.workspace import grow, numbers
 from contad.native.factor_kernels import (
     add_cholesky,
-    add_if_asked,
     add_inv,
     add_solve,
     check_least_squares,
     check_system,
     cofactors,
     require_square,
-    solve_forward,
     transposed_inverse,
 )
+from contad.native.matrix_loops import add_into, add_scaled, in_order, is_zero, write_into
 from contad.native.overloads import in_machine_code
+from contad.native.small_systems import find_det, find_slogdet, invert, solve_forward
 from contad.native.spectral_kernels import (
     add_eigh,
     add_lstsq,
     add_pinv,
     add_qr,
     add_svd,
-    in_order,
-    is_zero,
     reduced_svd,
 )
 
@@ -39,13 +37,14 @@ from contad.native.spectral_kernels import (
 # ---- what is kept ----------------------------------------------------------------------------------------------------
 @in_machine_code
 def keep(x, work, top):  # type: ignore[no-untyped-def]
-    """Keep the elements of an array."""
+    """Keep the elements of a matrix."""
     first, top = top, top + x.size
     work = grow(work, top)
     kept = numbers(work, top)
-    for element in x.flat:
-        kept[first] = element
-        first += 1
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            kept[first] = x[i, j]
+            first += 1
     return work, top
 
 
@@ -61,7 +60,7 @@ def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
     """The adjoint of a result in C order: zeros where nobody has asked for one."""
     made = np.zeros(z.shape)
     if z_bar.size != 0:
-        made[...] = z_bar
+        write_into(made, z_bar)
     return made
 
 
@@ -70,9 +69,9 @@ def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
 def forward_solve(a, b, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1 b; the factors of a, and z, are kept."""
     check_system(a, b)
-    found, factors, exchanges = solve_forward(in_order(a), in_order(b))
-    z[...] = found
-    work, top = keep(exchanges, work, top)
+    found, factors, exchanges = solve_forward(a, b)
+    write_into(z, found)
+    work, top = keep(exchanges.reshape((-1, 1)), work, top)
     work, top = keep(factors, work, top)
     return keep(found, work, top)
 
@@ -93,7 +92,7 @@ def reverse_solve(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-de
 def forward_inv(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1, which is kept."""
     require_square(a)
-    z[...] = np.linalg.inv(in_order(a))
+    write_into(z, invert(a))
     return keep(z, work, top)
 
 
@@ -111,7 +110,7 @@ def reverse_inv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_det(a, z, work, top):  # type: ignore[no-untyped-def]
     """The determinant; a is kept, and the value."""
     require_square(a)
-    z[0, 0] = np.linalg.det(in_order(a))
+    z[0, 0] = find_det(a)
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
@@ -122,7 +121,7 @@ def reverse_det(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     z, top = take(1, 1, work, top)
     a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if z_bar[0, 0] != 0.0:
-        a_bar += z_bar[0, 0] * cofactors(z[0, 0], a)
+        add_scaled(a_bar, 0, 0, z_bar[0, 0], cofactors(z[0, 0], a))
     return top
 
 
@@ -130,7 +129,7 @@ def reverse_det(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_slogdet(a, sign, log, work, top):  # type: ignore[no-untyped-def]
     """The sign, which is constant, and the logarithm; a is kept, and the logarithm."""
     require_square(a)
-    sign[0, 0], log[0, 0] = np.linalg.slogdet(in_order(a))
+    sign[0, 0], log[0, 0] = find_slogdet(a)
     work, top = keep(a, work, top)
     return keep(log, work, top)
 
@@ -141,7 +140,7 @@ def reverse_slogdet(log_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     log, top = take(1, 1, work, top)
     a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if log_bar[0, 0] != 0.0:
-        a_bar += log_bar[0, 0] * transposed_inverse(log[0, 0], a)
+        add_scaled(a_bar, 0, 0, log_bar[0, 0], transposed_inverse(log[0, 0], a))
     return top
 
 
@@ -150,7 +149,7 @@ def reverse_slogdet(log_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_cholesky(a, z, work, top):  # type: ignore[no-untyped-def]
     """z z^T = a, of the lower triangle; z is kept."""
     require_square(a)
-    z[...] = np.linalg.cholesky(in_order(a))
+    write_into(z, np.linalg.cholesky(in_order(a)))
     return keep(z, work, top)
 
 
@@ -170,7 +169,7 @@ def forward_eigh(a, w, v, work, top):  # type: ignore[no-untyped-def]
     require_square(a)
     values, vectors = np.linalg.eigh(in_order(a))
     w[:, 0] = values
-    v[...] = vectors
+    write_into(v, vectors)
     work, top = keep(w, work, top)
     return keep(v, work, top)
 
@@ -209,9 +208,9 @@ def reverse_eigvalsh(w_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_svd(a, u, s, vt, work, top):  # type: ignore[no-untyped-def]
     """Singular values and vectors of the shorter side, which are kept."""
     left, values, right = reduced_svd(in_order(a))
-    u[...] = left
+    write_into(u, left)
     s[:, 0] = values
-    vt[...] = right
+    write_into(vt, right)
     work, top = keep(u, work, top)
     work, top = keep(s, work, top)
     return keep(vt, work, top)
@@ -235,8 +234,8 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
 def forward_qr(a, q, r, work, top):  # type: ignore[no-untyped-def]
     """The factors of the shorter side; they are kept, and a."""
     orthogonal, upper = np.linalg.qr(in_order(a))
-    q[...] = orthogonal
-    r[...] = upper
+    write_into(q, orthogonal)
+    write_into(r, upper)
     work, top = keep(a, work, top)
     work, top = keep(q, work, top)
     return keep(r, work, top)
@@ -258,7 +257,7 @@ def reverse_qr(q_bar, r_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_pinv(a, rcond, z, work, top):  # type: ignore[no-untyped-def]
     """The pseudoinverse; it is kept, and a."""
-    z[...] = np.linalg.pinv(in_order(a), rcond[0, 0])
+    write_into(z, np.linalg.pinv(in_order(a), rcond[0, 0]))
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
@@ -279,7 +278,7 @@ def forward_lstsq(a, b, rcond, x, squares, s, rank, work, top):  # type: ignore[
     """The solution, the sums of squares if they are not zero, singular values and the rank; kept with a and b."""
     check_least_squares(a, b)
     solution, rest, found, values = np.linalg.lstsq(in_order(a), in_order(b), rcond[0, 0])
-    x[...] = solution
+    write_into(x, solution)
     squares[...] = 0.0
     for k in range(rest.size):
         squares[k, 0] = rest[k]
@@ -288,7 +287,7 @@ def forward_lstsq(a, b, rcond, x, squares, s, rank, work, top):  # type: ignore[
     work, top = keep(a, work, top)
     work, top = keep(b, work, top)
     work, top = keep(x, work, top)
-    return keep(np.array([float(a.shape[0]), a.shape[1], b.shape[1], found]), work, top)
+    return keep(np.array([[float(a.shape[0]), a.shape[1], b.shape[1], found]]), work, top)
 
 
 @reverse_kernel
@@ -304,8 +303,8 @@ def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: 
         s = _adjoint(s_bar, np.empty((min(m, n), 1)))[:, 0]
         of_a, of_b = np.zeros((m, n)), np.zeros((m, k))
         add_lstsq(_adjoint(x_bar, x), squares, s, x, rank, a, b, of_a, of_b)
-        add_if_asked(a_bar, of_a)
-        add_if_asked(b_bar, of_b)
+        add_into(a_bar, of_a)
+        add_into(b_bar, of_b)
     return top
 
 
@@ -324,5 +323,5 @@ def reverse_norm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     z, top = take(1, 1, work, top)
     a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if z_bar[0, 0] != 0.0 and z[0, 0] != 0.0:
-        a_bar += (z_bar[0, 0] / z[0, 0]) * a
+        add_scaled(a_bar, 0, 0, z_bar[0, 0] / z[0, 0], a)
     return top

@@ -5,11 +5,10 @@ import numpy as np
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, take
 from contad.native.exponential_kernels import add_expm, expm_forward
-from contad.native.factor_kernels import add_if_asked
 from contad.native.log_sum_kernels import compute_logsumexp, compute_softmax, pull_logsumexp, pull_softmax
+from contad.native.matrix_loops import add_into, in_order, is_zero, write_into
 from contad.native.overloads import in_machine_code
 from contad.native.scipy_functions import require_square
-from contad.native.spectral_kernels import in_order, is_zero
 from contad.native.triangular_kernels import (
     add_cho_factor,
     add_cho_solve,
@@ -40,8 +39,8 @@ def forward_solve_triangular(a, b, transposed, lower, unit_diagonal, check_finit
         require_finite(a)
         require_finite(b)
     check_solve_triangular(a.shape, b.shape)
-    z[...] = solve_triangular_forward(in_order(a), in_order(b), _is(transposed), _is(lower), _is(unit_diagonal))
-    work, top = keep(np.array([transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]), work, top)
+    write_into(z, solve_triangular_forward(in_order(a), in_order(b), _is(transposed), _is(lower), _is(unit_diagonal)))
+    work, top = keep(np.array([[transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]]), work, top)
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
@@ -57,8 +56,8 @@ def reverse_solve_triangular(z_bar, a_bar, b_bar, work, top):  # type: ignore[no
         of_a, of_b = np.zeros((n, n)), np.zeros((n, k))
         transposed, lower, unit_diagonal = flags[0, 0] != 0.0, flags[1, 0] != 0.0, flags[2, 0] != 0.0
         add_solve_triangular(in_order(z_bar), z, a, transposed, lower, unit_diagonal, of_a, of_b)
-        add_if_asked(a_bar, of_a)
-        add_if_asked(b_bar, of_b)
+        add_into(a_bar, of_a)
+        add_into(b_bar, of_b)
     return top
 
 
@@ -69,7 +68,7 @@ def forward_cho_factor(a, lower, check_finite, z, work, top):  # type: ignore[no
     if _is(check_finite):
         require_finite(a)
     check_cho_factor(a.shape)
-    z[...] = cho_factor_forward(in_order(a), _is(lower))
+    write_into(z, cho_factor_forward(in_order(a), _is(lower)))
     work, top = keep(lower, work, top)
     return keep(z, work, top)
 
@@ -94,7 +93,7 @@ def forward_cho_solve(c, b, lower, check_finite, z, work, top):  # type: ignore[
         require_finite(b)
         require_finite(c)
     check_cho_solve(c.shape, b.shape)
-    z[...] = cho_solve_forward(in_order(c), in_order(b), _is(lower))
+    write_into(z, cho_solve_forward(in_order(c), in_order(b), _is(lower)))
     work, top = keep(lower, work, top)
     work, top = keep(c, work, top)
     return keep(b, work, top)
@@ -110,8 +109,8 @@ def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untype
     if not is_zero(z_bar):
         of_c, of_b = np.zeros((n, n)), np.zeros((n, k))
         add_cho_solve(in_order(z_bar), c, b, _is(lower), of_c, of_b)
-        add_if_asked(c_bar, of_c)
-        add_if_asked(b_bar, of_b)
+        add_into(c_bar, of_c)
+        add_into(b_bar, of_b)
     return top
 
 
@@ -124,10 +123,10 @@ def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # ty
         require_finite(b)
     lower, upper = int(below[0, 0]), int(above[0, 0])
     check_solve_banded(lower, upper, ab.shape, b.shape)
-    z[...] = solve_banded_forward(lower, upper, in_order(ab), in_order(b))
+    write_into(z, solve_banded_forward(lower, upper, in_order(ab), in_order(b)))
     work, top = keep(ab, work, top)
     work, top = keep(z, work, top)
-    return keep(np.array([below[0, 0], above[0, 0]]), work, top)
+    return keep(np.array([[below[0, 0], above[0, 0]]]), work, top)
 
 
 @reverse_kernel
@@ -141,8 +140,8 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
     if not is_zero(z_bar):
         of_ab, of_b = np.zeros(ab.shape), np.zeros((n, k))
         add_solve_banded(in_order(z_bar), z, lower, upper, ab, of_ab, of_b)
-        add_if_asked(ab_bar, of_ab)
-        add_if_asked(b_bar, of_b)
+        add_into(ab_bar, of_ab)
+        add_into(b_bar, of_b)
     return top
 
 
@@ -150,7 +149,7 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
 def forward_expm(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = e^a; a is kept."""
     require_square(a)
-    z[...] = expm_forward(in_order(a))
+    write_into(z, expm_forward(in_order(a)))
     return keep(a, work, top)
 
 
@@ -186,7 +185,7 @@ def reverse_logsumexp(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_softmax(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = exp(a) / sum(exp(a)), which is kept."""
-    z[...] = compute_softmax(a)
+    write_into(z, compute_softmax(a))
     return keep(z, work, top)
 
 

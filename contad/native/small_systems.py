@@ -1,0 +1,189 @@
+"""Systems, inverses and determinants in compiled code: small ones by loops, which take less time than a call of LAPACK.
+
+A small matrix with a pivot that is small beside its largest element is left to LAPACK, which says whether it is
+singular: so the errors are Numba's.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.np.linalg import _LAPACK, F_INT_nptype, _check_finite_matrix, _inv_err_handler
+
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.matrix_loops import in_order, turn
+from contad.native.overloads import add_overload, in_machine_code
+
+FEW_ROWS = 8
+_SMALL = 1e-6  # a pivot beside the largest element
+_gesv = _LAPACK().numba_xgesv(types.float64)
+_KIND = ord("d")
+
+
+# ---- triangles -------------------------------------------------------------------------------------------------------
+@in_machine_code
+def solve_lower(t, c, unit):  # type: ignore[no-untyped-def]
+    """c = t^-1 c, for the lower triangle of t, whose diagonal is 1 if `unit`."""
+    for i in range(t.shape[0]):
+        for j in range(i):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[i, k] -= d * c[j, k]
+        if not unit:
+            for k in range(c.shape[1]):
+                c[i, k] /= t[i, i]
+
+
+@in_machine_code
+def solve_upper(t, c):  # type: ignore[no-untyped-def]
+    """c = t^-1 c, for the upper triangle of t."""
+    for i in range(t.shape[0] - 1, -1, -1):
+        for j in range(i + 1, t.shape[0]):
+            d = t[i, j]
+            for k in range(c.shape[1]):
+                c[i, k] -= d * c[j, k]
+        for k in range(c.shape[1]):
+            c[i, k] /= t[i, i]
+
+
+@in_machine_code
+def exchange_rows(c, i, j):  # type: ignore[no-untyped-def]
+    """Exchange two rows."""
+    if i != j:
+        for k in range(c.shape[1]):
+            c[i, k], c[j, k] = c[j, k], c[i, k]
+
+
+@in_machine_code
+def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
+    """c = a^-1 c"""
+    for i in range(exchanges.size):
+        exchange_rows(c, i, int(exchanges[i]) - 1)
+    solve_lower(factors, c, True)
+    solve_upper(factors, c)
+
+
+# ---- factors ---------------------------------------------------------------------------------------------------------
+@in_machine_code
+def factor_by_loops(factors, exchanges):  # type: ignore[no-untyped-def]
+    """The factors of a small matrix, in its place, and the exchanges of rows, counted from 1 as LAPACK's.
+
+    False, with the matrix half factored, if it has many rows, is not square or finite, or has a small pivot.
+    """
+    n = factors.shape[0]
+    largest = 0.0
+    if n == 0 or n > FEW_ROWS or n != factors.shape[1]:
+        return False
+    for i in range(n):
+        for j in range(n):
+            if not abs(factors[i, j]) < np.inf:
+                return False
+            largest = max(largest, abs(factors[i, j]))
+    for j in range(n):
+        chosen = j
+        for i in range(j + 1, n):
+            if abs(factors[i, j]) > abs(factors[chosen, j]):
+                chosen = i
+        exchanges[j] = chosen + 1
+        exchange_rows(factors, j, chosen)
+        pivot = factors[j, j]
+        if not abs(pivot) > _SMALL * largest:
+            return False
+        for i in range(j + 1, n):
+            d = factors[i, j] / pivot
+            factors[i, j] = d
+            for k in range(j + 1, n):
+                factors[i, k] -= d * factors[j, k]
+    return True
+
+
+def solve_forward(a: Any, b: Any) -> Any:
+    """(z, the factors of a in C order, the exchanges of rows); LinAlgError if a is singular."""
+    import scipy.linalg
+
+    factors, exchanges = scipy.linalg.lu_factor(a)
+    return np.linalg.solve(a, b), factors, exchanges + 1
+
+
+@add_overload(solve_forward, jit_options=INTERNAL_OPTIONS)
+def _solve_forward(a: Any, b: Any) -> Any:
+    """By loops, or by LAPACK's gesv as Numba's own."""
+
+    def implementation(a: Any, b: Any) -> Any:
+        _check_finite_matrix(b)
+        n, k = b.shape
+        rows, exchanges = in_order(a), np.empty(n, F_INT_nptype)
+        if factor_by_loops(rows, exchanges):
+            z = in_order(b)
+            solve_factored(rows, exchanges, z)
+            return z, rows, exchanges
+        _check_finite_matrix(a)
+        factors, columns = turn(a), turn(b)  # to LAPACK a and b
+        if n != 0:
+            _inv_err_handler(_gesv(_KIND, n, k, factors.ctypes, n, exchanges.ctypes, columns.ctypes, n))
+        return turn(columns), turn(factors), exchanges
+
+    return implementation
+
+
+# ---- inverses and determinants ---------------------------------------------------------------------------------------
+def invert(a: Any) -> Any:
+    """The inverse, in C order; LinAlgError if a is singular."""
+    return np.linalg.inv(a)
+
+
+@add_overload(invert, jit_options=INTERNAL_OPTIONS)
+def _invert(a: Any) -> Any:
+    def implementation(a: Any) -> Any:
+        n = a.shape[0]
+        factors, exchanges = in_order(a), np.empty(n, F_INT_nptype)
+        if factor_by_loops(factors, exchanges):
+            z = np.zeros((n, n))
+            for i in range(n):
+                z[i, i] = 1.0
+            solve_factored(factors, exchanges, z)
+            return z
+        return np.ascontiguousarray(np.linalg.inv(in_order(a)))
+
+    return implementation
+
+
+def find_slogdet(a: Any) -> Any:
+    """(the sign of the determinant, the logarithm of its magnitude)"""
+    return np.linalg.slogdet(a)
+
+
+@add_overload(find_slogdet, jit_options=INTERNAL_OPTIONS)
+def _find_slogdet(a: Any) -> Any:
+    def implementation(a: Any) -> Any:
+        factors, exchanges = in_order(a), np.empty(a.shape[0], F_INT_nptype)
+        if not factor_by_loops(factors, exchanges):
+            return np.linalg.slogdet(in_order(a))
+        sign, log = 1.0, 0.0
+        for i in range(exchanges.size):
+            x = factors[i, i]
+            if (x < 0.0) != (exchanges[i] != i + 1):
+                sign = -sign
+            log += np.log(abs(x))
+        return sign, log
+
+    return implementation
+
+
+def find_det(a: Any) -> Any:
+    """The determinant."""
+    return np.linalg.det(a)
+
+
+@add_overload(find_det, jit_options=INTERNAL_OPTIONS)
+def _find_det(a: Any) -> Any:
+    def implementation(a: Any) -> Any:
+        factors, exchanges = in_order(a), np.empty(a.shape[0], F_INT_nptype)
+        if not factor_by_loops(factors, exchanges):
+            return np.linalg.det(in_order(a))
+        found = 1.0
+        for i in range(exchanges.size):
+            found *= factors[i, i] if exchanges[i] == i + 1 else -factors[i, i]
+        return found
+
+    return implementation

@@ -1,0 +1,195 @@
+"""The kernels of functions of matrices, each against its rule: any size, zeros, equal values, deficient ranks.
+
+They run as Python does, without compiling; small systems and what LAPACK does for the kernels are compiled.
+"""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.engines.source.ir import known_matrix_functions as known
+from contad.engines.source.runtime import matrix_kernels
+from contad.engines.source.runtime.workspace import workspace
+from contad.native.small_systems import FEW_ROWS, find_det, find_slogdet, invert, solve_forward
+
+DRAW = np.random.default_rng(71)
+
+
+def draw(*shape):
+    return DRAW.standard_normal(shape)
+
+
+def draw_system(n, *columns):
+    return draw(n, n) + 2.0 * np.eye(n), draw(n, *columns)
+
+
+def draw_positive(n):
+    a = draw(n, n)
+    return (a @ a.T + np.eye(n) + np.triu(draw(n, n), 1),)  # of which the lower triangle is read
+
+
+def reduced(a):
+    return np.linalg.svd(a, full_matrices=False)
+
+
+def fitted(a, b):
+    """The results of lstsq that have a derivative; without a rest NumPy gives no squares, and the kernel zeros."""
+    x, squares, _, s = np.linalg.lstsq(a, b, rcond=None)
+    return x, squares if np.size(squares) else np.zeros(b.shape[1]), s
+
+
+DOUBLE = np.array([[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, -0.7]])  # two eigenvalues are equal
+CASES = [
+    *((known.SOLVE, np.linalg.solve, draw_system(n, k)) for n, k in [(1, 1), (2, 3), (5, 4), (11, 13), (30, 26)]),
+    *((known.INV, np.linalg.inv, draw_system(n)[:1]) for n in (1, 2, 5, 12)),
+    *((known.DET, np.linalg.det, draw_system(n)[:1]) for n in (0, 1, 2, 3, 4, 9)),
+    (known.DET, np.linalg.det, (np.outer(draw(4), draw(4)) + np.outer(draw(4), draw(4)),)),  # no cofactor but zeros
+    (known.DET, np.linalg.det, (np.diag([1.0, 0.0, 2.0, -3.0]) @ draw_system(4)[0],)),
+    *((known.SLOGDET, np.linalg.slogdet, draw_system(n)[:1]) for n in (1, 2, 5, 9)),
+    *((known.CHOLESKY, np.linalg.cholesky, draw_positive(n)) for n in (0, 1, 2, 5, 47, 48, 49, 97)),
+    *((known.EIGH, np.linalg.eigh, (draw(n, n),)) for n in (1, 2, 6)),
+    *((known.EIGVALSH, np.linalg.eigvalsh, (draw(n, n),)) for n in (1, 2, 6)),
+    (known.EIGVALSH, np.linalg.eigvalsh, (DOUBLE,)),
+    *((known.SVD, reduced, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5), (12, 11)]),
+    *((known.QR, np.linalg.qr, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5), (12, 11)]),
+    *((known.PINV, np.linalg.pinv, (draw(*shape),)) for shape in [(1, 1), (3, 3), (5, 3), (3, 5)]),
+    (known.PINV, np.linalg.pinv, (np.outer(draw(4), draw(3)),)),
+    *((known.LSTSQ, fitted, (draw(m, n), draw(m, 2))) for m, n in [(1, 1), (5, 3), (3, 5), (3, 3)]),
+    (known.LSTSQ, fitted, (np.outer(draw(4), draw(3)), draw(4, 2))),
+    *((known.NORM, np.linalg.norm, (a,)) for a in (draw(3, 2), draw(1, 1), np.zeros((2, 2)))),
+]
+
+
+def compute(function, operands, results):
+    """(the results, the workspace and its top) of the kernel, which fills arrays of these results' shapes."""
+    flags = {known.PINV: [1e-15], known.LSTSQ: [-1.0]}.get(function, [])
+    filled = [np.empty(np.shape(x)) for x in results if np.ndim(x)]
+    work, top = workspace()
+    *computed, work, top = getattr(matrix_kernels, f"forward_{function.name}")(*operands, *flags, *filled, work, top)
+    found = filled if function is known.LSTSQ else [*computed, *filled]  # there what is computed is the rank
+    for x, y in zip(found, results, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-13)
+    return work, top
+
+
+@pytest.mark.parametrize("chosen", ["all", "first", "last", "none"])
+@pytest.mark.parametrize(("function", "rule", "operands"), CASES)
+def test_adjoints_are_those_of_the_rule(function, rule, operands, chosen):
+    """Adjoints are added to, in Fortran's order; results whose cotangent is zero do not matter."""
+    value, pullback = contad.vjp(rule, *operands, engine="matrix")
+    results = list(value) if isinstance(value, tuple) else [value]
+    work, top = compute(function, operands, results)
+    bars = [draw(*np.shape(x)) if np.ndim(x) else 1.7 for x in results]
+    live = {"all": bars, "first": bars[:1], "last": bars[-1:], "none": []}[chosen]
+    bars = [bar if any(bar is x for x in live) else 0.0 * bar for bar in bars]
+    if function is known.LSTSQ:
+        bars[1] *= results[1] != 0.0  # squares that NumPy does not give have no cotangent
+    if function is known.QR:
+        bars[1][np.tril_indices(len(bars[1]), -1, operands[0].shape[1])] = np.inf  # below the diagonal r is constant
+    made = value._make if hasattr(value, "_make") else tuple
+    expected = pullback(made(bars) if isinstance(value, tuple) else bars[0])
+    starts = [draw(*np.shape(x)) for x in operands]
+    after = [np.array(start, order="F") for start in starts]
+    assert getattr(matrix_kernels, f"reverse_{function.name}")(*bars[function.constant :], *after, work, top) == 0
+    for x, start, y in zip(after, starts, expected, strict=True):
+        scale = max(1.0, np.abs(np.nan_to_num(y)).max(initial=0.0))
+        np.testing.assert_allclose(x - start, y, rtol=1e-8, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize(("function", "rule", "column"), [(known.EIGH, np.linalg.eigh, 0), (known.SVD, reduced, 2)])
+@pytest.mark.parametrize("simple", [True, False])
+def test_vectors_of_equal_values_have_no_derivative(function, rule, column, simple):
+    """That of the value that occurs once has one, and is the rule's."""
+    value, pullback = contad.vjp(rule, DOUBLE, engine="matrix")
+    work, top = compute(function, [DOUBLE], list(value))
+    bars = [0.0 * x for x in value]
+    vectors = bars[-1].T if function is known.EIGH else bars[-1]  # in rows
+    vectors[column if simple else 1] = [0.3, -0.7, 1.1]
+    a_bar = np.zeros((3, 3))
+    getattr(matrix_kernels, f"reverse_{function.name}")(*bars, a_bar, work, top)
+    np.testing.assert_allclose(a_bar, pullback(value._make(bars))[0], rtol=1e-12)
+    assert np.isfinite(a_bar).all() == simple
+
+
+# ---- compiled --------------------------------------------------------------------------------------------------------
+@njit
+def solve_small(a, b):
+    z, factors, exchanges = solve_forward(a, b)
+    return z, factors, exchanges, invert(a), find_slogdet(a), find_det(a)
+
+
+def require_lapack(a, b):
+    """All of a system is what LAPACK has for it."""
+    z, factors, exchanges, inverse, (sign, log), det = solve_small(a, b)
+    np.testing.assert_allclose(z, np.linalg.solve(a, b), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(inverse, np.linalg.inv(a), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose((sign, log, det), (*np.linalg.slogdet(a), np.linalg.det(a)), rtol=1e-10, atol=1e-12)
+    rows, lower = np.arange(len(a)), np.tril(factors, -1) + np.eye(len(a))
+    for i, k in enumerate(exchanges - 1):
+        rows[[i, k]] = rows[[k, i]]
+    np.testing.assert_allclose(lower @ np.triu(factors), a[rows], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, FEW_ROWS, FEW_ROWS + 1])
+def test_small_systems_are_those_of_lapack(n):
+    """Of any sign and order of rows, with pivots that are small, and elements that are large or tiny."""
+    for scale in (1.0, 1e200 ** (1.0 / n), 1e-200 ** (1.0 / n)):
+        require_lapack(scale * draw(n, n), draw(n, 2))
+    if n > 1:
+        require_lapack(np.eye(n)[::-1].copy() + 1e-12 * draw(n, n), draw(n, 1))
+        require_lapack(np.diag(1e-8 ** np.arange(n)) if n < 4 else np.diag(1.0 + np.arange(n)), draw(n, 1))
+
+
+def test_what_is_singular_or_not_finite_is_decided_as_numba_decides():
+    """A matrix without an inverse, one that rounding makes so, and one that it does not."""
+
+    @njit
+    def by_numba(a, b):
+        return np.linalg.solve(a, b), np.linalg.inv(a)
+
+    nearly = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+    b = draw(3, 1)
+    for a in (nearly, nearly / 3.0, nearly.T.copy(), np.ones((3, 3)), np.zeros((3, 3)), np.full((3, 3), np.nan)):
+        try:
+            expected = by_numba(a, b)
+        except np.linalg.LinAlgError as error:
+            with pytest.raises(np.linalg.LinAlgError, match=str(error)):
+                solve_small(a, b)
+        else:
+            found = solve_small(a, b)
+            np.testing.assert_array_equal(found[0], expected[0])
+            np.testing.assert_array_equal(found[3], expected[1])
+    with pytest.raises(np.linalg.LinAlgError, match="infs or NaNs"):
+        solve_small(np.eye(3), np.full((3, 1), np.inf))
+    for function in (invert, find_slogdet, find_det):
+        with pytest.raises(np.linalg.LinAlgError, match="must be square"):
+            njit(lambda a, function=function: function(a))(draw(3, 2))
+
+
+@njit
+def run_blocks(a, b, bars):
+    """The adjoints of a, from those of its factor and of a solution of many columns."""
+    work, top = workspace()
+    n, k = b.shape
+    factor, z, of_factor, of_solution = np.empty((n, n)), np.empty((n, k)), np.zeros((n, n)), np.zeros((n, n))
+    work, top = matrix_kernels.forward_cholesky(a, factor, work, top)
+    top = matrix_kernels.reverse_cholesky(bars[:, :n], of_factor, work, top)
+    work, top = matrix_kernels.forward_solve(a, b, z, work, top)
+    b_bar = np.zeros((n, k))
+    top = matrix_kernels.reverse_solve(bars[:, n:], of_solution, b_bar, work, top)
+    return of_factor, of_solution, b_bar, top
+
+
+@pytest.mark.parametrize(("n", "k"), [(9, 1), (23, 30), (24, 23), (24, 24), (60, 31)])
+def test_blocks_by_lapack_are_the_loops(n, k):
+    """Around the size from which on LAPACK solves."""
+    (a,), b, bars = draw_positive(n), draw(n, k), draw(n, n + k)
+    before = [x.copy() for x in (a, b, bars)]
+    *found, top = run_blocks(a, b, bars)
+    for x, y in zip((a, b, bars), before, strict=True):
+        np.testing.assert_array_equal(x, y)  # LAPACK writes to copies
+    expected = run_blocks.py_func(a, b, bars)
+    assert top == 0
+    for x, y in zip(found, expected, strict=False):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-10)
