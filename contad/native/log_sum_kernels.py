@@ -1,4 +1,4 @@
-"""`contad.logsumexp` and `contad.softmax` over all axes in compiled code, as the parts of operations: see `user_rules`.
+"""`contad.logsumexp` and `contad.softmax` in compiled code, as the parts of operations: see `user_rules`.
 
 The rules are those of `contad.ops.log_sums`.
 """
@@ -12,27 +12,14 @@ from numba import types
 from contad.errors import UnsupportedError
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.matrix_loops import in_order, turn
+from contad.native.overloads import add_overload, in_machine_code
 from contad.ops.log_sums import logsumexp, softmax
 from contad.rules.array_rule import ArrayRule
 from contad.rules.compilable import Parts
 
-_ALL = "contad.logsumexp and contad.softmax inside njit go over all axes; call them for one row after the other"
 
-
-def require_all_axes(axis: Any) -> None:
-    """UnsupportedError for axis=; inside njit when the call is typed."""
-    if axis is not None:
-        raise UnsupportedError(_ALL)
-
-
-@add_overload(require_all_axes)
-def _require_all_axes(axis: Any) -> Any:
-    if axis is None or isinstance(axis, types.NoneType) or getattr(axis, "value", axis) is None:
-        return lambda axis: None
-    raise UnsupportedError(_ALL)
-
-
+# ---- all elements ----------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
 def _top_of(a):  # type: ignore[no-untyped-def]
     """(the largest element, how many equal it); nan and 0 where there is a nan."""
@@ -47,11 +34,9 @@ def _top_of(a):  # type: ignore[no-untyped-def]
     return top, count
 
 
-# ---- logsumexp -------------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
-def compute_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
+def sum_exponentials(a):  # type: ignore[no-untyped-def]
     """log(sum(exp(a))), the largest terms apart: the others may be less than their rounding."""
-    require_all_axes(axis)
     top, count = _top_of(a)
     if count == 0:
         return top  # nan, or -inf of nothing
@@ -63,12 +48,7 @@ def compute_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def _push_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
-    return compute_logsumexp(a, axis), a
-
-
-@njit(**NJIT_OPTIONS)
-def pull_logsumexp(axis, a, z_bar):  # type: ignore[no-untyped-def]
+def share(z_bar, a):  # type: ignore[no-untyped-def]
     """Each term's share of z_bar; infinite terms that tie share equally."""
     top, _ = _top_of(a)
     made = np.empty(a.shape)
@@ -79,14 +59,12 @@ def pull_logsumexp(axis, a, z_bar):  # type: ignore[no-untyped-def]
         total += flat[k]
     for k in range(flat.size):
         flat[k] = flat[k] / total * z_bar
-    return (made,)
+    return made
 
 
-# ---- softmax ---------------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
-def compute_softmax(x, axis=None):  # type: ignore[no-untyped-def]
+def normalise(x):  # type: ignore[no-untyped-def]
     """e^x over its sum."""
-    require_all_axes(axis)
     top, _ = _top_of(x)
     made = np.empty(x.shape)
     flat = made.reshape(made.size)
@@ -100,13 +78,7 @@ def compute_softmax(x, axis=None):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def _push_softmax(x, axis=None):  # type: ignore[no-untyped-def]
-    z = compute_softmax(x, axis)
-    return z, z
-
-
-@njit(**NJIT_OPTIONS)
-def pull_softmax(axis, z, z_bar):  # type: ignore[no-untyped-def]
+def pull_normalised(z_bar, z):  # type: ignore[no-untyped-def]
     """z (z_bar - sum(z z_bar)), in which zeros of z_bar mask what is not finite in z."""
     made = np.empty(z.shape)
     flat, of_z, of_bar = made.reshape(made.size), z.reshape(z.size), z_bar.reshape(z_bar.size)
@@ -117,10 +89,149 @@ def pull_softmax(axis, z, z_bar):  # type: ignore[no-untyped-def]
     for k in range(flat.size):
         if total != 0.0:
             flat[k] -= total * of_z[k]
-    return (made,)
+    return made
+
+
+# ---- along an axis ---------------------------------------------------------------------------------------------------
+@in_machine_code
+def as_rows(x, axis):  # type: ignore[no-untyped-def]
+    """The lines of a matrix along an axis, as rows; of such rows, the matrix."""
+    if axis < -2 or axis > 1:
+        raise ValueError("axis is out of bounds for array of dimension 2")
+    return turn(x) if axis in (0, -2) else in_order(x)
+
+
+@in_machine_code
+def sum_lines(a, axis):  # type: ignore[no-untyped-def]
+    """log(sum(exp(line))) of each line of a matrix along an axis."""
+    rows = as_rows(a, axis)
+    made = np.empty(rows.shape[0])
+    for i in range(made.size):
+        made[i] = sum_exponentials(rows[i])
+    return made
+
+
+@in_machine_code
+def share_lines(z_bar, a, axis):  # type: ignore[no-untyped-def]
+    """Each term's share of the cotangent of its line."""
+    rows = as_rows(a, axis)
+    for i in range(rows.shape[0]):
+        if z_bar[i] == 0.0:
+            rows[i] = 0.0
+        else:
+            rows[i] = share(z_bar[i], rows[i])
+    return as_rows(rows, axis)
+
+
+@in_machine_code
+def normalise_lines(x, axis):  # type: ignore[no-untyped-def]
+    """e^x over the sum of its line."""
+    rows = as_rows(x, axis)
+    for i in range(rows.shape[0]):
+        rows[i] = normalise(rows[i])
+    return as_rows(rows, axis)
+
+
+@in_machine_code
+def pull_normalised_lines(z_bar, z, axis):  # type: ignore[no-untyped-def]
+    """Likewise, of each line."""
+    rows, bars = as_rows(z, axis), as_rows(z_bar, axis)
+    for i in range(rows.shape[0]):
+        rows[i] = pull_normalised(bars[i], rows[i])
+    return as_rows(rows, axis)
+
+
+# ---- by the type of the axis -----------------------------------------------------------------------------------------
+def _by_axis(axis: Any, x: Any, of_all: Any, of_line: Any, of_lines: Any) -> Any:
+    """What is compiled for these types: of all elements, of those of the only axis, or of the lines of a matrix."""
+    if axis is None or isinstance(axis, types.NoneType) or getattr(axis, "value", axis) is None:
+        return of_all
+    if isinstance(axis, types.Integer) and isinstance(x, types.Array) and x.ndim in (1, 2):
+        return of_lines if x.ndim == 2 else of_line
+    raise UnsupportedError(
+        "contad.logsumexp and contad.softmax inside njit go over all axes of an array, or over one of a matrix"
+    )
+
+
+@njit(**NJIT_OPTIONS)
+def _require_only(axis):  # type: ignore[no-untyped-def]
+    if axis < -1 or axis > 0:
+        raise ValueError("axis is out of bounds for array of dimension 1")
+
+
+def _sum(a: Any, axis: Any) -> Any: ...
+def _share(axis: Any, a: Any, z_bar: Any) -> Any: ...
+def _normalise(x: Any, axis: Any) -> Any: ...
+def _pull_normalised(axis: Any, z: Any, z_bar: Any) -> Any: ...
+
+
+@add_overload(_sum)
+def _of_sum(a: Any, axis: Any) -> Any:
+    def of_line(a: Any, axis: Any) -> Any:
+        _require_only(axis)
+        return sum_exponentials(a)
+
+    return _by_axis(axis, a, lambda a, axis: sum_exponentials(a), of_line, sum_lines)
+
+
+@add_overload(_share)
+def _of_share(axis: Any, a: Any, z_bar: Any) -> Any:
+    def of_all(axis: Any, a: Any, z_bar: Any) -> Any:
+        return share(z_bar, a)
+
+    return _by_axis(axis, a, of_all, of_all, lambda axis, a, z_bar: share_lines(z_bar, a, axis))
+
+
+@add_overload(_normalise)
+def _of_normalise(x: Any, axis: Any) -> Any:
+    def of_line(x: Any, axis: Any) -> Any:
+        _require_only(axis)
+        return normalise(x)
+
+    return _by_axis(axis, x, lambda x, axis: normalise(x), of_line, normalise_lines)
+
+
+@add_overload(_pull_normalised)
+def _of_pull_normalised(axis: Any, z: Any, z_bar: Any) -> Any:
+    def of_all(axis: Any, z: Any, z_bar: Any) -> Any:
+        return pull_normalised(z_bar, z)
+
+    return _by_axis(axis, z, of_all, of_all, lambda axis, z, z_bar: pull_normalised_lines(z_bar, z, axis))
+
+
+# ---- the parts -------------------------------------------------------------------------------------------------------
+@njit(**NJIT_OPTIONS)
+def _compute_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
+    return _sum(a, axis)
+
+
+@njit(**NJIT_OPTIONS)
+def _push_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
+    return _sum(a, axis), a
+
+
+@njit(**NJIT_OPTIONS)
+def _pull_logsumexp(axis, a, z_bar):  # type: ignore[no-untyped-def]
+    return (_share(axis, a, z_bar),)
+
+
+@njit(**NJIT_OPTIONS)
+def _compute_softmax(x, axis=None):  # type: ignore[no-untyped-def]
+    return _normalise(x, axis)
+
+
+@njit(**NJIT_OPTIONS)
+def _push_softmax(x, axis=None):  # type: ignore[no-untyped-def]
+    z = _normalise(x, axis)
+    return z, z
+
+
+@njit(**NJIT_OPTIONS)
+def _pull_softmax(axis, z, z_bar):  # type: ignore[no-untyped-def]
+    return (_pull_normalised(axis, z, z_bar),)
 
 
 PARTS: dict[ArrayRule, Parts] = {
-    logsumexp: Parts(compute_logsumexp, _push_logsumexp, pull_logsumexp, (1,)),
-    softmax: Parts(compute_softmax, _push_softmax, pull_softmax, (1,)),
+    logsumexp: Parts(_compute_logsumexp, _push_logsumexp, _pull_logsumexp, (1,)),
+    softmax: Parts(_compute_softmax, _push_softmax, _pull_softmax, (1,)),
 }

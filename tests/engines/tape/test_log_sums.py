@@ -45,3 +45,55 @@ def total(x):
 def test_infinite_terms_that_tie_share_the_cotangent(point):
     _, (x_bar,) = value_and_grad(total, np.array(point))
     np.testing.assert_array_equal(x_bar, contad.grad(total.py_func)(np.array(point)))
+
+
+@njit
+def of_lines(m, w):
+    """Along each axis, of a matrix and of a row."""
+    rows, columns = contad.logsumexp(m, axis=1), contad.logsumexp(m, axis=0)
+    shares = contad.softmax(m, axis=-1) * w + contad.softmax(m * w, axis=0) * w * w
+    row = contad.logsumexp(m[0], axis=0) * np.sum(contad.softmax(rows, axis=-1) * columns[:2])
+    return np.sum(shares) + rows[0] * columns[1] + row
+
+
+M, W = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.3, -1.7, 0.9], [1.2, 0.6, -0.4]])
+
+
+@pytest.mark.parametrize("engine", [pytest.param("tape", marks=pytest.mark.long), "generated"])
+def test_lines_along_an_axis(engine):
+    value, gradient = contad.value_and_grad(of_lines, argnums=(0, 1), engine=engine)(M, W)
+    expected, right = contad.value_and_grad(of_lines.py_func, argnums=(0, 1))(M, W)
+    assert value == pytest.approx(of_lines(M, W), rel=1e-15)
+    assert value == pytest.approx(expected, rel=1e-15)
+    for x, y in zip(gradient, right, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-15)
+
+
+@njit
+def of_columns(m, w):
+    return np.sum(contad.logsumexp(m, axis=0) * w)
+
+
+@pytest.mark.parametrize("engine", ["tape", "generated"])
+def test_infinite_lines_and_lines_without_a_cotangent(engine):
+    m = np.array([[-INF, 1.0, INF, NAN], [-INF, INF, INF, 0.3]])
+    bar = contad.grad(of_columns, engine=engine)(m, np.array([0.7, 2.0, -1.3, 0.0]))
+    np.testing.assert_array_equal(bar, [[0.35, 0.0, -0.65, 0.0], [0.35, 2.0, -0.65, 0.0]])
+
+
+@njit
+def beside(m, axis):
+    return np.sum(contad.softmax(m, axis=axis) * m)
+
+
+@njit
+def over_three(x):
+    return np.sum(contad.logsumexp(x.reshape(1, 2, 3), axis=0))
+
+
+def test_axes_that_are_not_there():
+    with pytest.raises(ValueError, match="axis is out of bounds"):
+        contad.grad(beside)(M, 2)
+    np.testing.assert_allclose(contad.grad(beside)(M, 1), contad.grad(beside.py_func)(M, 1), rtol=1e-13)
+    with pytest.raises(contad.UnsupportedError, match="over one of a matrix"):
+        contad.grad(over_three, engine="tape")(M)

@@ -35,7 +35,11 @@ SOLVE_BANDED = MatrixFunction("solve_banded", 2, reads_all=False, plain="")
 EXPM = MatrixFunction("expm", 1, plain="")
 LOGSUMEXP = MatrixFunction("logsumexp", 1, reads_all=False, is_finite=False, plain="")
 SOFTMAX = MatrixFunction("softmax", 1, reads_all=False, plain="")
-SCIPY_FUNCTIONS = (SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM, LOGSUMEXP, SOFTMAX)
+LOGSUMEXP_ALONG = MatrixFunction("logsumexp_along", 1, reads_all=False, is_finite=False, plain="")
+SOFTMAX_ALONG = MatrixFunction("softmax_along", 1, reads_all=False, plain="")
+SCIPY_FUNCTIONS = (
+    SOLVE_TRIANGULAR, CHO_FACTOR, CHO_SOLVE, SOLVE_BANDED, EXPM, LOGSUMEXP, SOFTMAX, LOGSUMEXP_ALONG, SOFTMAX_ALONG,
+)  # fmt: skip
 
 
 def _kernels(functions: tuple[MatrixFunction, ...]) -> tuple[str, ...]:

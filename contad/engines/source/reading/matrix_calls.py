@@ -306,15 +306,34 @@ def _expm(call: _MatrixReader, a: Any) -> Any:
 
 
 # ---- contad's own ----------------------------------------------------------------------------------------------------
-@_reader("a")
-def _logsumexp(call: _MatrixReader, a: Any) -> Any:
-    return call.compute(known.LOGSUMEXP, [call.operand(a, 1, 2)], [], (FLOAT,))[0]
+def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
+    """The axis of a matrix that a call names as a number, counted from the first; None for all elements."""
+    if axis is None:
+        return None
+    ndim, given = x.kind.ndim, axis.constant if is_number(axis) and axis.kind == INT else None
+    if given is None or not -ndim <= given < ndim:
+        call.refuse()
+    return given % ndim if ndim == 2 else None
 
 
-@_reader("x")
-def _softmax(call: _MatrixReader, x: Any) -> Any:
+@_reader("a axis")
+def _logsumexp(call: _MatrixReader, a: Any, axis: Any) -> Any:
+    a = call.operand(a, 1, 2)
+    along = _axis_of(call, a, axis)
+    if along is None:
+        return call.compute(known.LOGSUMEXP, [a], [], (FLOAT,))[0]
+    z = call.new(call.shape(a)[1 - along], hint="sums")
+    call.compute(known.LOGSUMEXP_ALONG, [a, constant(along)], [z])
+    return z
+
+
+@_reader("x axis")
+def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
     x = call.operand(x, 1, 2)
-    return call.compute_like(x, known.SOFTMAX, [x], "softmax")
+    along = _axis_of(call, x, axis)
+    if along is None:
+        return call.compute_like(x, known.SOFTMAX, [x], "softmax")
+    return call.compute_like(x, known.SOFTMAX_ALONG, [x, constant(along)], "softmax")
 
 
 @_reader("x")
