@@ -310,10 +310,10 @@ def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
     """The axis of a matrix that a call names as a number, counted from the first; None for all elements."""
     if axis is None:
         return None
-    ndim, given = x.kind.ndim, axis.constant if is_number(axis) and axis.kind == INT else None
-    if given is None or not -ndim <= given < ndim:
+    ndim = x.kind.ndim
+    if not (is_number(axis) and axis.kind == INT and axis.constant is not None and -ndim <= axis.constant < ndim):
         call.refuse()
-    return given % ndim if ndim == 2 else None
+    return int(axis.constant) % ndim if ndim == 2 else None
 
 
 @_reader("a axis")
