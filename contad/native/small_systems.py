@@ -15,7 +15,7 @@ from contad.native.matrix_loops import in_order, turn
 from contad.native.overloads import add_overload, in_machine_code
 
 FEW_ROWS = 8
-_SMALL = 1e-6  # a pivot beside the largest element
+_SMALL = 1e-3  # a pivot beside the largest element: values differ from those of LAPACK in their last digits
 _gesv = _LAPACK().numba_xgesv(types.float64)
 _KIND = ord("d")
 

@@ -142,7 +142,7 @@ def test_small_systems_are_those_of_lapack(n):
 
 
 def test_what_is_singular_or_not_finite_is_decided_as_numba_decides():
-    """A matrix without an inverse, one that rounding makes so, and one that it does not."""
+    """A matrix without an inverse, those that rounding makes so or not, and one whose solution rounding moves."""
 
     @njit
     def by_numba(a, b):
@@ -150,7 +150,9 @@ def test_what_is_singular_or_not_finite_is_decided_as_numba_decides():
 
     nearly = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
     b = draw(3, 1)
-    for a in (nearly, nearly / 3.0, nearly.T.copy(), np.ones((3, 3)), np.zeros((3, 3)), np.full((3, 3), np.nan)):
+    hilbert = 1.0 / (1.0 + np.add.outer(np.arange(3.0), np.arange(3.0)))
+    ones, zeros = np.ones((3, 3)), np.zeros((3, 3))
+    for a in (nearly, nearly / 3.0, nearly.T.copy(), ones, zeros, nearly * np.nan, hilbert @ hilbert):
         try:
             expected = by_numba(a, b)
         except np.linalg.LinAlgError as error:
