@@ -1,8 +1,9 @@
 """NumPy's functions that are silently wrong of lists and object arrays of variables, as they are answered there.
 
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
-np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, and np.floor gives Python's ints and no nan;
-contad is asked by none of them. A function that names them runs as a copy of itself whose `np` is `NUMPY`.
+np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan, and
+np.linalg.norm of zeros takes a root, whose derivative is nan there; contad is asked by none of them. A function that
+names them runs as a copy of itself whose `np` is `NUMPY`.
 """
 
 import functools
@@ -134,6 +135,26 @@ def sinc(x: Value) -> Value:
     return np.sinc(x if numbers is None else numbers)
 
 
+@functools.wraps(np.linalg.norm)
+def norm(x: Value, ord: Option = None, axis: Option = None, keepdims: bool = False) -> Value:
+    """np.linalg.norm, whose derivative is 0 where all elements are, in lists and object arrays, too."""
+    numbers = _numbers(x)
+    if not isinstance(numbers, np.ndarray):
+        return np.linalg.norm(x if numbers is None else numbers, ord, axis, keepdims)
+    axes = tuple(range(numbers.ndim)) if axis is None else tuple(map(int, np.atleast_1d(axis)))
+    two = ord in ("fro", "f") and len(axes) == 2 if isinstance(ord, str) else ord == 2 and len(axes) == 1
+    if (ord is not None and not two) or (len(axes) > 2 and axis is not None) or numbers.size == 0:
+        return np.linalg.norm(numbers, ord, axis, keepdims)
+    squares = np.sum(numbers * numbers, axis=axes, keepdims=keepdims)
+    return _roots(squares) if isinstance(squares, np.ndarray) else _root(squares)
+
+
+def _root(square: Real) -> Real:
+    """The root of a sum of squares; of 0 a 0 without derivatives of any order."""
+    return square * 0.0 if square == 0.0 else np.sqrt(square)
+
+
+_roots = np.frompyfunc(_root, 1, 1)
 _LOGICAL = (np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 _ELEMENTWISE = (np.fmax, np.fmin, np.sign, np.floor, np.ceil, np.trunc)
 OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variables
@@ -141,27 +162,34 @@ OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variabl
     | {ufunc.__name__: ElementwiseUfunc(ufunc) for ufunc in _ELEMENTWISE}
     | {"nan_to_num": nan_to_num, "sinc": sinc}
 )
-_OF = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
+OF_LINALG: dict[str, Function] = {"norm": norm}  # name in np.linalg -> what answers for variables
+ANSWERED = frozenset(OF_OBJECTS) | frozenset(OF_LINALG)
+_OF: dict[int, Any] = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
 
 
 class _NumPy(ModuleType):
-    """The module numpy with these functions; all else is read from it when it is asked for."""
+    """A module of NumPy with these functions; all else is read from it when it is asked for."""
+
+    def __init__(self, module: ModuleType, name: str, answers: dict[str, Any]) -> None:
+        vars(self).clear()  # or __spec__ and its like would be None
+        vars(self).update(answers)
+        vars(self)["_module"], vars(self)["_global"] = module, name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
+        return getattr(vars(self)["_module"], name)
 
     def __dir__(self) -> list[str]:
-        return dir(np)
+        return dir(vars(self)["_module"])
 
     def __reduce__(self) -> str:
-        return "NUMPY"
+        return str(vars(self)["_global"])
 
 
-NUMPY = _NumPy("numpy")
-vars(NUMPY).clear()  # or __spec__ and its like would be None
-vars(NUMPY).update(OF_OBJECTS)
+LINALG = _NumPy(np.linalg, "LINALG", OF_LINALG)
+NUMPY = _NumPy(np, "NUMPY", OF_OBJECTS | {"linalg": LINALG})
+_OF |= {id(np): NUMPY, id(np.linalg): LINALG, id(np.linalg.norm): norm}
 
 
 def answering(x: object) -> object:
     """What stands for numpy and for these functions of it; anything else as it is."""
-    return NUMPY if x is np else _OF.get(id(x), x)
+    return _OF.get(id(x), x)

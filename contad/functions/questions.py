@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.functions.object_arrays import OF_OBJECTS, answering
+from contad.functions.object_arrays import ANSWERED, answering
 from contad.functions.watched_blocks import look_at, watch
 from contad.rules.function_names import codes_of, global_names
 from contad.variables.array import Array
@@ -57,7 +57,7 @@ def questions_of(code: CodeType) -> Questions:
         not names.isdisjoint(_CAUGHT) and "CHECK_EXC_MATCH" in operations,
         any(x == "__iter__" for c in codes for x in c.co_consts if isinstance(x, str)),
         not {name for c in codes[1:] for name in c.co_names}.isdisjoint(_CAUGHT | ANSWERS.keys()),
-        not names.isdisjoint(OF_OBJECTS),
+        not names.isdisjoint(ANSWERED),
         not operations.isdisjoint(("STORE_GLOBAL", "DELETE_GLOBAL")),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
     )
@@ -92,7 +92,9 @@ def is_contads(f: FunctionType) -> bool:
 
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
     """Whether a function names what NumPy answers without asking the variables, as an attribute or by a name."""
-    return questions_of(f.__code__).of_objects or any(answering(x) is not x for x in named if x is not np)
+    if questions_of(f.__code__).of_objects:
+        return True
+    return any(answering(x) is not x for x in named if x is not np and x is not np.linalg)
 
 
 def passes_by_globals(f: FunctionType) -> bool:
@@ -220,7 +222,7 @@ def _import(*args: Any) -> Any:
 def warn_of_unanswered(f: FunctionType) -> None:
     """Warn where a function names what NumPy answers without asking the variables, and assigns to globals."""
     code = f.__code__
-    names = ", ".join(sorted(questions_of(code).names & OF_OBJECTS.keys())) or "a logical function"
+    names = ", ".join(sorted(questions_of(code).names & ANSWERED)) or "a logical function"
     warnings.warn_explicit(
         f"{f.__name__}: {names} may answer otherwise than with plain numbers where lists or object arrays hold "
         "variables, because the function assigns to a global; move that to a function of its own",

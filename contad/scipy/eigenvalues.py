@@ -28,24 +28,39 @@ def eigh(
     """Eigenvalues and eigenvectors of a symmetric matrix, or of a v = w b v with a positive definite b (type 1).
 
     With b = l l^T they are those of l^-1 a l^-T, and v = l^-T y; v^T b v = 1. Vectors of equal eigenvalues have the
-    derivative nan.
+    derivative nan. subset_by_index keeps those from a first to a last position; on variables all are found.
 
     >>> eigh(np.array([[3.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 4.0]]), eigvals_only=True)
     array([0.5, 3. ])
     """
     if type != 1:
         raise UnsupportedError(f"contad.scipy.linalg.eigh: type={type} is not supported on variables; use type=1")
-    refuse_options("eigh", subset_by_index=subset_by_index, subset_by_value=subset_by_value)
+    refuse_options("eigh", subset_by_value=subset_by_value)
     (a,) = matrices("eigh", check_finite, a)
     if b is None:
+        kept = _positions(subset_by_index, np.shape(a)[-1])
         w, v = spectra.eigh(a, "L" if lower else "U")
-        return w if eigvals_only else (w, v)
+        return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
     (b,) = matrices("eigh", check_finite, b)
+    kept = _positions(subset_by_index, np.shape(a)[-1])
     c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
     solved = triangular_factors.solve_triangular
     half = solved(c, symmetrise(a, not lower), lower=True)
     w, y = spectra.eigh(solved(c, transposed_of(half), lower=True))
-    return w if eigvals_only else (w, solved(c, y, transposed=True, lower=True))
+    return w[kept] if eigvals_only else (w[kept], solved(c, y[:, kept], transposed=True, lower=True))
+
+
+def _positions(subset: Option, n: int) -> slice:
+    """The eigenvalues from a first to a last position, or all."""
+    if subset is None:
+        return slice(None)
+    first, last = (int(k) for k in subset)
+    if not 0 <= first <= last < n:
+        raise ValueError(
+            "contad.scipy.linalg.eigh: Requested eigenvalue indices are not valid. Valid range is "
+            f"[0, {n - 1}] and start <= end, but start={first}, end={last} is given"
+        )
+    return slice(first, last + 1)
 
 
 @mirror
@@ -59,8 +74,10 @@ def eigvalsh(
     >>> eigvalsh(np.array([[3.0, 0.0], [0.0, 2.0]]))
     array([2., 3.])
     """
-    refuse_options("eigvalsh", subset_by_index=subset_by_index, subset_by_value=subset_by_value)
-    return eigh(a, b, lower=lower, eigvals_only=True, type=type, check_finite=check_finite)
+    refuse_options("eigvalsh", subset_by_value=subset_by_value)
+    return eigh(
+        a, b, lower=lower, eigvals_only=True, type=type, check_finite=check_finite, subset_by_index=subset_by_index
+    )
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------
@@ -195,6 +212,11 @@ def _rank(s: ArrayValue, shape: tuple[int, ...], rcond: Option) -> int:
     values = plain(s)
     bound = np.finfo(float).eps * max(shape) if rcond is None else float(rcond)
     return int(np.sum(values > bound * np.max(values, initial=0.0)))
+
+
+def rank_above(a: ArrayValue, bound: float) -> int:
+    """How many singular values of a plain matrix are more than the bound times the largest."""
+    return _rank(np.linalg.svd(a, compute_uv=False), np.shape(a), bound)
 
 
 @mirror

@@ -30,6 +30,7 @@ from contad.scipy.eigenvalues import (
     null_space,
     orth,
     polar,
+    rank_above,
     schur,
     subspace_angles,
     svd,
@@ -47,6 +48,7 @@ from contad.scipy.structured_matrices import (
     solveh_banded,
     toeplitz,
 )
+from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option, Value
 
 __all__ = [
@@ -256,15 +258,25 @@ def lu(
     a: ArrayValue, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True,
     p_indices: bool = False,
 ) -> tuple[ArrayValue, ...]:  # fmt: skip
-    """p, l and u of a square matrix a = p l u; the permutation is a constant.
+    """p, l and u of a square matrix a = p l u, or of each in a stack; the permutation is a constant.
 
     >>> lu(np.array([[2.0, 1.0], [4.0, 6.0]]))[2]
     array([[ 4.,  6.],
            [ 0., -2.]])
     """
     (a,) = matrices("lu", check_finite, a)
-    if a.ndim != 2 or a.shape[0] != a.shape[1]:
-        raise UnsupportedError(f"contad.scipy.linalg.lu: a must be a square matrix on variables, got shape {a.shape}")
+    if a.ndim < 2:
+        raise ValueError("contad.scipy.linalg.lu: The input array must be at least two-dimensional.")
+    n, stack = a.shape[-1], a.shape[:-2]
+    if a.shape[-2] != n or 0 in stack:
+        raise UnsupportedError(f"contad.scipy.linalg.lu: a must be square matrices on variables, got shape {a.shape}")
+    if not stack:
+        return _lu_of_one(a, permute_l, p_indices)
+    found = [_lu_of_one(x, permute_l, p_indices) for x in np.reshape(a, (-1, n, n))]
+    return tuple(np.reshape(np.stack(parts), (*stack, *np.shape(parts[0]))) for parts in zip(*found, strict=True))
+
+
+def _lu_of_one(a: ArrayValue, permute_l: bool, p_indices: bool) -> tuple[ArrayValue, ...]:
     z = lu_factors(a)
     places = np.argsort(order_in(z))
     low, up = unit_lower(z[:-1]), np.triu(z[:-1])
@@ -286,19 +298,23 @@ def qr(
     """
     (a,) = matrices("qr", check_finite, a)
     modes = {"full": "complete", "economic": "reduced", "r": "r"}
-    if pivoting or mode not in modes or a.ndim != 2:
+    if a.ndim < 2:
+        raise ValueError(f"contad.scipy.linalg.qr: expected a matrix or a stack of matrices, got shape {a.shape}")
+    if pivoting or mode not in modes:
         raise UnsupportedError(
-            "contad.scipy.linalg.qr: on variables it takes one matrix, modes 'full', 'economic', 'r'"
+            "contad.scipy.linalg.qr: on variables it takes modes 'full', 'economic', 'r', and pivoting=False; for "
+            "pivoting, take the order of columns from the values: a[:, order]"
         )
-    m, n = a.shape
+    m, n = a.shape[-2:]
     if mode == "full" and m > n:
         raise UnsupportedError(
-            f"contad.scipy.linalg.qr: mode='full' has no derivative for shape {(m, n)}; use mode='economic' or 'r'"
+            f"contad.scipy.linalg.qr: mode='full' has no derivative for shape {a.shape}; use mode='economic' or 'r'"
         )
     if mode != "r":
         return tuple(orthogonal_factors.qr(a, modes[mode]))
     r = orthogonal_factors.qr(a, "r")
-    return (np.concatenate([r, np.zeros((m - n, n))]) if m > n else r,)
+    r = np.concatenate([r, np.zeros((*a.shape[:-2], m - n, n))], axis=-2) if m > n else r
+    return (r,) if a.ndim == 2 else r  # SciPy makes no tuple of one stack
 
 
 # ---- functions and equations -----------------------------------------------------------------------------------------
@@ -323,15 +339,16 @@ def inv(
 def pinv(
     a: ArrayValue, *, atol: Option = None, rtol: Option = None, return_rank: bool = False, check_finite: bool = True
 ) -> ArrayValue | tuple[ArrayValue, int]:
-    """The pseudoinverse of Moore and Penrose.
+    """The pseudoinverse of Moore and Penrose, and the rank, a constant, where `return_rank`.
 
     >>> pinv(np.array([[2.0], [0.0]]))
     array([[0.5, 0. ]])
     """
-    refuse_options("pinv", atol=atol, return_rank=return_rank)
+    refuse_options("pinv", atol=atol)
     (a,) = matrices("pinv", check_finite, a)
     bound = max(np.shape(a)[-2:]) * np.finfo(float).eps if rtol is None else float(rtol)
-    return orthogonal_factors.pseudoinverse(a, rcond=bound)
+    z = orthogonal_factors.pseudoinverse(a, rcond=bound)
+    return (z, observe(rank_above, a, bound)) if return_rank else z
 
 
 @mirror

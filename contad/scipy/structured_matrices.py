@@ -7,7 +7,7 @@ Systems are solved in the form, and so are those of the derivatives.
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.ops.banded_systems import banded_solution, move_rows
+from contad.ops.banded_systems import banded_solution, positive_banded_solution
 from contad.ops.toeplitz_systems import circulant_solution, toeplitz_product, toeplitz_solution
 from contad.scipy.mirroring import as_one, check_one, matrices, mirror
 from contad.variables.open_types import ArrayValue, Option
@@ -60,21 +60,13 @@ def solveh_banded(
 ) -> ArrayValue:  # fmt: skip
     """The solution of a z = b for a positive definite banded matrix, of which one half of the band is given.
 
-    On variables the whole band is solved, which takes about twice the time.
+    LinAlgError where the matrix is not positive definite.
 
     >>> solveh_banded(np.array([[4.0, 9.0], [2.0, 0.0]]), np.array([8.0, 20.0]), lower=True)
     array([1., 2.])
     """
     ab, (b,) = _band("solveh_banded", ab, check_finite), matrices("solveh_banded", check_finite, b)
-    width = len(ab) - 1
-    half = [ab[d] for d in range(width + 1)]
-    if lower:  # row d: the diagonal -d
-        above = [move_rows(half[d], -d) for d in range(width, 0, -1)]
-        band = [*above, *half]
-    else:  # row d: the diagonal width - d
-        below = [move_rows(half[width - d], d) for d in range(1, width + 1)]
-        band = [*half, *below]
-    return banded_solution(np.stack(band), b, lower=width, upper=width)
+    return positive_banded_solution(ab, b, lower=bool(lower))
 
 
 # ---- Toeplitz and circulant matrices ---------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from types import FunctionType
 
 import numpy as np
 import pytest
-from numpy import logical_or as either, nan_to_num
+from numpy import linalg, logical_or as either, nan_to_num
+from numpy.linalg import norm
 
 import contad
 from contad.front.user_function import runnable
@@ -249,3 +250,46 @@ def test_signs_and_whole_numbers_of_objects_are_floats_with_nan(name, way):
     assert value == pytest.approx(f(x), rel=1e-15)
     assert value == pytest.approx(slope * x[0], rel=1e-15)
     assert gradient == pytest.approx(np.array([slope, 0.0, 0.0]), rel=1e-15)
+
+
+NORMS = {  # of elements that are 3, 0, 0: the norms, with their derivatives
+    "all zero": (lambda v: np.linalg.norm(v[1:]), [0, 0, 0]),
+    "not all zero": (lambda v: np.linalg.norm(v), [1, 0, 0]),
+    "a list": (lambda v: linalg.norm([v[1], v[2] * 2.0, 0.0]), [0, 0, 0]),
+    "by its name": (lambda v: norm(v[1:], 2), [0, 0, 0]),
+    "rows": (lambda v: np.sum(norm(np.array([[v[0], v[1]], [v[1], v[2]]]), axis=1)), [1, 0, 0]),
+    "columns": (lambda v: norm(np.array([[v[0], v[1]], [v[0], v[2]]]), axis=0, keepdims=True)[0, 1], [0, 0, 0]),
+    "frobenius": (lambda v: norm(np.array([[v[0], v[1]], [v[0], v[2]]]), "fro"), [np.sqrt(2.0), 0, 0]),
+    "absolute": (lambda v: norm(np.array([v[1], v[0]]), 1) + norm(np.array([v[1], v[0]]), np.inf), [2, 0, 0]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", NORMS)
+def test_norms_of_zeros_have_the_derivative_zero(name, way):
+    (f, slopes), x = NORMS[name], np.array([3.0, 0.0, 0.0])
+    value, gradient = differentiate(f, x, way)
+    assert value == pytest.approx(f(x), rel=1e-15)
+    assert gradient == pytest.approx(np.array(slopes), rel=1e-15)
+
+
+@pytest.mark.parametrize("engine", ["matrix", "records", "closures"])
+def test_norms_of_zeros_have_no_second_derivative(engine):
+    def f(v):
+        return np.linalg.norm(np.array([v[0], v[1]])) * v[2]
+
+    assert contad.hessian(f, engine=engine)(np.array([0.0, 0.0, 2.0])).tolist() == np.zeros((3, 3)).tolist()
+    with pytest.raises(ValueError, match="norm order|Improper"):
+        contad.grad(lambda v: np.linalg.norm(np.array([v[0], v[1]]), "fro"), engine=engine)(np.ones(2))
+
+
+def test_the_module_that_stands_for_linalg_is_numpys_otherwise():
+    found = runnable(capturing_linalg())
+    assert found(np.array([[2.0, 0.0], [0.0, 4.0]])) == pytest.approx(8.0 + np.sqrt(20.0))
+
+
+def capturing_linalg():
+    """A function that captures the module."""
+    from numpy import linalg as own
+
+    return lambda v: own.det(v) + own.norm(v)

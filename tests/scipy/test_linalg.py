@@ -65,6 +65,15 @@ CASES = {
     "lu_solve": (lambda m, x, y: m.lu_solve(m.lu_factor(x), y), A[::-1].copy(), B),
     "lu_solve, transposed": (lambda m, x, y: m.lu_solve(m.lu_factor(x), y, trans=1), A[[1, 2, 0]], VECTOR),
     "lu": (lambda m, x: two(*m.lu(x)[1:]), A[[1, 2, 0]]),
+    "lu, a stack": (lambda m, x: two(*m.lu(x)[1:]), np.stack([A, A[[1, 2, 0]]])),
+    "lu, a stack, permuted": (lambda m, x: m.lu(x, permute_l=True)[0], np.stack([A, A[[1, 2, 0]]])[:, None]),
+    "qr, a stack": (lambda m, x: two(*m.qr(x, mode="economic")), np.stack([TALL, TALL[::-1]])),
+    "qr, a stack, r": (lambda m, x: m.qr(x, mode="r"), np.stack([TALL, TALL[::-1]])),
+    "eigh, some": (lambda m, x: with_values(*m.eigh(x, subset_by_index=[1, 2])), S),
+    "eigh, some of two matrices": (lambda m, x, y: with_values(*m.eigh(x, y, subset_by_index=(0, 1))), S, OTHER),
+    "eigvalsh, some": (lambda m, x: m.eigvalsh(x, subset_by_index=[1, 1]), S),
+    "pinv with its rank": (lambda m, x: np.multiply(*m.pinv(x, return_rank=True)), TALL),
+    "solveh_banded, wide": (lambda m, x, y: m.solveh_banded(x, y), np.vstack([[9, 9, 0.4, 0.2], HALF]), a(4)),
     "lu, permuted": (lambda m, x: m.lu(x, permute_l=True)[0], A[[1, 2, 0]]),
     "qr": (lambda m, x: two(*m.qr(x)), A),
     "qr, economic": (lambda m, x: two(*m.qr(x, mode="economic")), TALL),
@@ -383,19 +392,39 @@ def test_where_nothing_is_a_variable_scipy_is_called_with_all_its_arguments():
     assert np.isnan(mirror.solve(A, [1.0, np.nan, 2.0], check_finite=False)).any()
 
 
+def test_cotangents_that_are_not_finite_go_through_banded_systems():
+    for solve in (lambda y: mirror.solve_banded((1, 1), BAND, y), lambda y: mirror.solveh_banded(HALF, y)):
+        assert not np.isfinite(contad.grad(lambda y, solve=solve: np.sum(solve(y)) * np.inf)(np.ones(4))).any()
+
+
+def test_permutations_in_stacks_are_those_of_scipy():
+    stack = np.stack([A, A[[1, 2, 0]]])
+
+    def f(x):
+        for indices in (False, True):
+            expected = scipy.linalg.lu(stack, p_indices=indices)[0]
+            np.testing.assert_array_equal(mirror.lu(x, p_indices=indices)[0], expected)
+        return x[0, 0, 0]
+
+    assert np.sum(contad.grad(f)(stack)) == 1.0
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda x: mirror.sqrtm(x - 9.0 * np.eye(3)), UnsupportedError, "sqrtm: a must have no negative"),
         (lambda x: mirror.logm(x - 9.0 * np.eye(3)), UnsupportedError, "logm: a must have no negative"),
-        (lambda x: mirror.eigh(x, subset_by_index=[0, 1])[0], UnsupportedError, "eigh: subset_by_index= is not supp"),
+        (lambda x: mirror.eigh(x, subset_by_value=[0, 1])[0], UnsupportedError, "eigh: subset_by_value= is not supp"),
+        (lambda x: mirror.eigh(x, subset_by_index=[1, 3])[0], ValueError, r"Valid range is \[0, 2\].*end=3"),
+        (lambda x: mirror.solveh_banded(-x[:2], x[0]), np.linalg.LinAlgError, "not positive definite"),
+        (lambda x: mirror.solveh_banded(x[:2], x[0], lower=True), np.linalg.LinAlgError, "not positive definite"),
         (lambda x: mirror.eigh(x, x, type=2)[0], UnsupportedError, "eigh: type=2"),
         (lambda x: mirror.qr(x, pivoting=True)[0], UnsupportedError, "qr: on variables"),
         (
             lambda x: mirror.lu(x[:2])[1],
             UnsupportedError,
-            r"lu: a must be a square matrix on variables, got .*\(2, 3\)",
+            r"lu: a must be square matrices on variables, got .*\(2, 3\)",
         ),
         (lambda x: mirror.solve(x, B, assume_a="round"), ValueError, "'round' is not a recognized"),
         (lambda x: mirror.solve(x * np.nan, B), ValueError, "solve: array must not contain infs or NaNs"),
@@ -432,7 +461,7 @@ def test_where_nothing_is_a_variable_scipy_is_called_with_all_its_arguments():
         (lambda x: mirror.qr(x[:, :2])[1], UnsupportedError, r"scipy\.linalg\.qr: mode='full' .* use mode='economic'"),
         (lambda x: mirror.svd(x[:, :2])[1], UnsupportedError, r"scipy\.linalg\.svd: .* pass full_matrices=False"),
         (lambda x: mirror.inv(x, assume_a="pos"), UnsupportedError, "inv: assume_a= is not supported"),
-        (lambda x: mirror.pinv(x, return_rank=True)[0], UnsupportedError, "pinv: return_rank= is not supported"),
+        (lambda x: mirror.pinv(x, atol=0.1), UnsupportedError, "pinv: atol= is not supported"),
         (lambda x: mirror.subspace_angles(x[0], x), ValueError, "subspace_angles: expected 2D array"),
         (lambda x: mirror.subspace_angles(x[:2], x), ValueError, "same number of rows, got 2 and 3"),
         (lambda x: mirror.cholesky(-x), np.linalg.LinAlgError, "definite"),
