@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from contad.rules import scalar_rule
 from tests.judges.compilations import CompilationCounter
-from tests.judges.samples import deselect
+from tests.judges.samples import choose_share, deselect
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
@@ -21,13 +21,16 @@ REPORTS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--share", type=int, default=1, help="run one test in so many, and of each function at least one")
+    parser.addoption("--share", type=int, help="run one test in so many, and of each function at least one")
 
 
 def pytest_configure(config):
     config.pluginmanager.register(CompilationCounter(config))
+    if config.option.share is None:  # else it was asked for; the workers are told by the process that starts them
+        config.option.share = choose_share(config)
 
 
+@pytest.hookimpl(trylast=True)  # of what the marks leave
 def pytest_collection_modifyitems(config, items):
     deselect(config, items, config.option.share)
 

@@ -116,10 +116,9 @@ def share_lines(z_bar, a, axis):  # type: ignore[no-untyped-def]
     """Each term's share of the cotangent of its line."""
     rows = as_rows(a, axis)
     for i in range(rows.shape[0]):
-        if z_bar[i] == 0.0:
-            rows[i] = 0.0
-        else:
-            rows[i] = share(z_bar[i], rows[i])
+        found = share(z_bar[i], rows[i])
+        for j in range(rows.shape[1]):
+            rows[i, j] = found[j] if z_bar[i] != 0.0 else 0.0
     return as_rows(rows, axis)
 
 
@@ -128,7 +127,9 @@ def normalise_lines(x, axis):  # type: ignore[no-untyped-def]
     """e^x over the sum of its line."""
     rows = as_rows(x, axis)
     for i in range(rows.shape[0]):
-        rows[i] = normalise(rows[i])
+        found = normalise(rows[i])
+        for j in range(rows.shape[1]):
+            rows[i, j] = found[j]
     return as_rows(rows, axis)
 
 
@@ -137,7 +138,9 @@ def pull_normalised_lines(z_bar, z, axis):  # type: ignore[no-untyped-def]
     """Likewise, of each line."""
     rows, bars = as_rows(z, axis), as_rows(z_bar, axis)
     for i in range(rows.shape[0]):
-        rows[i] = pull_normalised(bars[i], rows[i])
+        found = pull_normalised(bars[i], rows[i])
+        for j in range(rows.shape[1]):
+            rows[i, j] = found[j]
     return as_rows(rows, axis)
 
 

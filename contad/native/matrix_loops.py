@@ -46,6 +46,22 @@ def write_into(z, a):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def write_column(z, a):  # type: ignore[no-untyped-def]
+    """z = a, for a vector a and a matrix z of one column, whose further rows are left alone."""
+    for i in range(a.size):
+        z[i, 0] = a[i]
+
+
+@in_machine_code
+def take_column(a):  # type: ignore[no-untyped-def]
+    """A copy of the first column, as a vector."""
+    made = np.empty(a.shape[0])
+    for i in range(a.shape[0]):
+        made[i] = a[i, 0]
+    return made
+
+
+@in_machine_code
 def add_into(z, a):  # type: ignore[no-untyped-def]
     """z += a, unless z is empty because nobody asks for it."""
     if z.size != 0:

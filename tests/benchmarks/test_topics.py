@@ -56,7 +56,7 @@ def run_quickly(name):
 
 
 # what these compile takes longer than all others together
-MANY = ("arrays", "eager", "replay", "startup")
+MANY = ("arrays", "eager", "orders", "replay", "startup")
 TOPICS = [pytest.param(name, marks=[pytest.mark.long] * (name in MANY)) for name in find_topics()]
 
 
@@ -257,7 +257,7 @@ def choose_small(program):
     return [size for size in program.sizes if size in (ONE, QUICK, "small")]
 
 
-@pytest.mark.parametrize("name", sampled(WORKS, 4))
+@pytest.mark.parametrize("name", sampled(WORKS, 8))
 def test_every_engine_agrees_with_the_gradient_by_hand(name):
     """With data wrapped too, recorded, and by the installed tools; nothing writes to its arguments."""
     for size in choose_small(WORKS[name]):
@@ -363,6 +363,7 @@ def test_the_hessian_by_hand():
     expect_ad(orders.loss_of(np, rows_of_data[:4, :3], labels[:4]), w[:3])
 
 
+@pytest.mark.long
 def test_both_chains_have_one_gradient():
     found = measure(orders.CHAIN, "small", (), ONCE)["versions"]
     assert all("seconds" in found[f"contad {way}"] for way in ("whole", "in pieces"))

@@ -125,7 +125,7 @@ def by_differences(f, x, *rest, h=1e-6):
     return np.array([(f(x + h * e, *rest) - f(x - h * e, *rest)) / (2 * h) for e in np.eye(len(x))])
 
 
-@pytest.mark.parametrize(("f", "engine"), sampled(product(FUNCTIONS, ENGINES), 6, family=lambda case: case[1]))
+@pytest.mark.parametrize(("f", "engine"), sampled(product(FUNCTIONS, ENGINES), 10, family=lambda case: case[1]))
 def test_it_is_differentiated_by_compiled_code(f, engine):
     value, gradient = contad.value_and_grad(f, engine=engine)(X, DATA)
     assert value == pytest.approx(f(X, DATA), rel=1e-13)

@@ -44,6 +44,12 @@ def shortened(short, full):
     return [pytest.param(short, id="short"), pytest.param(full, id="full", marks=pytest.mark.long)]
 
 
+def choose_share(config):
+    """Of a run of the whole suite every other case, of what is named on the command line all."""
+    named = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
+    return 1 if named or "long" in config.option.markexpr.replace("not long", "") else 2
+
+
 def deselect(config, items, share):
     """Leave one test in `share` of those collected, and of each test function at least one."""
     names = [item.nodeid for item in items]

@@ -200,6 +200,7 @@ KINDS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 def test_array_mutants_of_every_kind():
     found = array_mutation.all_array_mutants()
     assert {m.kind for m in found} == KINDS

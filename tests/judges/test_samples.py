@@ -4,10 +4,11 @@ import subprocess
 import sys
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tests.judges.samples import name_of, sampled
+from tests.judges.samples import choose_share, name_of, sampled
 
 
 def chosen(parameters):
@@ -45,3 +46,12 @@ def test_a_share_of_a_run_has_every_test_function():
     whole, share = collect(), collect("--share=4")
     assert set(share) < set(whole) and len(share) < len(whole) / 2
     assert {name.partition("[")[0] for name in share} == {name.partition("[")[0] for name in whole}
+
+
+def test_a_run_of_the_whole_suite_takes_half():
+    def share(source="TESTPATHS", keyword="", marks="not long and not notebooks"):
+        option = SimpleNamespace(keyword=keyword, markexpr=marks)
+        return choose_share(SimpleNamespace(args_source=pytest.Config.ArgsSource[source], option=option))
+
+    assert share() == 2
+    assert share(source="ARGS") == share(keyword="routing") == share(marks="long") == 1

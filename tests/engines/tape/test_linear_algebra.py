@@ -30,6 +30,7 @@ def test_systems_and_determinants_agree_with_the_eager_engine():
         np.testing.assert_allclose(found, bar, rtol=1e-10, atol=1e-11 * np.abs(bar).max())
 
 
+@pytest.mark.long
 def test_tangents_are_those_of_the_gradient():
     tangents = tuple(np.random.default_rng(5).standard_normal(x.shape) for x in DATA)
     value, tangent = jvp(systems, DATA, tangents, argnums=SQUARES)
@@ -51,6 +52,7 @@ def test_likelihood_of_a_gaussian_process():
             np.testing.assert_allclose(found, difference, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.long
 def test_a_kalman_filter():
     value, gradient = value_and_grad(filtered, *KALMAN, argnums=SQUARES)
     assert value == pytest.approx(filtered(*KALMAN), rel=1e-13)

@@ -21,7 +21,15 @@ from contad.native.factor_kernels import (
     require_square,
     transposed_inverse,
 )
-from contad.native.matrix_loops import add_into, add_scaled, in_order, is_zero, write_into
+from contad.native.matrix_loops import (
+    add_into,
+    add_scaled,
+    in_order,
+    is_zero,
+    take_column,
+    write_column,
+    write_into,
+)
 from contad.native.overloads import in_machine_code
 from contad.native.small_systems import find_det, find_slogdet, invert, solve_forward
 from contad.native.spectral_kernels import (
@@ -84,7 +92,7 @@ def reverse_solve(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-de
     factors, top = take(n, n, work, top)
     exchanges, top = take(n, 1, work, top)
     if not is_zero(z_bar):
-        add_solve(z_bar, z, factors, exchanges[:, 0], a_bar, b_bar)
+        add_solve(z_bar, z, factors, take_column(exchanges), a_bar, b_bar)
     return top
 
 
@@ -168,7 +176,7 @@ def forward_eigh(a, w, v, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues and eigenvectors of the lower triangle, which are kept."""
     require_square(a)
     values, vectors = np.linalg.eigh(in_order(a))
-    w[:, 0] = values
+    write_column(w, values)
     write_into(v, vectors)
     work, top = keep(w, work, top)
     return keep(v, work, top)
@@ -181,7 +189,7 @@ def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def
     v, top = take(n, n, work, top)
     w, top = take(n, 1, work, top)
     if not (is_zero(w_bar) and is_zero(v_bar)):
-        add_eigh(_adjoint(w_bar, w)[:, 0], _adjoint(v_bar, v), w[:, 0], v, a_bar)
+        add_eigh(take_column(_adjoint(w_bar, w)), _adjoint(v_bar, v), take_column(w), v, a_bar)
     return top
 
 
@@ -189,7 +197,7 @@ def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def
 def forward_eigvalsh(a, w, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues of the lower triangle of a, which is kept."""
     require_square(a)
-    w[:, 0] = np.linalg.eigvalsh(in_order(a))
+    write_column(w, np.linalg.eigvalsh(in_order(a)))
     return keep(a, work, top)
 
 
@@ -200,7 +208,7 @@ def reverse_eigvalsh(w_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     a, top = take(n, n, work, top)
     if not is_zero(w_bar):
         w, v = np.linalg.eigh(a)
-        add_eigh(in_order(w_bar)[:, 0], np.zeros((n, n)), w, in_order(v), a_bar)
+        add_eigh(take_column(w_bar), np.zeros((n, n)), w, in_order(v), a_bar)
     return top
 
 
@@ -209,7 +217,7 @@ def forward_svd(a, u, s, vt, work, top):  # type: ignore[no-untyped-def]
     """Singular values and vectors of the shorter side, which are kept."""
     left, values, right = reduced_svd(in_order(a))
     write_into(u, left)
-    s[:, 0] = values
+    write_column(s, values)
     write_into(vt, right)
     work, top = keep(u, work, top)
     work, top = keep(s, work, top)
@@ -225,7 +233,7 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
     s, top = take(k, 1, work, top)
     u, top = take(m, k, work, top)
     if not (is_zero(u_bar) and is_zero(s_bar) and is_zero(vt_bar)):
-        add_svd(_adjoint(u_bar, u), _adjoint(s_bar, s)[:, 0], _adjoint(vt_bar, vt), u, s[:, 0], vt, a_bar)
+        add_svd(_adjoint(u_bar, u), take_column(_adjoint(s_bar, s)), _adjoint(vt_bar, vt), u, take_column(s), vt, a_bar)
     return top
 
 
@@ -279,10 +287,10 @@ def forward_lstsq(a, b, rcond, x, squares, s, rank, work, top):  # type: ignore[
     check_least_squares(a, b)
     solution, rest, found, values = np.linalg.lstsq(in_order(a), in_order(b), rcond[0, 0])
     write_into(x, solution)
-    squares[...] = 0.0
-    for k in range(rest.size):
-        squares[k, 0] = rest[k]
-    s[:, 0] = values
+    for k in range(squares.shape[0]):
+        squares[k, 0] = 0.0
+    write_column(squares, rest)
+    write_column(s, values)
     rank[0, 0] = found
     work, top = keep(a, work, top)
     work, top = keep(b, work, top)
@@ -299,8 +307,8 @@ def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: 
     b, top = take(m, k, work, top)
     a, top = take(m, n, work, top)
     if not (is_zero(x_bar) and is_zero(squares_bar) and is_zero(s_bar)):
-        squares = _adjoint(squares_bar, np.empty((k, 1)))[:, 0]
-        s = _adjoint(s_bar, np.empty((min(m, n), 1)))[:, 0]
+        squares = take_column(_adjoint(squares_bar, np.empty((k, 1))))
+        s = take_column(_adjoint(s_bar, np.empty((min(m, n), 1))))
         of_a, of_b = np.zeros((m, n)), np.zeros((m, k))
         add_lstsq(_adjoint(x_bar, x), squares, s, x, rank, a, b, of_a, of_b)
         add_into(a_bar, of_a)

@@ -15,7 +15,7 @@ from contad.native.log_sum_kernels import (
     sum_exponentials,
     sum_lines,
 )
-from contad.native.matrix_loops import add_into, in_order, is_zero, write_into
+from contad.native.matrix_loops import add_into, in_order, is_zero, take_column, write_column, write_into
 from contad.native.overloads import in_machine_code
 from contad.native.scipy_functions import require_square
 from contad.native.triangular_kernels import (
@@ -91,7 +91,7 @@ def reverse_cho_factor(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     if not is_zero(z_bar):
         of_a = np.zeros((n, n))
         add_cho_factor(in_order(z_bar), z, _is(lower), of_a)
-        a_bar += of_a
+        add_into(a_bar, of_a)
     return top
 
 
@@ -170,7 +170,7 @@ def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     if not is_zero(z_bar):
         of_a = np.zeros((n, n))
         add_expm(in_order(z_bar), a, of_a)
-        a_bar += of_a
+        add_into(a_bar, of_a)
     return top
 
 
@@ -210,7 +210,7 @@ def reverse_softmax(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_logsumexp_along(a, axis, z, work, top):  # type: ignore[no-untyped-def]
     """z_i = log(sum(exp(line i))) of the lines along an axis; a is kept, and the axis."""
-    write_into(z, sum_lines(a, int(axis[0, 0])).reshape((-1, 1)))
+    write_column(z, sum_lines(a, int(axis[0, 0])))
     work, top = keep(a, work, top)
     return keep(axis, work, top)
 
@@ -221,7 +221,7 @@ def reverse_logsumexp_along(z_bar, a_bar, work, top):  # type: ignore[no-untyped
     axis, top = take(1, 1, work, top)
     a, top = take(a_bar.shape[0], a_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_into(a_bar, share_lines(in_order(z_bar)[:, 0], a, int(axis[0, 0])))
+        add_into(a_bar, share_lines(take_column(z_bar), a, int(axis[0, 0])))
     return top
 
 
