@@ -5,6 +5,8 @@ import os
 
 # The workers have a core each: threads of BLAS would wait for one another. It reads this when NumPy is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# What is tested does not depend on it, and the time is that of compiling. It is read when Numba is first imported.
+os.environ.setdefault("NUMBA_OPT", "1")
 
 import pytest
 from hypothesis import settings

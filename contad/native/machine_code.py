@@ -96,6 +96,7 @@ class SealedCache(FunctionCache):
         stamp = self._impl.locator.get_source_stamp()
         if _is_own(function.__code__.co_filename):  # machine code has that of functions of other files in it
             stamp = (stamp, newest(_FOLDERS))
+        stamp = (stamp, int(numba.config.OPT))  # what was compiled with little optimisation is not for other processes
         self._cache_file = _SealedFile(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

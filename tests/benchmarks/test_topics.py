@@ -340,6 +340,7 @@ def test_recorded_programs_are_timed():
     assert "benchmarks/topics/replay.py:" in guard
 
 
+@pytest.mark.long
 def test_a_program_of_another_function_is_noticed():
     sizes = {QUICK: {}}
     program = replay.make_recurrence(10, sizes)._replace(contad=replay.make_recurrence(11, sizes).contad)

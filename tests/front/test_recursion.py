@@ -118,6 +118,7 @@ def run(folder):
     return done.stdout
 
 
+@pytest.mark.long
 def test_a_second_process_with_a_disk_cache_differentiates_recursive_functions(folder):
     first = run(folder)
     assert "engine tape" in first

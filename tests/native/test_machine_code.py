@@ -50,6 +50,12 @@ def test_a_healthy_file_is_found(cached):
     assert found(dispatcher, function) is not None
 
 
+def test_code_that_was_optimised_otherwise_is_not_found(cached, monkeypatch):
+    dispatcher, function, _, _ = cached
+    monkeypatch.setattr(numba.config, "OPT", 2)
+    assert found(dispatcher, function) is None
+
+
 def test_code_of_contad_is_compiled_again_where_a_file_beside_it_is_newer(monkeypatch, tmp_path):
     """Numba looks at the file of the function alone, but the code has callees of other files in it."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))

@@ -79,6 +79,7 @@ def test_decompositions_agree_with_the_eager_engine(run, f):
     require_close(gradient, right)
 
 
+@pytest.mark.long
 def test_likelihood_of_a_gaussian_process():
     x, y = np.sort(DRAW.uniform(0.0, 4.0, 12)), DRAW.standard_normal(12)
     for by_factor in (True, False):
