@@ -92,7 +92,7 @@ def positive_banded_solution_common(z, z_bar, ab, b, *, lower):
 
 @positive_banded_solution.vjp("ab")
 def positive_banded_solution_vjp_ab(z, z_bar, ab, b, common, *, lower):
-    return -half_of_band(band_of_product(common, z, len(ab) - 1, len(ab) - 1), lower)
+    return -half_of_band(band_of_product(common, z, np.shape(ab)[0] - 1, np.shape(ab)[0] - 1), lower)
 
 
 @positive_banded_solution.vjp("b")
@@ -102,7 +102,7 @@ def positive_banded_solution_vjp_b(z, z_bar, ab, b, common, *, lower):
 
 @positive_banded_solution.jvp
 def positive_banded_solution_jvp(z, ab_dot, b_dot, ab, b, *, lower):
-    change = banded_product(whole_band(ab_dot, lower), z, len(ab) - 1, len(ab) - 1)
+    change = banded_product(whole_band(ab_dot, lower), z, np.shape(ab)[0] - 1, np.shape(ab)[0] - 1)
     return positive_banded_solution(ab, b_dot - change, lower=lower)
 
 

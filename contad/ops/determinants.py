@@ -12,7 +12,6 @@ from contad.rules.numpy_functions import implements
 from contad.variables.number import observe
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
-_SINGULAR = [[1.2, 0.4, 0.3, 0.9], [-0.5, 3.1, 0.2, 1.1], [0.7, -0.6, 1.8, -0.4], [1.4, 2.9, 2.3, 1.6]]
 
 
 @array_rule(numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
@@ -22,7 +21,7 @@ def det(a):
         z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
 
     Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; where a is singular, c is made without its inverse. Of more than three rows the third derivative
+    Domain:  every a; where a is singular, c is made without its inverse. Of more than three rows the second derivative
              is nan there if singular values are equal.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing. For large matrices take slogdet: det overflows.
@@ -65,7 +64,10 @@ def well_conditioned_inverse(a):
 
 
 def cofactor_matrix(a):
-    """The matrix of cofactors without division: of up to three rows by products, which have all derivatives."""
+    """The matrix of cofactors without division: of up to three rows by products, which have all derivatives.
+
+    Of more rows it is made from singular values, and has the derivative nan where these are equal.
+    """
     n = np.shape(a)[-1]
     if n == 1:
         return a * 0.0 + 1.0
@@ -73,72 +75,11 @@ def cofactor_matrix(a):
         return a[..., ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]])
     if n == 3:
         return cross_rows(a[..., [1, 2, 0], :], a[..., [2, 0, 1], :])
-    return spectral_cofactors(a)
-
-
-@array_rule(points=[(_A,), ([_A, _C],), (_SINGULAR,)])
-def spectral_cofactors(a):
-    """The matrix of cofactors from singular values, a = u diag(s) v^T; det calls it where a is singular.
-
-        z = |u| |v| u diag(c) v^T,     c_i: the product of all s but s_i
-        z_dot = l(a_dot),     a_bar = l(z_bar),     l(e) = |u| |v| u (diag(p diag(f)) - p * f^T) v^T,     f = u^T e v
-        p_ij: the product of all s but s_i and s_j, 0 where i = j
-
-    Shapes:  a (..., n, n) -> z (..., n, n).
-    Domain:  every a; where singular values are equal the second derivative is nan.
-    Raises:  LinAlgError if a is not finite.
-    Cost:    O(n^3) forward and reverse; saves nothing.
-    Ref:     Golub & Van Loan (2013), section 2.4; the derivative of a diagonal matrix's minors.
-
-    >>> spectral_cofactors(np.array([[2.0, 0.0], [0.0, 0.0]])) + 0.0
-    array([[0., 0.],
-           [0., 2.]])
-    """
-    u, s, vh = np.linalg.svd(a)
-    others = np.where(np.eye(np.shape(a)[-1], dtype=bool), 1.0, s[..., None, :])  # row i: the singular values but s_i
-    sign = np.round(np.linalg.det(u) * np.linalg.det(vh))
-    return matmul(u * (sign[..., None] * np.prod(others, axis=-1))[..., None, :], vh)
-
-
-@spectral_cofactors.vjp("a")
-def spectral_cofactors_vjp_a(z, z_bar, a):
-    return cofactors_along(a, z_bar)
-
-
-@spectral_cofactors.jvp
-def spectral_cofactors_jvp(z, a_dot, a):
-    return cofactors_along(a, a_dot)
-
-
-def cofactors_along(a, e):
-    """The derivative of the cofactors of a along e: a symmetric map of e."""
-    n, z = np.shape(a)[-1], singular_spectrum(a)
+    z = singular_spectrum(a)
     u, s, v = z[..., :n, :], z[..., n, :], z[..., n + 1 :, :]
-    sign = by_matrix(np.round(np.linalg.det(plain(u)) * np.linalg.det(plain(v))))
-    f = matmul(matmul(transposed_of(u), e), v)
-    p = products_but_two(s)
-    diagonal = np.sum(p * np.expand_dims(np.diagonal(f, axis1=-2, axis2=-1), -2), axis=-1)
-    inner = np.expand_dims(diagonal, -1) * np.eye(n) - p * transposed_of(f)
-    return sign * matmul(matmul(u, inner), transposed_of(v))
-
-
-def products_but_two(s):
-    """In row i and column j the product of all elements of s but two, 0 on the diagonal.
-
-    >>> products_but_two(np.array([2.0, 3.0, 5.0]))
-    array([[0., 5., 3.],
-           [5., 0., 2.],
-           [3., 2., 0.]])
-    """
-    n = np.shape(s)[-1]
-    row = np.expand_dims(s, -2)
-    before, between = np.tri(n, n, -1, dtype=bool), np.tri(n, n, -1, dtype=bool).T
-    first = np.prod(np.where(before, row, 1.0), axis=-1)  # of those before i
-    last = np.prod(np.where(between, row, 1.0), axis=-1)  # of those after j
-    after = np.cumprod(np.where(between, row, 1.0), axis=-1)
-    middle = np.concatenate([np.ones_like(plain(after[..., :1])), after[..., :-1]], axis=-1)
-    half = np.where(between, np.expand_dims(first, -1) * middle * np.expand_dims(last, -2), 0.0)
-    return half + transposed_of(half)
+    sign = np.round(np.linalg.det(plain(u)) * np.linalg.det(plain(v)))
+    others = np.where(np.eye(n, dtype=bool), 1.0, np.expand_dims(s, -2))  # row i: the singular values but s_i
+    return matmul(u * np.expand_dims(np.expand_dims(sign, -1) * np.prod(others, axis=-1), -2), transposed_of(v))
 
 
 def cross_rows(x, y):
