@@ -1,9 +1,11 @@
 """The log marginal likelihood of a Gaussian process with a squared-exponential kernel."""
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
+from numba import njit
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 import contad
@@ -11,6 +13,7 @@ from benchmarks.comparison import gaussian, shaped
 from benchmarks.comparison.gaussian import LOG_2PI
 from benchmarks.comparison.program import Program, Run, TooSlow
 from benchmarks.comparison.written import IDIOMS, IN_C
+from contad.scipy import linalg
 
 ARGNUMS = (0, 1, 2)
 
@@ -55,6 +58,23 @@ def by_hand(amplitude, length, noise, x, y):
     kernel *= distances
     of_distances = solved @ (kernel @ solved) - 2.0 * np.sum(inverse)
     return value, (of_kernel / amplitude, 0.5 * of_distances / length**3, noise * (solved @ solved - trace))
+
+
+@njit
+def by_factor(amplitude, length, noise, x, y):
+    """By calls of LAPACK, which Numba makes."""
+    n, d = x.shape
+    kernel = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            distance = 0.0
+            for c in range(d):
+                distance += (x[i, c] - x[j, c]) ** 2
+            kernel[i, j] = amplitude * amplitude * math.exp(-0.5 * distance / (length * length))
+        kernel[i, i] += noise * noise
+    lower = np.linalg.cholesky(kernel)
+    z = linalg.solve_triangular(lower, y, lower=True)
+    return -0.5 * np.sum(z * z) - np.sum(np.log(np.diag(lower))) - 0.5 * n * LOG_2PI
 
 
 # ---- contad ----------------------------------------------------------------------------------------------------------
@@ -181,7 +201,7 @@ REMARKS = (
     "`tape` lose to LAPACK's blocks; `matrix` and `record` use a rule for the whole density, written in this file."
 )
 
-PROGRAM = Program(
+IN_LOOPS = Program(
     name="gaussian_process",
     about="log normal(y; 0, K), K_ij = a^2 exp(-|x_i - x_j|^2 / (2 l^2)) + s^2 [i = j], by Cholesky's factor",
     sizes={"small": {"points": 20}, "medium": {"points": 100}, "large": {"points": 500}},
@@ -203,3 +223,16 @@ PROGRAM = Program(
     },
     remarks=REMARKS,
 )  # fmt: skip
+
+of_arrays = over_arrays(np, np.eye, np.diagonal, functools.partial(linalg.solve_triangular, lower=True))
+
+WITH_FACTOR = IN_LOOPS._replace(
+    name="gaussian_process_lapack",
+    about=IN_LOOPS.about + " of LAPACK, in a Numba function",
+    sizes={"small": {"points": 100}, "medium": {"points": 500}, "large": {"points": 1500}},
+    primal=by_factor,
+    contad=shaped.on_compiled(by_factor, ARGNUMS) | shaped.on_eager(of_arrays, ARGNUMS),
+    remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor itself.",
+)
+
+PROGRAMS = [IN_LOOPS, WITH_FACTOR]
