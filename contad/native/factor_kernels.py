@@ -149,7 +149,7 @@ def add_inv(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
 @in_machine_code
 def inv_tangent(z, a_dot):  # type: ignore[no-untyped-def]
     """-z a_dot z"""
-    return dot(dot(z, a_dot), subtract(np.zeros(z.shape), z))
+    return subtract(np.zeros(z.shape), dot(dot(z, a_dot), z))
 
 
 @in_machine_code

@@ -77,6 +77,14 @@ def add_scaled(z, first, left, c, a):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def add(a, b):  # type: ignore[no-untyped-def]
+    """a + b"""
+    made = in_order(a)
+    add_scaled(made, 0, 0, 1.0, b)
+    return made
+
+
+@in_machine_code
 def subtract(a, b):  # type: ignore[no-untyped-def]
     """a - b"""
     made = in_order(a)

@@ -65,19 +65,20 @@ def solve_factored(factors, exchanges, c):  # type: ignore[no-untyped-def]
 
 # ---- factors ---------------------------------------------------------------------------------------------------------
 @in_machine_code
-def factor_by_loops(factors, exchanges):  # type: ignore[no-untyped-def]
-    """The factors of a small matrix, in its place, and the exchanges of rows, counted from 1 as LAPACK's.
+def factor_by_loops(a):  # type: ignore[no-untyped-def]
+    """(whether it is done, the factors of a small matrix, the exchanges of rows, counted from 1 as LAPACK's)
 
-    False, with the matrix half factored, if it has many rows, is not square or finite, or has a small pivot.
+    It is not done if a has many rows, is not square or finite, or has a small pivot.
     """
-    n = factors.shape[0]
+    n = a.shape[0]
+    factors, exchanges = in_order(a), np.empty(n, F_INT_nptype)
     largest = 0.0
     if n == 0 or n > FEW_ROWS or n != factors.shape[1]:
-        return False
+        return False, factors, exchanges
     for i in range(n):
         for j in range(n):
             if not abs(factors[i, j]) < np.inf:
-                return False
+                return False, factors, exchanges
             largest = max(largest, abs(factors[i, j]))
     for j in range(n):
         chosen = j
@@ -88,13 +89,13 @@ def factor_by_loops(factors, exchanges):  # type: ignore[no-untyped-def]
         exchange_rows(factors, j, chosen)
         pivot = factors[j, j]
         if not abs(pivot) > _SMALL * largest:
-            return False
+            return False, factors, exchanges
         for i in range(j + 1, n):
             d = factors[i, j] / pivot
             factors[i, j] = d
             for k in range(j + 1, n):
                 factors[i, k] -= d * factors[j, k]
-    return True
+    return True, factors, exchanges
 
 
 def solve_forward(a: Any, b: Any) -> Any:
@@ -112,8 +113,8 @@ def _solve_forward(a: Any, b: Any) -> Any:
     def implementation(a: Any, b: Any) -> Any:
         _check_finite_matrix(b)
         n, k = b.shape
-        rows, exchanges = in_order(a), np.empty(n, F_INT_nptype)
-        if factor_by_loops(rows, exchanges):
+        is_done, rows, exchanges = factor_by_loops(a)
+        if is_done:
             z = in_order(b)
             solve_factored(rows, exchanges, z)
             return z, rows, exchanges
@@ -135,11 +136,10 @@ def invert(a: Any) -> Any:
 @add_overload(invert, jit_options=INTERNAL_OPTIONS)
 def _invert(a: Any) -> Any:
     def implementation(a: Any) -> Any:
-        n = a.shape[0]
-        factors, exchanges = in_order(a), np.empty(n, F_INT_nptype)
-        if factor_by_loops(factors, exchanges):
-            z = np.zeros((n, n))
-            for i in range(n):
+        is_done, factors, exchanges = factor_by_loops(a)
+        if is_done:
+            z = np.zeros(a.shape)
+            for i in range(len(a)):
                 z[i, i] = 1.0
             solve_factored(factors, exchanges, z)
             return z
@@ -156,8 +156,8 @@ def find_slogdet(a: Any) -> Any:
 @add_overload(find_slogdet, jit_options=INTERNAL_OPTIONS)
 def _find_slogdet(a: Any) -> Any:
     def implementation(a: Any) -> Any:
-        factors, exchanges = in_order(a), np.empty(a.shape[0], F_INT_nptype)
-        if not factor_by_loops(factors, exchanges):
+        is_done, factors, exchanges = factor_by_loops(a)
+        if not is_done:
             return np.linalg.slogdet(in_order(a))
         sign, log = 1.0, 0.0
         for i in range(exchanges.size):
@@ -178,8 +178,8 @@ def find_det(a: Any) -> Any:
 @add_overload(find_det, jit_options=INTERNAL_OPTIONS)
 def _find_det(a: Any) -> Any:
     def implementation(a: Any) -> Any:
-        factors, exchanges = in_order(a), np.empty(a.shape[0], F_INT_nptype)
-        if not factor_by_loops(factors, exchanges):
+        is_done, factors, exchanges = factor_by_loops(a)
+        if not is_done:
             return np.linalg.det(in_order(a))
         found = 1.0
         for i in range(exchanges.size):

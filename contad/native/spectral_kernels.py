@@ -7,6 +7,7 @@ or eigenvalues are equal, vectors whose cotangent is not zero have the derivativ
 import numpy as np
 
 from contad.native.matrix_loops import (
+    add,
     add_into,
     add_scaled,
     copy_lower,
@@ -50,11 +51,6 @@ def _live_columns(v_bar):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def _all_live(n):  # type: ignore[no-untyped-def]
-    return np.ones(n, np.bool_)
-
-
-@in_machine_code
 def _diagonal(c):  # type: ignore[no-untyped-def]
     made = np.empty(min(c.shape))
     for i in range(made.size):
@@ -78,13 +74,6 @@ def _squares(s):  # type: ignore[no-untyped-def]
     return made
 
 
-@in_machine_code
-def _add(a, b):  # type: ignore[no-untyped-def]
-    made = in_order(a)
-    add_scaled(made, 0, 0, 1.0, b)
-    return made
-
-
 # ---- symmetric matrices ----------------------------------------------------------------------------------------------
 @in_machine_code
 def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
@@ -93,7 +82,7 @@ def add_eigh(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
     if not is_zero(v_bar):
         inner = dot(turn(v), v_bar)
         _divide_by_gaps(inner, w, _live_columns(v_bar))
-    inner = _add(inner, turn(inner))
+    inner = add(inner, turn(inner))
     for i in range(w.size):
         inner[i, i] = 2.0 * w_bar[i]
     add_scaled(a_bar, 0, 0, 0.5, onto_lower(dot(dot(v, inner), turn(v))))
@@ -104,7 +93,7 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     """(w_dot, v_dot)"""
     c = dot(dot(turn(v), mirror_lower(a_dot)), v)
     w_dot = _diagonal(c)
-    _divide_by_gaps(c, w, _all_live(w.size))
+    _divide_by_gaps(c, w, np.ones(w.size, np.bool_))
     return w_dot, dot(v, c)
 
 
@@ -157,9 +146,9 @@ def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
     c = dot(dot(turn(u), a_dot), v)
     s_dot = _diagonal(c)
     left, right = scale_columns(c, s), scale_columns(turn(c), s)
-    left, right = _add(left, turn(left)), _add(right, turn(right))
-    _divide_by_gaps(left, _squares(s), _all_live(k))
-    _divide_by_gaps(right, _squares(s), _all_live(k))
+    left, right = add(left, turn(left)), add(right, turn(right))
+    _divide_by_gaps(left, _squares(s), np.ones(k, np.bool_))
+    _divide_by_gaps(right, _squares(s), np.ones(k, np.bool_))
     u_dot, v_dot = dot(u, left), dot(v, right)
     if m > k:
         add_into(u_dot, scale_columns(_outside(u, dot(a_dot, v)), _reciprocals(s)))
@@ -183,7 +172,7 @@ def add_qr(q_bar, r_bar, q, r, a, a_bar):  # type: ignore[no-untyped-def]
         add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
     square = take_block(r, 0, k, 0, k)
     c = subtract(dot(square, turn(take_block(r_bar, 0, k, 0, k))), dot(turn(q_bar), q))
-    turned = turn(_add(q_bar, dot(q, mirror_lower(c))))
+    turned = turn(add(q_bar, dot(q, mirror_lower(c))))
     solve_upper(square, turned)
     add_scaled(a_bar, 0, 0, 1.0, turn(turned))
 
@@ -209,7 +198,7 @@ def qr_tangent(q, r, a, a_dot):  # type: ignore[no-untyped-def]
     c = dot(turn(q), over)
     lower = copy_lower(c, -1)
     rotation = subtract(lower, turn(lower))
-    q_dot = _add(dot(q, rotation), subtract(over, dot(q, c)))
+    q_dot = add(dot(q, rotation), subtract(over, dot(q, c)))
     r_dot = np.zeros(r.shape)
     add_scaled(r_dot, 0, 0, 1.0, copy_upper(dot(subtract(c, rotation), square), 0))
     if n > k:
@@ -272,7 +261,7 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     zt, dt = turn(z), turn(a_dot)
     rest, moved = subtract(b, dot(a, x)), subtract(b_dot, dot(a_dot, x))
     outside = dot(dt, dot(zt, x))
-    x_dot = _add(dot(z, moved), dot(dot(z, zt), dot(dt, rest)))
+    x_dot = add(dot(z, moved), dot(dot(z, zt), dot(dt, rest)))
     add_into(x_dot, subtract(outside, dot(z, dot(a, outside))))
     squares_dot = np.zeros(b.shape[1])
     for i in range(rest.shape[0]):

@@ -165,8 +165,7 @@ def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
 def add_cho_factor(z_bar, z, lower, a_bar):  # type: ignore[no-untyped-def]
     """The cotangent in the triangle that is read, and in the other one that of its copy."""
     n = len(z)
-    factor = copy_lower(z, 0) if lower else copy_lower(turn(z), 0)
-    bar = copy_lower(z_bar, 0) if lower else copy_lower(turn(z_bar), 0)
+    factor, bar = copy_lower(z if lower else turn(z), 0), copy_lower(z_bar if lower else turn(z_bar), 0)
     found = np.zeros((n, n))
     add_cholesky(bar, factor, found)
     found = mask_dead(bar, found)

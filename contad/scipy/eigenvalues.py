@@ -37,12 +37,11 @@ def eigh(
         raise UnsupportedError(f"contad.scipy.linalg.eigh: type={type} is not supported on variables; use type=1")
     refuse_options("eigh", subset_by_value=subset_by_value)
     (a,) = matrices("eigh", check_finite, a)
+    kept = _positions(subset_by_index, np.shape(a)[-1])
     if b is None:
-        kept = _positions(subset_by_index, np.shape(a)[-1])
         w, v = spectra.eigh(a, "L" if lower else "U")
         return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
     (b,) = matrices("eigh", check_finite, b)
-    kept = _positions(subset_by_index, np.shape(a)[-1])
     c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
     solved = triangular_factors.solve_triangular
     half = solved(c, symmetrise(a, not lower), lower=True)

@@ -82,16 +82,6 @@ def act(a, x):
 
 
 @njit
-def act_back(a, x):
-    """a^T x"""
-    z = np.zeros(a.shape[1])
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            z[j] += a[i, j] * x[i]
-    return z
-
-
-@njit
 def turn(a):
     z = np.empty((a.shape[1], a.shape[0]))
     for i in range(a.shape[0]):
@@ -173,7 +163,7 @@ def by_hand(transition, noise, error, seen_with, y):
         add(1.0, dot(dot(ht, spread_bar), h), bar)
         moved_bar = x_bar - act(ht, surprise_bar)
         add_outer(1.0, moved_bar, xs[t], f_bar)
-        x_bar = act_back(f, moved_bar)
+        x_bar = act(ft, moved_bar)
         add(1.0, bar, noise_bar)
         add(1.0, dot(dot(bar, f), turn(before)), f_bar)
         add(1.0, dot(dot(turn(bar), f), before), f_bar)

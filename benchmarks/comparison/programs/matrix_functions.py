@@ -9,12 +9,11 @@ from numba import njit
 from scipy.linalg.lapack import dgtsv, dpotrf, dpotri, dpotrs
 
 from benchmarks.comparison import shaped
+from benchmarks.comparison.gaussian import LOG_2PI
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import Version
 from benchmarks.comparison.written import IDIOMS
 from contad.scipy import linalg
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def name_idioms(*names: str) -> dict[str, str]:
