@@ -9,28 +9,32 @@ from typing import Any
 import numpy as np
 
 from contad.native.arena import INTERNAL_OPTIONS
-from contad.native.lapack import trtrs
+from contad.native.lapack import potrf, trtrs
 from contad.native.matrix_loops import (
     add_into,
+    add_mirrored,
     add_scaled,
     copy_lower,
     dot,
     halve_triangle,
     in_order,
+    is_in_rows,
     mirror_lower,
     scale_columns,
     subtract,
+    take_adjoint,
     take_block,
     turn,
     write_into,
 )
 from contad.native.overloads import add_overload, in_machine_code
+from contad.native.products_in_place import add_product, solve_from_right
 from contad.native.small_systems import exchange_rows, find_det, invert, solve_factored, solve_lower
 from contad.native.spectral_kernels import reduced_svd
 
 _LIMIT = 1e8  # the condition from which an inverse has lost half of the digits
 _UPPER, _NO, _UNIT = ord("U"), ord("N"), ord("U")
-_BLOCK = 48  # rows of Cholesky's factor that are reversed together
+_BLOCK = 40  # rows of Cholesky's factor that are reversed together
 _SMALL = 24  # from which on LAPACK's blocks are faster than loops
 
 
@@ -202,6 +206,31 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------
+def write_cholesky(a: Any, z: Any) -> None:
+    """z = the factor of a."""
+    z[...] = np.linalg.cholesky(a)
+
+
+@add_overload(write_cholesky, jit_options=INTERNAL_OPTIONS)
+def _write_cholesky(a: Any, z: Any) -> Any:
+    """As Numba's function computes it, in z itself."""
+
+    def implementation(a: Any, z: Any) -> None:
+        made = take_adjoint(z, z.shape[0], z.shape[1])
+        for i in range(len(made)):
+            row = made[i]
+            for j in range(i + 1):
+                row[j] = a[i, j]
+            for j in range(i + 1, len(made)):
+                row[j] = 0.0
+        if z.size != 0 and potrf((_UPPER, len(made), made, len(made))) > 0:  # to LAPACK it is the upper triangle
+            raise np.linalg.LinAlgError("Matrix is not positive definite.")
+        if not is_in_rows(z):
+            write_into(z, made)
+
+    return implementation
+
+
 @in_machine_code
 def _reverse_columns(z, bar):  # type: ignore[no-untyped-def]
     """The adjoint of the lower triangle, in place of that of its factor: column by column."""
@@ -220,33 +249,29 @@ def _reverse_columns(z, bar):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def add_cholesky(z_bar, z, a_bar):  # type: ignore[no-untyped-def]
+def add_cholesky(bar, z, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved
 
-    From the last rows to the first, by blocks (Murray 2016, arXiv:1602.07527): twice the work of the factor.
+    `bar` holds z_bar in its lower triangle, in C order, and is overwritten. From the last rows to the first, by blocks
+    (Murray 2016, arXiv:1602.07527): twice the work of the factor.
     """
-    bar = copy_lower(z_bar, 0)
     end = z.shape[0]
     while end > 0:
         start = max(0, end - _BLOCK)
         corner, inner = take_block(z, start, end, start, end), take_block(bar, start, end, start, end)
         if end < z.shape[0]:
-            turned = turn(take_block(bar, end, z.shape[0], start, end))
-            solve_lower_transposed(corner, turned, False)
-            columns = turn(turned)
-            add_scaled(a_bar, end, start, 1.0, columns)
-            below = take_block(z, end, z.shape[0], start, end)
-            add_scaled(inner, 0, 0, -1.0, copy_lower(dot(turned, below), 0))
-            if start > 0:
-                add_scaled(bar, end, 0, -1.0, dot(columns, take_block(z, start, end, 0, start)))
-                add_scaled(bar, start, 0, -1.0, dot(turned, take_block(z, end, z.shape[0], 0, start)))
+            columns = bar[end:, start:end]
+            solve_from_right(corner, columns)
+            add_product(-1.0, columns.T, z[end:, start:end], inner)
+            add_product(-1.0, columns, z[start:end, :start], bar[end:, :start])
+            add_product(-1.0, columns.T, z[end:, :start], bar[start:end, :start])
         _reverse_columns(corner, inner)
-        add_scaled(a_bar, start, start, 1.0, inner)
-        if start > 0:
-            before = take_block(z, start, end, 0, start)
-            add_scaled(bar, start, 0, -1.0, dot(inner, before))
-            add_scaled(bar, start, 0, -1.0, dot(turn(inner), before))
+        add_product(-1.0, add_mirrored(inner), z[start:end, :start], bar[start:end, :start])
+        write_into(bar[start:end, start:end], inner)
         end = start
+    for i in range(z.shape[0]):
+        for j in range(i + 1):
+            a_bar[i, j] += bar[i, j]
 
 
 @in_machine_code

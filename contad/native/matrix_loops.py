@@ -3,11 +3,63 @@
 What they return is new and in C order, so that each of them is compiled for few types.
 """
 
-import numpy as np
+from typing import Any
 
-from contad.native.overloads import in_machine_code
+import numpy as np
+from numba import carray
+
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.overloads import add_overload, in_machine_code
+from contad.native.words import pointer
 
 _FEW = 1000  # multiplications that take less time than the call of a routine for them
+_NUMBER = 8  # bytes
+_TILE = 32  # rows and columns that a cache holds of a matrix and its transpose
+
+
+# ---- in the same memory ----------------------------------------------------------------------------------------------
+def is_in_rows(a: Any) -> bool:
+    """Whether the elements follow one another row by row."""
+    return bool(a.flags.c_contiguous)
+
+
+def in_rows(a: Any) -> Any:
+    """The matrix in C order: itself where it is, else a copy; the caller keeps it alive."""
+    return np.ascontiguousarray(a)
+
+
+@add_overload(is_in_rows, jit_options=INTERNAL_OPTIONS)
+def _is_in_rows(a: Any) -> Any:
+    def implementation(a: Any) -> bool:
+        (rows, columns), (row, step) = a.shape, a.strides
+        return (step == _NUMBER or columns == 1) and (row == _NUMBER * columns or rows == 1)
+
+    return implementation
+
+
+@add_overload(in_rows, jit_options=INTERNAL_OPTIONS)
+def _in_rows(a: Any) -> Any:
+    def implementation(a: Any) -> Any:
+        if is_in_rows(a):
+            return carray(pointer(a.ctypes.data), a.shape, np.float64)
+        return in_order(a)
+
+    return (lambda a: a) if a.layout == "C" else implementation
+
+
+@in_machine_code
+def take_adjoint(a_bar, rows, columns):  # type: ignore[no-untyped-def]
+    """What cotangents are added to: the adjoint itself where it is in C order, else zeros, which `add_back` adds."""
+    if a_bar.shape[0] == rows and a_bar.shape[1] == columns and is_in_rows(a_bar):
+        return in_rows(a_bar)
+    return np.zeros((rows, columns))
+
+
+@in_machine_code
+def add_back(a_bar, made):  # type: ignore[no-untyped-def]
+    """a_bar += made, unless made is in the memory of a_bar, or nobody asks for it."""
+    if a_bar.size != 0 and not is_in_rows(a_bar):
+        add_scaled(a_bar, 0, 0, 1.0, made)
 
 
 # ---- elements --------------------------------------------------------------------------------------------------------
@@ -30,19 +82,36 @@ def take_block(a, first, end, left, right):  # type: ignore[no-untyped-def]
 @in_machine_code
 def turn(a):  # type: ignore[no-untyped-def]
     """The transpose."""
-    made = np.empty((a.shape[1], a.shape[0]))
-    for i in range(a.shape[0]):
-        for j in range(a.shape[1]):
-            made[j, i] = a[i, j]
+    m, n = a.shape
+    made = np.empty((n, m))
+    for top in range(0, m, _TILE):
+        for left in range(0, n, _TILE):
+            for j in range(left, min(left + _TILE, n)):
+                for i in range(top, min(top + _TILE, m)):
+                    made[j, i] = a[i, j]
     return made
 
 
 @in_machine_code
 def write_into(z, a):  # type: ignore[no-untyped-def]
     """z = a"""
+    if is_in_rows(z) and is_in_rows(a):
+        target, rows = in_rows(z), in_rows(a)
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                target[i, j] = rows[i, j]
+        return
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
             z[i, j] = a[i, j]
+
+
+@in_machine_code
+def clear(z):  # type: ignore[no-untyped-def]
+    """z = 0"""
+    for i in range(z.shape[0]):
+        for j in range(z.shape[1]):
+            z[i, j] = 0.0
 
 
 @in_machine_code
@@ -174,4 +243,13 @@ def mirror_lower(a):  # type: ignore[no-untyped-def]
     for i in range(a.shape[0]):
         for j in range(i + 1):
             made[i, j] = made[j, i] = a[i, j]
+    return made
+
+
+@in_machine_code
+def add_mirrored(a):  # type: ignore[no-untyped-def]
+    """The lower triangle of a, and its transpose added: twice the diagonal."""
+    made = mirror_lower(a)
+    for i in range(a.shape[0]):
+        made[i, i] *= 2.0
     return made

@@ -14,7 +14,8 @@ from numba.np.arrayobj import make_array
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.named_code import compiled_address, emit_address, emit_call, name_of
-from contad.native.product_kernels import add_left_matrix, add_right_matrix
+from contad.native.product_kernels import FEW, add_left_matrix, add_right_matrix, is_finite
+from contad.native.products_in_place import add_product_at, has_rows, is_in_place, multiply_vector_at
 from contad.native.words import pointer
 from contad.ops.products import left_cotangent, right_cotangent
 
@@ -43,21 +44,102 @@ def _put(made, at, row, step):  # type: ignore[no-untyped-def]
                 carray(pointer(at + i * row + k * step), 1, np.float64)[0] = made[i, k]
 
 
+@njit(**INTERNAL_OPTIONS)
+def _vector(at, size):  # type: ignore[no-untyped-def]
+    return carray(pointer(at), size, np.float64)
+
+
+@njit(**INTERNAL_OPTIONS)
+def _is_finite(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
+    """Whether no element of a matrix that is in place is infinite or nan."""
+    if not has_rows(rows, columns, row, step):
+        rows, columns, row = columns, rows, step
+    for i in range(rows):  # noqa: SIM110  (Numba has no generators)
+        if not is_finite(_vector(at + i * row, columns)):
+            return False
+    return True
+
+
+@njit(**INTERNAL_OPTIONS)
+def _add_times_vector(a, a_row, a_step, m, n, x, x_step, z, z_step):  # type: ignore[no-untyped-def]
+    """z += a x by BLAS; whether that is done: not where a zero of x may have to mask an element of a."""
+    if m * n <= FEW or x_step < _NUMBER or x_step % _NUMBER or not is_in_place(m, n, a_row, a_step):
+        return False
+    made = np.empty(m)
+    multiply_vector_at(a, a_row, a_step, m, n, x, x_step, made)
+    if not is_finite(made):
+        return False
+    for i in range(m):
+        _vector(z + i * z_step, 1)[0] += made[i]
+    return True
+
+
+@njit(**INTERNAL_OPTIONS)
+def _add_outer_by_columns(z, z_step, b, b_step, bar, bar_step, m, p):  # type: ignore[no-untyped-def]
+    """a_bar += z_bar b^T for a matrix whose columns follow one another."""
+    z_bar = np.empty(m)
+    for i in range(m):
+        z_bar[i] = _vector(z + i * z_step, 1)[0]
+    for k in range(p):
+        c = _vector(b + k * b_step, 1)[0]
+        column = _vector(bar + k * bar_step, m)
+        if np.isfinite(c):
+            for i in range(m):
+                column[i] += z_bar[i] * c
+        else:
+            for i in range(m):
+                if z_bar[i] != 0.0:
+                    column[i] += z_bar[i] * c
+
+
 # of each operand the address and the two strides
 def add_left_at(z_at, z_row, z_step, b_at, b_row, b_step, bar_at, bar_row, bar_step, m, n, p):  # type: ignore[no-untyped-def]
     """a_bar += z_bar b^T"""
-    if m * n * p != 0:
-        a_bar = _matrix(bar_at, m, p, bar_row, bar_step)
-        add_left_matrix(_matrix(z_at, m, n, z_row, z_step), _matrix(b_at, p, n, b_row, b_step), a_bar)
-        _put(a_bar, bar_at, bar_row, bar_step)
+    if m * n * p == 0:
+        return
+    if n == 1:
+        if not has_rows(m, p, bar_row, bar_step) and has_rows(p, m, bar_step, bar_row):
+            _add_outer_by_columns(z_at, z_row, b_at, b_row, bar_at, bar_step, m, p)
+            return
+    elif m == 1:
+        if _add_times_vector(b_at, b_row, b_step, p, n, z_at, z_step, bar_at, bar_step):
+            return
+    elif (
+        m * n * p > FEW
+        and is_in_place(m, n, z_row, z_step)
+        and is_in_place(p, n, b_row, b_step)
+        and is_in_place(m, p, bar_row, bar_step)
+        and _is_finite(b_at, p, n, b_row, b_step)
+    ):
+        add_product_at(1.0, z_at, z_row, z_step, b_at, b_step, b_row, bar_at, bar_row, bar_step, m, n, p)
+        return
+    a_bar = _matrix(bar_at, m, p, bar_row, bar_step)
+    add_left_matrix(_matrix(z_at, m, n, z_row, z_step), _matrix(b_at, p, n, b_row, b_step), a_bar)
+    _put(a_bar, bar_at, bar_row, bar_step)
 
 
 def add_right_at(z_at, z_row, z_step, a_at, a_row, a_step, bar_at, bar_row, bar_step, m, n, p):  # type: ignore[no-untyped-def]
     """b_bar += a^T z_bar"""
-    if m * n * p != 0:
-        b_bar = _matrix(bar_at, p, n, bar_row, bar_step)
-        add_right_matrix(_matrix(z_at, m, n, z_row, z_step), _matrix(a_at, m, p, a_row, a_step), b_bar)
-        _put(b_bar, bar_at, bar_row, bar_step)
+    if m * n * p == 0:
+        return
+    if n == 1:
+        if not has_rows(m, p, a_row, a_step) and _add_times_vector(
+            a_at, a_step, a_row, p, m, z_at, z_row, bar_at, bar_row
+        ):
+            return
+    elif (
+        m * n * p > FEW
+        and m > 1
+        and is_in_place(m, n, z_row, z_step)
+        and is_in_place(m, p, a_row, a_step)
+        and is_in_place(p, n, bar_row, bar_step)
+        and _is_finite(a_at, m, p, a_row, a_step)
+    ):
+        add_product_at(1.0, a_at, a_step, a_row, z_at, z_row, z_step, bar_at, bar_row, bar_step, p, m, n)
+        return
+    b_bar = _matrix(bar_at, p, n, bar_row, bar_step)
+    add_right_matrix(_matrix(z_at, m, n, z_row, z_step), _matrix(a_at, m, p, a_row, a_step), b_bar)
+    _put(b_bar, bar_at, bar_row, bar_step)
 
 
 def find_adjoint(name: str) -> int:

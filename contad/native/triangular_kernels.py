@@ -11,11 +11,15 @@ import numpy as np
 from contad.native.called_by_name import COUNT, FLAG, MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
-from contad.native.lapack import gbsv, gtsv, potrf, potrs, trtrs
+from contad.native.lapack import gbsv, gtsv, potrf, trsm, trtrs
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, subtract, turn
+from contad.native.products_in_place import add_product
 
+_BLOCK = 64  # rows of a triangle that BLAS multiplies together
+_FEW = 6  # rows and columns from which on it is faster
 _NO, _YES = ord("N"), ord("T")
+_RIGHT = ord("R")
 _UPPER, _LOWER = ord("U"), ord("L")
 _UNIT = ord("U")
 
@@ -55,29 +59,42 @@ def mask_dead(z_bar, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def outer_sums(x, y):  # type: ignore[no-untyped-def]
-    """x y^T, in which zeros of x mask what is not finite in y."""
-    made = dot(x, turn(y))
-    if not is_finite(made) and not is_finite(y):
-        made[:] = 0.0
-        for i in range(x.shape[0]):
-            for k in range(x.shape[1]):
-                if x[i, k] != 0.0:
-                    made[i] += x[i, k] * y[:, k]
-    return made
+def subtract_row(x, y, is_turned, a_bar, i, left, right):  # type: ignore[no-untyped-def]
+    """a_bar -= x y^T in a part of row i; zeros of x, or of y if it is turned, mask what is not finite."""
+    for k in range(x.shape[1]):
+        d = x[i, k]
+        if is_turned:
+            for j in range(left, right):
+                if y[j, k] != 0.0:
+                    a_bar[i, j] -= d * y[j, k]
+        elif d != 0.0:
+            for j in range(left, right):
+                a_bar[i, j] -= d * y[j, k]
 
 
 @njit(**NJIT_OPTIONS)
-def subtract_triangle(c, lower, unit_diagonal, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar -= c in the triangle that is read."""
-    k = 1 if unit_diagonal else 0
-    for i in range(c.shape[0]):
+def subtract_triangle(c, z, is_turned, lower, unit_diagonal, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar -= c z^T in the triangle that is read, or z c^T: by BLAS where that is faster, in blocks of rows."""
+    n, k = c.shape
+    x, y = (z, c) if is_turned else (c, z)
+    apart = 1 if unit_diagonal else 0
+    if k < _FEW or n < _FEW or not is_finite(c) or not is_finite(z):
+        for i in range(n):
+            left, right = (0, i + 1 - apart) if lower else (i + apart, n)
+            subtract_row(x, y, is_turned, a_bar, i, left, right)
+        return
+    for first in range(0, n, _BLOCK):
+        end = min(first + _BLOCK, n)
+        corner = np.zeros((end - first, end - first))
+        add_product(1.0, x[first:end], y[first:end].T, corner)
+        for i in range(first, end):
+            left, right = (first, i + 1 - apart) if lower else (i + apart, end)
+            for j in range(left, right):
+                a_bar[i, j] -= corner[i - first, j - first]
         if lower:
-            for j in range(i + 1 - k):
-                a_bar[i, j] -= c[i, j]
+            add_product(-1.0, x[first:end], y[:first].T, a_bar[first:end, :first])
         else:
-            for j in range(i + k, c.shape[1]):
-                a_bar[i, j] -= c[i, j]
+            add_product(-1.0, x[first:end], y[end:].T, a_bar[first:end, end:])
 
 
 @njit(**NJIT_OPTIONS)
@@ -92,15 +109,19 @@ def read_triangle(a, lower, unit_diagonal):  # type: ignore[no-untyped-def]
 def _triangular_solution(a, b, transposed, lower, unit_diagonal):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report."""
     n, k = b.shape
-    columns = turn(b)  # b in LAPACK's order
-    rows = np.ascontiguousarray(a)  # a^T in Fortran's order
-    report = 0
-    if b.size != 0:
-        report = trtrs((
-            _UPPER if lower else _LOWER, _NO if transposed else _YES, _UNIT if unit_diagonal else _NO, n, k, rows, n,
-            columns, n,
-        ))  # fmt: skip
-    return turn(columns), report
+    z = b.copy()
+    if b.size == 0:
+        return z, 0
+    # rows are columns to LAPACK: a is transposed, and the solution of many columns stands on the left
+    triangle, diagonal = _UPPER if lower else _LOWER, _UNIT if unit_diagonal else _NO
+    if k == 1:
+        return z, trtrs((triangle, _NO if transposed else _YES, diagonal, n, k, a, n, z, n))
+    if not unit_diagonal:
+        for i in range(n):
+            if a[i, i] == 0.0:
+                return z, i + 1
+    trsm((_RIGHT, triangle, _YES if transposed else _NO, diagonal, k, n, 1.0, a, n, z, k))
+    return z, 0
 
 
 @njit(**NJIT_OPTIONS)
@@ -127,10 +148,7 @@ def add_solve_triangular(z_bar, z, a, transposed, lower, unit_diagonal, a_bar, b
     c = _triangular_solution(a, z_bar, not transposed, lower, unit_diagonal)[0]
     c = mask_dead(z_bar, c)
     add_into(b_bar, c)
-    product = outer_sums(c, z)
-    if transposed:
-        product = turn(product)
-    subtract_triangle(product, lower, unit_diagonal, a_bar)
+    subtract_triangle(c, z, transposed, lower, unit_diagonal, a_bar)
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, FLAG, FLAG, MATRIX, MATRIX)
@@ -154,11 +172,11 @@ def check_cho_factor(of_a):  # type: ignore[no-untyped-def]
 def cho_factor_forward(a, lower):  # type: ignore[no-untyped-def]
     """The factor; the other triangle is that of a."""
     n = len(a)
-    columns = turn(a)
-    report = potrf((_LOWER if lower else _UPPER, n, columns, n)) if n != 0 else 0
+    z = a.copy()
+    report = potrf((_UPPER if lower else _LOWER, n, z, n)) if n != 0 else 0  # rows are columns to LAPACK
     if report > 0:
         raise np.linalg.LinAlgError(str(report) + "-th leading minor of the array is not positive definite")
-    return turn(columns)
+    return z
 
 
 @called_by_name(MATRIX, MATRIX, FLAG, MATRIX)
@@ -201,11 +219,8 @@ def check_cho_solve(of_c, of_b):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX, FLAG)
 def cho_solve_forward(c, b, lower):  # type: ignore[no-untyped-def]
     """The solution of a z = b from the factor of a."""
-    n, k = b.shape
-    columns, factor = turn(b), turn(c)
-    if b.size != 0:
-        potrs((_LOWER if lower else _UPPER, n, k, factor, n, columns, n))
-    return turn(columns)
+    half = _triangular_solution(c, b, not lower, lower, False)[0]
+    return _triangular_solution(c, half, lower, lower, False)[0]
 
 
 @called_by_name(MATRIX, MATRIX, MATRIX, FLAG, MATRIX, MATRIX)

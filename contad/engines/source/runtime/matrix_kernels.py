@@ -20,12 +20,16 @@ from contad.native.factor_kernels import (
     cofactors,
     require_square,
     transposed_inverse,
+    write_cholesky,
 )
 from contad.native.matrix_loops import (
-    add_into,
+    add_back,
     add_scaled,
+    clear,
     in_order,
+    in_rows,
     is_zero,
+    take_adjoint,
     take_column,
     write_column,
     write_into,
@@ -48,11 +52,7 @@ def keep(x, work, top):  # type: ignore[no-untyped-def]
     """Keep the elements of a matrix."""
     first, top = top, top + x.size
     work = grow(work, top)
-    kept = numbers(work, top)
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            kept[first] = x[i, j]
-            first += 1
+    write_into(numbers(work, top)[first:top].reshape(x.shape), x)
     return work, top
 
 
@@ -66,10 +66,7 @@ def take(rows, columns, work, top):  # type: ignore[no-untyped-def]
 @in_machine_code
 def _adjoint(z_bar, z):  # type: ignore[no-untyped-def]
     """The adjoint of a result in C order: zeros where nobody has asked for one."""
-    made = np.zeros(z.shape)
-    if z_bar.size != 0:
-        write_into(made, z_bar)
-    return made
+    return in_rows(z_bar) if z_bar.size != 0 else np.zeros(z.shape)
 
 
 # ---- systems ---------------------------------------------------------------------------------------------------------
@@ -109,7 +106,7 @@ def reverse_inv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar -= z^T z_bar z^T"""
     z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_inv(in_order(z_bar), z, a_bar)
+        add_inv(in_rows(z_bar), z, a_bar)
     return top
 
 
@@ -157,7 +154,7 @@ def reverse_slogdet(log_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_cholesky(a, z, work, top):  # type: ignore[no-untyped-def]
     """z z^T = a, of the lower triangle; z is kept."""
     require_square(a)
-    write_into(z, np.linalg.cholesky(in_order(a)))
+    write_cholesky(a, z)
     return keep(z, work, top)
 
 
@@ -166,7 +163,8 @@ def reverse_cholesky(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += z^-T P(z^T z_bar) z^-1, on the lower triangle; P: the lower triangle, diagonal halved"""
     z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_cholesky(in_order(z_bar), z, a_bar)
+        add_cholesky(in_rows(z_bar), z, a_bar)
+        clear(z_bar)  # it was overwritten where it is in C order, and nobody reads it any more
     return top
 
 
@@ -175,7 +173,7 @@ def reverse_cholesky(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_eigh(a, w, v, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues and eigenvectors of the lower triangle, which are kept."""
     require_square(a)
-    values, vectors = np.linalg.eigh(in_order(a))
+    values, vectors = np.linalg.eigh(in_rows(a))
     write_column(w, values)
     write_into(v, vectors)
     work, top = keep(w, work, top)
@@ -197,7 +195,7 @@ def reverse_eigh(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def
 def forward_eigvalsh(a, w, work, top):  # type: ignore[no-untyped-def]
     """Eigenvalues of the lower triangle of a, which is kept."""
     require_square(a)
-    write_column(w, np.linalg.eigvalsh(in_order(a)))
+    write_column(w, np.linalg.eigvalsh(in_rows(a)))
     return keep(a, work, top)
 
 
@@ -215,7 +213,7 @@ def reverse_eigvalsh(w_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_svd(a, u, s, vt, work, top):  # type: ignore[no-untyped-def]
     """Singular values and vectors of the shorter side, which are kept."""
-    left, values, right = reduced_svd(in_order(a))
+    left, values, right = reduced_svd(in_rows(a))
     write_into(u, left)
     write_column(s, values)
     write_into(vt, right)
@@ -241,7 +239,7 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
 @forward_kernel()
 def forward_qr(a, q, r, work, top):  # type: ignore[no-untyped-def]
     """The factors of the shorter side; they are kept, and a."""
-    orthogonal, upper = np.linalg.qr(in_order(a))
+    orthogonal, upper = np.linalg.qr(in_rows(a))
     write_into(q, orthogonal)
     write_into(r, upper)
     work, top = keep(a, work, top)
@@ -265,7 +263,7 @@ def reverse_qr(q_bar, r_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 @forward_kernel()
 def forward_pinv(a, rcond, z, work, top):  # type: ignore[no-untyped-def]
     """The pseudoinverse; it is kept, and a."""
-    write_into(z, np.linalg.pinv(in_order(a), rcond[0, 0]))
+    write_into(z, np.linalg.pinv(in_rows(a), rcond[0, 0]))
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
@@ -277,7 +275,7 @@ def reverse_pinv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     z, top = take(n, m, work, top)
     a, top = take(m, n, work, top)
     if not is_zero(z_bar):
-        add_pinv(in_order(z_bar), z, a, a_bar)
+        add_pinv(in_rows(z_bar), z, a, a_bar)
     return top
 
 
@@ -285,7 +283,7 @@ def reverse_pinv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_lstsq(a, b, rcond, x, squares, s, rank, work, top):  # type: ignore[no-untyped-def]
     """The solution, the sums of squares if they are not zero, singular values and the rank; kept with a and b."""
     check_least_squares(a, b)
-    solution, rest, found, values = np.linalg.lstsq(in_order(a), in_order(b), rcond[0, 0])
+    solution, rest, found, values = np.linalg.lstsq(in_rows(a), in_rows(b), rcond[0, 0])
     write_into(x, solution)
     for k in range(squares.shape[0]):
         squares[k, 0] = 0.0
@@ -309,10 +307,10 @@ def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: 
     if not (is_zero(x_bar) and is_zero(squares_bar) and is_zero(s_bar)):
         squares = take_column(_adjoint(squares_bar, np.empty((k, 1))))
         s = take_column(_adjoint(s_bar, np.empty((min(m, n), 1))))
-        of_a, of_b = np.zeros((m, n)), np.zeros((m, k))
+        of_a, of_b = take_adjoint(a_bar, m, n), take_adjoint(b_bar, m, k)
         add_lstsq(_adjoint(x_bar, x), squares, s, x, rank, a, b, of_a, of_b)
-        add_into(a_bar, of_a)
-        add_into(b_bar, of_b)
+        add_back(a_bar, of_a)
+        add_back(b_bar, of_b)
     return top
 
 
@@ -320,7 +318,7 @@ def reverse_lstsq(x_bar, squares_bar, s_bar, a_bar, b_bar, work, top):  # type: 
 @forward_kernel("float")
 def forward_norm(a, z, work, top):  # type: ignore[no-untyped-def]
     """The root of the sum of squares; a is kept, and the value."""
-    z[0, 0] = np.linalg.norm(in_order(a))
+    z[0, 0] = np.linalg.norm(in_rows(a))
     work, top = keep(a, work, top)
     return keep(z, work, top)
 

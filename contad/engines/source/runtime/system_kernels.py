@@ -15,7 +15,16 @@ from contad.native.log_sum_kernels import (
     sum_exponentials,
     sum_lines,
 )
-from contad.native.matrix_loops import add_into, in_order, is_zero, take_column, write_column, write_into
+from contad.native.matrix_loops import (
+    add_back,
+    add_into,
+    in_rows,
+    is_zero,
+    take_adjoint,
+    take_column,
+    write_column,
+    write_into,
+)
 from contad.native.overloads import in_machine_code
 from contad.native.scipy_functions import require_square
 from contad.native.triangular_kernels import (
@@ -48,7 +57,7 @@ def forward_solve_triangular(a, b, transposed, lower, unit_diagonal, check_finit
         require_finite(a)
         require_finite(b)
     check_solve_triangular(a.shape, b.shape)
-    write_into(z, solve_triangular_forward(in_order(a), in_order(b), _is(transposed), _is(lower), _is(unit_diagonal)))
+    write_into(z, solve_triangular_forward(in_rows(a), in_rows(b), _is(transposed), _is(lower), _is(unit_diagonal)))
     work, top = keep(np.array([[transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]]), work, top)
     work, top = keep(a, work, top)
     return keep(z, work, top)
@@ -62,11 +71,11 @@ def reverse_solve_triangular(z_bar, a_bar, b_bar, work, top):  # type: ignore[no
     a, top = take(n, n, work, top)
     flags, top = take(3, 1, work, top)
     if not is_zero(z_bar):
-        of_a, of_b = np.zeros((n, n)), np.zeros((n, k))
+        of_a, of_b = take_adjoint(a_bar, n, n), take_adjoint(b_bar, n, k)
         transposed, lower, unit_diagonal = flags[0, 0] != 0.0, flags[1, 0] != 0.0, flags[2, 0] != 0.0
-        add_solve_triangular(in_order(z_bar), z, a, transposed, lower, unit_diagonal, of_a, of_b)
-        add_into(a_bar, of_a)
-        add_into(b_bar, of_b)
+        add_solve_triangular(in_rows(z_bar), z, a, transposed, lower, unit_diagonal, of_a, of_b)
+        add_back(a_bar, of_a)
+        add_back(b_bar, of_b)
     return top
 
 
@@ -77,7 +86,7 @@ def forward_cho_factor(a, lower, check_finite, z, work, top):  # type: ignore[no
     if _is(check_finite):
         require_finite(a)
     check_cho_factor(a.shape)
-    write_into(z, cho_factor_forward(in_order(a), _is(lower)))
+    write_into(z, cho_factor_forward(in_rows(a), _is(lower)))
     work, top = keep(lower, work, top)
     return keep(z, work, top)
 
@@ -89,9 +98,9 @@ def reverse_cho_factor(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     z, top = take(n, n, work, top)
     lower, top = take(1, 1, work, top)
     if not is_zero(z_bar):
-        of_a = np.zeros((n, n))
-        add_cho_factor(in_order(z_bar), z, _is(lower), of_a)
-        add_into(a_bar, of_a)
+        of_a = take_adjoint(a_bar, n, n)
+        add_cho_factor(in_rows(z_bar), z, _is(lower), of_a)
+        add_back(a_bar, of_a)
     return top
 
 
@@ -102,7 +111,7 @@ def forward_cho_solve(c, b, lower, check_finite, z, work, top):  # type: ignore[
         require_finite(b)
         require_finite(c)
     check_cho_solve(c.shape, b.shape)
-    write_into(z, cho_solve_forward(in_order(c), in_order(b), _is(lower)))
+    write_into(z, cho_solve_forward(in_rows(c), in_rows(b), _is(lower)))
     work, top = keep(lower, work, top)
     work, top = keep(c, work, top)
     return keep(b, work, top)
@@ -116,10 +125,10 @@ def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untype
     c, top = take(n, n, work, top)
     lower, top = take(1, 1, work, top)
     if not is_zero(z_bar):
-        of_c, of_b = np.zeros((n, n)), np.zeros((n, k))
-        add_cho_solve(in_order(z_bar), c, b, _is(lower), of_c, of_b)
-        add_into(c_bar, of_c)
-        add_into(b_bar, of_b)
+        of_c, of_b = take_adjoint(c_bar, n, n), take_adjoint(b_bar, n, k)
+        add_cho_solve(in_rows(z_bar), c, b, _is(lower), of_c, of_b)
+        add_back(c_bar, of_c)
+        add_back(b_bar, of_b)
     return top
 
 
@@ -132,7 +141,7 @@ def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # ty
         require_finite(b)
     lower, upper = int(below[0, 0]), int(above[0, 0])
     check_solve_banded(lower, upper, ab.shape, b.shape)
-    write_into(z, solve_banded_forward(lower, upper, in_order(ab), in_order(b)))
+    write_into(z, solve_banded_forward(lower, upper, in_rows(ab), in_rows(b)))
     work, top = keep(ab, work, top)
     work, top = keep(z, work, top)
     return keep(np.array([[below[0, 0], above[0, 0]]]), work, top)
@@ -147,10 +156,10 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
     z, top = take(n, k, work, top)
     ab, top = take(lower + upper + 1, n, work, top)
     if not is_zero(z_bar):
-        of_ab, of_b = np.zeros(ab.shape), np.zeros((n, k))
-        add_solve_banded(in_order(z_bar), z, lower, upper, ab, of_ab, of_b)
-        add_into(ab_bar, of_ab)
-        add_into(b_bar, of_b)
+        of_ab, of_b = take_adjoint(ab_bar, lower + upper + 1, n), take_adjoint(b_bar, n, k)
+        add_solve_banded(in_rows(z_bar), z, lower, upper, ab, of_ab, of_b)
+        add_back(ab_bar, of_ab)
+        add_back(b_bar, of_b)
     return top
 
 
@@ -158,7 +167,7 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
 def forward_expm(a, z, work, top):  # type: ignore[no-untyped-def]
     """z = e^a; a is kept."""
     require_square(a)
-    write_into(z, expm_forward(in_order(a)))
+    write_into(z, expm_forward(in_rows(a)))
     return keep(a, work, top)
 
 
@@ -168,9 +177,9 @@ def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     n = len(a_bar)
     a, top = take(n, n, work, top)
     if not is_zero(z_bar):
-        of_a = np.zeros((n, n))
-        add_expm(in_order(z_bar), a, of_a)
-        add_into(a_bar, of_a)
+        of_a = take_adjoint(a_bar, n, n)
+        add_expm(in_rows(z_bar), a, of_a)
+        add_back(a_bar, of_a)
     return top
 
 
@@ -203,7 +212,7 @@ def reverse_softmax(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += z (z_bar - sum(z z_bar))"""
     z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_into(a_bar, pull_normalised(in_order(z_bar), z))
+        add_into(a_bar, pull_normalised(in_rows(z_bar), z))
     return top
 
 
@@ -239,5 +248,5 @@ def reverse_softmax_along(z_bar, a_bar, work, top):  # type: ignore[no-untyped-d
     axis, top = take(1, 1, work, top)
     z, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
     if not is_zero(z_bar):
-        add_into(a_bar, pull_normalised_lines(in_order(z_bar), z, int(axis[0, 0])))
+        add_into(a_bar, pull_normalised_lines(in_rows(z_bar), z, int(axis[0, 0])))
     return top
