@@ -14,7 +14,6 @@ from contad.native.matrix_loops import (
     add_into,
     add_mirrored,
     add_scaled,
-    copy_lower,
     dot,
     halve_triangle,
     in_order,

@@ -18,7 +18,7 @@ from contad.native.words import WORD
 
 # of each routine: c a character, i an integer, d a number, a an array; LAPACK's last argument, the report, is left out
 _LAPACK = {"dtrtrs": "ccciiaiai", "dpotrf": "ciai", "dgbsv": "iiiiaiaai", "dgtsv": "iiaaaai"}
-_BLAS = {"dgemm": "cciiidaiaidai", "dgemv": "ciidaiaidai", "dtrsm": "cccciidaiai"}
+_BLAS = {"dgemm": "cciiidaiaidai", "dgemv": "ciidaiaidai", "dsyrk": "cciidaidai", "dtrsm": "cccciidaiai"}
 _ROUTINES = _LAPACK | _BLAS
 _C_TYPES = {"c": ir.IntType(8), "i": ir.IntType(32), "d": ir.DoubleType()}
 
@@ -85,6 +85,6 @@ def _routine(name: str) -> Any:
     return call
 
 
-gemm, gemv, trsm = _routine("dgemm"), _routine("dgemv"), _routine("dtrsm")
+gemm, gemv, syrk, trsm = _routine("dgemm"), _routine("dgemv"), _routine("dsyrk"), _routine("dtrsm")
 trtrs, potrf = _routine("dtrtrs"), _routine("dpotrf")
 gbsv, gtsv = _routine("dgbsv"), _routine("dgtsv")

@@ -69,6 +69,46 @@ def test_views_and_parts_are_followed_by_their_strides():
     require_rule(np.asfortranarray(z_bar), a[:, ::-1], b.T.copy().T, wide[::2, 1:4], DRAW.standard_normal((5, 3)).T)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("size", [(12, 11, 13), (40, 30, 0), (0, 30, 40), (17, 20, 1), (1, 20, 17)])
+def test_large_operands_are_multiplied_where_they_lie(size, order):
+    """In rows, in columns, as blocks of a larger array, backwards, and with steps that BLAS does not take."""
+
+    def lie(x, kind):
+        if kind == "block":
+            wide = np.zeros([n + 3 for n in x.shape], order=order)
+            part = wide[tuple(slice(2, 2 + n) for n in x.shape)]
+        elif kind == "steps":
+            part = np.zeros([2 * n for n in x.shape], order=order)[(slice(None, None, 2),) * x.ndim]
+        elif kind == "backwards":
+            part = np.zeros(x.shape, order=order)[::-1]
+        else:
+            part = np.zeros(x.shape, order=order)
+        part[...] = x
+        return part
+
+    z_bar, a, b = operands(*size)
+    for kinds in (
+        ["whole"] * 5, ["block"] * 5, ["backwards", "whole", "whole", "whole", "block"],
+        ["whole", "steps", "block", "whole", "steps"], ["block", "whole", "backwards", "steps", "whole"],
+    ):  # fmt: skip
+        bars = DRAW.standard_normal(a.shape), DRAW.standard_normal(b.shape)
+        require_rule(*map(lie, (z_bar, a, b, *bars), kinds))
+
+
+@pytest.mark.parametrize("of_vector", [False, True])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_zero_masks_what_is_not_finite_in_large_operands(order, of_vector):
+    z_bar, a, b = operands(31, 40, 0 if of_vector else 21)
+    a, b = np.asarray(a, order=order), np.asarray(b, order=order)
+    a[3, 5], z_bar[3] = np.inf, 0.0
+    if not of_vector:
+        b[7, 2], z_bar[:, 2] = np.nan, 0.0
+    wanted = expected(z_bar, a, b)
+    assert all(np.isfinite(x).all() for x in wanted)
+    require_rule(z_bar, a, b, np.zeros(a.shape, order=order), np.zeros(b.shape, order=order))
+
+
 def test_nothing_is_added_for_empty_factors():
     a_bar, b_bar = np.ones((2, 0)), np.ones((0, 3))
     both(np.ones((2, 3)), np.ones((2, 0)), np.ones((0, 3)), a_bar, b_bar)

@@ -188,6 +188,16 @@ class Product(Operation):
     def __init__(self, a: Value, b: Value, result: Value) -> None:
         super().__init__([a, b], [result])
 
+    @property
+    def is_gram(self) -> bool:
+        """Whether a is the transpose of b, in the same memory."""
+        a, b = self.inputs
+        return a.kind.ndim == 2 and (_is_transpose(a, b) or _is_transpose(b, a))
+
+
+def _is_transpose(x: Value, y: Value) -> bool:
+    return isinstance(x.operation, View) and x.operation.spec is None and x.operation.inputs[0] is y
+
 
 class MatrixCall(Operation):
     """A function of matrices: it reads arrays, fills others, which have just been made, and computes numbers."""

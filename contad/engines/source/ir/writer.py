@@ -18,6 +18,7 @@ WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the 
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
 BRANCHLESS = ("chain", "select")  # likewise
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
+GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 BAR = "_bar"  # the suffix of an adjoint
 # what the source itself calls
 _RESERVED = {
@@ -33,6 +34,7 @@ _RESERVED = {
     *WORKSPACE,
     *BRANCHLESS,
     *PRODUCTS,
+    *GRAM_PRODUCTS,
     *NUMPY_KERNELS,
     *SCIPY_KERNELS,
 }

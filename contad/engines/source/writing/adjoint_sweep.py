@@ -242,6 +242,10 @@ class AdjointWriter:
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
         if not o.result.is_array and not self.has_bar(o.result):
             return
+        if o.is_gram:
+            if b in self.active:
+                self.writer.line(f"add_gram({d}, {b_name}, {self.bar(b)})")
+            return
         if a in self.active:
             self.writer.line(f"add_left({d}, {b_name}, {self.bar(a)})")
         if b in self.active:

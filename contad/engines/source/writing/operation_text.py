@@ -51,6 +51,8 @@ class ExpressionWriter:
         if isinstance(o, Choose):
             return self.write_choice(o, "")
         if isinstance(o, Product):
+            if o.is_gram:
+                return f"gram({self.writer.text(o.inputs[1])})"
             return " @ ".join(map(self.writer.text, o.inputs))
         raise TypeError(type(o))
 
