@@ -16,12 +16,16 @@ import numpy as np
 from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import norm_by_columns
+from contad.native.lapack import trsm
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import turn
-from contad.native.small_systems import solve_forward
-from contad.native.triangular_kernels import is_finite, mask_dead
+from contad.native.product_kernels import is_finite
+from contad.native.products_in_place import add_product
+from contad.native.small_systems import exchange_rows, solve_forward
+from contad.native.triangular_kernels import mask_dead
 
 _LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too
+_RIGHT, _UPPER, _LOWER, _UNIT, _NO = ord("R"), ord("U"), ord("L"), ord("U"), ord("N")
 _REMAINDER = math.comb(26, 13) * math.factorial(27) * 1.1102230246251565e-16
 _B = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
@@ -77,13 +81,32 @@ def _add(a, b):  # type: ignore[no-untyped-def]
 @njit(**NJIT_OPTIONS)
 def _product_along(a, a_dot, b, b_dot):  # type: ignore[no-untyped-def]
     """The derivative of a b."""
-    return _add(np.dot(a, b_dot), np.dot(a_dot, b))
+    return _add_products(np.zeros(a.shape), a, a_dot, b, b_dot)
+
+
+@njit(**NJIT_OPTIONS)
+def _add_products(c, a, a_dot, b, b_dot):  # type: ignore[no-untyped-def]
+    """c and the derivative of a b, in place."""
+    add_product(1.0, a, b_dot, c)
+    add_product(1.0, a_dot, b, c)
+    return c
 
 
 @njit(**NJIT_OPTIONS)
 def _divide(u, v, c):  # type: ignore[no-untyped-def]
-    """(v - u)^-1 c"""
-    return solve_forward(_add(v, _scale(-1.0, u)), c)[0]
+    """(v - u)^-1 c, the factors of v - u, and the exchanges of its rows."""
+    return solve_forward(_combine(0.0, 1.0, v, -1.0, u, 0.0, v), c)
+
+
+@njit(**NJIT_OPTIONS)
+def _divide_by_factors(factors, exchanges, c):  # type: ignore[no-untyped-def]
+    """The same of another c, in place."""
+    n = len(c)
+    for i in range(n):
+        exchange_rows(c, i, int(exchanges[i]) - 1)
+    if n != 0:  # rows are columns to LAPACK: the factors are transposed, and stand on the right
+        trsm((_RIGHT, _UPPER, _NO, _UNIT, n, n, 1.0, factors, n, c, n))
+        trsm((_RIGHT, _LOWER, _NO, _NO, n, n, 1.0, factors, n, c, n))
 
 
 @njit(**NJIT_OPTIONS)
@@ -118,7 +141,7 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
     w = _add(np.dot(a6, _combine(0.0, b[9], a2, b[11], a4, b[13], a6)), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
     v = _add(np.dot(a6, _combine(0.0, b[8], a2, b[10], a4, b[12], a6)), _combine(b[0], b[2], a2, b[4], a4, b[6], a6))
     u = np.dot(a, w)
-    z = _divide(u, v, _add(v, u))
+    z = _divide(u, v, _add(v, u))[0]
     for _ in range(s):
         z = np.dot(z, z)
     return z
@@ -139,11 +162,13 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
     v1, v1_dot = _combine(0.0, b[8], a2, b[10], a4, b[12], a6), _combine(0.0, b[8], m2, b[10], m4, b[12], m6)
     w = _add(np.dot(a6, w1), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
     v = _add(np.dot(a6, v1), _combine(b[0], b[2], a2, b[4], a4, b[6], a6))
-    w_dot = _add(_product_along(a6, m6, w1, w1_dot), _combine(0.0, b[3], m2, b[5], m4, b[7], m6))
-    v_dot = _add(_product_along(a6, m6, v1, v1_dot), _combine(0.0, b[2], m2, b[4], m4, b[6], m6))
+    w_dot = _add_products(_combine(0.0, b[3], m2, b[5], m4, b[7], m6), a6, m6, w1, w1_dot)
+    v_dot = _add_products(_combine(0.0, b[2], m2, b[4], m4, b[6], m6), a6, m6, v1, v1_dot)
     u, u_dot = np.dot(a, w), _product_along(a, e, w, w_dot)
-    z = _divide(u, v, _add(v, u))
-    z_dot = _divide(u, v, _add(_add(u_dot, v_dot), np.dot(_add(u_dot, _scale(-1.0, v_dot)), z)))
+    z, factors, exchanges = _divide(u, v, _add(v, u))
+    z_dot = _add(u_dot, v_dot)
+    add_product(1.0, _combine(0.0, 1.0, u_dot, -1.0, v_dot, 0.0, u_dot), z, z_dot)
+    _divide_by_factors(factors, exchanges, z_dot)
     for _ in range(s):
         z_dot = _product_along(z, z_dot, z, z_dot)
         z = np.dot(z, z)

@@ -23,7 +23,7 @@ from contad.native.matrix_loops import (
     turn,
 )
 from contad.native.overloads import in_machine_code
-from contad.native.small_systems import solve_upper
+from contad.native.products_in_place import add_product, solve_from_right
 
 
 @in_machine_code
@@ -159,22 +159,23 @@ def svd_tangent(u, s, vt, a_dot):  # type: ignore[no-untyped-def]
 
 # ---- QR factors ------------------------------------------------------------------------------------------------------
 @in_machine_code
-def add_qr(q_bar, r_bar, q, r, a, a_bar):  # type: ignore[no-untyped-def]
+def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += (q_bar + q c) r^-T, c: the symmetric matrix of the lower triangle of r r_bar^T - q_bar^T q
 
-    Of a wide matrix the columns behind the square part are products with q.
+    Of a wide matrix the columns behind the square part, which are the rest of a, are products with q.
     """
-    m, k, n = q.shape[0], r.shape[0], r.shape[1]
+    k, n = r.shape
     q_bar, r_bar = in_order(q_bar), copy_upper(r_bar, 0)
     if n > k:
         rest_bar = take_block(r_bar, 0, k, k, n)
-        add_into(q_bar, dot(take_block(a, 0, m, k, n), turn(rest_bar)))
+        add_into(q_bar, dot(rest, turn(rest_bar)))
         add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
     square = take_block(r, 0, k, 0, k)
-    c = subtract(dot(square, turn(take_block(r_bar, 0, k, 0, k))), dot(turn(q_bar), q))
-    turned = turn(add(q_bar, dot(q, mirror_lower(c))))
-    solve_upper(square, turned)
-    add_scaled(a_bar, 0, 0, 1.0, turn(turned))
+    c = dot(square, turn(take_block(r_bar, 0, k, 0, k)))
+    add_product(-1.0, q_bar.T, q, c)
+    add_product(1.0, q, mirror_lower(c), q_bar)
+    solve_from_right(turn(square), q_bar)
+    add_scaled(a_bar, 0, 0, 1.0, q_bar)
 
 
 @in_machine_code

@@ -14,6 +14,7 @@ from contad.native.factor_kernels import add_cholesky, cholesky_tangent
 from contad.native.lapack import gbsv, gtsv, potrf, trsm, trtrs
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, subtract, turn
+from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
 
 _BLOCK = 64  # rows of a triangle that BLAS multiplies together
@@ -39,15 +40,6 @@ def require_finite(a):  # type: ignore[no-untyped-def]
     for element in a.flat:
         if not np.isfinite(element):
             raise ValueError("array must not contain infs or NaNs")
-
-
-@njit(**NJIT_OPTIONS)
-def is_finite(a):  # type: ignore[no-untyped-def]
-    """Whether all elements are finite."""
-    for element in a.flat:  # noqa: SIM110  (Numba has no generators)
-        if not np.isfinite(element):
-            return False
-    return True
 
 
 @njit(**NJIT_OPTIONS)
@@ -243,20 +235,29 @@ def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def
 
 
 # ---- banded systems --------------------------------------------------------------------------------------------------
+@njit(**NJIT_OPTIONS)
+def _tridiagonal_solution(below, main, above, b):  # type: ignore[no-untyped-def]
+    """The solution, in C order, and LAPACK's report, which overwrites the three diagonals."""
+    n, k = b.shape
+    if k == 1:  # of one column the transpose has the same memory
+        z = b.copy()
+        return z, gtsv((n, k, below, main, above, z, n))
+    columns = turn(b)
+    report = gtsv((n, k, below, main, above, columns, n))
+    return turn(columns), report
+
+
 @called_by_name(COUNT, COUNT, MATRIX, MATRIX)
 def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     """The solution, in C order, and LAPACK's report; ab holds the diagonals as rows."""
     n, k = b.shape
-    columns = turn(b)
-    report = 0
     if b.size == 0:
-        return turn(columns), report
+        return b.copy(), 0
     if n == 1:
-        return b / ab[upper, 0], report
+        return b / ab[upper, 0], 0
     if lower == 1 and upper == 1:
-        below, main, above = ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy()
-        report = gtsv((n, k, below, main, above, columns, n))
-        return turn(columns), report
+        return _tridiagonal_solution(ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy(), b)
+    columns = turn(b)
     height = 2 * lower + upper + 1
     band = np.zeros((n, height))  # the columns of LAPACK's band as rows
     for d in range(lower + upper + 1):
@@ -304,16 +305,23 @@ def transposed_band(lower, upper, ab):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
 def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
-    c = _banded_solution(upper, lower, transposed_band(lower, upper, ab), z_bar)[0]
+    n = ab.shape[1]
+    if lower == 1 and upper == 1 and n > 1 and z_bar.size != 0:
+        c = _tridiagonal_solution(ab[0, 1:].copy(), ab[1].copy(), ab[2, : n - 1].copy(), z_bar)[0]
+    else:
+        c = _banded_solution(upper, lower, transposed_band(lower, upper, ab), z_bar)[0]
     c = mask_dead(z_bar, c)
     add_into(b_bar, c)
-    n = ab.shape[1]
     for d in range(lower + upper + 1):
-        for j in range(n):
-            i = j + d - upper
-            if 0 <= i < n:
+        first, end = max(0, upper - d), min(n, n + upper - d)  # where i = j + d - upper is a row
+        if c.shape[1] == 1:
+            left, right, diagonal = c[first + d - upper :, 0], z[first:, 0], ab_bar[d, first:]
+            for j in range(end - first):
+                diagonal[j] -= left[j] * right[j]
+        else:
+            for j in range(first, end):
                 for k in range(c.shape[1]):
-                    ab_bar[d, j] -= c[i, k] * z[j, k]
+                    ab_bar[d, j] -= c[j + d - upper, k] * z[j, k]
 
 
 @called_by_name(MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)

@@ -15,7 +15,7 @@ from contad.engines.tape.block_records import (
 from contad.engines.tape.linear_records import columns, operand, operation
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import in_order
+from contad.native.matrix_loops import in_order, take_block
 from contad.native.spectral_kernels import (
     add_eigh,
     add_lstsq,
@@ -143,7 +143,8 @@ def pull_qr(header, block):  # type: ignore[no-untyped-def]
     q, r = read_elements(header, of_z, (m, k), VALUE), read_elements(header, of_z + m * k, (k, n), VALUE)
     q_bar, r_bar = take_adjoints(header, of_z, (m, k)), take_adjoints(header, of_z + m * k, (k, n))
     a_bar = np.zeros((m, n))
-    add_qr(q_bar, r_bar, q, r, operand(header, block, VALUE), a_bar)
+    rest = take_block(operand(header, block, VALUE), 0, m, k, n)
+    add_qr(q_bar, r_bar, q, r, rest, a_bar)
     add_to_operand(header, first, a_bar)
 
 

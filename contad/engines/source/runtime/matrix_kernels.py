@@ -238,11 +238,11 @@ def reverse_svd(u_bar, s_bar, vt_bar, a_bar, work, top):  # type: ignore[no-unty
 # ---- QR factors and least squares ------------------------------------------------------------------------------------
 @forward_kernel()
 def forward_qr(a, q, r, work, top):  # type: ignore[no-untyped-def]
-    """The factors of the shorter side; they are kept, and a."""
+    """The factors of the shorter side; they are kept, and the columns behind the square part of a."""
     orthogonal, upper = np.linalg.qr(in_rows(a))
     write_into(q, orthogonal)
     write_into(r, upper)
-    work, top = keep(a, work, top)
+    work, top = keep(a[:, len(r) :], work, top)
     work, top = keep(q, work, top)
     return keep(r, work, top)
 
@@ -254,9 +254,9 @@ def reverse_qr(q_bar, r_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     k = min(m, n)
     r, top = take(k, n, work, top)
     q, top = take(m, k, work, top)
-    a, top = take(m, n, work, top)
+    rest, top = take(m, n - k, work, top)
     if not (is_zero(q_bar) and is_zero(r_bar)):
-        add_qr(_adjoint(q_bar, q), _adjoint(r_bar, r), q, r, a, a_bar)
+        add_qr(_adjoint(q_bar, q), _adjoint(r_bar, r), q, r, rest, a_bar)
     return top
 
 
