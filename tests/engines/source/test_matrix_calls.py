@@ -135,7 +135,7 @@ def placed(a, b, v, s):
     return total + np.sum(z * b[:, 0]) + np.sum(w * w) + np.sum(x) + np.sum(kept * kept)
 
 
-@pytest.mark.parametrize("run", [value_and_grad, in_python])
+@pytest.mark.parametrize("run", [COMPILED, in_python])
 def test_systems_in_loops_and_branches(run):
     value, gradient = run(placed, *DATA)
     assert value == pytest.approx(compute(run, placed, *DATA), rel=1e-13)
