@@ -16,16 +16,14 @@ import numpy as np
 from contad.native.called_by_name import MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import norm_by_columns
-from contad.native.lapack import trsm
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import turn
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
-from contad.native.small_systems import exchange_rows, solve_forward
+from contad.native.small_systems import solve_factored, solve_forward
 from contad.native.triangular_kernels import mask_dead
 
 _LIMIT, _LIMIT_ALONG = 4.25, 4.74  # up to where degree 13 is accurate to rounding, the derivative too
-_RIGHT, _UPPER, _LOWER, _UNIT, _NO = ord("R"), ord("U"), ord("L"), ord("U"), ord("N")
 _REMAINDER = math.comb(26, 13) * math.factorial(27) * 1.1102230246251565e-16
 _B = (
     64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
@@ -99,17 +97,6 @@ def _divide(u, v, c):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
-def _divide_by_factors(factors, exchanges, c):  # type: ignore[no-untyped-def]
-    """The same of another c, in place."""
-    n = len(c)
-    for i in range(n):
-        exchange_rows(c, i, int(exchanges[i]) - 1)
-    if n != 0:  # rows are columns to LAPACK: the factors are transposed, and stand on the right
-        trsm((_RIGHT, _UPPER, _NO, _UNIT, n, n, 1.0, factors, n, c, n))
-        trsm((_RIGHT, _LOWER, _NO, _NO, n, n, 1.0, factors, n, c, n))
-
-
-@njit(**NJIT_OPTIONS)
 def _is_diagonal(a):  # type: ignore[no-untyped-def]
     for i in range(a.shape[0]):
         for j in range(a.shape[1]):
@@ -168,7 +155,7 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
     z, factors, exchanges = _divide(u, v, _add(v, u))
     z_dot = _add(u_dot, v_dot)
     add_product(1.0, _combine(0.0, 1.0, u_dot, -1.0, v_dot, 0.0, u_dot), z, z_dot)
-    _divide_by_factors(factors, exchanges, z_dot)
+    solve_factored(factors, exchanges, z_dot)
     for _ in range(s):
         z_dot = _product_along(z, z_dot, z, z_dot)
         z = np.dot(z, z)

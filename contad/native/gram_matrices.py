@@ -9,7 +9,7 @@ import numpy as np
 
 from contad.native.called_by_name import COUNT, MATRIX, called_by_name
 from contad.native.lapack import syrk
-from contad.native.matrix_loops import add, in_order, turn
+from contad.native.matrix_loops import add, in_order, in_rows, turn
 from contad.native.overloads import add_overload
 from contad.native.product_adjoints import add_right
 from contad.native.products_in_place import has_rows, is_in_place
@@ -63,6 +63,6 @@ def _gram(x: Any) -> Any:
 @add_overload(add_gram)
 def _add_gram(z_bar: Any, x: Any, x_bar: Any) -> Any:
     def implementation(z_bar: Any, x: Any, x_bar: Any) -> None:
-        add_right(_add_transposed(np.ascontiguousarray(z_bar)), x.T, x_bar)
+        add_right(_add_transposed(in_rows(z_bar)), x.T, x_bar)
 
     return implementation

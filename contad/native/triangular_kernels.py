@@ -237,7 +237,7 @@ def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def
 # ---- banded systems --------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
 def _tridiagonal_solution(below, main, above, b):  # type: ignore[no-untyped-def]
-    """The solution, in C order, and LAPACK's report, which overwrites the three diagonals."""
+    """The solution, in C order, and LAPACK's report; the diagonals are overwritten."""
     n, k = b.shape
     if k == 1:  # of one column the transpose has the same memory
         z = b.copy()
@@ -247,16 +247,34 @@ def _tridiagonal_solution(below, main, above, b):  # type: ignore[no-untyped-def
     return turn(columns), report
 
 
-@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
-def _banded_solution(lower, upper, ab, b):  # type: ignore[no-untyped-def]
-    """The solution, in C order, and LAPACK's report; ab holds the diagonals as rows."""
+@njit(**NJIT_OPTIONS)
+def transposed_band(lower, upper, ab):  # type: ignore[no-untyped-def]
+    """The band of the transposed matrix, zeros outside of it."""
+    made = np.zeros(ab.shape)
+    n = ab.shape[1]
+    for d in range(lower + upper + 1):
+        for j in range(n):
+            i = j + d - upper  # a_ij = ab[d, j]
+            if 0 <= i < n:
+                made[lower + upper - d, i] = ab[d, j]
+    return made
+
+
+@called_by_name(COUNT, COUNT, MATRIX, MATRIX, FLAG)
+def _banded_solution(lower, upper, ab, b, transposed):  # type: ignore[no-untyped-def]
+    """The solution of a z = b, or a^T z = b, in C order, and LAPACK's report; ab holds the diagonals as rows."""
     n, k = b.shape
     if b.size == 0:
         return b.copy(), 0
     if n == 1:
         return b / ab[upper, 0], 0
     if lower == 1 and upper == 1:
-        return _tridiagonal_solution(ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy(), b)
+        below, main, above = ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy()
+        if transposed:
+            below, above = above, below
+        return _tridiagonal_solution(below, main, above, b)
+    if transposed:
+        lower, upper, ab = upper, lower, transposed_band(lower, upper, ab)
     columns = turn(b)
     height = 2 * lower + upper + 1
     band = np.zeros((n, height))  # the columns of LAPACK's band as rows
@@ -283,35 +301,18 @@ def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-de
 @called_by_name(COUNT, COUNT, MATRIX, MATRIX)
 def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     """The solution of a z = b, where row d of ab holds the diagonal upper - d of a."""
-    z, report = _banded_solution(lower, upper, ab, b)
+    z, report = _banded_solution(lower, upper, ab, b, False)
     if report > 0:
         raise np.linalg.LinAlgError("singular matrix")
     return z
 
 
-@njit(**NJIT_OPTIONS)
-def transposed_band(lower, upper, ab):  # type: ignore[no-untyped-def]
-    """The band of the transposed matrix, zeros outside of it."""
-    made = np.zeros(ab.shape)
-    n = ab.shape[1]
-    for d in range(lower + upper + 1):
-        for j in range(n):
-            i = j + d - upper  # a_ij = ab[d, j]
-            if 0 <= i < n:
-                made[lower + upper - d, i] = ab[d, j]
-    return made
-
-
 @called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX, MATRIX)
 def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
-    n = ab.shape[1]
-    if lower == 1 and upper == 1 and n > 1 and z_bar.size != 0:
-        c = _tridiagonal_solution(ab[0, 1:].copy(), ab[1].copy(), ab[2, : n - 1].copy(), z_bar)[0]
-    else:
-        c = _banded_solution(upper, lower, transposed_band(lower, upper, ab), z_bar)[0]
-    c = mask_dead(z_bar, c)
+    c = mask_dead(z_bar, _banded_solution(lower, upper, ab, z_bar, True)[0])
     add_into(b_bar, c)
+    n = ab.shape[1]
     for d in range(lower + upper + 1):
         first, end = max(0, upper - d), min(n, n + upper - d)  # where i = j + d - upper is a row
         if c.shape[1] == 1:
@@ -335,4 +336,4 @@ def solve_banded_tangent(z, lower, upper, ab, ab_dot, b_dot):  # type: ignore[no
             if 0 <= i < n:
                 for k in range(c.shape[1]):
                     c[i, k] -= ab_dot[d, j] * z[j, k]
-    return _banded_solution(lower, upper, ab, c)[0]
+    return _banded_solution(lower, upper, ab, c, False)[0]

@@ -54,8 +54,8 @@ def _is(flag):  # type: ignore[no-untyped-def]
 def forward_solve_triangular(a, b, transposed, lower, unit_diagonal, check_finite, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1 b, or a^-T b, for a triangle of a; a and z are kept."""
     if _is(check_finite):
-        require_finite(in_rows(a))
-        require_finite(in_rows(b))
+        require_finite(a)
+        require_finite(b)
     check_solve_triangular(a.shape, b.shape)
     write_into(z, solve_triangular_forward(in_rows(a), in_rows(b), _is(transposed), _is(lower), _is(unit_diagonal)))
     work, top = keep(np.array([[transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]]), work, top)
@@ -84,7 +84,7 @@ def reverse_solve_triangular(z_bar, a_bar, b_bar, work, top):  # type: ignore[no
 def forward_cho_factor(a, lower, check_finite, z, work, top):  # type: ignore[no-untyped-def]
     """The factor of a triangle of a, beside the other triangle; it is kept."""
     if _is(check_finite):
-        require_finite(in_rows(a))
+        require_finite(a)
     check_cho_factor(a.shape)
     write_into(z, cho_factor_forward(in_rows(a), _is(lower)))
     work, top = keep(lower, work, top)
@@ -108,8 +108,8 @@ def reverse_cho_factor(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_cho_solve(c, b, lower, check_finite, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1 b, of the factor of a; the factor is kept, and b."""
     if _is(check_finite):
-        require_finite(in_rows(b))
-        require_finite(in_rows(c))
+        require_finite(b)
+        require_finite(c)
     check_cho_solve(c.shape, b.shape)
     write_into(z, cho_solve_forward(in_rows(c), in_rows(b), _is(lower)))
     work, top = keep(lower, work, top)
@@ -137,8 +137,8 @@ def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untype
 def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # type: ignore[no-untyped-def]
     """z = a^-1 b, of the diagonals of a; they are kept, and z."""
     if _is(check_finite):
-        require_finite(in_rows(ab))
-        require_finite(in_rows(b))
+        require_finite(ab)
+        require_finite(b)
     lower, upper = int(below[0, 0]), int(above[0, 0])
     check_solve_banded(lower, upper, ab.shape, b.shape)
     write_into(z, solve_banded_forward(lower, upper, in_rows(ab), in_rows(b)))
