@@ -183,10 +183,19 @@ def test_what_was_compiled_unseen_is_compared_by_value():
             pytest.fail(f"{name} gives {uses[name]()}")
 
 
-def test_every_transform_notices(case):
-    """Of a function that has been compiled, by transforms that were used before the change."""
+def test_transforms_used_before_notice(case):
+    used_before_notice(case, ("grad", "jvp") if case.kind == "number" else ("grad",))
+
+
+@pytest.mark.long  # eighteen compilations each
+@pytest.mark.parametrize("case", ["number", "array in place"], indirect=True)
+def test_every_transform_used_before_notices(case):
+    used_before_notice(case, list(uses_of(case.f)))
+
+
+def used_before_notice(case, used):
+    """Of a function that has been compiled."""
     uses = uses_of(case.f)
-    used = list(uses) if case.kind in ("number", "array in place") else ["grad"]
     for name in used:
         uses[name]()
     case.change()
