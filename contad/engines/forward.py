@@ -84,7 +84,7 @@ def _methods(rule: ScalarRule, slowly: Function) -> tuple[Function, Function]:
 
 def _of_plain_arrays(
     rule: ScalarRule, partials: list[Function | None], s: Owner, args: tuple[Value, ...]
-) -> ArrayDual | None:
+) -> ArrayDual | np.ndarray | None:
     """The result where all values and tangents are plain and the tangents finite, so that no zero has to mask; or None.
 
     Results are fresh arrays, in NumPy's layout. `partials` keeps the rule's partials once they are made.
@@ -100,7 +100,8 @@ def _of_plain_arrays(
             if x._owner is not s or not _is_plain(x):
                 return None
             v = x._value
-            active.append((k, x._tangents))
+            if not x.is_constant:
+                active.append((k, x._tangents))
         elif kind is Dual or kind is NumpyDual:
             v, t = x._value, x._tangent
             if x._owner is not s or v.__class__ is not float or t.__class__ is not float:
@@ -134,7 +135,8 @@ def _of_plain_arrays(
     for x in values:
         if z is x:
             z = z.copy("K")
-    return array_dual(s, z if z.base is None else z.copy("K"), z_dots)
+    z = z if z.base is None else z.copy("K")
+    return array_dual(s, z, z_dots) if active else z
 
 
 def _is_plain(x: ArrayDual) -> bool:
@@ -156,7 +158,7 @@ def _fast_sum(rule: ArrayRule, general: Function) -> Function:
     def method(x: ArrayDual, *args: Option, **options: Option) -> Value:
         s: Any = x._owner
         usable = s.__class__ is ForwardLevel and s.several is None and s.ended is None and s.thread == get_ident()
-        if not usable or args or options or not _is_plain(x):
+        if not usable or args or options or x.is_constant or not _is_plain(x):
             return general(x, *args, **options)
         return s.dual(float(add.reduce(x._value, None)), float(add.reduce(x._tangents[0], None)))
 

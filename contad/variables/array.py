@@ -55,6 +55,11 @@ class Array(ArrayCarrier):
     def _element(self, key: Key, value: Real) -> Real:
         """The number at a key, where the value has `value`."""
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether no element depends on a variable of this level, as of an array just made by `contad.zeros`."""
+        return False
+
     def _open_for_writing(self) -> None:
         """Before an assignment to this root: its parts may be written from here on."""
 
@@ -197,11 +202,16 @@ class Array(ArrayCarrier):
         for k in range(self.shape[0]):
             yield self[k]
 
-    def __array__(self, *args: Option, **kwargs: Option) -> Any:
-        refuse_pandas()
+    def __array__(self, dtype: Option = None, copy: bool | None = None) -> Any:
+        """The numbers of an array of constants, read-only unless a copy is asked for: writes would not be seen here."""
         stand_in = stand_in_of_product(sys._getframe(1))
         if stand_in is not None:
             return stand_in
+        if self.is_constant:
+            a = np.array(self._sync_parts()._value, dtype)
+            a.flags.writeable = copy is True
+            return a
+        refuse_pandas()
         raise make_lost(
             f"np.asarray: an {self.kind} cannot become an array of floats, because its derivative would be lost; use "
             "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, a @ x for "

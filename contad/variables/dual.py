@@ -56,6 +56,13 @@ class ArrayDual(Array):
     __slots__ = ("_tangents",)
     kind = "array dual"
     _tangents: list[ArrayValue]
+    _holds_constants: bool = False  # of a root: it was made of constants, and none but such was assigned
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its root has been made of constants, and none but such was assigned."""
+        root: Any = self if self._base is None else self._base
+        return bool(root._holds_constants)
 
     @property
     def tangent(self) -> Value:
@@ -80,9 +87,14 @@ class ArrayDual(Array):
         return z
 
     def _make_copy(self, move: View, value: ArrayValue) -> "ArrayDual":
-        return array_dual(self._owner, value, [move(t).copy() for t in self._sync_parts()._tangents])  # type: ignore[attr-defined]
+        z = array_dual(self._owner, value, [move(t).copy() for t in self._sync_parts()._tangents])  # type: ignore[attr-defined]
+        if self.is_constant:
+            z._holds_constants = True
+        return z
 
     def _element(self, key: Key, value: Real) -> Real:
+        if self.is_constant:
+            return np.float64(value) if isinstance(value, float) else value
         value = float(value) if isinstance(value, np.floating) else value
         return self._owner.dual(value, self._owner.join([plain_float(t[key]) for t in self._tangents]))
 
@@ -90,6 +102,8 @@ class ArrayDual(Array):
         require_no_inner(y, self._owner.level)
         value, tangents = self._owner.parts(y)
         root: Any = self._root()
+        if root._holds_constants and not self._owner.is_constant(y):
+            root._holds_constants = False
         self._hold(value)
         for j, t in enumerate(tangents):
             top = max(numbers_in(t), key=level_of, default=None)
@@ -114,6 +128,13 @@ def array_dual(owner: "ForwardLevel", value: ArrayValue, tangents: list[ArrayVal
     z._value = value
     z._tangents = [same_layout(t, value) for t in tangents]
     return z
+
+
+def _fresh(z: Value) -> Value:
+    """A result of constants: an array that can be written to, a number as NumPy gives it."""
+    if isinstance(z, np.ndarray) and not z.flags.writeable:
+        return z.copy("K")
+    return np.float64(z) if z.__class__ is float else z
 
 
 def plain_float(x: Value) -> Real:
@@ -223,6 +244,10 @@ class ForwardLevel:
             y = float(a) if a.ndim == 0 else a.astype(np.float64)
         return y, [0.0 if isinstance(y, (float, Number)) else np.zeros(y.shape)] * count
 
+    def is_constant(self, y: Value) -> bool:
+        """Whether nothing in y depends on what this level differentiates by."""
+        return not any(n._owner is self and not (isinstance(n, Array) and n.is_constant) for n in numbers_in(y))
+
     def adopt(self, y: Value) -> ArrayDual:
         """An object array with duals of this level as an array dual."""
         return array_dual(self, *self.parts(y))
@@ -230,7 +255,9 @@ class ForwardLevel:
     def writable(self, value: Value) -> ArrayDual:
         """An array with these constant values to which duals of this level can be assigned."""
         a = value.copy() if isinstance(value, Array) else np.array(value)
-        return array_dual(self, a, [np.zeros(a.shape) for _ in range(self.several or 1)])
+        z = array_dual(self, a, [np.zeros(a.shape) for _ in range(self.several or 1)])
+        z._holds_constants = True
+        return z
 
     def constant_result(self, z: Value) -> Value:
         """The result of an operation on arrays of this level that are all constants."""
@@ -257,8 +284,11 @@ class ForwardLevel:
         values: list[Value] = []
         tangents: list[list[Value] | None] = []
         for name, x in zip(rule.argument_names, args, strict=True):
-            own = [n for n in numbers_in(x) if n._owner is self]
-            value, x_dot = self.parts(x) if own else (constant(rule.name, name, x), None)
+            if isinstance(x, ArrayDual) and x._owner is self and x.is_constant:
+                value, x_dot = x._sync_parts()._value, None
+            else:
+                own = [n for n in numbers_in(x) if n._owner is self]
+                value, x_dot = self.parts(x) if own else (constant(rule.name, name, x), None)
             values.append(read_only(value))
             tangents.append(x_dot)
         return values, tangents
@@ -269,6 +299,8 @@ class ForwardLevel:
         z = rule(*values)
         if np.shape(z) == () and not isinstance(z, Array):
             z = plain_float(z[()] if isinstance(z, np.ndarray) else z)
+        if all(t is None for t in tangents):
+            return _fresh(z)
         partials = [None if t is None else rule.array_partial(k)(z, *values) for k, t in enumerate(tangents)]
         directions = []
         shape = np.shape(z)
@@ -285,6 +317,8 @@ class ForwardLevel:
         """Perform an array rule of which this level owns at least one argument, or an element of one."""
         values, tangents = self._take(rule, args)
         z, saved = rule.evaluate(values, options)
+        if all(t is None for t in tangents):
+            return like_tuple(z, map(_fresh, z)) if isinstance(z, tuple) else _fresh(z)
         directions = [
             rule.push(z, [None if t is None else t[j] for t in tangents], values, options, saved)
             for j in range(self.several or 1)
@@ -304,7 +338,15 @@ class ForwardLevel:
             move({key: map_lists(functools.partial(part, j), x) for key, x in sources.items()})
             for j in range(1 + (self.several or 1))
         )
-        return map_lists(lambda value, *tangents: self._wrap(value, tangents), values, *directions)
+        constant = all(map(self.is_constant, sources.values()))
+
+        def wrap(value: Value, *tangents: Value) -> Value:
+            z = self._wrap(value, tangents)
+            if constant and isinstance(z, ArrayDual):
+                z._holds_constants = True
+            return z._value if constant and isinstance(z, Dual) else z
+
+        return map_lists(wrap, values, *directions)
 
     def _wrap(self, value: Value, directions: Sequence[Value]) -> Value:
         if np.ndim(value) == 0 and not isinstance(value, Array):
