@@ -1,15 +1,13 @@
-"""Numba functions where variables are passed to them.
+"""Plain functions where variables are passed to them, as copies where something that they reach does not take those.
 
-Compiled code takes plain numbers only. A plain function that names a Numba function runs as a copy of itself whose
-globals, read live, give a stand-in: with variables it is one operation with a compiled derivative where there is one,
-and the Numba function's Python twin otherwise. So does one that asks whether it is given floats or arrays (see
-`contad.functions.questions`): variables are.
+A Numba function takes plain numbers only: with variables it is one operation with a compiled derivative where there is
+one, and its Python twin otherwise. `math` does not know variables, an ndarray has no room for them, and `isinstance`
+cannot be told what they stand for. A function that names any of these, or a function that does, runs as a copy of
+itself: its code with constants in place of these names (`contad.functions.bound_names`), over the same globals.
 """
 
 import functools
 import inspect
-import operator
-import sysconfig
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -17,23 +15,21 @@ from weakref import WeakSet
 
 import numpy as np
 
+from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
-from contad.functions.object_arrays import answering
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
+    ANSWERS,
     answer,
-    asks,
-    attributes_of,
     builtins_of,
     class_of_primal,
     code_of,
+    handles_unseen,
     is_contads,
-    names_of_objects,
     passes_by_globals,
     questions_of,
-    warn_if_it_asks,
-    warn_of_unanswered,
 )
+from contad.functions.reached import Family, dispatches_on_type, functions_in, is_filled, is_users_class, methods_of
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.trees import leaves_of
@@ -44,228 +40,157 @@ _COPIES: WeakSet[FunctionType] = WeakSet()
 
 
 def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
-    """f, or a copy of it whose Numba functions take variables, where it or a plain function it calls names any.
+    """f, or a copy of it that takes variables where it, or a plain function that it reaches, does not.
 
     `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
     """
     if isinstance(f, FunctionType):
-        return _for_variables(f, at_variables)
+        return f if f in _COPIES else _stand_ins_of(f, None, at_variables).of(f)
+    if type(f) is functools.partial:
+        function = with_numba_callees(f.func, at_variables)
+        return f if function is f.func else functools.partial(function, *f.args, **f.keywords)
     if isinstance(f, MethodType):
         function, own = f.__func__, f.__self__
     else:  # an object that is called
         function, own = inspect.getattr_static(type(f), "__call__", None), f
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
-    _warn_of_hidden(function, type(own))
-    copy = _for_variables(function, at_variables)
-    return f if copy is function else MethodType(copy, own)
+    stand_ins = _stand_ins_of(function, type(own), at_variables)
+    copy, owner = stand_ins.of(function), stand_ins.of_object(own)
+    return f if copy is function and owner is own else MethodType(copy, owner)
 
 
-def _for_variables(f: FunctionType, at_variables: AtVariables) -> FunctionType:
-    """f or its copy, made once for what the functions that it reaches name now."""
-    if f in _COPIES:
-        return f
+def _stand_ins_of(f: FunctionType, owner: type | None, at_variables: AtVariables) -> "_StandIns":
+    """What stands for f, a method of this class if one is given, and what it reaches, for what their names are now."""
     memo = memo_of(f)
-    known: tuple[FunctionType, list[_Reached]] | None = memo.get("for variables")
-    if known is not None and all(x.is_as_it_was() for x in known[1]):
-        return known[0]
-    seen: dict[int, _Reached] = {}
-    copy = _StandIns(at_variables).of(f) if _dispatches_on_type(f) or _reaches_numba(f, seen) else f
-    memo["for variables"] = copy, list(seen.values())
-    return copy
-
-
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-
-
-def is_installed(filename: str) -> bool:
-    """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
-    return filename.startswith(_INSTALLED) or "site-packages" in filename  # of another environment, by a .pth file
-
-
-_MISSING = object()
-_KEPT = frozenset((FunctionType, np.ufunc, type(np.nan_to_num)))  # types of what makes a difference by itself
-
-
-class _Reached:
-    """A function that another reaches, and what it named when it was looked at."""
-
-    __slots__ = ("f", "code", "names", "kinds")
-
-    def __init__(self, f: FunctionType) -> None:
-        self.f = f
-        self.code = f.__code__
-        self.names = tuple(questions_of(f.__code__).names)
-        self.kinds = [*map(_kind, self.values())]
-
-    def values(self) -> list[Any]:
-        """What its global and captured names, and its defaults, stand for now."""
-        f = self.f
-        own = f.__globals__
-        values = [own.get(name, _MISSING) for name in self.names]
-        if f.__closure__:
-            values += [cell.cell_contents if _is_filled(cell) else _MISSING for cell in f.__closure__]
-        if f.__defaults__:
-            values += f.__defaults__
-        if f.__kwdefaults__:
-            values += f.__kwdefaults__.values()
-        return values
-
-    def is_as_it_was(self) -> bool:
-        """Whether its names stand for the same functions, and for other objects of the same types."""
-        if self.f.__code__ is not self.code:
-            return False
-        values = self.values()
-        return len(values) == len(self.kinds) and all(map(operator.is_, map(_kind, values), self.kinds))
-
-
-def _kind(x: object) -> object:
-    """What makes a difference of an object: functions make one each, other objects by their types."""
-    kind = type(x)
-    if kind in _PLAIN:
-        return kind
-    return x if kind in _KEPT or is_dispatcher(x) else kind
-
-
-_PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray, ModuleType, type))
-
-
-def _find_named(f: FunctionType) -> list[Any]:
-    """What a function's global and captured names, and its defaults, stand for now."""
-    return [x for x in _Reached(f).values() if x is not _MISSING]
-
-
-def _is_filled(cell: CellType) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:
-        return False
-
-
-def _reaches_numba(f: FunctionType, seen: dict[int, _Reached]) -> bool:
-    """Whether a function needs a copy; `seen` gets all functions on which that depends."""
-    if id(f) in seen or f in _COPIES or is_installed(f.__code__.co_filename):
-        return False
-    reached = seen[id(f)] = _Reached(f)
-    named = [x for x in reached.values() if x is not _MISSING]
-    _warn_of_hidden(f)
-    # all of them, because copies are made of each
-    found = [is_dispatcher(x) or _dispatches_on_type(x) for x in named]
-    found += [_reaches_numba(x, seen) for x in named if isinstance(x, FunctionType)]
-    return asks(f, named) or (any(found) and not passes_by_globals(f))
-
-
-def _dispatches_on_type(x: object) -> bool:
-    """Whether x is a function of functools.singledispatch."""
-    return isinstance(x, FunctionType) and callable(getattr(x, "dispatch", None)) and hasattr(x, "registry")
-
-
-# ---- what no copy is made of -----------------------------------------------------------------------------------------
-_MOST_ELEMENTS = 64  # of a container that is looked through
-_LOOKED: WeakSet[FunctionType] = WeakSet()
-
-
-def _warn_of_hidden(f: FunctionType, *owner: type) -> None:
-    """Warn once of each function that f may reach by an attribute or out of a container, and that asks for types.
-
-    `owner` is the class of an f that is a method.
-    """
-    if f in _LOOKED:
-        return
-    _LOOKED.add(f)
-    found = _hidden_in(f, [*owner, *_find_named(f)])
-    seen: set[int] = set()
-    while found:
-        g = found.pop()
-        known = not isinstance(g, FunctionType) or id(g) in seen
-        if known or is_contads(g) or is_installed(g.__code__.co_filename):
-            continue
-        seen.add(id(g))
-        warn_if_it_asks(g.__code__)
-        inner = _find_named(g)
-        found += [*inner, *_hidden_in(g, inner)]
-
-
-def _hidden_in(f: FunctionType, named: list[Any]) -> list[Any]:
-    """What the objects that a function names hold as their elements, or under the names of its attributes."""
-    attributes = attributes_of(f.__code__)
-    found: list[Any] = []
-    for x in named:
-        if isinstance(x, functools.partial):
-            found.append(x.func)
-        elif isinstance(x, (list, tuple, dict)):
-            found += (x.values() if isinstance(x, dict) else x) if len(x) <= _MOST_ELEMENTS else ()
-        elif isinstance(x, ModuleType):
-            found += [vars(x).get(name) for name in attributes]
-        elif isinstance(x, type) or not (type(x) in _PLAIN or type(x) in _KEPT or is_dispatcher(x)):
-            owner, names = (x, attributes) if isinstance(x, type) else (type(x), attributes | {"__call__"})
-            methods = _attributes_of(owner, names)
-            found += [g.fget if isinstance(g, property) else getattr(g, "__func__", g) for g in methods]
-    return found
-
-
-def _attributes_of(owner: type, names: frozenset[str]) -> list[Any]:
-    """What a class has under these names, unbound; of its metaclass as well. As inspect.getattr_static, but faster."""
-    found: dict[str, Any] = {}
-    for c in (*inspect.getmro(type(owner))[::-1], *inspect.getmro(owner)[::-1]):
-        own = c.__dict__
-        found |= {name: own[name] for name in names if name in own}
-    return [*found.values()]
+    key = "for variables", owner
+    known: _StandIns | None = memo.get(key)
+    if known is None or not known.family.is_as_it_was():
+        methods = methods_of(owner) if owner is not None and is_users_class(owner) else ()
+        known = memo[key] = _StandIns(Family(f, *methods), at_variables)
+    return known
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 class _StandIns:
-    """What stands for Numba functions and for plain functions that call them, made once for each."""
+    """What stands for functions, and for the objects by which they are reached, made once for each."""
 
-    def __init__(self, at_variables: AtVariables) -> None:
+    def __init__(self, family: Family, at_variables: AtVariables) -> None:
+        self.family = family
         self.at_variables = at_variables
-        self.made: dict[int, tuple[object, Any]] = {}
-
-    def need(self, value: object) -> bool:
-        if is_dispatcher(value):
-            return True
-        return isinstance(value, FunctionType) and (_dispatches_on_type(value) or _reaches_numba(value, {}))
+        self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
+        self.classes: dict[type, type] = {}
+        family.stand_ins.update()
 
     def of(self, value: Any) -> Any:
-        if not isinstance(value, FunctionType) and not is_dispatcher(value):
+        """What stands for a value that a function names; anything else as it is."""
+        kind = type(value)
+        if kind in _PLAIN:
             return value
+        answer = self.family.stand_ins.of.get(id(value))
+        if answer is not None:
+            return answer
         known = self.made.get(id(value))
-        if known is None:
-            # the value too, so that its id stays its own
-            stand_in = OnNumbers(value, self.at_variables) if is_dispatcher(value) else value
-            known = self.made[id(value)] = value, stand_in
-            if isinstance(value, FunctionType) and _dispatches_on_type(value):
-                self.made[id(value)] = known = value, self._dispatching(value)
-            elif not is_dispatcher(value) and self.need(value):
-                return self._copy(value)
-        return known[1]
+        if known is not None:
+            return known[1]
+        if isinstance(value, FunctionType):
+            new = self._function(value)
+        elif is_dispatcher(value):
+            new = OnNumbers(value, self.at_variables)
+        elif not any(map(self.family.needs, functions_in(value, self.family.attributes))):
+            new = value
+        elif kind is functools.partial:
+            options = {name: self.of(x) for name, x in value.keywords.items()}
+            new = functools.partial(self.of(value.func), *map(self.of, value.args), **options)
+        elif kind is MethodType:
+            new = MethodType(self.of(value.__func__), self.of(value.__self__))
+        elif kind is dict:
+            new = {name: self.of(x) for name, x in value.items()}
+        elif kind in (list, tuple):
+            new = kind(map(self.of, value))
+        elif kind is ModuleType:
+            new = _Module(value, self)
+        else:
+            new = self.of_object(value)
+        self.made[id(value)] = value, new
+        return new
+
+    def of_object(self, x: Any) -> Any:
+        """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
+        cls = type(x)
+        if not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
+            return x
+        if cls not in self.classes:
+            self.classes[cls] = type(cls)(cls.__name__, (cls,), self._methods(cls))
+        new = object.__new__(self.classes[cls])
+        object.__setattr__(new, "__dict__", x.__dict__)
+        return new
+
+    def _methods(self, cls: type) -> dict[str, Any]:
+        """The methods of a class of which copies are made."""
+        names: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+        for c in cls.__mro__[-2::-1]:
+            for name, x in vars(c).items():
+                if isinstance(x, property) and isinstance(x.fget, FunctionType):
+                    new: Any = property(self.of(x.fget), x.fset, x.fdel, x.__doc__)
+                elif isinstance(x, (staticmethod, classmethod)):
+                    new = type(x)(self.of(x.__func__))
+                elif isinstance(x, FunctionType) or is_dispatcher(x):
+                    new = self.of(x)
+                else:
+                    names.pop(name, None)
+                    continue
+                names[name] = new
+        return names
+
+    def _function(self, f: FunctionType) -> Any:
+        if dispatches_on_type(f):
+            return self._dispatching(f)
+        return self._copy(f) if id(f) in self.family.needing and f not in _COPIES else f
 
     def _copy(self, f: FunctionType) -> FunctionType:
-        answers = answering if names_of_objects(f, _find_named(f)) else _as_it_is
-        captured = [cell.cell_contents if _is_filled(cell) else None for cell in f.__closure__ or ()]
-        replaced = [self.need(x) or answers(x) is not x for x in captured]
-        cells = tuple(CellType() if new else cell for new, cell in zip(replaced, f.__closure__ or (), strict=True))
-        needs_names = questions_of(f.__code__).inside or answers is answering or self._names_any(f)
-        if needs_names and not passes_by_globals(f):
-            copy = FunctionType(code_of(f), _Globals(f, self, answers), f.__name__, None, cells)
-        else:  # with the function's own globals, which are read faster
-            if answers is answering:
-                warn_of_unanswered(f)
-            copy = answer(f, cells)
+        code = code_of(f)
+        cells = [*(f.__closure__ or ())]
+        # those whose contents are others; a name that is not bound yet keeps its cell
+        replaced = [is_filled(cell) and self._stands_in(cell.cell_contents) for cell in cells]
+        own = tuple(CellType() if new else cell for new, cell in zip(replaced, cells, strict=True))
+        inner = questions_of(f.__code__).inside and (handles_unseen(f.__code__) or not CAN_BIND)
+        if (inner or not CAN_BIND) and not passes_by_globals(f):
+            copy = FunctionType(code, _Globals(f, self), f.__name__, None, own)
+        else:
+            copy = answer(f, own, builtins_of(f, self.family.stand_ins))
         copy.__dict__ = f.__dict__  # shared, so that both see an attribute that is set later
+        copy.__qualname__, copy.__doc__ = f.__qualname__, f.__doc__
         _COPIES.add(copy)
-        self.made[id(f)] = (f, copy)  # before its cells are filled: a function that captures itself meets it there
-        for new, cell, own in zip(replaced, f.__closure__ or (), cells, strict=True):
+        self.made[id(f)] = f, copy  # before its names are bound: a function that names itself meets it there
+        if type(copy.__globals__) is dict and CAN_BIND:
+            copy.__code__ = bind_names(code, self._names(f))
+        for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:
-                own.cell_contents = answers(self.of(cell.cell_contents))
-        copy.__defaults__ = f.__defaults__ and tuple(answers(self.of(x)) for x in f.__defaults__)
-        copy.__kwdefaults__ = f.__kwdefaults__ and {k: answers(self.of(x)) for k, x in f.__kwdefaults__.items()}
+                mine.cell_contents = self.of(cell.cell_contents)
+        copy.__defaults__ = f.__defaults__ and tuple(map(self.of, f.__defaults__))
+        copy.__kwdefaults__ = f.__kwdefaults__ and {k: self.of(x) for k, x in f.__kwdefaults__.items()}
         return copy
 
-    def _names_any(self, f: FunctionType) -> bool:
-        """Whether a global name of a function is one for which something stands in."""
-        names = questions_of(f.__code__).names
-        return any(self.need(f.__globals__[name]) for name in names if name in f.__globals__)
+    def _stands_in(self, value: Any) -> bool:
+        """Whether something stands for a value; functions of which copies are being made may be captured by it."""
+        if isinstance(value, FunctionType):
+            return self.family.needs(value)
+        return self.of(value) is not value
+
+    def _names(self, f: FunctionType) -> dict[str, Any]:
+        """The global and built-in names of a function for which something stands; not those that it assigns to."""
+        asked = questions_of(f.__code__)
+        names = {}
+        for name in asked.names - asked.stored:
+            if name in f.__globals__:
+                value = f.__globals__[name]
+                new = self.of(value)
+                if new is not value:
+                    names[name] = new
+            elif name in ANSWERS:
+                names[name] = ANSWERS[name]
+        return names
 
     def _dispatching(self, function: Any) -> Function:
         """A function of functools.singledispatch, for which a variable is of the class that it stands for."""
@@ -277,24 +202,40 @@ class _StandIns:
         return dispatch
 
 
-def _as_it_is(x: object) -> object:
-    return x
+_PLAIN = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
+
+
+class _Module(ModuleType):
+    """A module of the user's, read live, through the stand-ins."""
+
+    def __init__(self, module: ModuleType, stand_ins: _StandIns) -> None:
+        super().__init__(module.__name__, module.__doc__)
+        object.__setattr__(self, "_read", (module, stand_ins))
+
+    def __getattribute__(self, name: str) -> Any:
+        module, stand_ins = object.__getattribute__(self, "_read")
+        return stand_ins.of(getattr(module, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(object.__getattribute__(self, "_read")[0], name, value)
+
+    def __dir__(self) -> list[str]:
+        return dir(object.__getattribute__(self, "_read")[0])
 
 
 class _Globals(dict[str, Any]):
     """The globals of a function, read live, through the stand-ins."""
 
-    def __init__(self, f: FunctionType, stand_ins: _StandIns, answers: Callable[[object], object]) -> None:
+    def __init__(self, f: FunctionType, stand_ins: _StandIns) -> None:
         real = f.__globals__
         # what Python reads past __missing__: for imports, warnings and classes inside the function
         super().__init__({name: real[name] for name in ("__name__", "__package__", "__spec__") if name in real})
-        super().__setitem__("__builtins__", builtins_of(f))
+        super().__setitem__("__builtins__", builtins_of(f, stand_ins.family.stand_ins))
         self.real = real
         self.stand_ins = stand_ins
-        self.answers = answers
 
     def __missing__(self, name: str) -> Any:
-        return self.answers(self.stand_ins.of(self.real[name]))
+        return self.stand_ins.of(self.real[name])
 
     # for code that calls globals()
     def __setitem__(self, name: str, value: object) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.errors import ChangedDataError
-from contad.functions.callees import is_installed
+from contad.functions.reached import is_installed
 from contad.functions.python_copy import is_dispatcher
 from contad.rules.capturing import Capturing
 from contad.rules.function_names import codes_of

@@ -3,11 +3,10 @@
 np.logical_or asks an object only for its truth and returns the object, np.fmax of objects does not look for nan,
 np.nan_to_num leaves objects as they are, np.sinc of them is flat at 0, np.floor gives Python's ints and no nan, and
 np.linalg.norm of zeros takes a root, whose derivative is nan there; contad is asked by none of them. A function that
-names them runs as a copy of itself whose `np` is `NUMPY`.
+names them runs as a copy of itself that finds these (see `contad.functions.callees`).
 """
 
 import functools
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -163,33 +162,3 @@ OF_OBJECTS: dict[str, Function] = (  # name in NumPy -> what answers for variabl
     | {"nan_to_num": nan_to_num, "sinc": sinc}
 )
 OF_LINALG: dict[str, Function] = {"norm": norm}  # name in np.linalg -> what answers for variables
-ANSWERED = frozenset(OF_OBJECTS) | frozenset(OF_LINALG)
-_OF: dict[int, Any] = {id(getattr(np, name)): answer for name, answer in OF_OBJECTS.items()}
-
-
-class _NumPy(ModuleType):
-    """A module of NumPy with these functions; all else is read from it when it is asked for."""
-
-    def __init__(self, module: ModuleType, name: str, answers: dict[str, Any]) -> None:
-        vars(self).clear()  # or __spec__ and its like would be None
-        vars(self).update(answers)
-        vars(self)["_module"], vars(self)["_global"] = module, name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["_module"], name)
-
-    def __dir__(self) -> list[str]:
-        return dir(vars(self)["_module"])
-
-    def __reduce__(self) -> str:
-        return str(vars(self)["_global"])
-
-
-LINALG = _NumPy(np.linalg, "LINALG", OF_LINALG)
-NUMPY = _NumPy(np, "NUMPY", OF_OBJECTS | {"linalg": LINALG})
-_OF |= {id(np): NUMPY, id(np.linalg): LINALG, id(np.linalg.norm): norm}
-
-
-def answering(x: object) -> object:
-    """What stands for numpy and for these functions of it; anything else as it is."""
-    return _OF.get(id(x), x)

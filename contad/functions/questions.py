@@ -1,9 +1,9 @@
 """What a function asks by isinstance, type and hasattr, or by `except`, as it is answered where variables are.
 
 The built-in functions cannot be told that a variable stands for a float or an array. A function that asks runs as a
-copy of itself whose built-in names are these. So does one that names what NumPy answers without asking the variables
-(see `contad.functions.object_arrays`), and one with handlers (`contad.functions.watched_blocks`; those that name an
-exception are noticed without the source as well).
+copy of itself whose built-in names are these. So does one that names what NumPy and `math` answer without asking the
+variables (see `contad.functions.stand_in_modules`), and one with handlers (`contad.functions.watched_blocks`; those
+that name an exception are noticed without the source as well).
 """
 
 import builtins
@@ -11,22 +11,24 @@ import dis
 import functools
 import gc
 import linecache
+import math
 import operator
 import sys
 import warnings
 from itertools import starmap
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.functions.object_arrays import ANSWERED, answering
+from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
 from contad.rules.function_names import codes_of, global_names
 from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
 
 _TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
+_WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "sort", "at"}
 _CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # what NumPy's refusals are
 
 
@@ -40,7 +42,8 @@ class Questions(NamedTuple):
     iterates: bool  # it names __iter__ in a string
     inside: bool  # a function inside it asks, which takes its built-in names from the globals when it is made
     of_objects: bool  # it names what NumPy answers without asking the variables
-    stores: bool  # it assigns to globals, which those of a copy would not see
+    stored: frozenset[str]  # globals that it assigns to
+    writes: bool  # it may write to elements of arrays
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
 
@@ -58,9 +61,18 @@ def questions_of(code: CodeType) -> Questions:
         any(x == "__iter__" for c in codes for x in c.co_consts if isinstance(x, str)),
         not {name for c in codes[1:] for name in c.co_names}.isdisjoint(_CAUGHT | ANSWERS.keys()),
         not names.isdisjoint(ANSWERED),
-        not operations.isdisjoint(("STORE_GLOBAL", "DELETE_GLOBAL")),
+        frozenset(i.argval for i in instructions if i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")),
+        any(map(_is_write, instructions)) or not names.isdisjoint(_WRITING) or any(map(_names_out, codes)),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
     )
+
+
+def _is_write(i: dis.Instruction) -> bool:
+    return i.opname == "STORE_SUBSCR" or (i.opname == "BINARY_OP" and i.argrepr.endswith("="))
+
+
+def _names_out(code: CodeType) -> bool:
+    return any(isinstance(x, tuple) and "out" in x for x in code.co_consts)
 
 
 def asks(f: FunctionType, named: list[Any]) -> bool:
@@ -91,16 +103,26 @@ def is_contads(f: FunctionType) -> bool:
 
 
 def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
-    """Whether a function names what NumPy answers without asking the variables, as an attribute or by a name."""
-    if questions_of(f.__code__).of_objects:
+    """Whether a function names what NumPy or `math` answers without asking the variables, however it is reached."""
+    asked = questions_of(f.__code__)
+    if asked.of_objects:
         return True
-    return any(answering(x) is not x for x in named if x is not np and x is not np.linalg)
+    if not asked.names.isdisjoint(OF_NUMBERS) and ("math" in asked.names or any(x is math for x in named)):
+        return True
+    return any(answering(x) is not x for x in named if x.__class__ is not ModuleType)
+
+
+def makes_arrays(f: FunctionType, named: list[Any], stand_ins: StandIns) -> bool:
+    """Whether a function names what of NumPy makes arrays."""
+    if not questions_of(f.__code__).names.isdisjoint(MADE):
+        return True
+    return any(id(x) in stand_ins.of for x in named if x.__class__ is not ModuleType)
 
 
 def passes_by_globals(f: FunctionType) -> bool:
     """Whether the function assigns to globals, or reads them in a class body, which a copy's globals would not see."""
     asked = questions_of(f.__code__)
-    return asked.stores or any(name in f.__globals__ and name != "__name__" for name in asked.in_classes)
+    return bool(asked.stored) or any(name in f.__globals__ and name != "__name__" for name in asked.in_classes)
 
 
 @functools.lru_cache(4096)
@@ -206,28 +228,26 @@ class _HandlingBuiltins(dict[str, Any]):
 _HANDLING = _HandlingBuiltins({name: x for name, x in _BUILTINS.items() if name not in _CAUGHT})
 
 
-def builtins_of(f: FunctionType) -> dict[str, Any]:
+def builtins_of(f: FunctionType, stand_ins: StandIns) -> dict[str, Any]:
     """The built-in names for a copy of a function."""
     asked = questions_of(f.__code__)
-    names = _HANDLING if asked.catches and watch(f.__code__) is None else _BUILTINS
-    if asked.of_objects and "numpy" in asked.names:  # it imports numpy itself
-        return type(names)(names | {"__import__": _import})
+    names = _HANDLING if handles_unseen(f.__code__) else _BUILTINS
+    if not asked.names.isdisjoint(_IMPORTED):  # it may import them itself
+
+        def import_answering(*args: Any) -> Any:
+            found = vars(builtins)["__import__"](*args)
+            return stand_ins.of.get(id(found), found)
+
+        return type(names)(names | {"__import__": import_answering})
     return names
 
 
-def _import(*args: Any) -> Any:
-    return answering(vars(builtins)["__import__"](*args))
+_IMPORTED = {"numpy", "math", "numpy.linalg"}
 
 
-def warn_of_unanswered(f: FunctionType) -> None:
-    """Warn where a function names what NumPy answers without asking the variables, and assigns to globals."""
-    code = f.__code__
-    names = ", ".join(sorted(questions_of(code).names & ANSWERED)) or "a logical function"
-    warnings.warn_explicit(
-        f"{f.__name__}: {names} may answer otherwise than with plain numbers where lists or object arrays hold "
-        "variables, because the function assigns to a global; move that to a function of its own",
-        RuntimeWarning, code.co_filename, code.co_firstlineno,
-    )  # fmt: skip
+def handles_unseen(code: CodeType) -> bool:
+    """Whether a function has handlers, and no source of which a watching copy could be made."""
+    return questions_of(code).catches and watch(code) is None
 
 
 def code_of(f: FunctionType) -> CodeType:
@@ -235,8 +255,8 @@ def code_of(f: FunctionType) -> CodeType:
     return watch(f.__code__) or f.__code__
 
 
-def answer(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
-    """A copy of a function, with its own globals, whose built-in names are these.
+def answer(f: FunctionType, cells: tuple[CellType, ...], names_of: dict[str, Any]) -> FunctionType:
+    """A copy of a function, with its own globals, and with these built-in names.
 
     Python takes them from the globals when a function is made, and nowhere else. They are exchanged, and put back, in
     one instruction of Python's: no other thread runs in between, so none sees it. Nor does the collector, which might
@@ -250,7 +270,7 @@ def answer(f: FunctionType, cells: tuple[CellType, ...]) -> FunctionType:
         operator.call,
         [
             (collector[0],),
-            (dict.__setitem__, names, "__builtins__", builtins_of(f)),
+            (dict.__setitem__, names, "__builtins__", names_of),
             (FunctionType, code_of(f), names, f.__name__, None, cells),
             put if before is not None else (dict.pop, names, "__builtins__"),
             (collector[1],),

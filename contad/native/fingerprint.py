@@ -20,7 +20,7 @@ from numba import types
 from numba.core import ir
 from numba.core.registry import cpu_target
 
-from contad.functions.callees import is_installed
+from contad.functions.reached import is_installed
 from contad.functions.declared_types import declared_names, signatures
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher

@@ -103,11 +103,11 @@ def constant(x: Nested) -> np.ndarray:
 
 
 def _assignable(a: np.ndarray) -> ArrayValue:
-    level = _innermost()
+    level = innermost()
     return a if level is None else level.writable(a)
 
 
-def _innermost() -> Level | None:
+def innermost() -> Level | None:
     """The innermost level that is open on this thread; the base stack only if something has been recorded on it."""
     levels: list[Level] = [*THREAD.open[-1:], *THREAD.forward[-1:]]
     level = max(levels, key=lambda one: one.level, default=None)

@@ -1,0 +1,130 @@
+"""NumPy's functions that make arrays, for code that assigns variables to elements of what they make.
+
+An ndarray of floats has no room for a variable. Where a function, or one that it reaches, writes to elements, it runs
+as a copy of itself that finds these (see `contad.functions.callees`): while a derivative is taken, arrays of float64
+are then made as `contad.zeros` makes them. Until a variable is assigned they are constants. Of lists with variables
+`np.array` and its kin make array variables, whether anything is assigned or not.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.protocols.number_methods import as_array
+from contad.variables.array import Array
+from contad.variables.creation import array as array_of, full as full_of, innermost
+from contad.variables.number import Carrier, Number, peek
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
+from contad.variables.trees import holds_carriers
+
+FLOAT = np.dtype(np.float64)
+
+
+def _with_room(a: ArrayValue) -> ArrayValue:
+    """A float array that was just made, as one that variables can be assigned to; anything else as it is."""
+    if a.__class__ is not np.ndarray or a.dtype != FLOAT:
+        return a
+    level = innermost()
+    return a if level is None else level.writable(a)
+
+
+def _making(name: str) -> Function:
+    """np.zeros and its kin: what they make has room."""
+    make = getattr(np, name)
+
+    @functools.wraps(make)
+    def made(*args: Nested, **options: Option) -> ArrayValue:
+        return _with_room(make(*args, **options))
+
+    return made
+
+
+@functools.wraps(np.full)
+def full(shape: Option, fill_value: Value, dtype: Option = None, order: str = "C", **options: Option) -> ArrayValue:
+    if not isinstance(fill_value, Carrier):
+        return _with_room(np.full(shape, fill_value, dtype, order, **options))
+    _require_float64("full", dtype)
+    return full_of(shape, fill_value)
+
+
+@functools.wraps(np.full_like)
+def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> ArrayValue:
+    if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
+        return _with_room(np.full_like(a, fill_value, *args, **options))
+    _require_float64("full_like", args[0] if args else options.get("dtype"))
+    shape = options.get("shape")
+    return full_of(np.shape(a) if shape is None else shape, fill_value)
+
+
+def _require_float64(name: str, dtype: Option) -> None:
+    if dtype is not None and np.dtype(dtype) != FLOAT:
+        raise UnsupportedError(f"np.{name}: variables are float64; got dtype={np.dtype(dtype)}, leave it out")
+
+
+# ---- from what is there ----------------------------------------------------------------------------------------------
+def _converting(name: str) -> Function:
+    """np.array and its kin, of variables: an array variable; a list with variables has them as elements."""
+    convert = getattr(np, name)
+    copies = name in ("array", "copy")
+    position = 2 if name == "asarray" else 1  # of order
+
+    @functools.wraps(convert)
+    def converted(x: Nested, *args: Option, **options: Option) -> ArrayValue:
+        if not holds_carriers(x):
+            return convert(x, *args, **options)
+        dtype = options.pop("dtype", None) if name == "copy" or not args else args[0]
+        if dtype is not None and np.dtype(dtype) == object:
+            return convert(x, dtype, *args[1:], **options)
+        _require_float64(name, dtype)
+        order = options.pop("order", None) or (args[position - 1] if len(args) >= position else None) or "K"
+        copy = options.pop("copy", copies)
+        axes = options.pop("ndmin", 0)
+        options.pop("subok", None)
+        if options:
+            raise UnsupportedError(f"np.{name}: {next(iter(options))}= is not supported on variables")
+        z = _of_variables(x, copy is True, order)
+        if name in _ORDERED and not peek(z).flags[f"{_ORDERED[name]}_CONTIGUOUS"]:
+            z = z.copy(_ORDERED[name])
+        return z.reshape((1,) * (axes - z.ndim) + z.shape) if axes > z.ndim else z
+
+    return converted
+
+
+_ORDERED = {"ascontiguousarray": "C", "asfortranarray": "F"}
+
+
+def _of_variables(x: Nested, copy: bool, order: str) -> ArrayValue:
+    if isinstance(x, Array):
+        return x.copy(order) if copy else x
+    if isinstance(x, Number):
+        return as_array(x)
+    if isinstance(x, np.ndarray) and (x.ndim == 0 or not _has_arrays(x)):
+        return x.copy(order) if copy else x
+    return array_of(x)
+
+
+def _has_arrays(x: np.ndarray) -> bool:
+    level = innermost()
+    return level is not None and bool(level.has_arrays)
+
+
+@functools.wraps(np.fromiter)
+def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> ArrayValue:
+    items = list(iterable)
+    if not holds_carriers(items):
+        return np.fromiter(items, dtype, *args, **options)
+    _require_float64("fromiter", dtype)
+    return array_of(items)
+
+
+CONVERSIONS: dict[str, Function] = {
+    name: _converting(name) for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
+}
+CONVERSIONS["fromiter"] = fromiter
+CREATIONS: dict[str, Function] = {
+    name: _making(name)
+    for name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity", "arange",
+                 "linspace", "logspace", "geomspace", "copy")
+} | {"full": full, "full_like": full_like}  # fmt: skip

@@ -1,0 +1,46 @@
+"""`numpy` and `math` as the copy of a function finds them, and what stands for each of their functions by itself."""
+
+import math
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from contad.functions.array_making import CONVERSIONS, CREATIONS
+from contad.functions.math_functions import OF_MATH
+from contad.functions.object_arrays import OF_LINALG, OF_OBJECTS
+from contad.variables.open_types import Function
+
+
+class StandIns:
+    """What stands for modules, and for what is imported from them."""
+
+    def __init__(self, of_numpy: Mapping[str, Function]) -> None:
+        answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]
+        self.modules = [(module, _copy_of(module), functions) for module, functions in answers]
+        self.of = {id(module): copy for module, copy, _ in self.modules}
+        self.of |= {id(getattr(module, name)): f for module, _, found in self.modules for name, f in found.items()}
+        self.update()
+
+    def update(self) -> None:
+        """Take up what the modules have now."""
+        for module, copy, functions in self.modules:
+            vars(copy).update(vars(module), **functions)
+        vars(self.of[id(np)])["linalg"] = self.of[id(np.linalg)]
+
+
+def _copy_of(module: ModuleType) -> ModuleType:
+    return ModuleType(module.__name__, module.__doc__)
+
+
+PLAIN = StandIns(OF_OBJECTS | CONVERSIONS)
+ASSIGNABLE = StandIns(OF_OBJECTS | CONVERSIONS | CREATIONS)  # where variables are assigned to elements
+ANSWERED = frozenset(OF_OBJECTS) | frozenset(OF_LINALG) | frozenset(CONVERSIONS)
+MADE = frozenset(CREATIONS)
+OF_NUMBERS = frozenset(OF_MATH)
+
+
+def answering(x: Any) -> Any:
+    """What stands for a module or a function of it where nothing is assigned; anything else as it is."""
+    return PLAIN.of.get(id(x), x)
