@@ -19,7 +19,7 @@ from contad.front.recorded import Recorded
 from contad.functions.callees import OnNumbers, holds_number
 from contad.functions.memo import memo_of
 from contad.functions.user_call import name_of
-from contad.variables.array import Array
+from contad.variables.array import Array, lower_constants
 from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Options
@@ -30,6 +30,13 @@ from contad.variables.var import Var, value_of
 
 def call_at_variables(stand_in: OnNumbers, args: tuple[Nested, ...], kwargs: Options) -> Nested:
     """The result of a Numba function where variables are passed to it, by its Python copy where it has to be."""
+    if any(isinstance(x, Array) and x.is_constant for x in (*args, *kwargs.values())):
+        from contad.native.writes import may_write_arrays
+
+        if not may_write_arrays(stand_in.dispatcher):
+            args, kwargs = tuple(map(lower_constants, args)), {name: lower_constants(x) for name, x in kwargs.items()}
+            if not any(map(holds_number, (*args, *kwargs.values()))):
+                return stand_in(*args, **kwargs)
     result = _call_compiled(stand_in.dispatcher, args, kwargs)
     if result is not NotImplemented:
         return result

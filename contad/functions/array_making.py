@@ -23,11 +23,14 @@ FLOAT = np.dtype(np.float64)
 
 
 def _with_room(a: ArrayValue) -> ArrayValue:
-    """A float array that was just made, as one that variables can be assigned to; anything else as it is."""
-    if a.__class__ is not np.ndarray or a.dtype != FLOAT:
-        return a
+    """A float array that was just made, as one that variables can be assigned to; anything else as it is.
+
+    Engines without array variables have object arrays in their place, of which NumPy computes little: none is made.
+    """
     level = innermost()
-    return a if level is None else level.writable(a)
+    if level is None or not level.has_arrays or a.__class__ is not np.ndarray or a.dtype != FLOAT:
+        return a
+    return level.writable(a)
 
 
 def _making(name: str) -> Function:

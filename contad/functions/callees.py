@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
 from contad.functions.python_copy import is_dispatcher
@@ -30,9 +31,12 @@ from contad.functions.questions import (
     questions_of,
 )
 from contad.functions.reached import Family, dispatches_on_type, functions_in, is_filled, is_users_class, methods_of
+from contad.variables.array import Array
+from contad.variables.creation import innermost
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
-from contad.variables.trees import leaves_of
+from contad.variables.stack import THREAD, count_remembered, forget_since
+from contad.variables.trees import leaves_of, map_leaves
 
 AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
@@ -44,8 +48,10 @@ def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
 
     `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
     """
+    if isinstance(f, Copy) or (isinstance(f, FunctionType) and f in _COPIES):
+        return f
     if isinstance(f, FunctionType):
-        return f if f in _COPIES else _stand_ins_of(f, None, at_variables).of(f)
+        return _stand_ins_of(f, None, at_variables).live(f)
     if type(f) is functools.partial:
         function = with_numba_callees(f.func, at_variables)
         return f if function is f.func else functools.partial(function, *f.args, **f.keywords)
@@ -56,8 +62,7 @@ def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
     stand_ins = _stand_ins_of(function, type(own), at_variables)
-    copy, owner = stand_ins.of(function), stand_ins.of_object(own)
-    return f if copy is function and owner is own else MethodType(copy, owner)
+    return Copy(f, stand_ins, own) if stand_ins.stands_for_any else f
 
 
 def _stand_ins_of(f: FunctionType, owner: type | None, at_variables: AtVariables) -> "_StandIns":
@@ -66,21 +71,96 @@ def _stand_ins_of(f: FunctionType, owner: type | None, at_variables: AtVariables
     key = "for variables", owner
     known: _StandIns | None = memo.get(key)
     if known is None or not known.family.is_as_it_was():
-        methods = methods_of(owner) if owner is not None and is_users_class(owner) else ()
-        known = memo[key] = _StandIns(Family(f, *methods), at_variables)
+        known = memo[key] = _StandIns(f, owner, at_variables, known is not None and known.family.assignable)
     return known
+
+
+class Copy:
+    """What runs in place of a function: its copy, made anew where a name that was bound stands for something else.
+
+    Arrays that the function makes are plain ones until a variable is to be assigned to one; then the function runs
+    again, and from then on, with arrays that have room for variables.
+    """
+
+    def __init__(self, f: Function, stand_ins: "_StandIns", owner: Any = None) -> None:
+        functools.update_wrapper(self, f, updated=())
+        self.owner = owner  # of a method, or the object that is called
+        self._use(stand_ins)
+
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        for names, name, value in self.stand_ins.bound:
+            if names.get(name) is not value:
+                self._use(_stand_ins_of(self.stand_ins.f, self.stand_ins.owner, self.stand_ins.at_variables))
+                break
+        family = self.stand_ins.family
+        if family.assignable or not family.may_assign or not _has_arrays():
+            return self.run(*args, **kwargs)
+        given = map_leaves(_copy_of_array, (args, kwargs))  # f may write to its arguments
+        before = count_remembered()
+        try:
+            result = self.run(*args, **kwargs)
+        except Exception as error:
+            if not (isinstance(error, LostDerivativeError) or _has_lost(before)):
+                raise
+        else:
+            if not _has_lost(before):
+                return result
+        forget_since(before)
+        self._use(self.stand_ins.with_assignable_arrays())
+        args, kwargs = given
+        return self.run(*args, **kwargs)
+
+    def _use(self, stand_ins: "_StandIns") -> None:
+        self.stand_ins, self.run = stand_ins, stand_ins.of(stand_ins.f)
+        if self.owner is not None:
+            self.run = MethodType(self.run, stand_ins.of_object(self.owner))
+
+
+def _has_arrays() -> bool:
+    level = innermost()
+    return level is not None and bool(level.has_arrays)
+
+
+def _has_lost(before: int) -> bool:
+    """Whether a level has remembered a lost derivative since that many errors."""
+    levels: list[Any] = [*THREAD.open, *THREAD.forward]
+    noted = [s.caught for s in levels if s.caught is not None and s.caught[2] > before]
+    return any(isinstance(error, LostDerivativeError) for error, _, _ in noted)
+
+
+def _copy_of_array(x: Nested) -> Nested:
+    return x.copy("K") if isinstance(x, (Array, np.ndarray)) else x
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 class _StandIns:
     """What stands for functions, and for the objects by which they are reached, made once for each."""
 
-    def __init__(self, family: Family, at_variables: AtVariables) -> None:
-        self.family = family
-        self.at_variables = at_variables
+    def __init__(self, f: FunctionType, owner: type | None, at_variables: AtVariables, assignable: bool) -> None:
+        self.f, self.owner, self.at_variables = f, owner, at_variables
+        methods = methods_of(owner) if owner is not None and is_users_class(owner) else ()
+        self.family = Family(f, methods, assignable)
+        self.family.stand_ins.update()
+        self.bound: list[tuple[dict[str, Any], str, Any]] = []  # (globals, name, what it stood for)
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
         self.classes: dict[type, type] = {}
-        family.stand_ins.update()
+        self.copy: Copy | None = None
+
+    @property
+    def stands_for_any(self) -> bool:
+        """Whether the function has to run in another way than as it is."""
+        return bool(self.family.needing) or self.family.may_assign
+
+    def with_assignable_arrays(self) -> "_StandIns":
+        """The same for arrays that have room for variables, from now on."""
+        new = memo_of(self.f)["for variables", self.owner] = _StandIns(self.f, self.owner, self.at_variables, True)
+        return new
+
+    def live(self, f: FunctionType) -> Function:
+        """f, or what runs in place of it."""
+        if self.copy is None and self.stands_for_any:
+            self.copy = Copy(f, self)
+        return self.copy or f
 
     def of(self, value: Any) -> Any:
         """What stands for a value that a function names; anything else as it is."""
@@ -188,6 +268,7 @@ class _StandIns:
                 new = self.of(value)
                 if new is not value:
                     names[name] = new
+                    self.bound.append((f.__globals__, name, value))
             elif name in ANSWERS:
                 names[name] = ANSWERS[name]
         return names

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contad.errors import ChangedDataError
-from contad.functions.reached import is_installed
 from contad.functions.python_copy import is_dispatcher
+from contad.functions.reached import is_installed
 from contad.rules.capturing import Capturing
 from contad.rules.function_names import codes_of
 from contad.variables.array import is_plain

@@ -3,6 +3,7 @@
 import functools
 import operator
 import sysconfig
+from collections.abc import Iterable
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -176,10 +177,15 @@ def methods_of(cls: type) -> list[Any]:
 
 
 class Family:
-    """All plain functions that a function reaches by its names, and those among them that need copies."""
+    """All plain functions that a function reaches by its names, and those among them that need copies.
 
-    def __init__(self, f: FunctionType, *others: Any) -> None:
+    `assignable` says whether variables can be assigned to the arrays that they make.
+    """
+
+    def __init__(self, f: FunctionType, others: Iterable[Any] = (), assignable: bool = False) -> None:
         self.reached: dict[int, Reached] = {}
+        self.assignable = assignable
+        self.stand_ins: StandIns = ASSIGNABLE if assignable else PLAIN
         left = [f, *others]
         while left:
             g = left.pop()
@@ -187,8 +193,10 @@ class Family:
                 one = self.reached[id(g)] = Reached(g)
                 left += [h for _, found in one.inside for h in found]
         self.attributes = frozenset().union(*(attributes_of(r.code) for r in self.reached.values()))
-        assigns = any(questions_of(r.code).writes for r in self.reached.values())
-        self.stand_ins: StandIns = ASSIGNABLE if assigns else PLAIN
+        # whether it makes arrays, and may assign to them
+        self.may_assign = any(questions_of(r.code).writes for r in self.reached.values()) and any(
+            makes_arrays(r.f, r.named, ASSIGNABLE) for r in self.reached.values()
+        )
         self.needing = {key for key, r in self.reached.items() if self._needs_itself(r)}
         grown = True
         while grown:
@@ -209,7 +217,7 @@ class Family:
     def _needs_itself(self, r: Reached) -> bool:
         if asks(r.f, r.named):
             return True
-        return self.stand_ins is ASSIGNABLE and makes_arrays(r.f, r.named, ASSIGNABLE)
+        return self.assignable and makes_arrays(r.f, r.named, ASSIGNABLE)
 
     def needs(self, x: Any) -> bool:
         """Whether something stands for a function."""

@@ -20,10 +20,10 @@ from numba import types
 from numba.core import ir
 from numba.core.registry import cpu_target
 
-from contad.functions.reached import is_installed
 from contad.functions.declared_types import declared_names, signatures
 from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
+from contad.functions.reached import is_installed
 from contad.rules.compilable import WithParts
 from contad.rules.function_names import global_names, named_values
 from contad.rules.scalar_rule import ScalarRule

@@ -58,7 +58,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
         if len(options) == len(options["out"]) == 1 and isinstance(target, np.ndarray) and target.dtype == object:
             target[...] = ufunc(*inputs)
             return target
-        raise UnsupportedError(
+        raise LostDerivativeError(
             f"{name}: an array of floats cannot hold a variable (out=, or an operation in place); write a = a + v"
         )
     if options.keys() == {"dtype"} and np.dtype(options["dtype"]) in (object, np.float64):  # which it has

@@ -18,7 +18,7 @@ from contad.rules.compilable import Parts, WithParts
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
 from contad.variables.arguments import fail, require_plain
-from contad.variables.array import Array
+from contad.variables.array import Array, lower_constants
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
 
@@ -241,9 +241,10 @@ class ArrayRule(Capturing, WithParts):
             args.append(options.pop(name))
         if len(args) > len(self.argument_names):
             raise TypeError(f"{self.name}: expected {len(self.argument_names)} array(s), got {len(args)}")
-        for name, x in options.items():
+        for name in options:
             if name not in self.option_names:
                 raise TypeError(f"{self.name}: unexpected argument {name}")
+            x = options[name] = lower_constants(options[name])
             require_plain(self.name, name, x)
             if isinstance(x, Carrier):
                 raise UnsupportedError(

@@ -15,7 +15,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import owner_of
-from contad.variables.array import Array, copy_parts, numbers_in, root_of
+from contad.variables.array import Array, copy_parts, lower_constants, numbers_in, root_of
 from contad.variables.layout import inverse, layout_of
 from contad.variables.number import map_numbers, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Sources, Value
@@ -230,6 +230,14 @@ def array_function(
             fast = found.reflected.get(args[1].__class__)
             if fast is not None:
                 return fast(args[1], args[0])
+    if any(isinstance(v, Array) and v.is_constant for v in (*args, *kwargs.values())):
+        if found is None:  # read-only copies: nothing is written where it would not be seen
+            given = [map_lists(_as_plain, v) for v in args], {key: map_lists(_as_plain, v) for key, v in kwargs.items()}
+            if not numbers_in([*given[0], *given[1].values()]):
+                return function(*given[0], **given[1])
+        else:  # what is written to, or viewed, is the first argument
+            args = (*args[:1], *map(lower_constants, args[1:]))
+            kwargs = {key: v if key in ("out", "a") else lower_constants(v) for key, v in kwargs.items()}
     if found is None:
         raise UnsupportedError(
             f"{find_exported_name(function)}: contad has no derivative rule for this function; write one with "
@@ -237,6 +245,10 @@ def array_function(
             "meant"
         )
     return found.implementation(*args, **kwargs)
+
+
+def _as_plain(x: Value) -> Value:
+    return np.asarray(x) if isinstance(x, Array) and x.is_constant else x
 
 
 Array.__array_function__ = array_function  # type: ignore[attr-defined]

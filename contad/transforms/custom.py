@@ -17,10 +17,10 @@ from contad.functions.user_call import name_of
 from contad.rules.compilable import Parts, WithParts
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
-from contad.variables.array import numbers_in
+from contad.variables.array import lower_constants, numbers_in
 from contad.variables.number import map_numbers
 from contad.variables.open_types import Function, Nested, Saved
-from contad.variables.trees import flatten
+from contad.variables.trees import flatten, map_leaves
 
 
 class _Custom(WithParts):
@@ -42,6 +42,7 @@ class _Custom(WithParts):
         given = bound.args
         if bound.kwargs:
             raise TypeError(f"{self.name}: keyword-only arguments are not supported; got {', '.join(bound.kwargs)}")
+        given = tuple(map_leaves(lower_constants, x) for x in given)
         options = [x for n, x in enumerate(given) if n in self.nondiff_argnums]
         if numbers_in(flatten(options).leaves):
             raise RuleError(

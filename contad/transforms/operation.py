@@ -14,12 +14,12 @@ from contad.functions.captured import Captured
 from contad.rules.scalar_rule import owner_of
 from contad.transforms.gradients import jvp, vjp
 from contad.transforms.jacobians import is_array
-from contad.variables.array import Array, numbers_in
+from contad.variables.array import Array, lower_constants, numbers_in
 from contad.variables.layout import read_only
 from contad.variables.number import Carrier, standing_for
 from contad.variables.open_types import Function, Nested, Options, Owner, Saved, Value
 from contad.variables.stack import ChainStack
-from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
+from contad.variables.trees import Tree, flatten, map_leaves, output_leaves, real_leaf
 
 Places = list[tuple[int, int]]  # (argument, leaf)
 
@@ -45,6 +45,9 @@ class CustomOperation:
         self.captured: Captured | None = None
         self.value, self.pull_all, self.push_all = value, pull, push
         self.trees = [flatten(x) for x in args]
+        for tree in self.trees:
+            tree.leaves[:] = map(lower_constants, tree.leaves)
+        options[:] = [map_leaves(lower_constants, x) for x in options]
         # the leaves that carry derivatives: (argument, leaf); the others are constants
         self.places: Places = [
             (n, k) for n, tree in enumerate(self.trees) for k, x in enumerate(tree.leaves) if numbers_in(x)

@@ -378,6 +378,13 @@ def as_objects(x: Value) -> np.ndarray:
     return np.asarray(x).astype(object)
 
 
+def lower_constants(x: Value) -> Value:
+    """A copy of what an array of constants holds; anything else as it is."""
+    while isinstance(x, Array) and x.is_constant:
+        x = x._sync_parts()._value.copy()
+    return x
+
+
 def copy_parts(x: Nested) -> Nested:
     """x with copies of the arrays and lists in it, whose owner may write to them."""
     if isinstance(x, (np.ndarray, Array)):

@@ -14,7 +14,7 @@ from numpy.linalg import norm
 
 import contad
 from contad.front.user_function import runnable
-from contad.functions.questions import answer
+from contad.functions.questions import ANSWERS, answer
 from tests.judges.ways import POINT, WAYS, agree, differentiate
 
 HOLES = np.array([1.0, np.nan, np.inf])
@@ -151,14 +151,15 @@ def test_objects_of_others_are_numpys():
 COUNT = 0
 
 
-def test_a_function_that_assigns_to_globals_is_warned_of():
+def test_a_function_that_assigns_to_globals():
     def f(v):
         global COUNT
         COUNT += 1
         return v[0] * np.logical_or.reduce(v > 0.0)
 
-    with pytest.warns(RuntimeWarning, match="logical_or may answer otherwise.*assigns to a global"):
-        assert contad.grad(f)(POINT)[0] == 1.0
+    before = COUNT
+    assert contad.grad(f)(POINT)[0] == 1.0
+    assert before + 1 == COUNT
 
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
@@ -205,14 +206,14 @@ def test_no_other_thread_sees_the_names_of_a_copy():
     try:
         thread.start()
         while thread.is_alive():
-            assert answer(f, ()).__builtins__ is not plain
+            assert answer(f, (), plain | ANSWERS).__builtins__ is not plain
     finally:
         sys.setswitchinterval(interval)
         thread.join()
     assert made == {id(plain)}
     assert names == {"__builtins__": plain}
     del names["__builtins__"]
-    assert answer(f, ()).__builtins__ is not plain
+    assert answer(f, (), plain | ANSWERS).__builtins__ is not plain
     assert names == {}
 
 
