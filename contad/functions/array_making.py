@@ -33,13 +33,14 @@ def _with_room(a: ArrayValue) -> ArrayValue:
     return level.writable(a)
 
 
-def _making(name: str) -> Function:
-    """np.zeros and its kin: what they make has room."""
-    make = getattr(np, name)
+def _making(name: str, make: Function | None = None) -> Function:
+    """np.zeros and its kin: what they make has room; an array that is given back is as it was."""
+    function = make or getattr(np, name)
 
-    @functools.wraps(make)
+    @functools.wraps(function)
     def made(*args: Nested, **options: Option) -> ArrayValue:
-        return _with_room(make(*args, **options))
+        a = function(*args, **options)
+        return a if args and a is args[0] else _with_room(a)
 
     return made
 
@@ -126,7 +127,7 @@ CONVERSIONS: dict[str, Function] = {
     name: _converting(name) for name in ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray")
 }
 CONVERSIONS["fromiter"] = fromiter
-CREATIONS: dict[str, Function] = {
+CREATIONS: dict[str, Function] = {name: _making(name, of) for name, of in CONVERSIONS.items()} | {
     name: _making(name)
     for name in ("zeros", "ones", "empty", "zeros_like", "ones_like", "empty_like", "eye", "identity", "arange",
                  "linspace", "logspace", "geomspace", "copy")

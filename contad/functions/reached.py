@@ -234,7 +234,7 @@ def _warn_of_class(cls: type, attributes: frozenset[str]) -> None:
     """Warn once of methods that may be called of new objects, and that ask for types."""
     for f in methods_of(cls):
         if isinstance(f, FunctionType) and not is_contads(f) and not is_installed(f.__code__.co_filename):
-            if f.__name__ in attributes | {"__call__"}:
+            if f.__name__ in attributes:
                 warn_if_it_asks(f.__code__)
 
 

@@ -66,7 +66,8 @@ def test_a_refusal_of_a_list_of_numbers_names_what_works():
         return contad.grad(lambda x: np.linalg.det(make([[x, 1.0], [1.0, x * x]])))(2.0)
 
     with pytest.raises(UnsupportedError, match=r"\); give it contad\.array\(\[\.\.\.\]\) for a list") as refused:
-        area(np.array)
+        area(lambda rows: np.array(rows, dtype=object))
+    assert area(lambda rows: np.array(rows)) == pytest.approx(12.0)
     assert "contad's function" not in str(refused.value)
     assert area(contad.array) == pytest.approx(12.0)
     with pytest.raises(UnsupportedError, match=r"call contad\.erf, or give it contad\.array"):
@@ -132,8 +133,11 @@ def test_lists_that_numpy_refuses_element_by_element(f):
             contad.grad(lambda v: np.sum(f(v)), engine=engine)(x)
 
 
+ONES = np.ones(3)
+
+
 def divided_in_place(v):
-    u = np.ones(3)
+    u = ONES
     u /= v
     return np.sum(u)
 
@@ -324,4 +328,4 @@ def test_pandas_arguments_are_told_to_be_arrays(argument):
 
 def test_floats_are_lost_by_name_as_before():
     with pytest.raises(LostDerivativeError):
-        contad.grad(lambda v: np.sum(np.asarray(v)))(x)
+        contad.grad(lambda v: float(v[0]))(x)

@@ -26,28 +26,28 @@ AGAIN = r"(?s)This error was raised at .*test_caught_errors\.py:\d+, in .*the fu
 # ---- functions that lose an error: (function, point) -----------------------------------------------------------------
 def by_handler(x):
     try:
-        return x * math.exp(x)
+        return x * float(x)
     except Exception:
         return -np.inf
 
 
 def by_a_bare_handler(x):
     try:
-        return x * math.exp(x)
+        return x * float(x)
     except:  # noqa: E722
         return 0.0 * x
 
 
 def by_suppress(x):
     with contextlib.suppress(Exception):
-        x = x * math.exp(x)
+        x = x * float(x)
     return x
 
 
 def by_finally(x):
     for _ in range(1):
         try:
-            x = math.sqrt(x)
+            x = float(x)
         finally:
             break  # noqa: B012
     return x
@@ -57,7 +57,7 @@ def by_a_generator(x):
     def values():
         for k in range(3):
             try:
-                yield math.sin(x + k)
+                yield float(x + k)
             except Exception:
                 yield 0.0
 
@@ -73,7 +73,7 @@ def by_a_context_manager(x):
             return True
 
     with Forgiving(), np.errstate(all="ignore"):
-        x = math.tan(x)
+        x = float(x)
     return x
 
 
@@ -82,7 +82,7 @@ def by_a_getter(x):
         @property
         def rate(self):
             try:
-                return math.exp(x)
+                return float(x)
             except Exception:
                 raise AttributeError("rate") from None
 
@@ -93,7 +93,7 @@ def by_hasattr(x):
     class Model:
         def __getattr__(self, name):
             with contextlib.suppress(Exception):
-                return math.exp(x)
+                return float(x)
             raise AttributeError(name)
 
     return 2.0 * x if hasattr(Model(), "rate") else x
@@ -126,8 +126,11 @@ def by_a_thread(x):
     return x + found[0]
 
 
+OUT = np.zeros(2)
+
+
 def by_a_write(x):
-    out = np.zeros(2)
+    out = OUT
     try:
         out[0] = x
     except Exception:
@@ -163,7 +166,7 @@ def by_an_inner_call(x):
 
 def by_an_inner_handler(x):
     def inner(y):
-        return y * y * math.exp(x)
+        return y * y * float(x)
 
     try:
         return x * contad.grad(inner)(2.0)
@@ -307,7 +310,7 @@ def of_a_list_by_its_type(x):
 
 def of_a_matrix(x):
     try:
-        return np.linalg.inv(np.array([[x, 0.0], [0.0, 1.0]]))[0, 0]
+        return np.linalg.inv(np.array([[x, 0.0], [0.0, 1.0]], dtype=object))[0, 0]
     except TypeError as error:
         return 7.0 * x if error else x
 
@@ -459,7 +462,7 @@ def test_errors_of_numbers_are_caught_as_ever():
 def test_a_function_that_raises_raises_its_own_error():
     def f(x):
         try:
-            return math.exp(x)
+            return float(x)
         except Exception as error:
             raise KeyError("mine") from error
 
@@ -472,7 +475,7 @@ def test_a_function_that_raises_raises_its_own_error():
 def test_handlers_for_what_numbers_do_wrong_let_it_pass(kinds):
     def f(x):
         try:
-            return math.exp(x)
+            return float(x)
         except kinds:
             return 0.0
 
@@ -493,7 +496,7 @@ def test_handlers_for_what_numbers_do_wrong_let_it_pass(kinds):
 
 def test_an_inner_call_that_fails_for_plain_numbers_too_may_be_caught():
     def h(y):
-        return y * math.exp(y)
+        return y * float(y)
 
     def f(x):
         try:
@@ -576,7 +579,7 @@ def test_no_level_outlives_its_error():
         large = Large()
         kept.append(weakref.ref(large))
         with contextlib.suppress(Exception):
-            math.exp(x)
+            float(x)
         if len(kept) == 1:
             raise KeyError
         return x
