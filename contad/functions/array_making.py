@@ -38,15 +38,16 @@ def _making(name: str, make: Function | None = None) -> Function:
     function = make or getattr(np, name)
 
     @functools.wraps(function)
-    def made(*args: Nested, **options: Option) -> ArrayValue:
+    def make_array(*args: Nested, **options: Option) -> ArrayValue:
         a = function(*args, **options)
         return a if args and a is args[0] else _with_room(a)
 
-    return made
+    return make_array
 
 
 @functools.wraps(np.full)
 def full(shape: Option, fill_value: Value, dtype: Option = None, order: str = "C", **options: Option) -> ArrayValue:
+    """np.full; of a variable, the array is one of variables."""
     if not isinstance(fill_value, Carrier):
         return _with_room(np.full(shape, fill_value, dtype, order, **options))
     _require_float64("full", dtype)
@@ -55,6 +56,7 @@ def full(shape: Option, fill_value: Value, dtype: Option = None, order: str = "C
 
 @functools.wraps(np.full_like)
 def full_like(a: Value, fill_value: Value, *args: Option, **options: Option) -> ArrayValue:
+    """np.full_like; of a variable, the array is one of variables."""
     if isinstance(a, Carrier) or not isinstance(fill_value, Carrier):
         return _with_room(np.full_like(a, fill_value, *args, **options))
     _require_float64("full_like", args[0] if args else options.get("dtype"))
@@ -75,7 +77,7 @@ def _converting(name: str) -> Function:
     position = 2 if name == "asarray" else 1  # of order
 
     @functools.wraps(convert)
-    def converted(x: Nested, *args: Option, **options: Option) -> ArrayValue:
+    def convert_variables(x: Nested, *args: Option, **options: Option) -> ArrayValue:
         if not holds_carriers(x):
             return convert(x, *args, **options)
         dtype = options.pop("dtype", None) if name == "copy" or not args else args[0]
@@ -93,7 +95,7 @@ def _converting(name: str) -> Function:
             z = z.copy(_ORDERED[name])
         return z.reshape((1,) * (axes - z.ndim) + z.shape) if axes > z.ndim else z
 
-    return converted
+    return convert_variables
 
 
 _ORDERED = {"ascontiguousarray": "C", "asfortranarray": "F"}
@@ -116,6 +118,7 @@ def _has_arrays(x: np.ndarray) -> bool:
 
 @functools.wraps(np.fromiter)
 def fromiter(iterable: Any, dtype: Option, *args: Option, **options: Option) -> ArrayValue:
+    """np.fromiter, of what gives variables too."""
     items = list(iterable)
     if not holds_carriers(items):
         return np.fromiter(items, dtype, *args, **options)

@@ -48,7 +48,7 @@ def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
 
     `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
     """
-    if isinstance(f, Copy) or (isinstance(f, FunctionType) and f in _COPIES):
+    if isinstance(f, LiveCopy) or (isinstance(f, FunctionType) and f in _COPIES):
         return f
     if isinstance(f, FunctionType):
         return _stand_ins_of(f, None, at_variables).live(f)
@@ -62,7 +62,7 @@ def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
     stand_ins = _stand_ins_of(function, type(own), at_variables)
-    return Copy(f, stand_ins, own) if stand_ins.stands_for_any else f
+    return LiveCopy(f, stand_ins, own) if stand_ins.stands_for_any else f
 
 
 def _stand_ins_of(f: FunctionType, owner: type | None, at_variables: AtVariables) -> "_StandIns":
@@ -75,7 +75,7 @@ def _stand_ins_of(f: FunctionType, owner: type | None, at_variables: AtVariables
     return known
 
 
-class Copy:
+class LiveCopy:
     """What runs in place of a function: its copy, made anew where a name that was bound stands for something else.
 
     Arrays that the function makes are plain ones until a variable is to be assigned to one; then the function runs
@@ -144,7 +144,7 @@ class _StandIns:
         self.bound: list[tuple[dict[str, Any], str, Any]] = []  # (globals, name, what it stood for)
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
         self.classes: dict[type, type] = {}
-        self.copy: Copy | None = None
+        self.copy: LiveCopy | None = None
 
     @property
     def stands_for_any(self) -> bool:
@@ -159,7 +159,7 @@ class _StandIns:
     def live(self, f: FunctionType) -> Function:
         """f, or what runs in place of it."""
         if self.copy is None and self.stands_for_any:
-            self.copy = Copy(f, self)
+            self.copy = LiveCopy(f, self)
         return self.copy or f
 
     def of(self, value: Any) -> Any:
@@ -189,7 +189,7 @@ class _StandIns:
         elif kind in (list, tuple):
             new = kind(map(self.of, value))
         elif kind is ModuleType:
-            new = _Module(value, self)
+            new = _LiveModule(value, self)
         else:
             new = self.of_object(value)
         self.made[id(value)] = value, new
@@ -286,7 +286,7 @@ class _StandIns:
 _PLAIN = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
 
 
-class _Module(ModuleType):
+class _LiveModule(ModuleType):
     """A module of the user's, read live, through the stand-ins."""
 
     def __init__(self, module: ModuleType, stand_ins: _StandIns) -> None:

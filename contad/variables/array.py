@@ -381,7 +381,7 @@ def as_objects(x: Value) -> np.ndarray:
 def lower_constants(x: Value) -> Value:
     """A copy of what an array of constants holds; anything else as it is."""
     while isinstance(x, Array) and x.is_constant:
-        x = x._sync_parts()._value.copy()
+        x = x._sync()._value.copy()
     return x
 
 

@@ -189,7 +189,7 @@ REACHED = {
 def test_variables_are_what_they_stand_for_however_a_function_is_reached(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert contad.grad(REACHED[name])(POINT).tolist() == [1.0, 0.0]
+        assert contad.grad(REACHED[name])(POINT).tolist() == [1.0, 0.0, 0.0]
 
 
 def test_methods_of_new_objects_that_ask_are_warned_of_with_their_line():

@@ -445,7 +445,7 @@ def test_numbers_raise_where_errstate_asks_for_it(name, way):
 
 
 # ---- messages --------------------------------------------------------------------------------------------------------
-FLOATS = np.zeros(2)  # which has no room for variables
+ROOMLESS = np.zeros(2)  # which has no room for variables
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -457,8 +457,8 @@ FLOATS = np.zeros(2)  # which has no room for variables
         (lambda x: x[0] * "a", r"multiply: y must be a number or an array, got str"),
         (lambda x: "a" * x[0], r"multiply: x must be a number or an array, got str"),
         (lambda x: x[0] * [1.0, 2.0], r"multiply: y must be a number or an array, got list"),
-        (lambda x: FLOATS.__setitem__(0, x[0]), r"contad.zeros"),
-        (lambda x: np.add.at(FLOATS, 0, x[0]), r"np.add.at: .* contad.zeros"),
+        (lambda x: ROOMLESS.__setitem__(0, x[0]), r"contad.zeros"),
+        (lambda x: np.add.at(ROOMLESS, 0, x[0]), r"np.add.at: .* contad.zeros"),
     ],
 )  # fmt: skip
 def test_messages(f, message, way):

@@ -109,7 +109,7 @@ def test_results_that_do_not_depend_on_the_arguments():
     [
         (lambda x: None, "returned None; return the value to differentiate"),
         (lambda x: [x], "must return one real number, got list; for several outputs use contad.jacobian or contad.vjp"),
-        (lambda x: np.array([x, x]), r"got ndarray of shape \(2,\); for several outputs use contad.jacobian"),
+        (lambda x: np.array([x, x]), r"got ArrayVar of shape \(2,\); for several outputs use contad.jacobian"),
         (lambda x: x > 0, "got bool"),
         (lambda x: 1j, "got complex"),
         (lambda x: "a", "got str"),
