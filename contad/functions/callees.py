@@ -185,9 +185,9 @@ class _StandIns:
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
         elif kind is dict:
-            new = {name: self.of(x) for name, x in value.items()}
+            new = _Dict((name, self.of(x)) for name, x in value.items())
         elif kind in (list, tuple):
-            new = kind(map(self.of, value))
+            new = (_List if kind is list else tuple)(map(self.of, value))
         elif kind is ModuleType:
             new = _LiveModule(value, self)
         else:
@@ -221,6 +221,8 @@ class _StandIns:
                     names.pop(name, None)
                     continue
                 names[name] = new
+        if cls.__hash__ is None:
+            names["__hash__"] = object.__hash__  # constants of code must be hashable
         return names
 
     def _function(self, f: FunctionType) -> Any:
@@ -284,6 +286,18 @@ class _StandIns:
 
 
 _PLAIN = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
+
+
+class _List(list[Any]):
+    """A list that can be a constant of code, which must be hashable."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
+class _Dict(dict[Any, Any]):
+    """The same for a dict."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class _LiveModule(ModuleType):

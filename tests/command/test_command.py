@@ -304,9 +304,9 @@ def infinite(x=0.0): return np.log(np.float64(x)) if not hasattr(x, "value") els
 def infinite_slope(x=0.0): return contad.sqrt(x)
 def loses(x=1.0):
     y = x * x
-    return math.exp(y)
+    return float(y)
 def stores(x=1.0):
-    a = np.zeros(2)
+    a = np.zeros(2, np.float32)
     a[0] = x
     return a[0]
 def counts(x=1.0, n=3):

@@ -455,7 +455,7 @@ SPARSE_ADVICE = r"S @ x takes array variables .*contad\.scipy\.sparse has matric
         ),
         (lambda x: sp.csr_matrix(CSR) * x, UnsupportedError, r"multiply: a sparse matrix beside a variable .*S @ x"),
         (lambda x: CSR + x, UnsupportedError, r"add: a sparse matrix beside a variable"),
-        (lambda x: CSR @ np.array([x[0], x[1], x[2], x[3]]), UnsupportedError, SPARSE_ADVICE),
+        (lambda x: CSR @ np.array([*x], dtype=object), UnsupportedError, SPARSE_ADVICE),
         (lambda x: scipy.sparse.linalg.spsolve(CSC, x), LostDerivativeError, SPARSE_ADVICE),
         (lambda x: CSR @ x[:3], ValueError, r"a sparse matrix @ x: x must be a vector or a matrix of 4 rows"),
         (lambda x: x[:3] @ CSR, ValueError, r"x @ a sparse matrix: .* of 4 columns, got shape \(3,\)"),

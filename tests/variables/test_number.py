@@ -12,7 +12,6 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.variables.number import as_float, map_numbers, scale
 from tests.judges.refusals import refused
 
-
 FLOATS = np.zeros(2)  # which has no room for variables
 
 
