@@ -84,7 +84,7 @@ def _methods(rule: ScalarRule, slowly: Function) -> tuple[Function, Function]:
 
 def _of_plain_arrays(
     rule: ScalarRule, partials: list[Function | None], s: Owner, args: tuple[Value, ...]
-) -> ArrayDual | np.ndarray | None:
+) -> ArrayDual | None:
     """The result where all values and tangents are plain and the tangents finite, so that no zero has to mask; or None.
 
     Results are fresh arrays, in NumPy's layout. `partials` keeps the rule's partials once they are made.
@@ -136,7 +136,7 @@ def _of_plain_arrays(
         if z is x:
             z = z.copy("K")
     z = z if z.base is None else z.copy("K")
-    return array_dual(s, z, z_dots) if active else z
+    return array_dual(s, z, z_dots) if active else s.writable(z)
 
 
 def _is_plain(x: ArrayDual) -> bool:

@@ -28,7 +28,7 @@ def _with_room(a: ArrayValue) -> ArrayValue:
     Engines without array variables have object arrays in their place, of which NumPy computes little: none is made.
     """
     level = innermost()
-    if level is None or not level.has_arrays or a.__class__ is not np.ndarray or a.dtype != FLOAT:
+    if level is None or not level.has_arrays or a.__class__ is not np.ndarray or a.dtype != FLOAT or not a.size:
         return a
     return level.writable(a)
 

@@ -138,8 +138,7 @@ class _StandIns:
 
     def __init__(self, f: FunctionType, owner: type | None, at_variables: AtVariables, assignable: bool) -> None:
         self.f, self.owner, self.at_variables = f, owner, at_variables
-        methods = methods_of(owner) if owner is not None and is_users_class(owner) else ()
-        self.family = Family(f, methods, assignable)
+        self.family = Family(f, owner, assignable)
         self.family.stand_ins.update()
         self.bound: list[tuple[dict[str, Any], str, Any]] = []  # (globals, name, what it stood for)
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own

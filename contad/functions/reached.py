@@ -3,7 +3,6 @@
 import functools
 import operator
 import sysconfig
-from collections.abc import Iterable
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -128,7 +127,7 @@ def functions_in(x: Any, attributes: frozenset[str]) -> list[Any]:
             return []
         found = [vars(x).get(name) for name in sorted(attributes)]
         return [y for y in found if isinstance(y, FunctionType) or is_dispatcher(y)]
-    return methods_of(kind) if is_users_class(kind) else []
+    return methods_of(kind, attributes) if is_users_class(kind) else []
 
 
 def _functions_of(x: Any) -> list[Any]:
@@ -162,17 +161,19 @@ def _is_of_library(cls: type) -> bool:
     return any(is_installed(code.co_filename) for code in codes if not code.co_filename.startswith("<"))
 
 
-def methods_of(cls: type) -> list[Any]:
-    """The functions that a class and its bases define, unwrapped."""
+_NOT_CALLED = frozenset(("__init__", "__new__", "__repr__", "__str__", "__del__", "__reduce__", "__init_subclass__"))
+
+
+def methods_of(cls: type, attributes: frozenset[str] | None = None) -> list[Any]:
+    """The functions that a class and its bases define, unwrapped; of those with a name, those that are attributes."""
     found: list[Any] = []
     for c in cls.__mro__[:-1]:
-        for x in vars(c).values():
-            if isinstance(x, property):
-                found += [g for g in (x.fget,) if isinstance(g, FunctionType)]
-            elif isinstance(x, (staticmethod, classmethod)):
-                found += [x.__func__] if isinstance(x.__func__, FunctionType) else []
-            elif isinstance(x, FunctionType) or is_dispatcher(x):
-                found.append(x)
+        for name, x in vars(c).items():
+            if attributes is not None and name not in attributes and (name[:2] != "__" or name in _NOT_CALLED):
+                continue
+            f = x.fget if isinstance(x, property) else getattr(x, "__func__", x)
+            if isinstance(f, FunctionType) or is_dispatcher(f):
+                found.append(f)
     return found
 
 
@@ -182,20 +183,16 @@ class Family:
     `assignable` says whether variables can be assigned to the arrays that they make.
     """
 
-    def __init__(self, f: FunctionType, others: Iterable[Any] = (), assignable: bool = False) -> None:
+    def __init__(self, f: FunctionType, owner: type | None = None, assignable: bool = False) -> None:
         self.reached: dict[int, Reached] = {}
         self.assignable = assignable
         self.stand_ins: StandIns = ASSIGNABLE if assignable else PLAIN
-        left = [f, *others]
-        while left:
-            g = left.pop()
-            if isinstance(g, FunctionType) and self._is_searched(g):
-                one = self.reached[id(g)] = Reached(g)
-                left += [h for _, found in one.inside for h in found]
-        self.attributes = frozenset().union(*(attributes_of(r.code) for r in self.reached.values()))
+        self.attributes: frozenset[str] = frozenset()  # that the functions name
+        self._search(f, owner)
         # whether it makes arrays, and may assign to them
-        self.may_assign = any(questions_of(r.code).writes for r in self.reached.values()) and any(
-            makes_arrays(r.f, r.named, ASSIGNABLE) for r in self.reached.values()
+        own = [r for r in self.reached.values() if not is_contads(r.f)]
+        self.may_assign = any(questions_of(r.code).writes for r in own) and any(
+            makes_arrays(r.f, r.named, ASSIGNABLE) for r in own
         )
         self.needing = {key for key, r in self.reached.items() if self._needs_itself(r)}
         grown = True
@@ -203,7 +200,8 @@ class Family:
             more = {
                 key
                 for key, r in self.reached.items()
-                if key not in self.needing and any(self.needs(h) for _, found in r.inside for h in found)
+                if key not in self.needing
+                and any(self.needs(h) for x, found in r.inside if found for h in functions_in(x, self.attributes))
             }
             self.needing |= more
             grown = bool(more)
@@ -211,10 +209,29 @@ class Family:
             _warn_of_new_objects(r)
             del r.named, r.inside  # which may be large
 
-    def _is_searched(self, g: FunctionType) -> bool:
-        return id(g) not in self.reached and not is_contads(g) and not is_installed(g.__code__.co_filename)
+    def _search(self, f: FunctionType, owner: type | None) -> None:
+        """Find the functions; methods call others of their objects, whose names are then known."""
+        owners = set() if owner is None else {owner}
+        left: list[Any] = [f]
+        while left:
+            while left:
+                g = left.pop()
+                if id(g) in self.reached or (g is not f and not self._is_users(g)):
+                    continue
+                one = self.reached[id(g)] = Reached(g)
+                self.attributes |= attributes_of(one.code)
+                owners |= {type(x) for x, found in one.inside if found}
+                left += [h for _, found in one.inside for h in found]
+            methods = [h for c in owners if is_users_class(c) for h in methods_of(c, self.attributes)]
+            left = [h for h in methods if id(h) not in self.reached and self._is_users(h)]
+
+    @staticmethod
+    def _is_users(g: Any) -> bool:
+        return isinstance(g, FunctionType) and not is_contads(g) and not is_installed(g.__code__.co_filename)
 
     def _needs_itself(self, r: Reached) -> bool:
+        if is_contads(r.f):  # which knows variables
+            return False
         if asks(r.f, r.named):
             return True
         return self.assignable and makes_arrays(r.f, r.named, ASSIGNABLE)

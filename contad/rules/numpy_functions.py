@@ -235,9 +235,11 @@ def array_function(
             given = [map_lists(_as_plain, v) for v in args], {key: map_lists(_as_plain, v) for key, v in kwargs.items()}
             if not numbers_in([*given[0], *given[1].values()]):
                 return function(*given[0], **given[1])
-        else:  # what is written to, or viewed, is the first argument
-            args = (*args[:1], *map(lower_constants, args[1:]))
-            kwargs = {key: v if key in ("out", "a") else lower_constants(v) for key, v in kwargs.items()}
+        else:  # what is written to, or viewed, is the first argument; of constants alone the result is one
+            rest = [*map(lower_constants, args[1:])]
+            named = {key: v if key in ("out", "a") else lower_constants(v) for key, v in kwargs.items()}
+            if numbers_in([*args[:1], *rest, *named.values()]):
+                args, kwargs = (*args[:1], *rest), named
     if found is None:
         raise UnsupportedError(
             f"{find_exported_name(function)}: contad has no derivative rule for this function; write one with "

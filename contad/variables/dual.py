@@ -130,13 +130,6 @@ def array_dual(owner: "ForwardLevel", value: ArrayValue, tangents: list[ArrayVal
     return z
 
 
-def _fresh(z: Value) -> Value:
-    """A result of constants: an array that can be written to, a number as NumPy gives it."""
-    if isinstance(z, np.ndarray) and not z.flags.writeable:
-        return z.copy("K")
-    return np.float64(z) if z.__class__ is float else z
-
-
 def plain_float(x: Value) -> Real:
     """A NumPy number as a float; anything else as it is."""
     return float(x) if isinstance(x, np.floating) else x
@@ -261,7 +254,10 @@ class ForwardLevel:
 
     def constant_result(self, z: Value) -> Value:
         """The result of an operation on arrays of this level that are all constants."""
-        return z
+        if np.ndim(z):
+            return self.writable(z)
+        z = z[()] if isinstance(z, (np.ndarray, Array)) else z
+        return np.float64(z) if z.__class__ is float else z
 
     # ---- operations --------------------------------------------------------------------------------------------------
     def number_and_array(self, rule: Rule, a: Value, b: Value) -> ArrayValue:
@@ -300,7 +296,7 @@ class ForwardLevel:
         if np.shape(z) == () and not isinstance(z, Array):
             z = plain_float(z[()] if isinstance(z, np.ndarray) else z)
         if all(t is None for t in tangents):
-            return _fresh(z)
+            return self.constant_result(z)
         partials = [None if t is None else rule.array_partial(k)(z, *values) for k, t in enumerate(tangents)]
         directions = []
         shape = np.shape(z)
@@ -318,7 +314,7 @@ class ForwardLevel:
         values, tangents = self._take(rule, args)
         z, saved = rule.evaluate(values, options)
         if all(t is None for t in tangents):
-            return like_tuple(z, map(_fresh, z)) if isinstance(z, tuple) else _fresh(z)
+            return like_tuple(z, map(self.constant_result, z)) if isinstance(z, tuple) else self.constant_result(z)
         directions = [
             rule.push(z, [None if t is None else t[j] for t in tangents], values, options, saved)
             for j in range(self.several or 1)

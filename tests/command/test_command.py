@@ -370,7 +370,7 @@ def line(text):
         ("divides", "", f"model.py:divides: {line('return 1.0 / x')}: ZeroDivisionError: "),
         ("infinite", "", "model.py:infinite: the value at the point (x=0) is -inf"),
         ("infinite_slope", "", "model.py:infinite_slope: the derivative with respect to x is inf"),
-        ("loses", "", f"model.py:loses: {line('math.exp(y)')}: LostDerivativeError: "),
+        ("loses", "", f"model.py:loses: {line('float(y)')}: LostDerivativeError: "),
         ("stores", "", f"model.py:stores: {line('a[0] = x')}: "),
         ("counts", "", "(integers in the file, floats here: n; --wrt chooses other parameters)"),
         ("exits", "", f"model.py:exits: {line('sys.exit(')}: SystemExit: enough"),

@@ -78,7 +78,7 @@ class ArrayVar(Array):
     def is_constant(self) -> bool:
         """Whether all its cells are the sink; an array that was never written to has cells of its own."""
         root: Any = self._root()
-        return root._cells is not None and not self.cells().any()
+        return root._cells is not None and self._value.size > 0 and not self.cells().any()
 
     def cells_before(self, own: int, what: str) -> np.ndarray:
         """The cells as a continuation with that first cell may use them; refused if they were written later."""
