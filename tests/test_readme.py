@@ -90,8 +90,11 @@ def limit(words):
     return found
 
 
+FLOATS = np.zeros(3)
+
+
 def of_floats(x):
-    a = np.zeros(3)
+    a = FLOATS
     a += x
     return np.sum(a)
 
@@ -114,12 +117,9 @@ def element(make):
 @pytest.mark.parametrize(
     ("words", "refused", "remedy"),
     [
-        ("`a[k] = x`", element(np.zeros), element(contad.zeros)),
+        ("`data.copy()`", element(lambda n: FLOATS.copy()), element(lambda n: np.array(FLOATS))),
         ("`a += x`", of_floats, added),
-        ("`out=a`", lambda x: np.sum(np.exp(x, out=np.zeros(3))), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
-        ("`np.array([x, y])`", lambda x: np.sum(np.array([x, x])), lambda x: np.sum(np.stack([x, x]))),
-        ("`np.array([x, y])`", lambda x: np.sum(np.array([x, x])), lambda x: np.sum(contad.array([x, x]))),
-        ("`np.asarray(x)`", lambda x: np.sum(np.asarray(x)), lambda x: np.sum(contad.array(x))),
+        ("`out=a`", lambda x: np.sum(np.exp(x, out=FLOATS)), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
         ("`a.dot(x)`", lambda x: np.eye(3)[0].dot(x), lambda x: np.eye(3)[0] @ x),
         ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
         ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),

@@ -46,7 +46,7 @@ def _making(name: str, make: Function | None = None) -> Function:
 
 
 @functools.wraps(np.full)
-def full(shape: Option, fill_value: Value, dtype: Option = None, order: str = "C", **options: Option) -> ArrayValue:
+def full(shape: Option, fill_value: Value, dtype: Option = None, order: Option = "C", **options: Option) -> ArrayValue:
     """np.full; of a variable, the array is one of variables."""
     if not isinstance(fill_value, Carrier):
         return _with_room(np.full(shape, fill_value, dtype, order, **options))
@@ -101,7 +101,7 @@ def _converting(name: str) -> Function:
 _ORDERED = {"ascontiguousarray": "C", "asfortranarray": "F"}
 
 
-def _of_variables(x: Nested, copy: bool, order: str) -> ArrayValue:
+def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
     if isinstance(x, Array):
         return x.copy(order) if copy else x
     if isinstance(x, Number):

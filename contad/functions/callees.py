@@ -196,12 +196,12 @@ class _StandIns:
 
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
-        cls = type(x)
+        cls: Any = type(x)
         if not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
             return x
         if cls not in self.classes:
             self.classes[cls] = type(cls)(cls.__name__, (cls,), self._methods(cls))
-        new = object.__new__(self.classes[cls])
+        new: Any = object.__new__(self.classes[cls])
         object.__setattr__(new, "__dict__", x.__dict__)
         return new
 
@@ -220,7 +220,7 @@ class _StandIns:
                     names.pop(name, None)
                     continue
                 names[name] = new
-        if cls.__hash__ is None:
+        if getattr(cls, "__hash__", None) is None:
             names["__hash__"] = object.__hash__  # constants of code must be hashable
         return names
 

@@ -24,7 +24,7 @@ def _as_number(x: Value) -> Value:
         return x
     if x.size != 1:
         raise TypeError("only length-1 arrays can be converted to Python scalars; call the function of np instead")
-    return x.item()
+    return x.reshape(())[()]
 
 
 def _carries(*args: Value) -> bool:
@@ -168,7 +168,7 @@ OF_MATH |= {
 }
 OF_MATH |= {name: _of_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite", "isclose")}
 if hasattr(math, "fma"):
-    OF_MATH["fma"] = lambda x, y, z: as_float(x * y + z) if _carries(x, y, z) else math.fma(x, y, z)
+    OF_MATH["fma"] = lambda x, y, z: as_float(x * y + z) if _carries(x, y, z) else getattr(math, "fma")(x, y, z)  # noqa: B009
 
 MATH = ModuleType("math", math.__doc__)
 vars(MATH).update(vars(math) | OF_MATH)

@@ -127,7 +127,7 @@ def functions_in(x: Any, attributes: frozenset[str]) -> list[Any]:
             return []
         found = [vars(x).get(name) for name in sorted(attributes)]
         return [y for y in found if isinstance(y, FunctionType) or is_dispatcher(y)]
-    return methods_of(kind, attributes) if is_users_class(kind) else []
+    return methods_of(kind, attributes) if is_users_class(kind) else []  # type: ignore[arg-type]
 
 
 def _functions_of(x: Any) -> list[Any]:

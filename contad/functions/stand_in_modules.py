@@ -19,7 +19,7 @@ class StandIns:
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
         answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]
         self.modules = [(module, _copy_of(module), functions) for module, functions in answers]
-        self.of = {id(module): copy for module, copy, _ in self.modules}
+        self.of: dict[int, Any] = {id(module): copy for module, copy, _ in self.modules}
         self.of |= {id(getattr(module, name)): f for module, _, found in self.modules for name, f in found.items()}
         self.update()
 
