@@ -412,7 +412,7 @@ def test_without_source():
 def test_no_copy_is_kept_of_functions_that_have_gone():
     def count():
         gc.collect()
-        return sum(isinstance(x, types.FunctionType) and x.__name__ == "gone_soon" for x in gc.get_objects())
+        return sum(type(x) is types.FunctionType and x.__name__ == "gone_soon" for x in gc.get_objects())
 
     def gone_soon(x):
         return math.exp(x)
