@@ -14,7 +14,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.protocols.number_methods import as_array
 from contad.variables.array import Array
-from contad.variables.creation import array as array_of, full as full_of, innermost
+from contad.variables.creation import array as array_of, assignable, full as full_of, makes_arrays_of_variables
 from contad.variables.number import Carrier, Number, peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 from contad.variables.trees import holds_carriers
@@ -27,10 +27,9 @@ def _with_room(a: ArrayValue) -> ArrayValue:
 
     Engines without array variables have object arrays in their place, of which NumPy computes little: none is made.
     """
-    level = innermost()
-    if level is None or not level.has_arrays or a.__class__ is not np.ndarray or a.dtype != FLOAT or not a.size:
+    if a.__class__ is not np.ndarray or a.dtype != FLOAT or not a.size or not makes_arrays_of_variables():
         return a
-    return level.writable(a)
+    return assignable(a)
 
 
 def _making(name: str, make: Function | None = None) -> Function:
@@ -73,19 +72,17 @@ def _require_float64(name: str, dtype: Option) -> None:
 def _converting(name: str) -> Function:
     """np.array and its kin, of variables: an array variable; a list with variables has them as elements."""
     convert = getattr(np, name)
-    copies = name in ("array", "copy")
-    position = 2 if name == "asarray" else 1  # of order
 
     @functools.wraps(convert)
     def convert_variables(x: Nested, *args: Option, **options: Option) -> ArrayValue:
         if not holds_carriers(x):
             return convert(x, *args, **options)
-        dtype = options.pop("dtype", None) if name == "copy" or not args else args[0]
+        dtype = args[0] if args else options.pop("dtype", None)
         if dtype is not None and np.dtype(dtype) == object:
             return convert(x, dtype, *args[1:], **options)
         _require_float64(name, dtype)
-        order = options.pop("order", None) or (args[position - 1] if len(args) >= position else None) or "K"
-        copy = options.pop("copy", copies)
+        order = (args[1] if len(args) > 1 else options.pop("order", None)) or "K"
+        copy = options.pop("copy", name == "array")
         axes = options.pop("ndmin", 0)
         options.pop("subok", None)
         if options:
@@ -106,14 +103,9 @@ def _of_variables(x: Nested, copy: bool, order: Option) -> ArrayValue:
         return x.copy(order) if copy else x
     if isinstance(x, Number):
         return as_array(x)
-    if isinstance(x, np.ndarray) and (x.ndim == 0 or not _has_arrays(x)):
+    if isinstance(x, np.ndarray) and (x.ndim == 0 or not makes_arrays_of_variables()):
         return x.copy(order) if copy else x
     return array_of(x)
-
-
-def _has_arrays(x: np.ndarray) -> bool:
-    level = innermost()
-    return level is not None and bool(level.has_arrays)
 
 
 @functools.wraps(np.fromiter)

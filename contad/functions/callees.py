@@ -32,7 +32,7 @@ from contad.functions.questions import (
 )
 from contad.functions.reached import Family, dispatches_on_type, functions_in, is_filled, is_users_class, methods_of
 from contad.variables.array import Array
-from contad.variables.creation import innermost
+from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.stack import THREAD, count_remembered, forget_since
@@ -93,7 +93,7 @@ class LiveCopy:
                 self._use(_stand_ins_of(self.stand_ins.f, self.stand_ins.owner, self.stand_ins.at_variables))
                 break
         family = self.stand_ins.family
-        if family.assignable or not family.may_assign or not _has_arrays():
+        if family.assignable or not family.may_assign or not makes_arrays_of_variables():
             return self.run(*args, **kwargs)
         given = map_leaves(_copy_of_array, (args, kwargs))  # f may write to its arguments
         before = count_remembered()
@@ -114,11 +114,6 @@ class LiveCopy:
         self.stand_ins, self.run = stand_ins, stand_ins.of(stand_ins.f)
         if self.owner is not None:
             self.run = MethodType(self.run, stand_ins.of_object(self.owner))
-
-
-def _has_arrays() -> bool:
-    level = innermost()
-    return level is not None and bool(level.has_arrays)
 
 
 def _has_lost(before: int) -> bool:

@@ -8,7 +8,6 @@ import functools
 import math
 import operator
 from collections.abc import Iterable
-from types import ModuleType
 from typing import Any
 
 from contad.rules.scalar_rule import rule, rules
@@ -169,6 +168,3 @@ OF_MATH |= {
 OF_MATH |= {name: _of_primals(getattr(math, name)) for name in ("isnan", "isinf", "isfinite", "isclose")}
 if hasattr(math, "fma"):
     OF_MATH["fma"] = lambda x, y, z: as_float(x * y + z) if _carries(x, y, z) else getattr(math, "fma")(x, y, z)  # noqa: B009
-
-MATH = ModuleType("math", math.__doc__)
-vars(MATH).update(vars(math) | OF_MATH)

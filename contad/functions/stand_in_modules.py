@@ -18,7 +18,7 @@ class StandIns:
 
     def __init__(self, of_numpy: Mapping[str, Function]) -> None:
         answers = [(np.linalg, OF_LINALG), (math, OF_MATH), (np, of_numpy)]
-        self.modules = [(module, _copy_of(module), functions) for module, functions in answers]
+        self.modules = [(module, ModuleType(module.__name__, module.__doc__), found) for module, found in answers]
         self.of: dict[int, Any] = {id(module): copy for module, copy, _ in self.modules}
         self.of |= {id(getattr(module, name)): f for module, _, found in self.modules for name, f in found.items()}
         self.update()
@@ -28,10 +28,6 @@ class StandIns:
         for module, copy, functions in self.modules:
             vars(copy).update(vars(module), **functions)
         vars(self.of[id(np)])["linalg"] = self.of[id(np.linalg)]
-
-
-def _copy_of(module: ModuleType) -> ModuleType:
-    return ModuleType(module.__name__, module.__doc__)
 
 
 PLAIN = StandIns(OF_OBJECTS | CONVERSIONS)

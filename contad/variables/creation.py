@@ -24,7 +24,7 @@ def zeros(shape: Shape) -> ArrayValue:
     >>> zeros(3)
     array([0., 0., 0.])
     """
-    return _assignable(np.zeros(shape))
+    return assignable(np.zeros(shape))
 
 
 def empty(shape: Shape) -> ArrayValue:
@@ -33,7 +33,7 @@ def empty(shape: Shape) -> ArrayValue:
     >>> empty((2, 3)).shape
     (2, 3)
     """
-    return _assignable(np.zeros(shape))
+    return assignable(np.zeros(shape))
 
 
 def full(shape: Shape, value: Value) -> ArrayValue:
@@ -42,7 +42,7 @@ def full(shape: Shape, value: Value) -> ArrayValue:
     >>> full(2, 0.5)
     array([0.5, 0.5])
     """
-    filled = _assignable(np.zeros(shape))
+    filled = assignable(np.zeros(shape))
     filled[...] = value
     return filled
 
@@ -102,9 +102,16 @@ def constant(x: Nested) -> np.ndarray:
     return np.frombuffer(a.tobytes(), np.float64).reshape(a.shape)
 
 
-def _assignable(a: np.ndarray) -> ArrayValue:
+def assignable(a: np.ndarray) -> ArrayValue:
+    """A float array as the innermost level holds it, with room for variables; as it is where no level is open."""
     level = innermost()
     return a if level is None else level.writable(a)
+
+
+def makes_arrays_of_variables() -> bool:
+    """Whether the innermost level is of an engine with array variables."""
+    level = innermost()
+    return level is not None and bool(level.has_arrays)
 
 
 def innermost() -> Level | None:

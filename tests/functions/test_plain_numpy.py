@@ -103,6 +103,7 @@ MAKERS = {
     "imported": lambda x: zeros(3), "F order": lambda x: np.zeros((3, 2), order="F")[:, 1],
     "fromiter": lambda x: np.fromiter((v * v for v in x), float), "ascontiguousarray": lambda x:
     np.ascontiguousarray(np.stack([x, x])[:, ::2].T[:, 0].repeat(2)[:3]),
+    "array with a type": lambda x: np.array(x * 2.0, float),
     "asarray with a type": lambda x: np.asarray([x[2], 1.0, 0.5], dtype=float),
 }  # fmt: skip
 DATA = np.array([0.4, -1.0, 2.0])
