@@ -33,6 +33,7 @@ from contad.errors import (
     VariableError,
 )
 from contad.front.inside_njit import set_memory_limit
+from contad.functions.settings import settings
 from contad.native.watch import watch_compilations
 from contad.ops import *  # noqa: F403  (every rule is public)
 from contad.rules.array_rule import array_rule
@@ -103,6 +104,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "scalar_rule",
     "set_memory_limit",
     "set_zero_adjoints",
+    "settings",
     "show_stack",
     "source",
     "stack",

@@ -8,6 +8,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -29,8 +30,21 @@ from contad.functions.questions import (
     is_contads,
     passes_by_globals,
     questions_of,
+    warn_if_it_asks,
 )
-from contad.functions.reached import Family, dispatches_on_type, functions_in, is_filled, is_users_class, methods_of
+from contad.functions.reached import (
+    DATA,
+    Family,
+    classes_in,
+    dispatches_on_type,
+    elements,
+    functions_in,
+    is_filled,
+    is_users_class,
+    methods_of,
+)
+from contad.functions.settings import SETTINGS
+from contad.functions.stand_in_classes import give_methods, stand_for_class
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
@@ -43,17 +57,18 @@ AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 _COPIES: WeakSet[FunctionType] = WeakSet()
 
 
-def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
+def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: bool = True) -> Function:
     """f, or a copy of it that takes variables where it, or a plain function that it reaches, does not.
 
     `at_variables(stand_in, args, kwargs)` computes the result of a Numba function where variables are passed to it.
+    `takes_others` says whether functions and objects may be passed to f for which nothing stands yet.
     """
     if isinstance(f, LiveCopy) or (isinstance(f, FunctionType) and f in _COPIES):
         return f
     if isinstance(f, FunctionType):
-        return _stand_ins_of(f, None, at_variables).live(f)
+        return _stand_ins_of(f, frozenset(), at_variables).live(f, takes_others)
     if type(f) is functools.partial:
-        function = with_numba_callees(f.func, at_variables)
+        function = with_numba_callees(f.func, at_variables)  # which takes what the partial holds
         return f if function is f.func else functools.partial(function, *f.args, **f.keywords)
     if isinstance(f, MethodType):
         function, own = f.__func__, f.__self__
@@ -61,25 +76,38 @@ def with_numba_callees(f: Function, at_variables: AtVariables) -> Function:
         function, own = inspect.getattr_static(type(f), "__call__", None), f
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
-    stand_ins = _stand_ins_of(function, type(own), at_variables)
-    return LiveCopy(f, stand_ins, own) if stand_ins.stands_for_any else f
+    stand_ins = _stand_ins_of(function, frozenset((type(own),)), at_variables)
+    return LiveCopy(f, stand_ins, own) if stand_ins.stands_for_any or (takes_others and _takes_others(function)) else f
 
 
-def _stand_ins_of(f: FunctionType, owner: type | None, at_variables: AtVariables) -> "_StandIns":
-    """What stands for f, a method of this class if one is given, and what it reaches, for what their names are now."""
+def _stand_ins_of(
+    f: FunctionType, owners: frozenset[type], at_variables: AtVariables, assignable: bool = False
+) -> "_StandIns":
+    """What stands for f, called with objects of these classes, and what it reaches, for what their names are now."""
     memo = memo_of(f)
-    key = "for variables", owner
+    key = "for variables", owners, SETTINGS.libraries
     known: _StandIns | None = memo.get(key)
-    if known is None or not known.family.is_as_it_was():
-        known = memo[key] = _StandIns(f, owner, at_variables, known is not None and known.family.assignable)
+    assignable = assignable or (known is not None and known.family.assignable)
+    if known is None or known.family.assignable < assignable or not known.family.is_as_it_was():
+        known = memo[key] = _StandIns(f, owners, at_variables, assignable)
     return known
+
+
+def _takes_others(f: FunctionType) -> bool:
+    """Whether functions and objects may be passed to f, beside the argument that is differentiated."""
+    code = f.__code__
+    return code.co_argcount + code.co_kwonlyargcount > 1 or code.co_flags & _OF_ANY_LENGTH != 0
+
+
+_OF_ANY_LENGTH = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class LiveCopy:
     """What runs in place of a function: its copy, made anew where a name that was bound stands for something else.
 
-    Arrays that the function makes are plain ones until a variable is to be assigned to one; then the function runs
-    again, and from then on, with arrays that have room for variables.
+    Functions and objects that are passed to it are replaced in the same way. Arrays that the function makes are plain
+    ones until a variable is to be assigned to one; then the function runs again, and from then on, with arrays that
+    have room for variables.
     """
 
     def __init__(self, f: Function, stand_ins: "_StandIns", owner: Any = None) -> None:
@@ -88,17 +116,21 @@ class LiveCopy:
         self._use(stand_ins)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        if not SETTINGS.rewrite:
+            return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
         for names, name, value in self.stand_ins.bound:
             if names.get(name) is not value:
-                self._use(_stand_ins_of(self.stand_ins.f, self.stand_ins.owner, self.stand_ins.at_variables))
+                self._use(self.stand_ins.again())
                 break
+        ordinary = not kwargs and _ORDINARY.issuperset(map(type, args))
+        own = (args, kwargs) if ordinary else self._replace(args, kwargs)
         family = self.stand_ins.family
         if family.assignable or not family.may_assign or not makes_arrays_of_variables():
-            return self.run(*args, **kwargs)
+            return self.run(*own[0], **own[1])
         given = map_leaves(_copy_of_array, (args, kwargs))  # f may write to its arguments
         before = count_remembered()
         try:
-            result = self.run(*args, **kwargs)
+            result = self.run(*own[0], **own[1])
         except Exception as error:
             if not (isinstance(error, LostDerivativeError) or _has_lost(before)):
                 raise
@@ -106,9 +138,18 @@ class LiveCopy:
             if not _has_lost(before):
                 return result
         forget_since(before)
-        self._use(self.stand_ins.with_assignable_arrays())
-        args, kwargs = given
-        return self.run(*args, **kwargs)
+        self._use(self.stand_ins.again(assignable=True))
+        return self(*given[0], **given[1])
+
+    def _replace(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[tuple[Nested, ...], Options]:
+        """The arguments with stand-ins of functions and of objects of the user's."""
+        given = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
+        attributes = self.stand_ins.family.attributes
+        classes = frozenset[type]().union(*[classes_in(x, attributes) for x in given]) - self.stand_ins.owners
+        if classes:
+            self._use(self.stand_ins.again(classes))
+        replace = self.stand_ins.of_argument
+        return tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
 
     def _use(self, stand_ins: "_StandIns") -> None:
         self.stand_ins, self.run = stand_ins, stand_ins.of(stand_ins.f)
@@ -131,9 +172,11 @@ def _copy_of_array(x: Nested) -> Nested:
 class _StandIns:
     """What stands for functions, and for the objects by which they are reached, made once for each."""
 
-    def __init__(self, f: FunctionType, owner: type | None, at_variables: AtVariables, assignable: bool) -> None:
-        self.f, self.owner, self.at_variables = f, owner, at_variables
-        self.family = Family(f, owner, assignable)
+    def __init__(
+        self, f: FunctionType, owners: frozenset[type], at_variables: AtVariables, assignable: bool
+    ) -> None:
+        self.f, self.owners, self.at_variables = f, owners, at_variables
+        self.family = Family(f, owners, assignable)
         self.family.stand_ins.update()
         self.bound: list[tuple[dict[str, Any], str, Any]] = []  # (globals, name, what it stood for)
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
@@ -145,21 +188,46 @@ class _StandIns:
         """Whether the function has to run in another way than as it is."""
         return bool(self.family.needing) or self.family.may_assign
 
-    def with_assignable_arrays(self) -> "_StandIns":
-        """The same for arrays that have room for variables, from now on."""
-        new = memo_of(self.f)["for variables", self.owner] = _StandIns(self.f, self.owner, self.at_variables, True)
-        return new
+    def again(self, owners: frozenset[type] = frozenset(), assignable: bool = False) -> "_StandIns":
+        """The same for what names stand for now, for objects of further classes, or for arrays that have room."""
+        return _stand_ins_of(
+            self.f, self.owners | owners, self.at_variables, assignable or self.family.assignable
+        )
 
-    def live(self, f: FunctionType) -> Function:
+    def live(self, f: FunctionType, takes_others: bool) -> Function:
         """f, or what runs in place of it."""
-        if self.copy is None and self.stands_for_any:
+        if not self.stands_for_any and not (takes_others and _takes_others(f)):
+            return f
+        if self.copy is None:
             self.copy = LiveCopy(f, self)
-        return self.copy or f
+        return self.copy
+
+    def of_argument(self, x: Any) -> Any:
+        """What stands for a value that is passed to the function."""
+        kind = type(x)
+        if kind in _ORDINARY:
+            return x
+        if isinstance(x, Carrier):
+            _ORDINARY.add(kind)
+            return x
+        if is_dispatcher(x):
+            return OnNumbers(x, self.at_variables)
+        if kind in (FunctionType, MethodType, functools.partial):
+            return with_numba_callees(x, self.at_variables, False)
+        if kind in (list, tuple, dict):
+            inside = elements(x)
+            if _ORDINARY.issuperset(map(type, inside)):
+                return x
+            new = [*map(self.of_argument, inside)]
+            if all(map(operator.is_, new, inside)):
+                return x
+            return dict(zip(x, new, strict=True)) if kind is dict else kind(new)
+        return self.of_object(x)
 
     def of(self, value: Any) -> Any:
         """What stands for a value that a function names; anything else as it is."""
         kind = type(value)
-        if kind in _PLAIN:
+        if kind in DATA:
             return value
         answer = self.family.stand_ins.of.get(id(value))
         if answer is not None:
@@ -171,6 +239,8 @@ class _StandIns:
             new = self._function(value)
         elif is_dispatcher(value):
             new = OnNumbers(value, self.at_variables)
+        elif isinstance(value, type):
+            new = self._class(value)
         elif not any(map(self.family.needs, functions_in(value, self.family.attributes))):
             new = value
         elif kind is functools.partial:
@@ -191,33 +261,22 @@ class _StandIns:
 
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
-        cls: Any = type(x)
-        if not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
+        cls: Any = self._class(type(x))
+        if cls is type(x):
             return x
-        if cls not in self.classes:
-            self.classes[cls] = type(cls)(cls.__name__, (cls,), self._methods(cls))
-        new: Any = object.__new__(self.classes[cls])
+        new = object.__new__(cls)
         object.__setattr__(new, "__dict__", x.__dict__)
         return new
 
-    def _methods(self, cls: type) -> dict[str, Any]:
-        """The methods of a class of which copies are made."""
-        names: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-        for c in cls.__mro__[-2::-1]:
-            for name, x in vars(c).items():
-                if isinstance(x, property) and isinstance(x.fget, FunctionType):
-                    new: Any = property(self.of(x.fget), x.fset, x.fdel, x.__doc__)
-                elif isinstance(x, (staticmethod, classmethod)):
-                    new = type(x)(self.of(x.__func__))
-                elif isinstance(x, FunctionType) or is_dispatcher(x):
-                    new = self.of(x)
-                else:
-                    names.pop(name, None)
-                    continue
-                names[name] = new
-        if getattr(cls, "__hash__", None) is None:
-            names["__hash__"] = object.__hash__  # constants of code must be hashable
-        return names
+    def _class(self, cls: type) -> Any:
+        """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
+        known = self.classes.get(cls)
+        if known is None:
+            if cls in DATA or not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
+                return cls
+            known = self.classes[cls] = stand_for_class(cls, tuple(map(self._class, cls.__bases__)))
+            give_methods(known, cls, self.of)  # which may name the class
+        return known
 
     def _function(self, f: FunctionType) -> Any:
         if dispatches_on_type(f):
@@ -252,6 +311,8 @@ class _StandIns:
         """Whether something stands for a value; functions of which copies are being made may be captured by it."""
         if isinstance(value, FunctionType):
             return self.family.needs(value)
+        if isinstance(value, type):
+            return self._class(value) is not value
         return self.of(value) is not value
 
     def _names(self, f: FunctionType) -> dict[str, Any]:
@@ -262,7 +323,10 @@ class _StandIns:
             if name in f.__globals__:
                 value = f.__globals__[name]
                 new = self.of(value)
-                if new is not value:
+                if isinstance(value, type) and new is not value and not asked.names.isdisjoint(_COMPARED):
+                    for method in methods_of(value, self.family.attributes):  # which are not those of the copies there
+                        warn_if_it_asks(method.__code__)
+                elif new is not value:
                     names[name] = new
                     self.bound.append((f.__globals__, name, value))
             elif name in ANSWERS:
@@ -279,7 +343,8 @@ class _StandIns:
         return dispatch
 
 
-_PLAIN = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
+_ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
+_COMPARED = frozenset(("type", "__class__"))  # functions that name these may compare a class with that of an object
 
 
 class _List(list[Any]):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.functions.stand_in_classes import original
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
 from contad.rules.function_names import codes_of, global_names
@@ -172,7 +173,7 @@ def warn_if_it_asks(code: CodeType) -> None:
 def class_of_primal(x: object) -> type:
     """type(x), of a variable what it stands for: float, np.float64 or np.ndarray."""
     if not isinstance(x, Carrier):
-        return type(x)
+        return original(type(x))
     return np.ndarray if isinstance(x, Array) else float if x.is_float else np.float64
 
 

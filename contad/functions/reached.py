@@ -2,21 +2,18 @@
 
 import functools
 import operator
+import sys
 import sysconfig
+from collections.abc import Collection
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from contad.functions.python_copy import is_dispatcher
-from contad.functions.questions import (
-    asks,
-    attributes_of,
-    is_contads,
-    makes_arrays,
-    questions_of,
-    warn_if_it_asks,
-)
+from contad.functions.questions import asks, attributes_of, is_contads, makes_arrays, questions_of
+from contad.functions.settings import SETTINGS
+from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 
 _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
@@ -25,6 +22,11 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 def is_installed(filename: str) -> bool:
     """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
     return filename.startswith(_INSTALLED) or "site-packages" in filename  # of another environment, by a .pth file
+
+
+def _is_left_alone(filename: str, module: object) -> bool:
+    """Whether a file is of a library that the settings do not name."""
+    return is_installed(filename) and str(module).partition(".")[0] not in SETTINGS.libraries
 
 
 def dispatches_on_type(x: object) -> bool:
@@ -42,8 +44,9 @@ def is_filled(cell: CellType) -> bool:
 
 _MISSING = object()
 # what makes a difference by itself; of other objects the type does
-_KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np.ufunc, type(np.nan_to_num), type))
+_KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np.ufunc, type(np.nan_to_num)))
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray))
+DATA = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
 _MOST_ELEMENTS = 64  # of a container that is looked through
 
 
@@ -59,7 +62,7 @@ class Reached:
         values = self.values()
         self.named = [x for x in values if x is not _MISSING]
         self.kinds = [*map(_kind, values)]
-        self.inside = [(x, functions_in(x, attributes_of(f.__code__))) for x in self.named]
+        self.inside = [(x, functions_in(x, attributes_of(f.__code__))) for x in self.named if type(x) not in DATA]
         # objects in which there are functions, with these: other ones may be put there
         self.contents = [(x, found) for x, found in self.inside if found and not isinstance(x, FunctionType)]
 
@@ -102,14 +105,21 @@ def _kind(x: object) -> object:
     kind = type(x)
     if kind in _PLAIN:
         return kind
-    return x if kind in _KEPT or is_dispatcher(x) else kind
+    return x if kind in _KEPT or isinstance(x, type) or is_dispatcher(x) else kind
 
 
-def functions_in(x: Any, attributes: frozenset[str]) -> list[Any]:
+def elements(x: Any) -> Collection[Any]:
+    """What is in a list, tuple or dict, unless that is much; else x itself."""
+    if type(x) not in (list, tuple, dict):
+        return (x,)
+    return () if len(x) > _MOST_ELEMENTS else x.values() if type(x) is dict else x
+
+
+def functions_in(x: Any, attributes: frozenset[str], depth: int = 3) -> list[Any]:
     """The functions, Numba's too, that x is, or that code with these attributes may reach by it.
 
-    Those are the elements of containers and partials, what a module of the user's has under such a name, and the
-    methods of an object. Of libraries there are none.
+    Those are in containers in containers and partials, what a module of the user's has under such a name, and the
+    methods of an object or a class. Of libraries there are none.
     """
     if isinstance(x, FunctionType) or is_dispatcher(x):
         return [x]
@@ -119,27 +129,48 @@ def functions_in(x: Any, attributes: frozenset[str]) -> list[Any]:
     if kind is MethodType:
         return [*functions_in(x.__func__, attributes), *functions_in(x.__self__, attributes)]
     if kind in (list, tuple, dict):
-        elements = x.values() if kind is dict else x
-        return [g for y in elements for g in _functions_of(y)] if len(x) <= _MOST_ELEMENTS else []
+        inside = [y for y in elements(x) if type(y) not in DATA] if depth else ()
+        return [g for y in inside for g in functions_in(y, attributes, depth - 1)]
     if kind is ModuleType:
-        file = getattr(x, "__file__", None)
-        if file is not None and (is_installed(file) or x.__name__.partition(".")[0] == "contad"):
-            return []
-        found = [vars(x).get(name) for name in sorted(attributes)]
-        return [y for y in found if isinstance(y, FunctionType) or is_dispatcher(y)]
-    return methods_of(kind, attributes) if is_users_class(kind) else []  # type: ignore[arg-type]
+        return [g for y in _named_in(x, attributes) for g in functions_in(y, attributes, depth - 1)] if depth else []
+    if isinstance(x, type):  # it makes an object, and calls its methods
+        return methods_of(x, attributes | _MAKING) if is_users_class(x) else []
+    return methods_of(kind, attributes) if is_users_class(kind) else []
 
 
-def _functions_of(x: Any) -> list[Any]:
-    """A function in a container, or the functions of a partial or method in it."""
-    if isinstance(x, FunctionType) or is_dispatcher(x):
-        return [x]
-    return functions_in(x, frozenset()) if isinstance(x, (functools.partial, MethodType)) else []
+def classes_in(x: Any, attributes: frozenset[str], depth: int = 3) -> set[type]:
+    """The classes of the user's that x is, or of which x, or what code with these attributes finds in it, is."""
+    kind = type(x)
+    if kind in (list, tuple, dict):
+        inside = [y for y in elements(x) if type(y) not in DATA]
+    elif kind is functools.partial:
+        inside = [x.func, *x.args, *x.keywords.values()]
+    elif kind is MethodType:
+        inside = [x.__self__]
+    elif kind is ModuleType:
+        inside = _named_in(x, attributes)
+    else:
+        cls = x if isinstance(x, type) else kind
+        return {cls} if cls not in DATA and is_users_class(cls) else set()
+    return {c for y in inside for c in classes_in(y, attributes, depth - 1)} if depth else set()
+
+
+def _named_in(module: ModuleType, attributes: frozenset[str]) -> list[Any]:
+    """What a module of the user's has under these names, data apart."""
+    file = getattr(module, "__file__", None)
+    if file is not None and (_is_left_alone(file, module.__name__) or module.__name__.partition(".")[0] == "contad"):
+        return []
+    found = [vars(module).get(name) for name in sorted(attributes)]
+    return [x for x in found if type(x) not in DATA]
+
+
+def is_users_class(cls: type) -> bool:
+    """Whether objects of a class are the user's, hold what they have in a dictionary, and can have another class."""
+    return _is_users_class(cls, SETTINGS.libraries)
 
 
 @functools.lru_cache(1024)
-def is_users_class(cls: type) -> bool:
-    """Whether objects of a class are the user's, hold what they have in a dictionary, and can have another class."""
+def _is_users_class(cls: type, libraries: frozenset[str]) -> bool:
     bases = cls.__mro__[:-1]
     return (
         all(isinstance(c, type) and c.__flags__ & 1 << 9 for c in bases)  # a class that Python code has made
@@ -157,10 +188,11 @@ class _Plain:
 
 
 def _is_of_library(cls: type) -> bool:
-    codes = [f.__code__ for f in vars(cls).values() if isinstance(f, FunctionType)]
-    return any(is_installed(code.co_filename) for code in codes if not code.co_filename.startswith("<"))
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return file is not None and _is_left_alone(file, cls.__module__)
 
 
+_MAKING = frozenset(("__init__", "__new__"))
 _NOT_CALLED = frozenset(("__init__", "__new__", "__repr__", "__str__", "__del__", "__reduce__", "__init_subclass__"))
 
 
@@ -171,7 +203,7 @@ def methods_of(cls: type, attributes: frozenset[str] | None = None) -> list[Any]
         for name, x in vars(c).items():
             if attributes is not None and name not in attributes and (name[:2] != "__" or name in _NOT_CALLED):
                 continue
-            f = x.fget if isinstance(x, property) else getattr(x, "__func__", x)
+            f = function_of(x)
             if isinstance(f, FunctionType) or is_dispatcher(f):
                 found.append(f)
     return found
@@ -180,15 +212,16 @@ def methods_of(cls: type, attributes: frozenset[str] | None = None) -> list[Any]
 class Family:
     """All plain functions that a function reaches by its names, and those among them that need copies.
 
-    `assignable` says whether variables can be assigned to the arrays that they make.
+    `owners` are the classes of objects that are passed to it; `assignable` says whether variables can be assigned to
+    the arrays that they make.
     """
 
-    def __init__(self, f: FunctionType, owner: type | None = None, assignable: bool = False) -> None:
+    def __init__(self, f: FunctionType, owners: frozenset[type] = frozenset(), assignable: bool = False) -> None:
         self.reached: dict[int, Reached] = {}
         self.assignable = assignable
         self.stand_ins: StandIns = ASSIGNABLE if assignable else PLAIN
         self.attributes: frozenset[str] = frozenset()  # that the functions name
-        self._search(f, owner)
+        self._search(f, owners)
         # whether it makes arrays, and may assign to them
         own = [r for r in self.reached.values() if not is_contads(r.f)]
         self.may_assign = any(questions_of(r.code).writes for r in own) and any(
@@ -201,17 +234,16 @@ class Family:
                 key
                 for key, r in self.reached.items()
                 if key not in self.needing
-                and any(self.needs(h) for x, found in r.inside if found for h in functions_in(x, self.attributes))
+                and any(self.needs(h) for x, _ in r.inside for h in functions_in(x, self.attributes))
             }
             self.needing |= more
             grown = bool(more)
         for r in self.reached.values():
-            _warn_of_new_objects(r)
             del r.named, r.inside  # which may be large
 
-    def _search(self, f: FunctionType, owner: type | None) -> None:
+    def _search(self, f: FunctionType, given: frozenset[type]) -> None:
         """Find the functions; methods call others of their objects, whose names are then known."""
-        owners = set() if owner is None else {owner}
+        owners = set(given)
         left: list[Any] = [f]
         while left:
             while left:
@@ -220,14 +252,16 @@ class Family:
                     continue
                 one = self.reached[id(g)] = Reached(g)
                 self.attributes |= attributes_of(one.code)
-                owners |= {type(x) for x, found in one.inside if found}
+                owners.update(*(classes_in(x, self.attributes) for x, _ in one.inside))
                 left += [h for _, found in one.inside for h in found]
-            methods = [h for c in owners if is_users_class(c) for h in methods_of(c, self.attributes)]
+            methods = [h for c in owners if is_users_class(c) for h in methods_of(c, self.attributes | _MAKING)]
             left = [h for h in methods if id(h) not in self.reached and self._is_users(h)]
 
     @staticmethod
     def _is_users(g: Any) -> bool:
-        return isinstance(g, FunctionType) and not is_contads(g) and not is_installed(g.__code__.co_filename)
+        if not isinstance(g, FunctionType) or is_contads(g):
+            return False
+        return not _is_left_alone(g.__code__.co_filename, g.__module__)
 
     def _needs_itself(self, r: Reached) -> bool:
         if is_contads(r.f):  # which knows variables
@@ -244,19 +278,3 @@ class Family:
         """Whether all functions name what they named."""
         return all(r.is_as_it_was() for r in self.reached.values())
 
-
-# ---- what no copy is made of -----------------------------------------------------------------------------------------
-@functools.lru_cache(4096)
-def _warn_of_class(cls: type, attributes: frozenset[str]) -> None:
-    """Warn once of methods that may be called of new objects, and that ask for types."""
-    for f in methods_of(cls):
-        if isinstance(f, FunctionType) and not is_contads(f) and not is_installed(f.__code__.co_filename):
-            if f.__name__ in attributes:
-                warn_if_it_asks(f.__code__)
-
-
-def _warn_of_new_objects(r: Reached) -> None:
-    """Warn once of each class that a function names, whose methods ask for types: no copy is made of those."""
-    for x in r.named:
-        if isinstance(x, type) and is_users_class(x):
-            _warn_of_class(x, attributes_of(r.code))

@@ -351,11 +351,6 @@ def test_objects_share_their_attributes_with_the_users():
     agree(model.loss, hessian=False)
 
 
-def test_what_is_reached_by_a_class_alone_is_refused_by_name():
-    with pytest.raises(LostDerivativeError, match="contad.exp or np.exp for math.exp"):
-        contad.grad(REACHED["a class"])(X)
-
-
 RATE = 2.0
 
 

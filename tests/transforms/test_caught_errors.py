@@ -263,9 +263,10 @@ def test_a_numba_function_by_its_copy():
     np.testing.assert_allclose(contad.hessian(guarded)(p)[1], expected)
 
     class Holder:
+        __slots__ = ()  # for such a class nothing stands, and the dispatcher refuses variables
         kernel = staticmethod(guarded)
 
-    def f(p):  # a method is not replaced; the dispatcher refuses variables
+    def f(p):
         try:
             return Holder.kernel(p) * p[0]
         except Exception:

@@ -100,7 +100,7 @@ def rows_in_use(x, y, a):
     return z[0] * w[0, 1] + w[2, 1] * z[2]
 
 
-@pytest.mark.parametrize("engine", ["generated", "tape"])
+@pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
 def test_rows_of_a_product_that_are_not_used(engine):
     a = np.array([[1.5, 2.5], [np.inf, np.nan], [0.5, -1.0]])
     x, y = np.array([0.75, -2.0]), np.array([[0.5, 3.0], [1.25, 4.0]])

@@ -21,6 +21,7 @@ from tests.engines.matrix_programs import (
 from tests.engines.tape.requests import jvp, value_and_grad
 
 
+@pytest.mark.long  # two dozen calls in one program, half a minute of compilation
 def test_systems_and_determinants_agree_with_the_eager_engine():
     value, gradient = value_and_grad(systems, *DATA, argnums=SQUARES)
     assert value == systems(*DATA)

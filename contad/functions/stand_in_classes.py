@@ -1,0 +1,71 @@
+"""Classes of the user's with copies of their methods: a subclass stands for a class, and is taken for it."""
+
+import abc
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from contad.functions.python_copy import is_dispatcher
+
+_KEPT = ("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__", "__slots__")
+
+
+def function_of(x: Any) -> Any:
+    """The function of a method as a class holds it: of a property, a static or class method, or a function itself."""
+    if isinstance(x, property):
+        return x.fget
+    return x.func if isinstance(x, functools.cached_property) else getattr(x, "__func__", x)
+
+
+def stand_for_class(cls: type, bases: tuple[type, ...]) -> Any:
+    """A subclass of cls, and of what stands for its bases, still without methods of its own.
+
+    It stands below cls, so that its objects are objects of cls; and the stand-ins of its bases stand before cls, so
+    that super() finds them.
+    """
+    own = tuple(new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c)
+    about: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    if getattr(cls, "__hash__", None) is None:
+        about["__hash__"] = object.__hash__  # its objects may be constants of code, which must be hashable
+    return _metaclass(type(cls))(cls.__name__, (*own, cls), {**about, "_stands_for": cls})
+
+
+def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
+    """Give what stands for a class the methods of it, with of(f) for each function."""
+    below = {name for c in new.__mro__[1:] if "_stands_for" in vars(c) for name in vars(c)}
+    for name, x in vars(cls).items():
+        if name in _KEPT or (name == "__hash__" and x is None):
+            continue
+        if isinstance(x, property) and isinstance(x.fget, FunctionType):
+            method: Any = property(of(x.fget), x.fset and of(x.fset), x.fdel, x.__doc__)
+        elif isinstance(x, functools.cached_property):
+            method = functools.cached_property(of(x.func))
+            method.__set_name__(new, name)
+        elif isinstance(x, (staticmethod, classmethod)):
+            method = type(x)(of(x.__func__))
+        elif isinstance(x, FunctionType) or is_dispatcher(x):
+            method = of(x)
+        elif name in below:  # which would hide it
+            method = x
+        else:
+            continue
+        type.__setattr__(new, name, method)
+    abc.update_abstractmethods(new)
+
+
+def original(cls: type) -> type:
+    """The class that a class stands for; any other class itself."""
+    return vars(cls).get("_stands_for", cls)
+
+
+@functools.lru_cache(64)
+def _metaclass(kind: type) -> Any:
+    """A metaclass whose classes know the objects of the class that they stand for, and pass on what is set."""
+    names = {
+        "__instancecheck__": lambda cls, x: isinstance(x, original(cls)),
+        "__subclasscheck__": lambda cls, c: issubclass(c, original(cls)),
+        "__setattr__": lambda cls, name, value: setattr(original(cls), name, value),
+        "__delattr__": lambda cls, name: delattr(original(cls), name),
+    }
+    return type(kind.__name__, (kind,), names)
