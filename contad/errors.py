@@ -2,6 +2,8 @@
 
 import dis
 import inspect
+import itertools
+import linecache
 import os
 import re
 import sys
@@ -189,9 +191,27 @@ _CALLED_BACK = (
 
 
 def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
-    """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts."""
+    """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts.
+
+    It begins with the user's file, line and expression.
+    """
     frames = _frames_above()
-    return LostDerivativeError(_refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or message, level=level)
+    told = _refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or message
+    return LostDerivativeError(_place_in(frames[-1].f_back) + told, level=level)
+
+
+def _place_in(frame: FrameType | None) -> str:
+    """Where a frame is, `file:line: expression: `, as far as there is a source."""
+    if frame is None:
+        return ""
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    text = linecache.getline(file, line).encode()  # positions count bytes
+    first, last, start, end = positions
+    stores = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
+    expression = text[start:end] if first == last == line and start is not None and not stores else text
+    shown = expression.decode(errors="replace").strip()
+    return f"{file}:{line}: {shown}: " if shown else f"{file}:{line}: "
 
 
 def error_behind(error: BaseException, caught: VariableError | None = None) -> ContadError | None:

@@ -45,6 +45,7 @@ from contad.functions.reached import (
 )
 from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import give_methods, stand_for_class
+from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
@@ -241,6 +242,8 @@ class _StandIns:
             new = OnNumbers(value, self.at_variables)
         elif isinstance(value, type):
             new = self._class(value)
+        elif kind is np.vectorize:
+            new = stand_for_vectorized(value, self.of(value.pyfunc))
         elif not any(map(self.family.needs, functions_in(value, self.family.attributes))):
             new = value
         elif kind is functools.partial:

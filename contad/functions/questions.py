@@ -86,6 +86,8 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
     asked = questions_of(f.__code__)
     if asked.of_types:
         _warn_of_unseen(f.__code__)
+    if any(isinstance(x, np.vectorize) for x in named):
+        return True
     if asked.catches or watch(f.__code__) is not None or names_of_objects(f, named):
         return True
     names = {name for name in ANSWERS if name in asked.names and name not in f.__globals__}

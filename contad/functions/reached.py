@@ -124,6 +124,8 @@ def functions_in(x: Any, attributes: frozenset[str], depth: int = 3) -> list[Any
     if isinstance(x, FunctionType) or is_dispatcher(x):
         return [x]
     kind = type(x)
+    if kind is np.vectorize:
+        return functions_in(x.pyfunc, attributes)
     if kind is functools.partial:
         return [g for y in (x.func, *x.args, *x.keywords.values()) for g in functions_in(y, attributes)]
     if kind is MethodType:

@@ -10,6 +10,7 @@ import numpy as np
 from contad.functions.array_making import CONVERSIONS, CREATIONS
 from contad.functions.math_functions import OF_MATH
 from contad.functions.object_arrays import OF_LINALG, OF_OBJECTS
+from contad.functions.vectorized import Vectorized
 from contad.variables.open_types import Function
 
 
@@ -30,9 +31,10 @@ class StandIns:
         vars(self.of[id(np)])["linalg"] = self.of[id(np.linalg)]
 
 
-PLAIN = StandIns(OF_OBJECTS | CONVERSIONS)
-ASSIGNABLE = StandIns(OF_OBJECTS | CONVERSIONS | CREATIONS)  # where variables are assigned to elements
-ANSWERED = frozenset(OF_OBJECTS) | frozenset(OF_LINALG) | frozenset(CONVERSIONS)
+_ALWAYS = OF_OBJECTS | CONVERSIONS | {"vectorize": Vectorized}
+PLAIN = StandIns(_ALWAYS)
+ASSIGNABLE = StandIns(_ALWAYS | CREATIONS)  # where variables are assigned to elements
+ANSWERED = frozenset(_ALWAYS) | frozenset(OF_LINALG)
 MADE = frozenset(CREATIONS)
 OF_NUMBERS = frozenset(OF_MATH)
 

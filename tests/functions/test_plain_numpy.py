@@ -3,6 +3,7 @@
 import functools
 import gc
 import math
+import re
 import types
 from math import exp
 
@@ -89,6 +90,40 @@ def recursion(x):  # jax 2219
 @pytest.mark.parametrize("f", [rotation, accumulated, by_index, of_math, stencil, recursion], ids=lambda f: f.__name__)
 def test_code_as_it_was_typed(f):
     agree(f)
+
+
+# ---- np.vectorize ----------------------------------------------------------------------------------------------------
+@np.vectorize
+def of_elements(v):
+    return math.exp(v) if v > 1.0 else v * v
+
+
+@functools.partial(np.vectorize, otypes=[float], excluded=["shift"])
+def of_two(v, w, shift=0.0):
+    return math.sin(v) * w + shift
+
+
+@np.vectorize
+def two_results(v):
+    return math.sin(v), v**3
+
+
+VECTORIZED = {
+    "inside": lambda x: np.vectorize(lambda v: math.exp(v) * v)(x).sum(),
+    "decorated": lambda x: (of_elements(x) * x)[1:].sum(),
+    "with a constant": lambda x: of_two(x.reshape(3, 1), np.arange(3.0), shift=0.3)[1:, 2].sum(),
+    "by name": lambda x: of_two(x, w=x[::-1] * x).sum(), "of a number": lambda x: of_elements(x[1]) * x[0],
+    "of a list": lambda x: of_elements([x[0], 1.0]).sum() * x[2],
+    "several": lambda x: (two_results(x)[0] * two_results(x)[1]).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", [None, "records", "closures"])
+@pytest.mark.parametrize("name", VECTORIZED)
+def test_vectorized_functions(name, engine):
+    f = VECTORIZED[name]
+    np.testing.assert_allclose(contad.grad(f, engine=engine)(X), differences(f, X), rtol=1e-7, atol=1e-8)
+    assert of_elements(X)[0] == 0.25
 
 
 # ---- arrays that are made --------------------------------------------------------------------------------------------
@@ -378,6 +413,18 @@ def test_the_function_itself_is_not_touched():
     before = calling.__code__, helper.__code__, calling.__globals__ is globals(), set(globals())
     contad.grad(calling)(0.5)
     assert before == (calling.__code__, helper.__code__, calling.__globals__ is globals(), set(globals()))
+
+
+def test_a_lost_derivative_names_its_expression():
+    def f(x):
+        a = np.zeros(3, np.float32)
+        a[1] = x[0] * x[2]
+        return a.sum()
+
+    for g, line, what in [(f, 2, "a[1] = x[0] * x[2]"), (lambda x: 2.0 * float(x[1]), 0, "float(x[1])")]:
+        place = f"{__file__}:{g.__code__.co_firstlineno + line}: {what}: "
+        with pytest.raises(LostDerivativeError, match=f"^{re.escape(place)}float: a variable cannot become"):
+            contad.grad(g)(X)
 
 
 def test_lines_of_errors_are_the_users():

@@ -56,7 +56,7 @@ def test_a_refusal_of_object_arrays_has_a_name_and_a_place(name, engine, transfo
 @pytest.mark.parametrize("engine", ["closures", "records", None])
 def test_a_refusal_of_qr_has_a_name(engine):
     with pytest.raises(
-        LostDerivativeError, match=r"^np\.linalg\.qr: NumPy does not take .* contad\.array\(\[\.\.\.\]\)"
+        LostDerivativeError, match=r": np\.linalg\.qr: NumPy does not take .* contad\.array\(\[\.\.\.\]\)"
     ):
         contad.grad(lambda v: np.linalg.qr(contad.to_matvar(v))[1][0, 0], engine=engine)(A)
 
