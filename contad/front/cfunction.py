@@ -1,6 +1,6 @@
 """The value and gradient of a Numba function as a function with C's calling convention."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
@@ -9,6 +9,8 @@ from contad.native.modules import Served
 from contad.native.writes import may_write_arrays
 
 _SOURCE = """\
+from math import nan
+
 from numba import carray, types
 from contad.native.machine_code import cfunc
 
@@ -17,38 +19,71 @@ from contad.native.words import is_null
 pointer = types.CPointer(types.float64)
 
 
-@cfunc(types.intc(pointer, pointer, pointer), cache={cache})
-def function(x, value, gradient):
-    if is_null(x) and {n} > 0:
-        return 1
+@cfunc({result}, cache={cache})
+def function({parameters}):
+    if {wrong}:
+        return {failed}
     point = carray(x, ({n},))
-    if is_null(gradient):
-        try:
+    try:
+{body}
+    except Exception:
+        return {failed}
+    return {done}
+"""
+_VALUE = """\
+        z = f({point})
+"""
+_BOTH = """\
+        if is_null(gradient):
             z = f({point})
-        except Exception:
-            return 1
-    else:
-        try:
+        else:
             z, z_x = value_and_grad(point)
-        except Exception:
-            return 1
-        for i in range({n}):
-            gradient[i] = z_x[i]
-    if not is_null(value):
-        value[0] = z
-    return 0
+            for i in range({n}):
+                gradient[i] = z_x[i]
+"""
+_STORED = """\
+        if not is_null(value):
+            value[0] = z
 """
 
 
-def c_function(value_and_grad: Derivative, n: int) -> Any:
-    """`int (const double *x, double *value, double *gradient)` for arrays of length n, as an object of Numba's.
+class _Signature(NamedTuple):
+    """A calling convention: what C passes and gets."""
 
-    Optimisers written in C pass NULL for the gradient where they want the value alone.
-    """
+    result: str  # the function's type, in Numba's words
+    parameters: str
+    body: str
+    failed: str  # what is returned where f raises
+    done: str
+
+
+SIGNATURES = {
+    "contad": _Signature(
+        "types.intc(pointer, pointer, pointer)", "x, value, gradient", _BOTH + _STORED, "1", "0"
+    ),
+    "nuts": _Signature(
+        "types.intc(types.uintp, pointer, pointer, pointer, types.voidptr)", "length, x, gradient, value, data",
+        _BOTH + _STORED, "1", "0",
+    ),
+    "nlopt": _Signature(
+        "types.float64(types.uintc, pointer, pointer, types.voidptr)", "length, x, gradient, data", _BOTH, "nan", "z"
+    ),
+    "scipy": _Signature("types.float64(types.intc, pointer, types.voidptr)", "length, x, data", _VALUE, "nan", "z"),
+}  # fmt: skip
+
+
+def c_function(value_and_grad: Derivative, n: int, signature: str) -> Any:
+    """A function with C's calling convention for arrays of length n, as an object of Numba's: see `contad.cfunc`."""
     f = value_and_grad.f
     value_and_grad.compile((types.Array(types.float64, 1, "C"),))
     point = "point.copy()" if may_write_arrays(f) else "point"  # x belongs to the caller
-    served = Served("cfunc", f, (str(n), str(value_and_grad.form)), value_and_grad.noted)
+    served = Served("cfunc", f, (str(n), signature, str(value_and_grad.form)), value_and_grad.noted)
     if served.text() is None:
-        served.write(_SOURCE.format(cache=served.stable, n=n, point=point))
+        form = SIGNATURES[signature]
+        wrong = "is_null(x)" if n else "False"
+        if form.parameters.startswith("length"):
+            wrong = f"length != {n} or {wrong}"
+        body = form.body.format(n=n, point=point).rstrip()
+        parts = form._asdict() | {"cache": served.stable, "n": n, "wrong": wrong, "body": body}
+        served.write(_SOURCE.format(**parts))
     return served.load({"value_and_grad": value_and_grad, "f": f}).function

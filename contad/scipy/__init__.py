@@ -1,6 +1,7 @@
 """Mirrors of SciPy's modules, for the functions that cannot be intercepted: SciPy's names, on variables too.
 
-On floats each returns what SciPy returns. There are `contad.scipy.linalg` and `contad.scipy.sparse`.
+On floats each returns what SciPy returns. There are `contad.scipy.linalg`, `contad.scipy.sparse` and
+`contad.scipy.optimize`, which calls SciPy with derivatives.
 """
 
 from types import ModuleType
@@ -12,14 +13,19 @@ def __getattr__(name: str) -> ModuleType:
         import contad.scipy.linalg
 
         return contad.scipy.linalg
+    if name == "optimize":
+        import contad.scipy.optimize
+
+        return contad.scipy.optimize
     if name == "sparse":
         import contad.scipy.sparse
 
         return contad.scipy.sparse
     raise AttributeError(
-        f"module 'contad.scipy' has no attribute {name!r}; there is contad.scipy.linalg and contad.scipy.sparse"
+        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.linalg, contad.scipy.optimize and "
+        "contad.scipy.sparse"
     )
 
 
 def __dir__() -> list[str]:
-    return ["linalg", "sparse"]
+    return ["linalg", "optimize", "sparse"]

@@ -112,19 +112,36 @@ def engine_name(f: Function, engine: str | None = None, args: Sequence[Nested] =
     return engine_for(derivative, tuple(args), {})
 
 
-def cfunc(f: Function, n: int) -> Any:
-    """A C function `int (const double *x, double *value, double *grad)`: f, a Numba function of one array of length n,
-    and its gradient.
+def cfunc(f: Function, n: int, signature: str = "contad") -> Any:
+    """f, a Numba function of one array of length n, and its gradient as a function with C's calling convention.
 
-    It returns 0, or 1 where f raises; then value and grad are left as they are. Where grad is NULL it computes the
-    value alone, where value is NULL the gradient alone. The result has `address` and `ctypes`, is kept as long as f,
-    and may be called on any thread.
+    signature   the function, and what it returns where f raises
+    "contad"    int (const double *x, double *value, double *grad); 1, else 0
+    "nuts"      int (size_t n, const double *x, double *grad, double *value, void *); 1, else 0 (walnutpie)
+    "nlopt"     double (unsigned n, const double *x, double *grad, void *), the value; nan
+    "scipy"     double (int n, double *x, void *), the value alone, as scipy.LowLevelCallable takes it; nan
+
+    Where f raises, or is given another length, value and grad are left as they are. Where grad is NULL the value alone
+    is computed, where value is NULL the gradient alone. The result has `address` and `ctypes`, is kept as long as f,
+    and may be called on any thread. What f captures is its data.
 
     Raises:  UnsupportedError where f is no Numba function, or no compiled engine takes it.
+
+    >>> import ctypes, numba, numpy as np
+    >>> density = numba.njit(lambda x: -0.5 * np.sum(x * x))
+    >>> value, gradient = np.zeros(1), np.zeros(2)
+    >>> pointer = ctypes.POINTER(ctypes.c_double)
+    >>> points = [a.ctypes.data_as(pointer) for a in (np.array([1.0, 2.0]), value, gradient)]
+    >>> cfunc(density, 2).ctypes(*points), value, gradient
+    (0, array([-2.5]), array([-1., -2.]))
     """
     f = _require("cfunc", f)
     if not isinstance(n, int) or n < 0:
         fail("cfunc", "n", "be the length of f's argument", n)
+    from contad.front.cfunction import SIGNATURES, c_function
+
+    if signature not in SIGNATURES:
+        fail("cfunc", "signature", f"be one of {', '.join(map(repr, SIGNATURES))}", signature)
     arguments = list(inspect.signature(f).parameters)
     if len(arguments) != 1:
         raise UnsupportedError(
@@ -134,11 +151,10 @@ def cfunc(f: Function, n: int) -> Any:
     memo = memo_of(f)
     gradient: Any = value_and_grad(f)
     gradient.frozen.check()
-    if ("cfunc", n) not in memo:
-        from contad.front.cfunction import c_function
-
-        memo["cfunc", n] = c_function(gradient, n)
-    return memo["cfunc", n]
+    key = "cfunc", n, signature
+    if key not in memo:
+        memo[key] = c_function(gradient, n, signature)
+    return memo[key]
 
 
 def primitive(kernel: NumbaFunction) -> Function:

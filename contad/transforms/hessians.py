@@ -135,10 +135,13 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     return Transformed(hessian_of_f, hessian, f, argnums, engine=engine)
 
 
-def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+def hvp(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, vector: int | None = None, engine: str | None = None
+) -> Function:
     """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
 
-    v comes last and has the structure of the argument, a tuple of these for a tuple of argnums; so has the product.
+    v comes last, or at position `vector`: with vector=1 the product is what SciPy's minimize calls, hessp(x, p, *args).
+    It has the structure of the argument, a tuple of these for a tuple of argnums; so has the product.
 
     Raises:  TypeError where v has another structure or shape than the argument.
     Cost:    a small multiple of the gradient's, whatever the size of the Hessian.
@@ -146,14 +149,21 @@ def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None =
 
     >>> hvp(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]), np.array([1.0, 0.0]))
     array([10.,  6.])
+    >>> hvp(lambda x, a: a * x[0] ** 2, vector=1)(np.array([3.0]), np.array([1.0]), 5.0)
+    array([10.])
     """
     function = UserFunction("hvp", f)
     positions("hvp", argnums)
+    if vector is not None:
+        positions("hvp", vector)
 
     def product(*args: Nested, **kwargs: Nested) -> Nested:
-        if len(args) < 2:
-            raise TypeError(f"hvp: {function.name}: expected the arguments of the function, then the vector")
-        *primals, v = args
+        place = -1 if vector is None else vector
+        if len(args) < max(2, place + 1):
+            last = "then the vector" if vector is None else f"with the vector at position {vector}"
+            raise TypeError(f"hvp: {function.name}: expected the arguments of the function, {last}")
+        primals = list(args)
+        v = primals.pop(place)
         vectors = (v,) if isinstance(argnums, int) else v
         with _Curvature("hvp", function, argnums, engine, tuple(primals), kwargs) as curvature:
             row = direction(curvature.what, "the vector", curvature.trees, vectors)
@@ -161,7 +171,7 @@ def hvp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None =
         found = split_last(np.reshape(rows, (-1,)), curvature.trees, False)
         return found[0] if isinstance(argnums, int) else tuple(found)
 
-    return Transformed(product, hvp, f, argnums, engine=engine)
+    return Transformed(product, hvp, f, argnums, vector=vector, engine=engine)
 
 
 def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Function:

@@ -3,6 +3,7 @@
 from contad.transforms.checkpoints import checkpoint
 from contad.transforms.custom import custom_jvp, custom_vjp, function_gradients
 from contad.transforms.debugging import debug_nans
+from contad.transforms.flat_functions import flat, ravel
 from contad.transforms.hessians import (
     grad_tr_mat_times_hessian,
     gradient_dot_vector,
@@ -19,6 +20,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
+    "flat",
     "function_gradients",
     "grad_tr_mat_times_hessian",
     "gradient_dot_vector",
@@ -32,4 +34,5 @@ __all__ = [
     "linearize",
     "make_jvp",
     "make_vjp",
+    "ravel",
 ]

@@ -1,6 +1,7 @@
 """Gradients of Numba functions, called from Numba functions."""
 
 import ctypes
+import math
 import threading
 
 import numba
@@ -222,6 +223,33 @@ def test_null_asks_for_the_value_or_the_gradient_alone(function):
     assert value[0] == 7.0
 
 
+def test_signatures_of_samplers_and_optimisers():
+    x, value, g = np.array([1.0, 2.0, 3.0]), np.zeros(1), np.zeros(3)
+    nuts = contad.cfunc(positive_squares, 3, "nuts").ctypes
+    assert nuts(3, pointer(x), pointer(g), pointer(value), None) == 0
+    assert (value[0], g.tolist()) == (36.0, [2.0, 8.0, 18.0])
+    assert nuts(2, pointer(x), pointer(g), pointer(value), None) == 1
+    nlopt = contad.cfunc(positive_squares, 3, "nlopt").ctypes
+    g[:] = 0.0
+    assert nlopt(3, pointer(x), None, None) == 36.0 and g.tolist() == [0.0, 0.0, 0.0]
+    assert nlopt(3, pointer(x), pointer(g), None) == 36.0 and g.tolist() == [2.0, 8.0, 18.0]
+    plain = contad.cfunc(positive_squares, 3, "scipy").ctypes
+    assert plain(3, pointer(x), None) == 36.0
+    x[0] = -1.0
+    assert math.isnan(nlopt(3, pointer(x), pointer(g), None)) and math.isnan(plain(3, pointer(x), None))
+    assert nuts(3, pointer(x), pointer(g), pointer(value), None) == 1 and g.tolist() == [2.0, 8.0, 18.0]
+
+
+@numba.njit
+def ramp(x):
+    return x[0] * x[0] * 3.0
+
+
+def test_scipy_integrates_a_function_by_its_c_interface():
+    integrand = scipy.LowLevelCallable(contad.cfunc(ramp, 1, "scipy").ctypes)
+    assert quad(integrand, 0.0, 2.0)[0] == pytest.approx(8.0)
+
+
 def test_scipy_integrates_a_gradient_by_its_c_interface():
     @numba.cfunc("float64(int32, CPointer(float64))")
     def slope(n, x):
@@ -235,6 +263,7 @@ def test_scipy_integrates_a_gradient_by_its_c_interface():
     ("call", "error", "message"),
     [
         (lambda: contad.cfunc(positive_squares, -1), ValueError, "cfunc: n must be the length"),
+        (lambda: contad.cfunc(ramp, 1, "c"), ValueError, "cfunc: signature must be one of 'contad', 'nuts', 'nlopt'"),
         (lambda: contad.cfunc(lambda x: x, 2), UnsupportedError, "must be a function made by numba.njit"),
         (
             lambda: contad.cfunc(power, 2),

@@ -1,0 +1,197 @@
+"""Minima of functions of trees of parameters, by SciPy's methods with contad's derivatives."""
+
+import inspect
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from contad.transforms.flat_functions import FlatFunction, Unravel, flat
+from contad.variables.arguments import fail
+from contad.variables.open_types import ArrayValue, Function, Nested, Options
+
+_WITHOUT_GRADIENT = {"nelder-mead", "powell", "cobyla", "cobyqa"}
+_WITH_HESSIAN = {"dogleg", "trust-exact"}
+_WITH_PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
+
+
+def minimize(
+    fun: Function, x0: Nested, args: Sequence[Nested] = (), method: str | None = None, *, bounds: Any = None,
+    constraints: Any = (), tol: float | None = None, callback: Function | None = None, options: Options | None = None,
+    covariance: bool = False, progress: bool = False,
+) -> scipy.optimize.OptimizeResult:  # fmt: skip
+    """scipy.optimize.minimize of fun(x, *args) with exact derivatives, where x is a tree of numbers and arrays.
+
+    x0           a number, an array, or lists, tuples, dicts of these
+    method       SciPy's name of a method; gradients, Hessians and their products are supplied to those that use them
+    bounds       for trees a dict or sequence with (low, high) in place of leaves, None for no bound, where names of
+                 dicts may be left out; else SciPy's
+    constraints  NonlinearConstraint or dicts, whose functions take x as fun does and get exact Jacobians;
+                 LinearConstraint of the vector
+    callback     as SciPy's, with the tree
+    covariance   also the inverse of the Hessian at the minimum: the covariance of the estimates where fun is a negative
+                 log likelihood
+    progress     a bar on the terminal with the value and the gradient's largest element (needs tqdm)
+
+    The result is SciPy's OptimizeResult with the tree as `x`, the vector as `vector` and `names` of its numbers; with
+    `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
+
+    Raises:  what SciPy raises; ValueError for bounds that do not fit; ImportError where tqdm is missing.
+    Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters.
+    Ref:     scipy.optimize.minimize.
+
+    >>> y = np.array([1.0, 2.0, 4.0])
+    >>> def loss(p):
+    ...     z = (y - p["mean"]) / np.exp(p["log_width"])
+    ...     return 0.5 * np.sum(z * z) + 3.0 * p["log_width"]
+    >>> fit = minimize(loss, {"mean": 0.0, "log_width": 0.0}, covariance=True)
+    >>> round(fit.x["mean"], 4), round(fit.standard_errors["mean"], 3)
+    (2.3333, 0.72)
+    """
+    model = flat(fun, x0)
+    unravel = model.unravel
+    name = (method or "").lower()
+    supplied: dict[str, Any] = {"jac": True}
+    objective: Function = model.value_and_grad
+    if name in _WITHOUT_GRADIENT:
+        supplied, objective = {}, model
+    elif name in _WITH_HESSIAN:
+        supplied["hess"] = model.hess
+    elif name in _WITH_PRODUCTS:
+        supplied["hessp"] = model.hessp
+    if callback is not None:
+        supplied["callback"] = _on_trees(callback, unravel)
+    with _Progress(objective, progress, name not in _WITHOUT_GRADIENT) as watched:
+        result = scipy.optimize.minimize(
+            watched, model.x0, tuple(args), method, bounds=_bounds(bounds, x0, unravel), tol=tol, options=options,
+            constraints=_constraints(constraints, x0, name), **supplied,
+        )  # fmt: skip
+    result.vector, result.x, result.names = result.x, unravel(result.x), unravel.names
+    if covariance:
+        result.covariance = _covariance(model, result.vector, tuple(args))
+        result.standard_errors = unravel(np.sqrt(np.diag(result.covariance)))
+    return result
+
+
+def _on_trees(callback: Function, unravel: Unravel) -> Function:
+    """A callback of the user's as SciPy calls it, which tells the two forms by the parameter's name."""
+    if "intermediate_result" in inspect.signature(callback).parameters:
+
+        def of_result(intermediate_result: Any) -> Any:
+            tree = scipy.optimize.OptimizeResult(intermediate_result, x=unravel(intermediate_result.x))
+            return callback(intermediate_result=tree)
+
+        return of_result
+
+    def of_point(x: ArrayValue, *state: Any) -> Any:
+        return callback(unravel(x), *state)
+
+    return of_point
+
+
+# ---- bounds and constraints ------------------------------------------------------------------------------------------
+def _bounds(bounds: Any, x0: Nested, unravel: Unravel) -> Any:
+    """The bounds as SciPy takes them."""
+    if bounds is None or isinstance(bounds, scipy.optimize.Bounds) or isinstance(x0, (np.ndarray, float, int)):
+        return bounds
+    low, high = np.full(unravel.size, -np.inf), np.full(unravel.size, np.inf)
+    places = unravel(np.arange(unravel.size, dtype=float))
+    for where, pair in _pairs(bounds, places, "bounds"):
+        for k, (side, end) in enumerate(((low, pair[0]), (high, pair[1]))):
+            if end is not None:
+                try:
+                    side[np.asarray(where, int)] = end
+                except ValueError:
+                    fail("minimize", "bounds", f"have ends of shape {np.shape(where)}", f"shape {np.shape(pair[k])}")
+    return scipy.optimize.Bounds(low, high)
+
+
+def _pairs(bounds: Any, places: Nested, name: str) -> Iterable[tuple[Any, tuple[Any, Any]]]:
+    """(places in the vector, (low, high)) for each leaf for which there is a bound."""
+    if bounds is None:
+        return
+    if isinstance(places, dict):
+        if not isinstance(bounds, dict):
+            fail("minimize", name, "be a dict, as x0 is there", repr(bounds))
+        for key, inner in bounds.items():
+            if key not in places:
+                fail("minimize", name, f"have names of x0, {', '.join(map(repr, places))}", repr(key))
+            yield from _pairs(inner, places[key], f"{name}[{key!r}]")
+    elif isinstance(places, (list, tuple)):
+        if len(bounds) != len(places):
+            fail("minimize", name, f"have {len(places)} entries, as x0 there", repr(bounds))
+        for k, (inner, place) in enumerate(zip(bounds, places, strict=True)):
+            yield from _pairs(inner, place, f"{name}[{k}]")
+    elif not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
+        fail("minimize", name, "be a pair (low, high) for the leaf of x0 there", repr(bounds))
+    else:
+        yield places, (bounds[0], bounds[1])
+
+
+def _constraints(constraints: Any, x0: Nested, method: str) -> Any:
+    """The constraints with functions of the vector, and with their derivatives."""
+    if isinstance(constraints, (list, tuple)):
+        return [_constraint(c, x0, method) for c in constraints]
+    return _constraint(constraints, x0, method)
+
+
+def _constraint(constraint: Any, x0: Nested, method: str) -> Any:
+    if isinstance(constraint, dict):
+        model = flat(constraint["fun"], x0)
+        return {**constraint, "fun": model, "jac": model.jac}
+    if not isinstance(constraint, scipy.optimize.NonlinearConstraint):
+        return constraint
+    model = flat(constraint.fun, x0)
+    given = {"jac": model.jac, "keep_feasible": constraint.keep_feasible}
+    if method == "trust-constr":  # the others have no use for it, and warn
+        given["hess"] = lambda x, v: flat(lambda tree: np.sum(v * constraint.fun(tree)), x0).hess(x)
+    return scipy.optimize.NonlinearConstraint(model, constraint.lb, constraint.ub, **given)
+
+
+# ---- the result ------------------------------------------------------------------------------------------------------
+def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...]) -> Any:
+    """The inverse of the Hessian; nan, with a warning, where it is not positive definite."""
+    hess = model.hess(x, *args)
+    values, vectors = np.linalg.eigh(np.nan_to_num(hess))
+    if np.isfinite(hess).all() and values[0] > len(hess) * np.finfo(float).eps * values[-1]:
+        return vectors / values @ vectors.T
+    least = vectors[:, 0]
+    direction = " ".join(f"{least[k]:+.2g} {model.names[k]}" for k in np.argsort(-np.abs(least))[:3])
+    warnings.warn(
+        "minimize: no covariance: the Hessian at the result is not positive definite (its least eigenvalue is "
+        f"{values[0]:.2g}, along {direction}): no minimum, one at a bound, or a direction that the data leave open",
+        RuntimeWarning, stacklevel=3,
+    )  # fmt: skip
+    return np.full(hess.shape, np.nan)
+
+
+class _Progress:
+    """A function that SciPy evaluates, and a bar that shows what it gives, where one is asked for."""
+
+    def __init__(self, f: Function, shown: bool, with_gradient: bool) -> None:
+        self.f = f
+        self.with_gradient = with_gradient
+        self.bar: Any = None
+        if shown:
+            try:
+                from tqdm import tqdm
+            except ImportError:
+                raise ImportError("minimize: progress=True needs tqdm; pip install contad[progress]") from None
+            self.bar = tqdm(unit=" evaluations", desc="minimize")
+
+    def __enter__(self) -> Function:
+        return self.f if self.bar is None else self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    def __call__(self, x: ArrayValue, *args: Nested) -> Any:
+        result = self.f(x, *args)
+        value, gradient = result if self.with_gradient else (result, None)
+        self.bar.update()
+        told = {} if gradient is None else {"gradient": f"{np.max(np.abs(gradient), initial=0.0):.2g}"}
+        self.bar.set_postfix(value=f"{value:.6g}", **told)
+        return result
