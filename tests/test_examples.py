@@ -18,6 +18,8 @@ import contad
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+ADAPTERS = sorted((ROOT / "examples" / "adapters").glob("*.py"))  # which need libraries of the extra `adapters`
+MOST_LINES = 40
 NILE = ROOT / "examples" / "nile.py"
 HMC = ROOT / "examples" / "hmc.py"
 
@@ -33,6 +35,21 @@ def script(path):
 def test_example_runs(path):
     done = script(path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.adapters
+@pytest.mark.parametrize("path", ADAPTERS, ids=lambda path: path.name)
+def test_example_of_an_adapter_runs(path):
+    done = script(path)
+    assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) >= 1
+
+
+def test_examples_of_adapters_are_short_and_named_by_their_library():
+    for path in ADAPTERS:
+        source = path.read_text()
+        assert len(source.splitlines()) <= MOST_LINES and f"python examples/adapters/{path.name}" in source
+    libraries = {path.stem.rpartition("_by_")[2] for path in ADAPTERS}
+    assert libraries == {"iminuit", "lmfit", "mici", "nlopt", "sundials", "walnutpie"}
 
 
 # ---- the Nile --------------------------------------------------------------------------------------------------------
@@ -131,6 +148,7 @@ def hand_written(w, X, y):
 
 
 def test_hmc_draws_from_the_posterior():
+    output = script(HMC).stdout  # first: what it keeps on disk is of a module that other processes can import
     example = runpy.run_path(str(HMC))
     X, y, names = example["X"], example["y"], example["names"]
     w = np.linspace(-0.5, 0.7, len(names))
@@ -140,7 +158,7 @@ def test_hmc_draws_from_the_posterior():
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-10)
     found = {
         name: (float(mean), float(sd))
-        for name, mean, sd in re.findall(r"^(\w+) +(-?\d.*) \+- (.*)$", script(HMC).stdout, re.MULTILINE)
+        for name, mean, sd in re.findall(r"^(\w+) +(-?\d.*) \+- (.*)$", output, re.MULTILINE)
     }
     assert list(found) == names
     mode = minimize(
