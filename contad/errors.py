@@ -200,6 +200,15 @@ def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
     return LostDerivativeError(_place_in(frames[-1].f_back) + told, level=level)
 
 
+def make_unsupported_by_pandas(level: Any) -> UnsupportedError:
+    """The error where pandas converts a variable, which it meant to compute with; it begins with the expression."""
+    return UnsupportedError(
+        f"{_place_in(_frames_above()[-1].f_back)}pandas: a Series or DataFrame meets a variable, of which it cannot "
+        "take the derivative; use its numbers, s.to_numpy()",
+        level=level,
+    )
+
+
 def _place_in(frame: FrameType | None) -> str:
     """Where a frame is, `file:line: expression: `, as far as there is a source."""
     if frame is None:

@@ -15,7 +15,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from contad.errors import NestingError, UnsupportedError, make_lost
+from contad.errors import NestingError, UnsupportedError, make_lost, make_unsupported_by_pandas
 from contad.variables.number import ArrayCarrier, Carrier, Number, observe, peek, primal
 from contad.variables.open_types import ArrayValue, Key, Nested, Option, Real, Value
 
@@ -211,7 +211,8 @@ class Array(ArrayCarrier):
             a = np.array(self._sync_parts()._value, dtype)
             a.flags.writeable = copy is True
             return a
-        refuse_pandas()
+        if is_asked_by_pandas():
+            raise make_unsupported_by_pandas(self._owner)
         raise make_lost(
             f"np.asarray: an {self.kind} cannot become an array of floats, because its derivative would be lost; use "
             "contad.array([...]) or np.stack for an array of variables, contad.zeros for one to assign to, a @ x for "
@@ -290,18 +291,16 @@ def stand_in_of_product(frame: FrameType) -> Any:
     return np.empty((), object) if name == "_matmul_dispatch" else np.empty(1, object)
 
 
-def refuse_pandas() -> None:
-    """Raise UnsupportedError where it is pandas that asks for plain numbers: it meant to compute with a variable."""
+def is_asked_by_pandas() -> bool:
+    """Whether it is pandas that asks for plain numbers: it meant to compute with a variable."""
     frame: FrameType | None = sys._getframe(2)
     for _ in range(12):
         if frame is None:
-            return
+            return False
         if str(frame.f_globals.get("__name__")).startswith("pandas."):
-            raise UnsupportedError(
-                "pandas: a Series or DataFrame meets a variable, of which it cannot take the derivative; use its "
-                "numbers, s.to_numpy()"
-            )
+            return True
         frame = frame.f_back
+    return False
 
 
 def write_half(write: Write, y: Value, companion: ArrayValue, other: Value) -> None:

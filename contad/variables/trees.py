@@ -183,6 +183,9 @@ def scalar_output(y: Nested, what: str, level: Level | None = None) -> Real:
         raise OutputError(f"{what} returned None; return the value to differentiate")
     if is_real(y) and not isinstance(y, (bool, np.bool_)):
         return float(y)
+    held = getattr(y, "data", None)  # of xarray, whose arrays hold any array
+    if getattr(y, "shape", None) == () and isinstance(held, (Carrier, np.ndarray)):
+        return scalar_output(held, what, level)
     shape, advice = "", "for several outputs use contad.jacobian or contad.vjp, for extra results has_aux=True"
     if isinstance(y, (np.ndarray, Array)):
         shape = f" of shape {y.shape}"

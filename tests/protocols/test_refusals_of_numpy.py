@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.special
+import xarray as xr
 
 import contad
 from contad.errors import LostDerivativeError, OutputError, UnsupportedError
@@ -323,6 +324,37 @@ def test_pandas_arguments_are_told_to_be_arrays(argument):
     ):
         with pytest.raises(UnsupportedError, match=r"got (Series|DataFrame); pass its numbers, x.to_numpy\(\)"):
             call()
+
+
+def test_pandas_names_the_expression():
+    def f(w):
+        return np.sum((FRAME @ w - SERIES) ** 2)
+
+    place = f"^{re.escape(__file__)}:{f.__code__.co_firstlineno + 1}: FRAME @ w: pandas: .*to_numpy"
+    with pytest.raises(UnsupportedError, match=place):
+        contad.grad(f)(x[:2])
+    w = np.array([0.5, -0.3])
+    expected = contad.grad(lambda w: np.sum((FRAME.to_numpy() @ w - SERIES.values) ** 2))(w)
+    np.testing.assert_allclose(expected, 2.0 * FRAME.to_numpy().T @ (FRAME.to_numpy() @ w - x))
+
+
+# ---- xarray ----------------------------------------------------------------------------------------------------------
+LABELLED = xr.DataArray(np.array([[1.0, 2.0], [3.0, 5.0]]), dims=("row", "column"), coords={"row": [7, 8]})
+XARRAY = {
+    "its values": lambda w: np.sum((LABELLED.values @ w) ** 2), "array * w[0]": lambda w: (LABELLED * w[0] ** 2).sum(),
+    "array * w": lambda w: (LABELLED * w * w).sum(), "w * array": lambda w: np.sum(np.exp(w * LABELLED)),
+    "by dimension": lambda w: ((LABELLED * w).sum("row") ** 2).mean(),
+    "a label": lambda w: (LABELLED * w**2).sel(row=8).sum(),
+    "made of variables": lambda w: (LABELLED * xr.DataArray(w, dims="row") ** 2).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", XARRAY)
+def test_xarray_holds_variables(name):
+    f, w, h = XARRAY[name], np.array([0.3, -0.7]), 1e-6
+    expected = [float(f(w + h * e) - f(w - h * e)) / (2.0 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(contad.grad(f)(w), expected, rtol=1e-7)
+    assert float(contad.jvp(f, (w,), (w,))[1]) == pytest.approx(np.dot(expected, w), rel=1e-7)
 
 
 def test_floats_are_lost_by_name_as_before():
