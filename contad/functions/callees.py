@@ -277,7 +277,10 @@ class _StandIns:
         if known is None:
             if cls in DATA or not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
                 return cls
-            known = self.classes[cls] = stand_for_class(cls, tuple(map(self._class, cls.__bases__)))
+            bases = tuple(map(self._class, cls.__bases__))
+            if cls in self.classes:  # a method of a base names it
+                return self.classes[cls]
+            known = self.classes[cls] = stand_for_class(cls, bases)
             give_methods(known, cls, self.of)  # which may name the class
         return known
 

@@ -153,8 +153,9 @@ def _warn_of_unseen(code: CodeType) -> None:
 
 @functools.lru_cache(4096)
 def attributes_of(code: CodeType) -> frozenset[str]:
-    """The names that the code of a function, and of functions inside it, looks up anywhere."""
-    return frozenset(global_names(code))
+    """The names that the code of a function, and of functions inside it, looks up anywhere, also by getattr."""
+    texts = {x for c in codes_of(code) for x in c.co_consts if isinstance(x, str) and x.isidentifier()}
+    return frozenset(global_names(code)) | texts
 
 
 @functools.lru_cache(4096)

@@ -1,0 +1,92 @@
+"""Random programs as people type them have the derivatives of those that are written for contad."""
+
+import collections
+
+import numpy as np
+import pytest
+
+import contad
+from contad.functions import bound_names, callees, math_functions, reached, stand_in_classes
+from contad.rules.function_names import global_names
+from tests.judges.samples import shortened
+from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, run
+
+X = np.array([0.6, -0.9, 1.3])
+
+
+def disagreement(seed):
+    """What is wrong with the program of a seed; None where nothing is."""
+    program = Writer(seed)
+    module, explicit = run(program.typed), run(program.explicit).main
+    typed, others = module.main, (module.TABLE, module.OBJECT)
+    try:
+        value = typed(X, *others)
+    except OverflowError:
+        return None
+    with contad.settings(rewrite=False):
+        right, slope = contad.value_and_grad(explicit)(X, *others)
+        curvature = contad.hvp(explicit, vector=1)(X, X, *others)
+    for _ in range(2):  # the second call has found that variables are assigned
+        found, gradient = contad.value_and_grad(typed)(X, *others)
+        if not np.allclose([value, found], right, rtol=1e-12, atol=1e-12):
+            return f"values {value}, {found}, {right}"
+        if not np.allclose(gradient, slope, rtol=1e-9, atol=1e-11 * np.abs(slope).max()):
+            return f"gradients {gradient}, {slope}"
+    products = contad.hvp(typed, vector=1)(X, X, *others)
+    if not np.allclose(products, curvature, rtol=1e-8, atol=1e-9 * np.abs(curvature).max()):
+        return "products with the Hessian"
+    return None
+
+
+def search(seeds):
+    """(seed, what is wrong) of the first program with a disagreement, or an error."""
+    for seed in seeds:
+        try:
+            wrong = disagreement(seed)
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong:
+            return seed, wrong
+    return None
+
+
+@pytest.mark.parametrize("count", shortened(200, 20000))
+def test_random_plain_programs(count):
+    assert search(range(count)) is None
+
+
+def test_every_way_of_reaching_a_function_is_tried():
+    ways = collections.Counter(way for seed in range(200) for way in Writer(seed).ways)
+    assert set(ways) == {*REACHED, *GIVEN}
+
+
+# ---- planted faults --------------------------------------------------------------------------------------------------
+def forget_inner_code(code, values):
+    new = bound_names.bind_names(code, values)
+    return new.replace(co_consts=code.co_consts + new.co_consts[len(code.co_consts) :])
+
+
+def without_bases(cls, bases):
+    return stand_in_classes.stand_for_class(cls, cls.__bases__)
+
+
+FAULTS = {
+    "code inside functions": (callees, "bind_names", forget_inner_code),
+    "stand-ins of bases": (callees, "stand_for_class", without_bases),
+    "functions in containers": (reached, "elements", lambda x: () if type(x) in (list, tuple, dict) else (x,)),
+    "names in strings": (reached, "attributes_of", lambda code: frozenset(global_names(code))),
+    "functions that are passed": (callees._StandIns, "of_argument", lambda self, x: x),
+    "objects": (callees._StandIns, "of_object", lambda self, x: x),
+    "what is left of an attempt": (callees, "forget_since", lambda before: None),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_planted_faults_are_found(name, monkeypatch):
+    monkeypatch.setattr(*FAULTS[name])
+    assert search(range(200)) is not None
+
+
+def test_a_wrong_function_of_math_is_found(monkeypatch):
+    monkeypatch.setitem(math_functions.OF_MATH, "asinh", np.arctan)
+    assert search(range(200)) is not None
