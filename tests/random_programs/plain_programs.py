@@ -148,7 +148,8 @@ class Writer:
         names = ", ".join(f"'f{k}': f{k}" for k in range(count))
         return (
             "\nclass Base:\n    def __init__(self, shift):\n        self.shift = shift\n" + "\n".join(base)
-            + "\n\nclass Derived(Base):\n    def __call__(self, f, *args):\n        return f(*args)\n" + "\n".join(derived)
+            + "\n\nclass Derived(Base):\n    def __call__(self, f, *args):\n        return f(*args)\n"
+            + "\n".join(derived)
             + f"\n\nTABLE = {{{names}}}\nOBJECT = Derived(0.25)\n\n"
         )  # fmt: skip
 
