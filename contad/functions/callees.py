@@ -8,8 +8,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 
 import functools
 import inspect
-import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import WeakSet
@@ -37,14 +36,15 @@ from contad.functions.reached import (
     Family,
     classes_in,
     dispatches_on_type,
-    elements,
     functions_in,
     is_filled,
     is_users_class,
+    looked_into,
     methods_of,
 )
 from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import give_methods, stand_for_class
+from contad.functions.stand_in_containers import Contents, stand_for_container
 from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
@@ -82,14 +82,19 @@ def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: boo
 
 
 def _stand_ins_of(
-    f: FunctionType, owners: frozenset[type], at_variables: AtVariables, assignable: bool = False
+    f: FunctionType, owners: frozenset[type], at_variables: AtVariables, assignable: bool = False, anew: bool = False
 ) -> "_StandIns":
-    """What stands for f, called with objects of these classes, and what it reaches, for what their names are now."""
-    memo = memo_of(f)
-    key = "for variables", owners, SETTINGS.libraries
+    """What stands for f, called with objects of these classes, and what it reaches, for what their names are now.
+
+    It is made again where something has changed, and where `anew` says so.
+    """
+    memo = memo_of(f).setdefault("for variables", {})
+    if len(memo) > _MOST_CLASSES:
+        memo.clear()
+    key = owners, SETTINGS.libraries
     known: _StandIns | None = memo.get(key)
     assignable = assignable or (known is not None and known.family.assignable)
-    if known is None or known.family.assignable < assignable or not known.family.is_as_it_was():
+    if anew or known is None or known.family.assignable < assignable or not known.family.is_as_it_was():
         known = memo[key] = _StandIns(f, owners, at_variables, assignable)
     return known
 
@@ -100,6 +105,7 @@ def _takes_others(f: FunctionType) -> bool:
     return code.co_argcount + code.co_kwonlyargcount > 1 or code.co_flags & _OF_ANY_LENGTH != 0
 
 
+_MOST_CLASSES = 16  # of arguments, for which copies of one function are kept
 _OF_ANY_LENGTH = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
@@ -114,6 +120,7 @@ class LiveCopy:
     def __init__(self, f: Function, stand_ins: "_StandIns", owner: Any = None) -> None:
         functools.update_wrapper(self, f, updated=())
         self.owner = owner  # of a method, or the object that is called
+        self.owners = stand_ins.owners
         self._use(stand_ins)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
@@ -121,7 +128,7 @@ class LiveCopy:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
         for names, name, value in self.stand_ins.bound:
             if names.get(name) is not value:
-                self._use(self.stand_ins.again())
+                self._use(self.stand_ins.again(anew=True))
                 break
         ordinary = not kwargs and _ORDINARY.issuperset(map(type, args))
         own = (args, kwargs) if ordinary else self._replace(args, kwargs)
@@ -148,6 +155,8 @@ class LiveCopy:
         attributes = self.stand_ins.family.attributes
         classes = frozenset[type]().union(*[classes_in(x, attributes) for x in given]) - self.stand_ins.owners
         if classes:
+            if len(self.stand_ins.owners) > _MOST_CLASSES:  # made anew for every call
+                self._use(_stand_ins_of(self.stand_ins.f, self.owners, self.stand_ins.at_variables))
             self._use(self.stand_ins.again(classes))
         replace = self.stand_ins.of_argument
         return tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
@@ -179,7 +188,7 @@ class _StandIns:
         self.f, self.owners, self.at_variables = f, owners, at_variables
         self.family = Family(f, owners, assignable)
         self.family.stand_ins.update()
-        self.bound: list[tuple[dict[str, Any], str, Any]] = []  # (globals, name, what it stood for)
+        self.bound: list[tuple[Any, str, Any]] = []  # (what has names: globals, name, what it stood for)
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
         self.classes: dict[type, type] = {}
         self.copy: LiveCopy | None = None
@@ -189,11 +198,12 @@ class _StandIns:
         """Whether the function has to run in another way than as it is."""
         return bool(self.family.needing) or self.family.may_assign
 
-    def again(self, owners: frozenset[type] = frozenset(), assignable: bool = False) -> "_StandIns":
+    def again(
+        self, owners: frozenset[type] = frozenset(), assignable: bool = False, anew: bool = False
+    ) -> "_StandIns":
         """The same for what names stand for now, for objects of further classes, or for arrays that have room."""
-        return _stand_ins_of(
-            self.f, self.owners | owners, self.at_variables, assignable or self.family.assignable
-        )
+        assignable = assignable or self.family.assignable
+        return _stand_ins_of(self.f, self.owners | owners, self.at_variables, assignable, anew)
 
     def live(self, f: FunctionType, takes_others: bool) -> Function:
         """f, or what runs in place of it."""
@@ -216,13 +226,12 @@ class _StandIns:
         if kind in (FunctionType, MethodType, functools.partial):
             return with_numba_callees(x, self.at_variables, False)
         if kind in (list, tuple, dict):
-            inside = elements(x)
-            if _ORDINARY.issuperset(map(type, inside)):
+            new = {id(y): self.of_argument(y) for y in looked_into(x)}
+            if all(id(y) == key for key, y in new.items()):
                 return x
-            new = [*map(self.of_argument, inside)]
-            if all(map(operator.is_, new, inside)):
-                return x
-            return dict(zip(x, new, strict=True)) if kind is dict else kind(new)
+            if kind is dict:
+                return {name: new.get(id(y), y) for name, y in x.items()}
+            return kind(new.get(id(y), y) for y in x)
         return self.of_object(x)
 
     def of(self, value: Any) -> Any:
@@ -251,16 +260,22 @@ class _StandIns:
             new = functools.partial(self.of(value.func), *map(self.of, value.args), **options)
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
-        elif kind is dict:
-            new = _Dict((name, self.of(x)) for name, x in value.items())
-        elif kind in (list, tuple):
-            new = (_List if kind is list else tuple)(map(self.of, value))
+        elif kind in (list, dict):
+            new = stand_for_container(value, self.of, self.users_of)
+            self.bound.append((Contents(value), "", True))
+        elif kind is tuple:
+            new = tuple(map(self.of, value))
         elif kind is ModuleType:
             new = _LiveModule(value, self)
+            self._watch(value, self.family.attributes)
         else:
             new = self.of_object(value)
         self.made[id(value)] = value, new
         return new
+
+    def users_of(self, new: Any) -> Any:
+        """What a value stands for; anything else itself."""
+        return next((value for value, known in self.made.values() if known is new), new)
 
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
@@ -280,9 +295,15 @@ class _StandIns:
             bases = tuple(map(self._class, cls.__bases__))
             if cls in self.classes:  # a method of a base names it
                 return self.classes[cls]
-            known = self.classes[cls] = stand_for_class(cls, bases)
+            known = self.classes[cls] = stand_for_class(cls, bases, self.family.compares_classes)
             give_methods(known, cls, self.of)  # which may name the class
+            self._watch(cls, {name for c in known.__mro__ if "_stands_for" in vars(c) for name in vars(c)})
         return known
+
+    def _watch(self, x: Any, names: Iterable[str]) -> None:
+        """Note what a module or a class has under these names, data apart."""
+        values = vars(x)
+        self.bound += [(values, name, values.get(name)) for name in names if type(values.get(name)) not in _NUMBERS]
 
     def _function(self, f: FunctionType) -> Any:
         if dispatches_on_type(f):
@@ -350,19 +371,8 @@ class _StandIns:
 
 
 _ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
+_NUMBERS = DATA - {type(None)}
 _COMPARED = frozenset(("type", "__class__"))  # functions that name these may compare a class with that of an object
-
-
-class _List(list[Any]):
-    """A list that can be a constant of code, which must be hashable."""
-
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-
-class _Dict(dict[Any, Any]):
-    """The same for a dict."""
-
-    __hash__ = object.__hash__  # type: ignore[assignment]
 
 
 class _LiveModule(ModuleType):

@@ -29,7 +29,8 @@ from contad.variables.array import Array
 from contad.variables.number import Carrier, Number
 
 _TYPES = {"float", "ndarray", "float64", "floating", "inexact", "number", "generic"}  # of what variables stand for
-_WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "sort", "at"}
+_WRITING = {"put", "fill", "copyto", "place", "putmask", "put_along_axis", "fill_diagonal", "sort", "at",
+            "__setitem__"}  # fmt: skip
 _CAUGHT = {"Exception", "BaseException", "TypeError", "ValueError", "AttributeError"}  # what NumPy's refusals are
 
 
@@ -45,6 +46,7 @@ class Questions(NamedTuple):
     of_objects: bool  # it names what NumPy answers without asking the variables
     stored: frozenset[str]  # globals that it assigns to
     writes: bool  # it may write to elements of arrays
+    compares_classes: bool  # it may compare x.__class__ with a class, or look it up
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
 
@@ -64,6 +66,7 @@ def questions_of(code: CodeType) -> Questions:
         not names.isdisjoint(ANSWERED),
         frozenset(i.argval for i in instructions if i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")),
         any(map(_is_write, instructions)) or not names.isdisjoint(_WRITING) or any(map(_names_out, codes)),
+        "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
     )
 

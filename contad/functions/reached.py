@@ -4,7 +4,6 @@ import functools
 import operator
 import sys
 import sysconfig
-from collections.abc import Collection
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -48,6 +47,7 @@ _KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray))
 DATA = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
 _MOST_ELEMENTS = 64  # of a container that is looked through
+_MOST_CONTAINERS = 8  # of one in which containers are
 
 
 class Reached:
@@ -108,20 +108,23 @@ def _kind(x: object) -> object:
     return x if kind in _KEPT or isinstance(x, type) or is_dispatcher(x) else kind
 
 
-def elements(x: Any) -> Collection[Any]:
-    """What is in a list, tuple or dict, unless that is much; else x itself."""
-    if type(x) not in (list, tuple, dict):
-        return (x,)
-    return () if len(x) > _MOST_ELEMENTS else x.values() if type(x) is dict else x
+def looked_into(x: Any) -> list[Any]:
+    """What of a list, tuple or dict is looked into: no data, and containers only where there are few."""
+    if len(x) > _MOST_ELEMENTS:
+        return []
+    inside = [y for y in (x.values() if type(x) is dict else x) if type(y) not in DATA]
+    return inside if len(x) <= _MOST_CONTAINERS else [y for y in inside if type(y) not in (list, tuple, dict)]
 
 
 def functions_in(x: Any, attributes: frozenset[str], depth: int = 3) -> list[Any]:
-    """The functions, Numba's too, that x is, or that code with these attributes may reach by it.
+    """The functions that x is, or that lie behind it; of NumPy and `math` those for which others stand.
 
-    Those are in containers in containers and partials, what a module of the user's has under such a name, and the
-    methods of an object or a class. Of libraries there are none.
+    Those are in containers in containers and partials, what a module of the user's has under the name of one of these
+    attributes, and the methods of an object or a class. Of other libraries there are none.
     """
-    if isinstance(x, FunctionType) or is_dispatcher(x):
+    if dispatches_on_type(x):
+        return [x, *x.registry.values()]
+    if isinstance(x, FunctionType) or is_dispatcher(x) or (id(x) in PLAIN.of and type(x) is not ModuleType):
         return [x]
     kind = type(x)
     if kind is np.vectorize:
@@ -131,7 +134,7 @@ def functions_in(x: Any, attributes: frozenset[str], depth: int = 3) -> list[Any
     if kind is MethodType:
         return [*functions_in(x.__func__, attributes), *functions_in(x.__self__, attributes)]
     if kind in (list, tuple, dict):
-        inside = [y for y in elements(x) if type(y) not in DATA] if depth else ()
+        inside = looked_into(x) if depth else []
         return [g for y in inside for g in functions_in(y, attributes, depth - 1)]
     if kind is ModuleType:
         return [g for y in _named_in(x, attributes) for g in functions_in(y, attributes, depth - 1)] if depth else []
@@ -144,7 +147,7 @@ def classes_in(x: Any, attributes: frozenset[str], depth: int = 3) -> set[type]:
     """The classes of the user's that x is, or of which x, or what code with these attributes finds in it, is."""
     kind = type(x)
     if kind in (list, tuple, dict):
-        inside = [y for y in elements(x) if type(y) not in DATA]
+        inside = looked_into(x)
     elif kind is functools.partial:
         inside = [x.func, *x.args, *x.keywords.values()]
     elif kind is MethodType:
@@ -178,7 +181,6 @@ def _is_users_class(cls: type, libraries: frozenset[str]) -> bool:
         all(isinstance(c, type) and c.__flags__ & 1 << 9 for c in bases)  # a class that Python code has made
         and cls.__basicsize__ == _Plain.__basicsize__
         and cls.__dictoffset__ != 0
-        and not any("__init_subclass__" in vars(c) for c in bases)
         and type(cls).__call__ is type.__call__
         and not any(_is_of_library(c) for c in bases if c.__module__ not in ("abc", "typing"))
         and cls.__module__.partition(".")[0] != "contad"
@@ -240,6 +242,8 @@ class Family:
             }
             self.needing |= more
             grown = bool(more)
+        # where it compares them, objects that it makes have to tell the classes of the user's
+        self.compares_classes = any(questions_of(r.code).compares_classes for r in self.reached.values())
         for r in self.reached.values():
             del r.named, r.inside  # which may be large
 
@@ -274,7 +278,7 @@ class Family:
 
     def needs(self, x: Any) -> bool:
         """Whether something stands for a function."""
-        return id(x) in self.needing or is_dispatcher(x) or dispatches_on_type(x)
+        return id(x) in self.needing or id(x) in self.stand_ins.of or is_dispatcher(x) or dispatches_on_type(x)
 
     def is_as_it_was(self) -> bool:
         """Whether all functions name what they named."""

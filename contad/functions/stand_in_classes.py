@@ -18,16 +18,25 @@ def function_of(x: Any) -> Any:
     return x.func if isinstance(x, functools.cached_property) else getattr(x, "__func__", x)
 
 
-def stand_for_class(cls: type, bases: tuple[type, ...]) -> Any:
+class _Unnoticed:
+    """A base of stand-ins: the user's `__init_subclass__`, which might count subclasses, is not called for them."""
+
+    def __init_subclass__(cls) -> None:
+        pass
+
+
+def stand_for_class(cls: type, bases: tuple[type, ...], is_told: bool) -> Any:
     """A subclass of cls, and of what stands for its bases, still without methods of its own.
 
     It stands below cls, so that its objects are objects of cls; and the stand-ins of its bases stand before cls, so
-    that super() finds them.
+    that super() finds them. Where `is_told`, x.__class__ of its objects is cls.
     """
-    own = tuple(new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c)
+    own = tuple(new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c) or (_Unnoticed,)
     about: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     if getattr(cls, "__hash__", None) is None:
         about["__hash__"] = object.__hash__  # its objects may be constants of code, which must be hashable
+    if is_told:
+        about["__class__"] = property(lambda _: cls)
     return _metaclass(type(cls))(cls.__name__, (*own, cls), {**about, "_stands_for": cls})
 
 

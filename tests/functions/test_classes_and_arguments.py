@@ -6,8 +6,10 @@ import gc
 import importlib
 import math
 import sys
+import types
 import weakref
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numba
 import numpy as np
@@ -17,6 +19,7 @@ import contad
 from contad.errors import LostDerivativeError
 
 X = np.array([0.5, 1.3, 0.7])
+T = TypeVar("T")
 
 
 def differences(f, h=1e-6):
@@ -186,6 +189,84 @@ def test_where_classes_are_compared_they_are_the_users():
         contad.grad(h)(X)
 
 
+@dataclass
+class Pair:
+    a: object
+
+    def first(self, x):
+        return math.exp(x[0]) * x[1]
+
+
+PAIRS = [Pair(1.0)]
+
+
+def test_objects_of_one_class_are_equal_wherever_they_were_made():
+    def of_one_class(a, b):
+        return a.__class__ is b.__class__ and {Pair: True}.get(a.__class__, False)
+
+    def f(x, pair):
+        new = Pair(1.0)
+        same = new == pair and pair == new and of_one_class(new, pair) and new == PAIRS[0]
+        return new.first(x) if same else 2.0 * x[0]
+
+    agree(lambda x: f(x, Pair(1.0)))
+    agree(lambda x: f(x, PAIRS[0]))
+    np.testing.assert_allclose(contad.grad(f)(X, Pair(1.0)), differences(lambda x: f(x, Pair(1.0))), rtol=1e-8)
+
+
+class Counting:
+    made = []  # noqa: RUF012  (it is written to)
+
+    def __init_subclass__(cls):
+        Counting.made.append(cls)
+
+
+class Counted2(Counting):
+    def of(self, x):
+        return math.exp(x[0])
+
+
+def test_the_users_init_subclass_is_not_called():
+    agree(lambda x: Counted2().of(x))
+    assert Counting.made == [Counted2]
+
+
+class Holder(Generic[T]):
+    def __init__(self, x):
+        self.x = x
+
+    def value(self):
+        z = np.zeros(2)
+        z[0], z[1] = math.exp(self.x[0]), self.x[1]
+        return z.sum()
+
+
+@functools.singledispatch
+def dispatched(x):
+    return math.exp(x)
+
+
+@dispatched.register
+def of_arrays(x: np.ndarray):
+    z = np.zeros(3)
+    z[0] = math.sin(x[0])
+    return z.sum() + x[1]
+
+
+TABLE = {"exp": math.exp, "pair": (math.sin, [np.cos])}
+MORE = {
+    "a generic class": lambda x: Holder(x).value(), "of a type": lambda x: Holder[float](x).value(),
+    "functools.singledispatch": lambda x: dispatched(x) * dispatched(x[2]),
+    "functions of math in tables": lambda x: TABLE["exp"](x[0]) * TABLE["pair"][0](x[1]) * TABLE["pair"][1][0](x[2]),
+    "a partial of math": lambda x: functools.partial(math.pow, x[0])(x[1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_other_ways_to_functions(name):
+    agree(MORE[name])
+
+
 # ---- what is passed to the function ----------------------------------------------------------------------------------
 class Counted:
     def __init__(self, w):
@@ -293,6 +374,84 @@ def test_functions_that_are_passed_are_not_kept():
     del g
     gc.collect()
     assert gone() is None
+
+
+def test_copies_for_classes_that_are_made_anew_are_not_kept():
+    def f(x, model):
+        return model.of(x)
+
+    gradient = contad.grad(f)
+    kept = []
+    for _ in range(40):
+
+        class Fresh:
+            def of(self, x):
+                return math.exp(x[0])
+
+        kept.append(weakref.ref(Fresh))
+        assert gradient(X, Fresh())[0] == math.exp(0.5)
+    assert len(f.__contad__[1]["for variables"]) <= 17
+
+
+# ---- what changes between calls --------------------------------------------------------------------------------------
+def test_methods_modules_and_containers_are_read_live():
+    class Changing:
+        rate = 2.0
+
+        def of(self, x):
+            return math.exp(x[0]) * self.rate
+
+    class Below(Changing):
+        pass
+
+    module = types.ModuleType("changing")
+    exec("import math\ndef of(x):\n    return math.exp(x[0])", vars(module))
+    table, functions, settings = {"f": fill, "rate": 1.0}, [fill], {"fill": (fill,), "rate": 2.0}
+    uses = {
+        "a class": lambda x: Changing().of(x), "a base": lambda x: Below().of(x), "a module": lambda x: module.of(x),
+        "a table": lambda x: table["f"](x) * table["rate"], "a list": lambda x: functions[0](x),
+        "nested": lambda x: settings["fill"][0](x) * settings["rate"],
+    }  # fmt: skip
+    gradients = {name: contad.grad(f) for name, f in uses.items()}
+
+    def require_all():
+        for name, f in uses.items():
+            for _ in range(2):
+                np.testing.assert_allclose(gradients[name](X), differences(f), rtol=1e-8, atol=1e-8, err_msg=name)
+
+    require_all()
+    Changing.rate = 3.0
+    Changing.of = lambda self, x: math.sin(x[1]) * self.rate
+    exec("def of(x):\n    return math.sin(x[1])", vars(module))
+    table["rate"], table["f"], functions[0], settings["rate"] = 4.0, methods_of_sine, methods_of_sine, 5.0
+    require_all()
+    Below.of = lambda self, x: math.cos(x[2])
+    settings["fill"] = (methods_of_sine,)
+    functions.insert(0, fill)
+    require_all()
+
+
+def methods_of_sine(x):
+    return math.sin(x[1]) * x[2]
+
+
+def test_changes_of_containers_are_made_to_the_users():
+    functions, table, order = [fill], {"f": fill}, []
+
+    def f(x):
+        functions.append(methods_of_sine)
+        functions.extend([len])
+        functions.pop()
+        table["g"] = methods_of_sine
+        table.setdefault("h", 3.0)
+        order.append(len(functions))
+        total = sum([g(x) for g in functions[:2]]) + table["g"](x)
+        del functions[1:]
+        return total * table.pop("h")
+
+    gradient = contad.grad(f)(X)
+    assert functions == [fill] and table == {"f": fill, "g": methods_of_sine} and len(order) == 2
+    np.testing.assert_allclose(gradient, differences(f), rtol=1e-8)
 
 
 def test_the_calls_that_it_costs():

@@ -66,14 +66,14 @@ def forget_inner_code(code, values):
     return new.replace(co_consts=code.co_consts + new.co_consts[len(code.co_consts) :])
 
 
-def without_bases(cls, bases):
-    return stand_in_classes.stand_for_class(cls, cls.__bases__)
+def without_bases(cls, bases, is_told):
+    return stand_in_classes.stand_for_class(cls, cls.__bases__, is_told)
 
 
 FAULTS = {
     "code inside functions": (callees, "bind_names", forget_inner_code),
     "stand-ins of bases": (callees, "stand_for_class", without_bases),
-    "functions in containers": (reached, "elements", lambda x: () if type(x) in (list, tuple, dict) else (x,)),
+    "functions in containers": (reached, "looked_into", lambda x: []),
     "names in strings": (reached, "attributes_of", lambda code: frozenset(global_names(code))),
     "functions that are passed": (callees._StandIns, "of_argument", lambda self, x: x),
     "objects": (callees._StandIns, "of_object", lambda self, x: x),
