@@ -184,7 +184,7 @@ def test_what_was_compiled_unseen_is_compared_by_value():
 
 
 def test_transforms_used_before_notice(case):
-    used_before_notice(case, ("grad", "jvp") if case.kind == "number" else ("grad",))
+    used_before_notice(case, ("grad",))
 
 
 @pytest.mark.long  # eighteen compilations each
