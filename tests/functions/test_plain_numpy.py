@@ -39,8 +39,8 @@ def agree(f, x=X, hessian=True):
         np.testing.assert_allclose(found, rows, rtol=1e-6, atol=1e-7)
 
 
-# ---- what people wrote, in the threads of HIPS autograd and JAX that asked for it ------------------------------------
-def rotation(x):  # autograd 375
+# ---- what people write -----------------------------------------------------------------------------------------------
+def rotation(x):
     """A matrix filled element by element."""
     r = np.zeros((2, 2))
     r[0, 0] = np.cos(x[0])
@@ -50,25 +50,25 @@ def rotation(x):  # autograd 375
     return (r @ np.array([x[1], 2.0]))[0]
 
 
-def accumulated(x):  # autograd 177
+def accumulated(x):
     a = np.zeros(3)
     a += x
     a *= x
     return a.sum()
 
 
-def by_index(x):  # autograd 58
+def by_index(x):
     out = np.empty_like(np.ones(3))
     for i in range(3):
         out[i] = x[i] * x[2 - i]
     return np.dot(out, out)
 
 
-def of_math(x):  # autograd 515
+def of_math(x):
     return math.exp(x[0]) * math.sin(x[1]) + math.sqrt(x[2])
 
 
-def stencil(x):  # autograd 559
+def stencil(x):
     u = np.zeros(5)
     u[1:-1] = x
     new = np.copy(u)
@@ -78,7 +78,7 @@ def stencil(x):  # autograd 559
     return np.sum(u**2)
 
 
-def recursion(x):  # jax 2219
+def recursion(x):
     s = np.zeros((4, 2))
     s[0] = x[:2]
     for t in range(1, 4):
