@@ -121,24 +121,30 @@ class LiveCopy:
         functools.update_wrapper(self, f, updated=())
         self.owner = owner  # of a method, or the object that is called
         self.owners = stand_ins.owners
-        self._use(stand_ins)
+        self.current = self._use(stand_ins)  # one object, because threads share this one
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         if not SETTINGS.rewrite:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
-        for names, name, value in self.stand_ins.bound:
+        stand_ins, run = self.current
+        for names, name, value in stand_ins.bound:
             if names.get(name) is not value:
-                self._use(self.stand_ins.again(anew=True))
+                stand_ins, run = self._use(stand_ins.again(anew=True))
                 break
-        ordinary = not kwargs and _ORDINARY.issuperset(map(type, args))
-        own = (args, kwargs) if ordinary else self._replace(args, kwargs)
-        family = self.stand_ins.family
+        own = args, kwargs
+        if kwargs or not _ORDINARY.issuperset(map(type, args)):
+            others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
+            if not all(map(stand_ins.knows, others)):
+                stand_ins, run = self._use(self._with_classes(stand_ins, others))
+            replace = stand_ins.of_argument
+            own = tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
+        family = stand_ins.family
         if family.assignable or not family.may_assign or not makes_arrays_of_variables():
-            return self.run(*own[0], **own[1])
+            return run(*own[0], **own[1])
         given = map_leaves(_copy_of_array, (args, kwargs))  # f may write to its arguments
         before = count_remembered()
         try:
-            result = self.run(*own[0], **own[1])
+            result = run(*own[0], **own[1])
         except Exception as error:
             if not (isinstance(error, LostDerivativeError) or _has_lost(before)):
                 raise
@@ -146,25 +152,23 @@ class LiveCopy:
             if not _has_lost(before):
                 return result
         forget_since(before)
-        self._use(self.stand_ins.again(assignable=True))
+        self._use(stand_ins.again(assignable=True))
         return self(*given[0], **given[1])
 
-    def _replace(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[tuple[Nested, ...], Options]:
-        """The arguments with stand-ins of functions and of objects of the user's."""
-        given = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
-        attributes = self.stand_ins.family.attributes
-        classes = frozenset[type]().union(*[classes_in(x, attributes) for x in given]) - self.stand_ins.owners
-        if classes:
-            if len(self.stand_ins.owners) > _MOST_CLASSES:  # made anew for every call
-                self._use(_stand_ins_of(self.stand_ins.f, self.owners, self.stand_ins.at_variables))
-            self._use(self.stand_ins.again(classes))
-        replace = self.stand_ins.of_argument
-        return tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
+    def _with_classes(self, stand_ins: "_StandIns", args: list[Nested]) -> "_StandIns":
+        """What stands for the function where objects of further classes are passed to it."""
+        classes = frozenset[type]().union(*(classes_in(x, stand_ins.family.attributes) for x in args))
+        if len(stand_ins.owners) > _MOST_CLASSES:  # made anew for every call
+            classes |= self.owners
+            return _stand_ins_of(stand_ins.f, classes, stand_ins.at_variables, stand_ins.family.assignable)
+        return stand_ins.again(classes)
 
-    def _use(self, stand_ins: "_StandIns") -> None:
-        self.stand_ins, self.run = stand_ins, stand_ins.of(stand_ins.f)
+    def _use(self, stand_ins: "_StandIns") -> tuple["_StandIns", Function]:
+        run = stand_ins.of(stand_ins.f)
         if self.owner is not None:
-            self.run = MethodType(self.run, stand_ins.of_object(self.owner))
+            run = MethodType(run, stand_ins.of_object(self.owner))
+        self.current = stand_ins, run
+        return self.current
 
 
 def _has_lost(before: int) -> bool:
@@ -197,6 +201,10 @@ class _StandIns:
     def stands_for_any(self) -> bool:
         """Whether the function has to run in another way than as it is."""
         return bool(self.family.needing) or self.family.may_assign
+
+    def knows(self, x: Any) -> bool:
+        """Whether the classes of an argument have been looked at."""
+        return isinstance(x, Carrier) or classes_in(x, self.family.attributes) <= self.owners
 
     def again(
         self, owners: frozenset[type] = frozenset(), assignable: bool = False, anew: bool = False

@@ -163,14 +163,14 @@ def attributes_of(code: CodeType) -> frozenset[str]:
 
 @functools.lru_cache(4096)
 def warn_if_it_asks(code: CodeType) -> None:
-    """Warn once where a function of which no copy is made asks for the types of what variables stand for."""
+    """Warn once where a method of which no copy is made asks for the types of what variables stand for."""
     asked = questions_of(code)
     names = asked.names & {"isinstance", "type"}
     if asked.of_types and names:
         warnings.warn_explicit(
             f"{code.co_qualname}: {min(names)} sees variables there, not the floats and arrays that they stand for, "
-            "and may take another branch than with plain numbers: it is reached as an attribute, or in a container or "
-            "a partial. Ask in a plain function that the differentiated one names",
+            "and may take another branch than with plain numbers: its class is named in a function that also names "
+            "type or __class__. Compare classes in a function of its own",
             RuntimeWarning, code.co_filename, code.co_firstlineno,
         )  # fmt: skip
 
