@@ -207,6 +207,7 @@ def test_memory_is_what_a_call_takes_and_what_preparation_keeps():
     assert 1.9 * megabytes < grown / 1e6 < 2.5 * megabytes
 
 
+@pytest.mark.long
 def test_memory_is_taken_in_a_process_of_its_own():
     name = next(iter(PROGRAMS))
     assert measure_memory(name, PRIMAL, "small")["memory"] >= 0

@@ -157,6 +157,7 @@ def require_wrong_numbers_noticed(program):
         assert "seconds" not in found[name], (program.name, name)
 
 
+@pytest.mark.long
 def test_the_command_measures_topics_and_writes_their_figures(tmp_path):
     file = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "scalars", "--quick", "--json", str(file)]

@@ -179,6 +179,7 @@ def by_rule(x):
 """
 
 
+@pytest.mark.long
 def test_members_of_enums_methods_of_jitclasses_and_rules_of_users_are_seen_to_change(project):
     (project.folder / "classes.py").write_text(CLASSES)
     program = """

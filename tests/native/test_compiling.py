@@ -55,6 +55,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert compilations(cache, SWEEP) == 0
 
 
+@pytest.mark.long
 def test_damage_is_repaired(tmp_path):
     cache = tmp_path / "cache"
     assert compilations(cache, SMALL) == 1

@@ -79,6 +79,7 @@ def test_a_wrong_partial_is_noticed_though_engines_share_it(name, kind):
     assert name in message
 
 
+@pytest.mark.long
 def test_an_engine_that_assigns_is_noticed():
     with compiled(sweep_source().replace("+=", "=")):
         message = found(shrink=True)

@@ -187,7 +187,7 @@ def of_sums(x, m):
     return total + np.sum(fixed * x) + contad.stop_gradient(x[1]) * x[2] + a * m[0, 1] + np.sum(b * m)
 
 
-@pytest.mark.parametrize("run", [value_and_grad, in_python])
+@pytest.mark.parametrize("run", [COMPILED, in_python])
 def test_sums_of_exponentials_and_constants_agree_with_the_eager_engine(run):
     x, m = V[:3], A[:3, :3]
     value, gradient = run(of_sums, x, m, argnums=(0, 1))
@@ -204,6 +204,7 @@ def of_data(x, a, kind):
     return scale * x[0] + np.linalg.slogdet(np.diag(x))[0] * x[1]
 
 
+@pytest.mark.long
 def test_data_are_left_to_numpy():
     x = np.array([-1.3, 0.7])
     value, (bar,) = value_and_grad(of_data, x, A, 1, argnums=(0,))

@@ -74,6 +74,7 @@ def test_the_source_grows_linearly_with_the_number_of_levels():
     assert [called.program.name for called in find_used(found)] == [f"level_{n}" for n in range(7)]
 
 
+@pytest.mark.long
 def test_seven_levels_are_compiled_and_right():
     f = LEVELS[7]
     assert contad.engine_name(contad.grad(f), args=(0.7, 0.4)) == "generated"

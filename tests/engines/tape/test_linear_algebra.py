@@ -91,6 +91,7 @@ SINGULAR = np.array([[1.0, 2.0], [2.0, 4.0]])
 TALL = np.array([[1.0, 2.0], [0.5, -1.0], [0.3, 0.8]])
 
 
+@pytest.mark.long  # five functions in one program
 @pytest.mark.parametrize(
     ("kind", "a"),
     [

@@ -91,6 +91,7 @@ def over_three(x):
     return np.sum(contad.logsumexp(x.reshape(1, 2, 3), axis=0))
 
 
+@pytest.mark.long
 def test_axes_that_are_not_there():
     with pytest.raises(ValueError, match="axis is out of bounds"):
         contad.grad(beside)(M, 2)
