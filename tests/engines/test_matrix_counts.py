@@ -434,6 +434,7 @@ class Interrupted(BaseException):
     """As KeyboardInterrupt: raised between any two lines."""
 
 
+@pytest.mark.long
 def test_a_gradient_may_be_interrupted_anywhere():
     wanted = gradient(POINT)
     lines = 0

@@ -264,7 +264,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize(("way", "count"), [("joblib", 20), ("spawn", 21)])
+@pytest.mark.parametrize(("way", "count"), [pytest.param("joblib", 20, marks=pytest.mark.long), ("spawn", 21)])
 def test_other_processes_of_a_main_program(way, count, tmp_path):
     if way == "joblib":
         pytest.importorskip("joblib")

@@ -33,7 +33,7 @@ from tests.random_programs.number_programs import (
 )
 
 
-@pytest.mark.parametrize("count", shortened(300, 2100))
+@pytest.mark.parametrize("count", shortened(225, 2100))
 def test_random_programs_agree(report, count):
     statistics = Statistics()
     start = time.process_time()

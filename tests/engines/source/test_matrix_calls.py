@@ -58,7 +58,8 @@ COMPILED = pytest.param(value_and_grad, marks=pytest.mark.long)  # some twenty s
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("run", [COMPILED, in_python])
+@pytest.mark.long  # two dozen calls in one program; those below are in it
+@pytest.mark.parametrize("run", [value_and_grad, in_python])
 def test_systems_and_determinants_agree_with_the_eager_engine(run):
     value, gradient = run(systems, *DATA)
     assert value == pytest.approx(compute(run, systems, *DATA), rel=1e-13)

@@ -349,6 +349,7 @@ def caller(s, n):
 RUNS = ("print(model.gradient(0.5, 1000))", "print(model.caller(0.5, 1000))")
 
 
+@pytest.mark.long
 def test_other_processes_use_the_machine_code(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     environment = dict(os.environ, CONTAD_CACHE_DIR=str(tmp_path / "cache"), PYTHONPATH=os.pathsep.join(sys.path))
