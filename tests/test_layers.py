@@ -12,8 +12,8 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 
 # The rooms of a package, bottom to top: a module imports from rooms below its own. What stands on one floor are
 # siblings, which know nothing of each other; `...` stands for every other folder and file, and a folder inside another
-# one may have a floor of its own. Where a package has no
-# floors its modules import each other as they like, in no circle.
+# one may have a floor of its own. Where a package has no floors its modules import each other as they like, in no
+# circle.
 FLOORS = {
     "contad": (
         *("errors", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),

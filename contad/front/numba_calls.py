@@ -16,7 +16,7 @@ from contad.errors import OutputError, UnsupportedError
 from contad.front.checked_twin import checked_twin
 from contad.front.numba_transforms import pair_of
 from contad.front.recorded import Recorded
-from contad.functions.callees import OnNumbers, holds_number
+from contad.functions.callees import OnNumbers
 from contad.functions.memo import memo_of
 from contad.functions.user_call import name_of
 from contad.variables.array import Array, lower_constants
@@ -24,7 +24,7 @@ from contad.variables.layout import is_immutable
 from contad.variables.number import Carrier
 from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import THREAD, attempt, stack
-from contad.variables.trees import map_leaves
+from contad.variables.trees import holds_number, map_leaves
 from contad.variables.var import Var, value_of
 
 

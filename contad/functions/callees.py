@@ -43,7 +43,7 @@ from contad.functions.reached import (
     methods_of,
 )
 from contad.functions.settings import SETTINGS
-from contad.functions.stand_in_classes import give_methods, stand_for_class
+from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
 from contad.functions.stand_in_containers import Contents, stand_for_container
 from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
@@ -51,7 +51,7 @@ from contad.variables.creation import makes_arrays_of_variables
 from contad.variables.number import Carrier
 from contad.variables.open_types import Function, Nested, NumbaFunction, Options
 from contad.variables.stack import THREAD, count_remembered, forget_since
-from contad.variables.trees import leaves_of, map_leaves
+from contad.variables.trees import holds_number, map_leaves
 
 AtVariables = Callable[["OnNumbers", tuple[Nested, ...], Options], Nested]
 
@@ -121,7 +121,7 @@ class LiveCopy:
         functools.update_wrapper(self, f, updated=())
         self.owner = owner  # of a method, or the object that is called
         self.owners = stand_ins.owners
-        self.current = self._use(stand_ins)  # one object, because threads share this one
+        self._use(stand_ins)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         if not SETTINGS.rewrite:
@@ -167,7 +167,7 @@ class LiveCopy:
         run = stand_ins.of(stand_ins.f)
         if self.owner is not None:
             run = MethodType(run, stand_ins.of_object(self.owner))
-        self.current = stand_ins, run
+        self.current = stand_ins, run  # one object, because threads share this one
         return self.current
 
 
@@ -305,7 +305,7 @@ class _StandIns:
                 return self.classes[cls]
             known = self.classes[cls] = stand_for_class(cls, bases, self.family.compares_classes)
             give_methods(known, cls, self.of)  # which may name the class
-            self._watch(cls, {name for c in known.__mro__ if "_stands_for" in vars(c) for name in vars(c)})
+            self._watch(cls, names_below(known))
         return known
 
     def _watch(self, x: Any, names: Iterable[str]) -> None:
@@ -445,8 +445,3 @@ class OnNumbers:
             return self.at_variables(self, args, kwargs)
         functions = {name: x.dispatcher for name, x in kwargs.items() if isinstance(x, OnNumbers)}
         return self.dispatcher(*(x.dispatcher if isinstance(x, OnNumbers) else x for x in args), **kwargs | functions)
-
-
-def holds_number(x: Nested) -> bool:
-    """Whether x is or contains a variable or a dual; object arrays are taken to."""
-    return any(x.dtype == object if isinstance(x, np.ndarray) else isinstance(x, Carrier) for x in leaves_of(x))

@@ -116,7 +116,7 @@ def looked_into(x: Any) -> list[Any]:
     return inside if len(x) <= _MOST_CONTAINERS else [y for y in inside if type(y) not in (list, tuple, dict)]
 
 
-def functions_in(x: Any, attributes: frozenset[str], depth: int = 3) -> list[Any]:
+def functions_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any]:
     """The functions that x is, or that lie behind it; of NumPy and `math` those for which others stand.
 
     Those are in containers in containers and partials, what a module of the user's has under the name of one of these
@@ -126,38 +126,35 @@ def functions_in(x: Any, attributes: frozenset[str], depth: int = 3) -> list[Any
         return [x, *x.registry.values()]
     if isinstance(x, FunctionType) or is_dispatcher(x) or (id(x) in PLAIN.of and type(x) is not ModuleType):
         return [x]
-    kind = type(x)
-    if kind is np.vectorize:
-        return functions_in(x.pyfunc, attributes)
-    if kind is functools.partial:
-        return [g for y in (x.func, *x.args, *x.keywords.values()) for g in functions_in(y, attributes)]
-    if kind is MethodType:
-        return [*functions_in(x.__func__, attributes), *functions_in(x.__self__, attributes)]
-    if kind in (list, tuple, dict):
-        inside = looked_into(x) if depth else []
-        return [g for y in inside for g in functions_in(y, attributes, depth - 1)]
-    if kind is ModuleType:
-        return [g for y in _named_in(x, attributes) for g in functions_in(y, attributes, depth - 1)] if depth else []
+    parts = _parts_of(x, attributes)
+    if parts is not None:
+        return [g for y in parts for g in functions_in(y, attributes, depth - 1)] if depth else []
     if isinstance(x, type):  # it makes an object, and calls its methods
         return methods_of(x, attributes | _MAKING) if is_users_class(x) else []
-    return methods_of(kind, attributes) if is_users_class(kind) else []
+    return methods_of(type(x), attributes) if is_users_class(type(x)) else []
 
 
-def classes_in(x: Any, attributes: frozenset[str], depth: int = 3) -> set[type]:
+def classes_in(x: Any, attributes: frozenset[str], depth: int = 4) -> set[type]:
     """The classes of the user's that x is, or of which x, or what code with these attributes finds in it, is."""
+    parts = _parts_of(x, attributes)
+    if parts is not None:
+        return {c for y in parts for c in classes_in(y, attributes, depth - 1)} if depth else set()
+    cls = x if isinstance(x, type) else type(x)
+    return {cls} if cls not in DATA and is_users_class(cls) else set()
+
+
+def _parts_of(x: Any, attributes: frozenset[str]) -> list[Any] | None:
+    """What code with these attributes may reach by x where x only holds or names other things; else None."""
     kind = type(x)
     if kind in (list, tuple, dict):
-        inside = looked_into(x)
-    elif kind is functools.partial:
-        inside = [x.func, *x.args, *x.keywords.values()]
-    elif kind is MethodType:
-        inside = [x.__self__]
-    elif kind is ModuleType:
-        inside = _named_in(x, attributes)
-    else:
-        cls = x if isinstance(x, type) else kind
-        return {cls} if cls not in DATA and is_users_class(cls) else set()
-    return {c for y in inside for c in classes_in(y, attributes, depth - 1)} if depth else set()
+        return looked_into(x)
+    if kind is functools.partial:
+        return [x.func, *x.args, *x.keywords.values()]
+    if kind is MethodType:
+        return [x.__func__, x.__self__]
+    if kind is ModuleType:
+        return _named_in(x, attributes)
+    return [x.pyfunc] if kind is np.vectorize else None
 
 
 def _named_in(module: ModuleType, attributes: frozenset[str]) -> list[Any]:

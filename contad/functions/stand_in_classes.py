@@ -8,7 +8,8 @@ from typing import Any
 
 from contad.functions.python_copy import is_dispatcher
 
-_KEPT = ("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__", "__slots__")
+_KEPT = ("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__", "__slots__",
+         "__abstractmethods__", "_abc_impl")  # fmt: skip
 
 
 def function_of(x: Any) -> Any:
@@ -42,7 +43,7 @@ def stand_for_class(cls: type, bases: tuple[type, ...], is_told: bool) -> Any:
 
 def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
     """Give what stands for a class the methods of it, with of(f) for each function."""
-    below = {name for c in new.__mro__[1:] if "_stands_for" in vars(c) for name in vars(c)}
+    below = names_below(new)
     for name, x in vars(cls).items():
         if name in _KEPT or (name == "__hash__" and x is None):
             continue
@@ -61,6 +62,11 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
             continue
         type.__setattr__(new, name, method)
     abc.update_abstractmethods(new)
+
+
+def names_below(new: Any) -> set[str]:
+    """The names that what stands for a class, or for its bases, has of its own, before those of the user's classes."""
+    return {name for c in new.__mro__ if "_stands_for" in vars(c) for name in vars(c)}
 
 
 def original(cls: type) -> type:

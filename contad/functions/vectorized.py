@@ -6,9 +6,9 @@ import numpy as np
 
 from contad.variables.array import Array, as_objects
 from contad.variables.creation import array
-from contad.variables.number import Carrier, Number
+from contad.variables.number import Number
 from contad.variables.open_types import Function, Nested
-from contad.variables.trees import leaves_of
+from contad.variables.trees import holds_number
 
 
 class Vectorized:
@@ -24,7 +24,7 @@ class Vectorized:
         return getattr(self.of_numbers, name)
 
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
-        if not any(isinstance(x, Carrier) or _is_of_objects(x) for x in leaves_of((args, kwargs))):
+        if not holds_number((args, kwargs)):
             return self.of_numbers(*args, **kwargs)
         boxes = {name: _as_objects(x) for name, x in kwargs.items()}
         result = self.of_objects(*map(_as_objects, args), **boxes)
@@ -38,13 +38,9 @@ def stand_for_vectorized(x: np.vectorize, pyfunc: Function) -> Vectorized:
     return new
 
 
-def _is_of_objects(x: Nested) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype == object
-
-
 def _as_objects(x: Nested) -> Nested:
     return as_objects(x) if isinstance(x, (Array, Number)) else x
 
 
 def _as_array(z: Nested) -> Nested:
-    return array(z) if _is_of_objects(z) else z
+    return array(z) if isinstance(z, np.ndarray) and z.dtype == object else z

@@ -11,7 +11,7 @@ from contad.functions.user_call import positions
 from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import grad, value_and_grad
 from contad.transforms.hessians import hessian, hvp
-from contad.transforms.jacobians import is_array, jacobian, size_of
+from contad.transforms.jacobians import is_array, jacobian, split_last
 from contad.variables.arguments import fail
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Value
@@ -78,17 +78,7 @@ class Unravel:
         v = vector if is_array(vector) else array(vector)
         if not v.ndim or v.shape[-1] != self.size:
             raise ValueError(f"unravel: the last axis of the vector must have length {self.size}, got shape {v.shape}")
-        leaves: list[Value] = []
-        k = 0
-        for x in self.tree.leaves:
-            if is_array(x):
-                part = np.reshape(v[..., k : k + x.size], v.shape[:-1] + x.shape)
-                leaves.append(part.copy() if isinstance(part, np.ndarray) else part)  # f may write to it
-            else:
-                number = v[k] if v.ndim == 1 else v[..., k]
-                leaves.append(float(number) if isinstance(number, np.float64) else number)
-            k += size_of(x)
-        return self.tree.unflatten(leaves)
+        return split_last(v, [self.tree], v.ndim > 1)[0]
 
 
 def flat(f: Function, example: Nested, *, argnums: int | tuple[int, ...] = 0) -> "FlatFunction":

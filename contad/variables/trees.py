@@ -83,6 +83,11 @@ def holds_carriers(x: Nested) -> bool:
     return not is_real(x) and any(isinstance(leaf, Carrier) for leaf in leaves_of(x))
 
 
+def holds_number(x: Nested) -> bool:
+    """As `holds_carriers`, where every object array is taken to hold one."""
+    return any(y.dtype == object if isinstance(y, np.ndarray) else isinstance(y, Carrier) for y in leaves_of(x))
+
+
 def map_lists(f: Function, x: Nested, *others: Nested) -> Nested:
     """As `map_leaves`, of nested lists and tuples alone: for moves of elements, which cost less than a call of optree.
 

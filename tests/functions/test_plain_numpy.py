@@ -17,12 +17,9 @@ import contad
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import bind_names
 from contad.functions.math_functions import OF_MATH
+from tests.judges.ways import differences
 
 X = np.array([0.5, 1.3, 0.7])
-
-
-def differences(f, x, h=1e-6):
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2.0 * h) for e in np.eye(len(x))])
 
 
 def agree(f, x=X, hessian=True):

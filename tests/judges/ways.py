@@ -20,7 +20,7 @@ def differentiate(f, x, way):
 
 def differences(f, x, h=1e-6):
     """The gradient of a function of floats."""
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(3)])
+    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(len(x))])
 
 
 def agree(f, way, x=POINT):

@@ -9,6 +9,7 @@ import pytest
 
 import contad
 from contad.errors import UnsupportedError
+from tests.judges.ways import differences
 
 Point = namedtuple("Point", "x y")
 TREE = {
@@ -18,10 +19,6 @@ TREE = {
 }
 VECTOR = np.array([2.0, 3.5, 1.0, -2.0, 3.0, 0.25, 4.0, 0.5])  # dicts by their sorted keys
 Y = np.array([1.0, 2.5, 4.0])
-
-
-def differences(f, x, h=1e-6):
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2.0 * h) for e in np.eye(len(x))])
 
 
 # ---- ravel -----------------------------------------------------------------------------------------------------------

@@ -99,16 +99,16 @@ def _bounds(bounds: Any, x0: Nested, unravel: Unravel) -> Any:
     low, high = np.full(unravel.size, -np.inf), np.full(unravel.size, np.inf)
     places = unravel(np.arange(unravel.size, dtype=float))
     for where, pair in _pairs(bounds, places, "bounds"):
-        for k, (side, end) in enumerate(((low, pair[0]), (high, pair[1]))):
+        for side, end in zip((low, high), pair, strict=True):
             if end is not None:
                 try:
                     side[np.asarray(where, int)] = end
                 except ValueError:
-                    fail("minimize", "bounds", f"have ends of shape {np.shape(where)}", f"shape {np.shape(pair[k])}")
+                    fail("minimize", "bounds", f"have ends of shape {np.shape(where)}", f"shape {np.shape(end)}")
     return scipy.optimize.Bounds(low, high)
 
 
-def _pairs(bounds: Any, places: Nested, name: str) -> Iterable[tuple[Any, tuple[Any, Any]]]:
+def _pairs(bounds: Any, places: Nested, name: str) -> Iterable[tuple[Any, Sequence[Any]]]:
     """(places in the vector, (low, high)) for each leaf for which there is a bound."""
     if bounds is None:
         return
@@ -127,7 +127,7 @@ def _pairs(bounds: Any, places: Nested, name: str) -> Iterable[tuple[Any, tuple[
     elif not isinstance(bounds, (tuple, list)) or len(bounds) != 2:
         fail("minimize", name, "be a pair (low, high) for the leaf of x0 there", repr(bounds))
     else:
-        yield places, (bounds[0], bounds[1])
+        yield places, bounds
 
 
 def _constraints(constraints: Any, x0: Nested, method: str) -> Any:
