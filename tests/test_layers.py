@@ -16,7 +16,7 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),
+        *("errors", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),
         *("engines", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),

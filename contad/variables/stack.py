@@ -57,6 +57,14 @@ class Row(NamedTuple):
     value: Value
 
 
+class Footprint(NamedTuple):
+    """What one record takes, beside what `Row` tells."""
+
+    cells: int  # of its result; 0 where the record adds a partial to the result before it
+    bytes: int
+    sources: tuple[int, ...] = ()  # the cells that it reads, where they are too many for a table
+
+
 class ChainStack(ABC):
     """A level of reverse mode: a stack of continuations and its adjoint vector. Engines say what a continuation is.
 
@@ -100,6 +108,10 @@ class ChainStack(ABC):
         """The records, oldest first."""
 
     @abstractmethod
+    def footprints(self) -> Iterator[Footprint]:
+        """What each record takes, oldest first."""
+
+    @abstractmethod
     def release(self) -> None:
         """Give the buffers back to this thread's pool."""
 
@@ -135,6 +147,10 @@ class ChainStack(ABC):
         for k in np.ndindex(values.shape):
             variables[k] = self.variable(values[k])
         return variables
+
+    def shared_bytes(self) -> int:
+        """What is kept beside the records: constants, and what describes their elements."""
+        return 0
 
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
