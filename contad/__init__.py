@@ -152,6 +152,10 @@ def __getattr__(name: str) -> object:
         from contad.programs.program import record
 
         return record
+    if name == "profile":
+        from contad.profiling.profile import profile
+
+        return profile
     if name == "__version__":
         from importlib.metadata import version
 
@@ -161,4 +165,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "record", "scipy", "stan", "testing", "__version__"])
+    return sorted([*__all__, "profile", "record", "scipy", "stan", "testing", "__version__"])

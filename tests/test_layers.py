@@ -16,8 +16,9 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),
-        *("engines", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
+        *("errors", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native"),
+        *("_generated", "engines", "front", "programs", "transforms", ("scipy.optimize", "profiling")),
+        *(("testing", "table"),),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

@@ -28,6 +28,11 @@ class Bar(NamedTuple):
         """Its size with all that stands under it."""
         return self.own + sum(bar.whole for bar in self.below)
 
+    @property
+    def whole_second(self) -> float:
+        """The part of it in the other tint."""
+        return self.second + sum(bar.whole_second for bar in self.below)
+
 
 def draw_bars(bars: Sequence[Bar], title: str, tints: tuple[str, str] = ("#3b82f6", "#f59e0b")) -> Markup:
     """The picture, as wide as a page; the sizes of `bars` are parts of their sum.
@@ -61,7 +66,7 @@ def _side_by_side(bars: Sequence[Bar], start: float) -> list[tuple[Bar, float]]:
 def _draw(bar: Bar, x: float, y: float, scale: float, tints: tuple[str, str]) -> Markup:
     """A bar; its tints are those of all that is in it, first the one and then the other."""
     width = bar.whole * scale
-    other = _second(bar) * scale
+    other = bar.whole_second * scale
     parts = [element("title", bar.more)]
     for start, length, tint in ((x, width - other, tints[0]), (x + width - other, other, tints[1])):
         if length > 0.0:
@@ -78,7 +83,3 @@ def _draw(bar: Bar, x: float, y: float, scale: float, tints: tuple[str, str]) ->
         text = bar.text if len(bar.text) <= fits else bar.text[: fits - 1] + "\u2026"
         parts.append(element("text", text, x=f"{x + 4:.2f}", y=f"{y + 13:.1f}", font_size=11))
     return element("g", *parts)
-
-
-def _second(bar: Bar) -> float:
-    return bar.second + sum(_second(other) for other in bar.below)

@@ -48,7 +48,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: str = "",
     styles = []
     for name in head:
         align = "left" if name in left.split(",") or name in code.split(",") else "right"
-        styles.append(f"text-align:{align};{_CELL}" + (f";{_CODE}" if name in code.split(",") else ""))
+        styles.append(f"text-align:{align};{_CELL};{_CODE if name in code.split(',') else 'white-space:nowrap'}")
     header = element("tr", *(element("th", name or " ", style=style) for name, style in zip(head, styles, strict=True)))
     body = [
         element("tr", *(element("td", x if x != "" else " ", style=s) for x, s in zip(row, styles, strict=True)))

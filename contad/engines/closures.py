@@ -211,10 +211,13 @@ class ClosureStack(ChainStack):
             yield _row(k + 1, chain)
 
     def footprints(self) -> Iterator[Footprint]:
+        return map(self.footprint_of, self.chain)
+
+    @staticmethod
+    def footprint_of(chain: Chain) -> Footprint:
         """By Python's own count: the function, its captured names, and a place each in the chain and the adjoints."""
-        for chain in self.chain:
-            names = chain.__closure__ or ()
-            yield Footprint(1, sum(map(sys.getsizeof, (chain, names, *names))) + 16)
+        names = chain.__closure__ or ()
+        return Footprint(1, sum(map(sys.getsizeof, (chain, names, *names))) + 16)
 
     @staticmethod
     def find_captured(chain: Chain) -> CapturedOperand:

@@ -159,7 +159,7 @@ class ChainStack(ABC):
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.tracer: Any = None
-        self.watch: Any = None  # of `contad.debug_nans`: looks at what is pushed and swept
+        self.watch: Any = None  # of `debug_nans` or `profile`: looks at what is pushed and swept
         self.adjoints = ()
         self.sweeping = False
         self.running = 0  # the first cell of the callback that a sweep is running

@@ -88,10 +88,16 @@ class Pullback(Continuation):
         waiting = [self.saved]
         while waiting:
             x = waiting.pop()
-            if isinstance(x, (tuple, list)):
+            if isinstance(x, np.ndarray):
+                if not any(np.may_share_memory(x, v) for v in of_stack):
+                    found[id(x)] = x
+            elif isinstance(x, (tuple, list)):
                 waiting += x
-            elif isinstance(x, np.ndarray) and not any(np.may_share_memory(x, v) for v in of_stack):
-                found[id(x)] = x
+            elif isinstance(x, dict):
+                waiting += x.values()
+            elif type(x).__module__.startswith("contad.ops"):  # what holds factors
+                names = (*getattr(x, "__slots__", ()), *getattr(x, "__dict__", ()))
+                waiting += [getattr(x, name, None) for name in names]
         return sum(x.nbytes for x in found.values())
 
     def __call__(self, adj: Adjoints) -> None:

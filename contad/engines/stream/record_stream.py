@@ -154,7 +154,7 @@ class Recording(ChainStack):
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         self.flush()
-        if self.is_mixed() or self.watch is not None:
+        if self.is_mixed() or (self.watch is not None and self.watch.on_numbers):
             return self._sweep_numbers(top, seeds)
         b = self.buffers
         adjoints = b.zero_adjoints(self.top)
@@ -165,7 +165,7 @@ class Recording(ChainStack):
                 np.add.at(adjoints, cell, seed)
             else:
                 return self._sweep_numbers(top, seeds)
-        sweep = compile_sweep()
+        sweep = compile_sweep() if self.watch is None else self.watch.sweep
         row, k = self.rows_packed - 1, self.top - 1
         while True:
             row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
