@@ -68,6 +68,7 @@ class Operation:
         self.results = results
         self.blocks = blocks or []
         self.block: Block | None = None
+        self.file = ""
         self.line = 0  # in the user's file
         for value in results:
             value.operation = self
