@@ -49,13 +49,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: str = "",
     for name in head:
         align = "left" if name in left.split(",") or name in code.split(",") else "right"
         styles.append(f"text-align:{align};{_CELL};{_CODE if name in code.split(',') else 'white-space:nowrap'}")
-    header = element("tr", *(element("th", name or " ", style=style) for name, style in zip(head, styles, strict=True)))
+    header = element(
+        "tr", *(element("th", x or " ", style=s.replace(_CODE, "")) for x, s in zip(head, styles, strict=True))
+    )
     body = [
         element("tr", *(element("td", x if x != "" else " ", style=s) for x, s in zip(row, styles, strict=True)))
         for row in rows
     ]
     return element(
-        "table", element("thead", header), element("tbody", *body or [" "]), style="border-collapse:collapse"
+        "table", element("thead", header), element("tbody", *body), style="border-collapse:collapse;margin:0.4em 0"
     )
 
 

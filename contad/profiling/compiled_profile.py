@@ -1,4 +1,4 @@
-"""What can be told honestly of a compiled gradient: the times of wholes, and what each line's numbers take in memory."""
+"""What can be told honestly of a compiled gradient: the times of wholes, and the numbers that lines have stored."""
 
 import linecache
 import math

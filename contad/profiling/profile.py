@@ -138,8 +138,8 @@ def _run(
         watch: RecordWatch | None = None
         if clock is not None:
             if s.watch is not None:
-                raise UnsupportedError(f"profile: {what}: inside debug_nans every sweep is another one; profile outside")
-            watch = (StreamWatch if isinstance(s, Recording) else ClosureWatch)(s, clock)
+                raise UnsupportedError(f"profile: {what}: inside debug_nans sweeps are others; profile outside of it")
+            watch = StreamWatch(s, clock) if isinstance(s, Recording) else ClosureWatch(s, clock)
         begin = perf_counter()
         with contextlib.nullcontext() if clock is None else clock:
             active, trees = activate(s, what, gradient.argnums, args)

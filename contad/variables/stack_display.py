@@ -52,7 +52,8 @@ def _memory(stack: "StackTable") -> Markup:
         total = found.setdefault(row.operation, [0, 0, 0])
         for k, x in enumerate((1, footprint.cells, footprint.bytes)):
             total[k] += x
-    rows = sorted(([name, *total] for name, total in found.items()), key=lambda row: -int(row[-1]))
+    largest = sorted(found.items(), key=lambda pair: -pair[1][2])
+    rows = [[name, *total] for name, total in largest]
     return table(["operation", "records", "cells", "bytes"], rows, left="operation")
 
 
@@ -86,9 +87,9 @@ def draw(stack: "StackTable") -> Markup:
     labelled = len(arrows) <= _MOST_LABELLED
     drawn = []
     for (source, target), pairs in arrows.items():
-        told = list(dict.fromkeys(more for _, more in pairs))
+        whole = list(dict.fromkeys(more for _, more in pairs))
         label = " + ".join(partial for partial, _ in pairs if partial)  # an operand used twice has two
-        more = "\n".join(told[:8]) + ("\n..." if len(told) > 8 else "")
+        more = "\n".join(whole[:8]) + ("\n..." if len(whole) > 8 else "")
         drawn.append(Arrow(source, target, label if labelled and len(label) < _SHORT else "", more))
     return draw_graph(boxes, drawn, "what was computed from what")
 

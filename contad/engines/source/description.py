@@ -44,8 +44,8 @@ def list_loops(request: Any) -> list[ReversedLoop]:
 
 
 def _list_loops(derivative: DerivativeWriter) -> list[ReversedLoop]:
-    active = derivative.adjoints.active
-    return [_describe(derivative, o) for o in walk(derivative.program.block) if isinstance(o, Loop) and active.changes(o)]
+    loops = (o for o in walk(derivative.program.block) if isinstance(o, Loop))
+    return [_describe(derivative, loop) for loop in loops if derivative.adjoints.active.changes(loop)]
 
 
 def explain(request: Any) -> str:
