@@ -17,8 +17,8 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 FLOORS = {
     "contad": (
         *("errors", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native"),
-        *("_generated", "engines", "front", "programs", "transforms", ("scipy.optimize", "profiling")),
-        *(("testing", "table"),),
+        *("_generated", "engines", "front", "programs", "transforms", "scipy.optimize"),
+        *("profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

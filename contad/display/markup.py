@@ -45,10 +45,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], left: str = "",
     >>> table(["n"], [[3], [4]]).count("</td>"), table(["n"], [[3]]).count("</th>")
     (2, 1)
     """
+    typed = code.split(",") if code else []
     styles = []
     for name in head:
-        align = "left" if name in left.split(",") or name in code.split(",") else "right"
-        styles.append(f"text-align:{align};{_CELL};{_CODE if name in code.split(',') else 'white-space:nowrap'}")
+        align = "left" if name in left.split(",") or name in typed else "right"
+        styles.append(f"text-align:{align};{_CELL};{_CODE if name in typed else 'white-space:nowrap'}")
     header = element(
         "tr", *(element("th", x or " ", style=s.replace(_CODE, "")) for x, s in zip(head, styles, strict=True))
     )

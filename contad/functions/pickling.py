@@ -37,7 +37,7 @@ class Transformed:
         transform, args, options = self.made_by
         given = [*map(repr, args[1:]), *(f"{name}={x!r}" for name, x in options.items())]
         facts = [("made by", f"contad.{transform.__name__}(f{''.join(f', {text}' for text in given)})")]
-        return write_function(repr(self), args[0] if args else self.run, facts)
+        return write_function(repr(self)[1:-1], args[0] if args else self.run, facts)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         transform, args, options = self.made_by

@@ -2,16 +2,20 @@
 
 import linecache
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from contad.display.flame_picture import Bar, draw_bars
 from contad.display.markup import Markup, element, page, paragraph, show_bytes, show_seconds, table
 from contad.profiling.line_clock import CallPath
-from contad.profiling.results import Profile, place_of, show_share
+from contad.profiling.profiled_lines import place_of, show_share
+
+if TYPE_CHECKING:
+    from contad.profiling.results import Profile
 
 _DEEPEST = 24  # functions of a call path that are drawn; what they call counts to the last
 
 
-def write_profile(found: Profile) -> str:
+def write_profile(found: "Profile") -> str:
     """The HTML of a profile."""
     seconds = found.forward + found.reverse
     times = _bars(found.root, lambda p: (p.forward + p.reverse, p.reverse), _tell_times, 0)
@@ -62,7 +66,7 @@ def _bars(
     return bars
 
 
-def _lines(found: Profile, seconds: float) -> Markup:
+def _lines(found: "Profile", seconds: float) -> Markup:
     """The table of all lines."""
     head = ["line", "function", "calls", "records", "forward", "reverse", "time", "bytes", "memory", "source"]
     rows: list[Sequence[object]] = [

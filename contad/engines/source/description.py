@@ -81,6 +81,7 @@ def explain(request: Any) -> str:
 
 
 def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
+    """What the plan says of one loop."""
     fused = loop in derivative.plan.fused
     depth = sum(isinstance(o, Loop) for o in around(loop.block))
     stored: list[StoredNumber] = []
