@@ -14,6 +14,8 @@ from typing import Any
 from contad.errors import NUMPY_FILES, OWN_FILES
 from contad.functions.reached import is_installed
 
+_COMPREHENSIONS = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))  # functions to Python, till 3.12
+
 
 class CallPath:
     """A line of a function, as it was reached: by way of the line that called the function, and so on."""
@@ -55,7 +57,8 @@ class LineClock:
         self.package, self.file = package, file  # the user's, though they may be installed, or text that is executed
         self.root = self.current = CallPath(None, 0)
         self.last = 0.0
-        self._callers: list[CallPath] = []
+        # of each function that runs: what its lines are reached from, its code, and the line to return to
+        self._frames: list[tuple[CallPath, CodeType, CallPath]] = []
         self._is_users: dict[CodeType, bool] = {}
 
     def __enter__(self) -> "LineClock":
@@ -68,7 +71,7 @@ class LineClock:
         sys.settrace(self._before)
         self.current.forward += perf_counter() - self.last
         self.current = self.root
-        self._callers.clear()
+        self._frames.clear()
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         """A function begins, or a generator goes on."""
@@ -80,9 +83,14 @@ class LineClock:
             self.current.ignored += 1
             return None
         self.current.forward += perf_counter() - self.last
-        self._callers.append(self.current)
+        parent = self.current
+        if code.co_name in _COMPREHENSIONS and self._frames:  # lines of the function that it stands in
+            around = self._frames[-1][:2]
+            if f"{around[1].co_qualname}.<locals>.{code.co_name}" == code.co_qualname:
+                parent, code = around
+        self._frames.append((parent, code, self.current))
         if frame.f_lineno != code.co_firstlineno:  # a generator goes on; else the first line will be told
-            self.current = self.current.child(code, frame.f_lineno)
+            self.current = parent.child(code, frame.f_lineno)
         self.last = perf_counter()
         return self._follow
 
@@ -90,12 +98,13 @@ class LineClock:
         """A line begins, or the function ends, or a generator waits."""
         if event == "line":
             self.current.forward += perf_counter() - self.last
-            self.current = self._callers[-1].child(frame.f_code, frame.f_lineno)
+            parent, code, _ = self._frames[-1]
+            self.current = parent.child(code, frame.f_lineno)
             self.current.calls += 1
             self.last = perf_counter()
         elif event == "return":
             self.current.forward += perf_counter() - self.last
-            self.current = self._callers.pop()
+            self.current = self._frames.pop()[2]
             self.last = perf_counter()
         return self._follow
 

@@ -17,7 +17,6 @@ _DEEPEST = 24  # functions of a call path that are drawn; what they call counts 
 
 def write_profile(found: "Profile") -> str:
     """The HTML of a profile."""
-    seconds = found.forward + found.reverse
     times = _bars(found.root, lambda p: (p.forward + p.reverse, p.reverse), _tell_times, 0)
     sizes = _bars(found.root, lambda p: (float(p.bytes), 0.0), lambda own, _: show_bytes(own), 0)
     parts: list[Markup] = [
@@ -26,7 +25,7 @@ def write_profile(found: "Profile") -> str:
         draw_bars(times, "time by call path"),
         paragraph("Memory of the stack by function and line:"),
         draw_bars(sizes, "memory by call path", ("#10b981", "#10b981")),
-        _lines(found, seconds),
+        _lines(found),
     ]
     return page(found.title, *parts)
 
@@ -66,13 +65,13 @@ def _bars(
     return bars
 
 
-def _lines(found: "Profile", seconds: float) -> Markup:
+def _lines(found: "Profile") -> Markup:
     """The table of all lines."""
     head = ["line", "function", "calls", "records", "forward", "reverse", "time", "bytes", "memory", "source"]
     rows: list[Sequence[object]] = [
         [
             line.line or "", line.function if line.file else "", line.calls or "", line.records or "",
-            show_seconds(line.forward), show_seconds(line.reverse), _meter(line.seconds, seconds),
+            show_seconds(line.forward), show_seconds(line.reverse), _meter(line.seconds, found.seconds),
             show_bytes(line.bytes) if line.bytes else "", _meter(line.bytes, found.bytes), line.source,
         ]
         for line in found.lines

@@ -33,6 +33,11 @@ class Profile:
         self.bytes = sum(line.bytes for line in self.lines)
 
     @property
+    def seconds(self) -> float:
+        """Of both sweeps."""
+        return self.forward + self.reverse
+
+    @property
     def title(self) -> str:
         """One line on the whole."""
         return (
@@ -55,7 +60,7 @@ class Profile:
         rows = [("line", "calls", "records", "forward", "reverse", "time", "bytes", "memory", "source")]
         titles: dict[int, str] = {}
         seen = ("", "")
-        seconds, size = self.forward + self.reverse, self.bytes
+        seconds, size = self.seconds, self.bytes
         for line in self.lines:
             if (line.file, line.function) != seen:
                 seen = line.file, line.function

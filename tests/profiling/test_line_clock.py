@@ -29,6 +29,24 @@ def consume(n):
     return sum(x for x in generate(n))
 
 
+def collect(n):
+    return [
+        inner(k)
+        for k in range(n)
+    ]  # fmt: skip
+
+
+def hand_on():
+    return consume_all(inner(k) for k in range(3))
+
+
+def consume_all(items):
+    total = 0
+    for item in items:
+        total += item
+    return total
+
+
 def fail(x):
     y = inner(x)
     raise ValueError(y)
@@ -63,6 +81,20 @@ def test_generators_come_and_go():
     clock, found = follow(consume, 4)
     assert found[("inner", 1)] == 4 and found[("generate", 2)] == 4
     assert clock.current is clock.root
+
+
+def test_comprehensions_are_lines_of_their_function():
+    clock, found = follow(collect, 4)
+    assert found[("inner", 1)] == 4 and {name for name, _ in found} == {"collect", "inner"}
+    callers = {p.line for p in clock.root.walk() for child in p.children.values() if child.code is inner.__code__}
+    assert callers == {collect.__code__.co_firstlineno + 2}
+
+
+def test_an_expression_that_another_function_runs_is_not_of_its_lines():
+    clock, found = follow(hand_on)
+    assert found[("inner", 1)] == 3
+    callers = [p for p in clock.root.walk() if any(child.code is inner.__code__ for child in p.children.values())]
+    assert [(p.code.co_name, p.line) for p in callers] == [("<genexpr>", hand_on.__code__.co_firstlineno + 1)]
 
 
 def test_after_an_error_the_tracer_that_was_there_is_there_again():
