@@ -78,6 +78,6 @@ class ProgressBar:
             bar.start_t = self._start
             while True:
                 bar.n = self.done
-                bar.set_description(self.what)
+                bar.set_description_str(self.what)
                 if self._ended.wait(INTERVAL):
                     return

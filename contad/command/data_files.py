@@ -5,6 +5,7 @@ line that names the file, the row and column or the key, what is expected there 
 """
 
 import csv
+import io
 import json
 import math
 import re
@@ -231,8 +232,9 @@ class NpzFile(DataFile):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
+        content = io.BytesIO(Path(path).read_bytes())
         try:
-            self.archive: Any = np.load(path, allow_pickle=False)
+            self.archive: Any = np.load(content, allow_pickle=False)
         except (ValueError, EOFError, zipfile.BadZipFile) as error:
             raise CommandError(f"{path}: expected an archive made by np.savez, got another file") from error
         if isinstance(self.archive, np.ndarray):

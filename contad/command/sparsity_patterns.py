@@ -106,7 +106,7 @@ def find_sparsity(problem: Problem) -> Sparsity:
         for k in range(1 + NEARBY):
             try:
                 with _blame(problem):
-                    matrix = _matrix(_moved(problem, k), result is None) != 0.0  # nan too
+                    matrix = _matrix(_point_near(problem, k), result is None) != 0.0  # nan too
             except CommandError:
                 if found is None:
                     raise
@@ -149,7 +149,7 @@ def _result_names(problem: Problem, value: Nested) -> tuple[list[str], dict[str,
     return names, starts
 
 
-def _moved(problem: Problem, k: int) -> Problem:
+def _point_near(problem: Problem, k: int) -> Problem:
     """The problem at the k-th point: the given one, or one near it, always the same."""
     if k == 0:
         return problem

@@ -413,7 +413,7 @@ def test_an_error_of_our_own_is_one_line_too(run, monkeypatch):
 def test_help_has_an_example_that_runs(help_commands, monkeypatch, capsys):
     monkeypatch.setattr("contad.command.pictures.has_matplotlib", lambda: False)
     shown = [options for *_, options in (command.partition("model.py:") for command in help_commands)]
-    for name in ("--at", "--check", "--data", "--wrt", "--engine", "--tolerance", "--json", "--plot", "--plot sparsity"):
+    for name in ("--at", "--check", "--data", "--wrt", "--engine", "--tolerance", "--json", "--plot"):
         assert any(name in options for options in shown)
     for command in help_commands:
         if ".svg" not in command:  # needs Matplotlib: tests/command/test_pictures.py
