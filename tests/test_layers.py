@@ -18,7 +18,7 @@ FLOORS = {
     "contad": (
         *("errors", "progress_bars", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions"),
         *("native", "_generated"),
-        *("engines", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
+        *("engines", "patterns", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
@@ -367,7 +367,7 @@ def test_a_repeated_file_is_found():
 
 
 # ---- docstrings ------------------------------------------------------------------------------------------------------
-OF_RULES = {"partials", "vjp", "jvp", "forward", "common", "overload"}  # decorators of bodies
+OF_RULES = {"partials", "vjp", "structure", "jvp", "forward", "common", "overload"}  # decorators of bodies
 
 
 def undocumented(source):
