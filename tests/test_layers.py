@@ -16,7 +16,8 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),
+        *("errors", "progress_bars", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions"),
+        *("native", "_generated"),
         *("engines", "patterns", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
@@ -26,7 +27,7 @@ FLOORS = {
         *("build", ("description", "listing"), "__init__"),
     ),
 }
-ROOT_MODULES = {"errors", "table"}  # beside __init__ and __main__
+ROOT_MODULES = {"errors", "progress_bars", "table"}  # beside __init__ and __main__
 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------
