@@ -53,9 +53,10 @@ if TYPE_CHECKING:
 
 # what `contad.transforms.on_demand` has, imported on first use
 _TRANSFORMS = (
-    "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients", "grad_tr_mat_times_hessian",
-    "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian", "jacrev", "laplacian",
-    "linearize", "make_jvp", "make_vjp", "ravel",
+    "IpoptProblem", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
+    "grad_tr_mat_times_hessian", "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian",
+    "jacrev", "laplacian", "linearize", "make_jvp", "make_vjp", "ravel", "sparse_hessian", "sparse_jacobian",
+    "sparsity",
 )  # fmt: skip
 
 __all__ = [  # noqa: PLE0604  (names are added)
