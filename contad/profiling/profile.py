@@ -11,7 +11,7 @@ from contad.errors import UnsupportedError
 from contad.functions.user_call import name_of, positional, split_aux
 from contad.profiling.line_clock import LineClock, cost_of_ignored_call
 from contad.profiling.record_watch import ClosureWatch, RecordWatch, StreamWatch
-from contad.profiling.results import Profile
+from contad.profiling.results import LineProfile
 from contad.transforms.gradients import value_and_grad
 from contad.variables.activation import activate, pull, seeds
 from contad.variables.open_types import Function, Nested, Options
@@ -25,7 +25,7 @@ def profile(
     f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None,
     warm_up: bool = True,
 ) -> "Profiler":  # fmt: skip
-    """Time and memory of a gradient by line of the user's code: profile(f)(*args) is a `Profile`.
+    """Time and memory of a gradient by line of the user's code: profile(f)(*args) is a `LineProfile`.
 
     It has the value and the gradient of `contad.value_and_grad(f, argnums)(*args)`, to the last bit, and a list of
     lines: how often each ran, the records that it pushed, the seconds of the forward and the reverse sweep, and the
@@ -95,7 +95,7 @@ class _Run(NamedTuple):
     reverse: float
 
 
-def _profile_eager(gradient: Any, profiler: Profiler, args: tuple[Nested, ...], kwargs: Options) -> Profile:
+def _profile_eager(gradient: Any, profiler: Profiler, args: tuple[Nested, ...], kwargs: Options) -> LineProfile:
     """Ordinary runs, then one with the clock; its shares of their times."""
     usual = _run_as_ever(gradient, args, kwargs) if profiler.warm_up else None
     clock = LineClock(profiler.package, profiler.file)
@@ -115,7 +115,7 @@ def _profile_eager(gradient: Any, profiler: Profiler, args: tuple[Nested, ...], 
             path.forward *= forward
             path.reverse *= reverse
     engine = str(gradient.stack_class.engine)
-    return Profile(profiler.name, engine, found.value, found.gradient, clock.root, overhead)
+    return LineProfile(profiler.name, engine, found.value, found.gradient, clock.root, overhead)
 
 
 def _run_as_ever(gradient: Any, args: tuple[Nested, ...], kwargs: Options) -> tuple[float, float]:

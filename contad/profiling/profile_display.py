@@ -10,12 +10,12 @@ from contad.profiling.line_clock import CallPath
 from contad.profiling.profiled_lines import place_of, show_share
 
 if TYPE_CHECKING:
-    from contad.profiling.results import Profile
+    from contad.profiling.results import LineProfile
 
 _DEEPEST = 24  # functions of a call path that are drawn; what they call counts to the last
 
 
-def write_profile(found: "Profile") -> str:
+def write_profile(found: "LineProfile") -> str:
     """The HTML of a profile."""
     times = _bars(found.root, lambda p: (p.forward + p.reverse, p.reverse), _tell_times, 0)
     sizes = _bars(found.root, lambda p: (float(p.bytes), 0.0), lambda own, _: show_bytes(own), 0)
@@ -65,7 +65,7 @@ def _bars(
     return bars
 
 
-def _lines(found: "Profile") -> Markup:
+def _lines(found: "LineProfile") -> Markup:
     """The table of all lines."""
     head = ["line", "function", "calls", "records", "forward", "reverse", "time", "bytes", "memory", "source"]
     rows: list[Sequence[object]] = [

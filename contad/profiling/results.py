@@ -11,7 +11,7 @@ from contad.variables.open_types import Nested
 _SOURCE = 64  # characters of a line in the text
 
 
-class Profile:
+class LineProfile:
     """The value and the gradient of a function, and what they took, line by line.
 
     `value` and `gradient` are those of `contad.value_and_grad`. `lines` are `ProfiledLine`s, by file and line;
