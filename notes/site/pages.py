@@ -47,7 +47,7 @@ PLACES = (
     ("rules", "Rules of your own", ("contad.rules", "contad.transforms.custom", "contad.transforms.checkpoints")),
     ("compiled", "Compiled code", ("contad.transforms.compiled_code", "contad.front", "contad.native")),
     ("programs", "Recorded programs", ("contad.programs",)),
-    ("transforms", "Transforms", ("contad.transforms",)),
+    ("transforms", "Transforms", ("contad.transforms", "contad.profiling")),
     ("variables", "Variables, arrays and the stack", ("contad.variables",)),
     ("settings", "Settings and the rest", ("contad",)),
 )
@@ -153,7 +153,7 @@ def _contents() -> dict[str, str]:
 def _public() -> list[str]:
     """The public names of contad that are no functions of a family."""
     rules = set(contad.ops.__all__)
-    names = {*contad.__all__, "record"} - rules
+    names = {*contad.__all__, "profile", "record"} - rules
     return sorted(names, key=str.lower)
 
 
