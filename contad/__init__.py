@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _TRANSFORMS = (
     "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients", "grad_tr_mat_times_hessian",
     "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian", "jacrev", "laplacian",
-    "linearize", "make_jvp", "make_vjp", "ravel",
+    "linearize", "make_jvp", "make_vjp", "ravel", "sparse_hessian", "sparse_jacobian", "sparsity",
 )  # fmt: skip
 
 __all__ = [  # noqa: PLE0604  (names are added)

@@ -14,6 +14,7 @@ from contad.transforms.hessians import (
 )
 from contad.transforms.jacobians import jacfwd, jacobian, jacrev
 from contad.transforms.linearized import linearize, make_jvp, make_vjp
+from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian, sparsity
 
 __all__ = [
     "checkpoint",
@@ -35,4 +36,7 @@ __all__ = [
     "make_jvp",
     "make_vjp",
     "ravel",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
 ]
