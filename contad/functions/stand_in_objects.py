@@ -16,7 +16,7 @@ from contad.functions.stand_in_containers import StandInContainer
 _MISSING = object()
 
 
-class _Call(threading.local):
+class _StandingIn(threading.local):
     """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names."""
 
     depth = 0
@@ -31,7 +31,7 @@ class _Call(threading.local):
         self.checked.clear()
 
 
-CALL = _Call()
+CALL = _StandingIn()
 
 
 class _Reached:
