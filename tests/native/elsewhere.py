@@ -15,11 +15,11 @@ class Kernel32:
         self._create = system.pthread_key_create
         self.FlsGetValue, self.FlsSetValue = system.pthread_getspecific, system.pthread_setspecific
 
-    def FlsAlloc(self, release):  # noqa: N802  (Windows' name)
+    def FlsAlloc(self, release):
         key = ctypes.c_size_t(0)
         return key.value if self._create(ctypes.byref(key), release) == 0 else -1
 
-    def GlobalMemoryStatusEx(self, status):  # noqa: N802  (Windows' name)
+    def GlobalMemoryStatusEx(self, status):
         size = ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0]
         assert size == 64  # of MEMORYSTATUSEX
         ctypes.cast(status, ctypes.POINTER(ctypes.c_uint64))[1] = MEMORY
@@ -29,10 +29,10 @@ class Kernel32:
 class Kernel32WithoutKeys(Kernel32):
     """One that gives no more keys, and does not tell how much memory there is."""
 
-    def FlsAlloc(self, release):  # noqa: N802
+    def FlsAlloc(self, release):
         return -1
 
-    def GlobalMemoryStatusEx(self, status):  # noqa: N802
+    def GlobalMemoryStatusEx(self, status):
         return 0
 
 
