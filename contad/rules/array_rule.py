@@ -17,7 +17,7 @@ from contad.rules.capturing import Capturing
 from contad.rules.compilable import Parts, WithParts
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
-from contad.variables.arguments import fail, require_plain
+from contad.variables.arguments import dtype_of, fail, require_plain
 from contad.variables.array import Array, lower_constants
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
@@ -299,7 +299,7 @@ def _array(function: str, name: str, x: Nested) -> np.ndarray:
         return a
     if a.dtype == object and all(map(is_real, a.flat)):  # as Python copies of Numba functions hold their constants
         return a.astype(np.float64)
-    fail(function, name, "be an array of real numbers", f"dtype {a.dtype}", UnsupportedError)
+    fail(function, name, "be an array of real numbers", dtype_of(a), UnsupportedError)
 
 
 def _find_loaded(code: CodeType) -> set[str]:

@@ -79,7 +79,7 @@ def fault(x: Value, infinities: bool) -> str:
 def require_finite(found: str, what: str, where: str) -> None:
     """Raise where a fault was found."""
     if found:
-        raise NonFiniteError(f"{what} made {found}, called at {where}")
+        raise NonFiniteError(f"{what} made {found}, called at {where}", place="")
 
 
 def caller() -> tuple[str, str]:
