@@ -46,6 +46,7 @@ class ArrayRule(Capturing, WithParts):
         self.linear = tuple(linear)
         self.points = tuple(points)
         self.vjps: dict[str, Function] = {}
+        self.structures: dict[str, Function] = {}
         self.jvp_body: Function | None = None
         self.forward_body: Function | None = None
         self.common_body: Function | None = None
@@ -107,6 +108,19 @@ class ArrayRule(Capturing, WithParts):
         self._check_parameters(body, ("z", *(f"{name}_dot" for name in self.argument_names)))
         self.jvp_body = body
         return body
+
+    def structure(self, name: str) -> Callable[[Function], Function]:
+        """Declare which elements of z depend on which of one argument; without it, each is taken to depend on all.
+
+        `body(*arguments, **options)` gives two arrays of their flat numbers, (of z, of the argument), or None where
+        they are too many.
+        """
+
+        def declare(body: Function) -> Function:
+            self.structures[name] = body
+            return body
+
+        return declare
 
     def _check_parameters(self, body: Function, first: tuple[str, ...]) -> None:
         code = body.__code__

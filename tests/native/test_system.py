@@ -130,7 +130,8 @@ assert mine > 0 and (sys.argv[1] == "python" or memory_in_use() == mine), (mine,
 def test_derivatives_by_another_way(way, tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
-    environment = dict(os.environ, PYTHONPATH=str(Path(__file__).parents[2]))
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    environment = dict(os.environ, PYTHONPATH=path)
     result = subprocess.run(
         [sys.executable, "-W", "error", program, way], capture_output=True, text=True, env=environment, check=False
     )
