@@ -16,9 +16,9 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "progress_bars", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions"),
-        *("native", "_generated"),
-        *("engines", "patterns", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
+        *("errors", "progress_bars", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols"),
+        *("functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
+        *("scipy.optimize", "profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

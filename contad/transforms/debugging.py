@@ -132,6 +132,8 @@ class _StackWatch(ABC):
 class _RecordingWatch(_StackWatch):
     """Of a stack of records, which sweeps on numbers then, record by record."""
 
+    on_numbers = True
+
     def _push_watched(self, record: Sequence[Any]) -> None:
         self._push(record)
         s = self.stack

@@ -54,6 +54,14 @@ class Row(NamedTuple):
     value: Value
 
 
+class Footprint(NamedTuple):
+    """What one record takes, beside what `Row` tells."""
+
+    cells: int  # of its result; 0 where the record adds a partial to the result before it
+    bytes: int
+    sources: tuple[int, ...] = ()  # the cells that it reads, where they are too many for a table
+
+
 class ChainStack(ABC):
     """A level of reverse mode: a stack of continuations and its adjoint vector. Engines say what a continuation is.
 
@@ -97,6 +105,10 @@ class ChainStack(ABC):
         """The records, oldest first."""
 
     @abstractmethod
+    def footprints(self) -> Iterator[Footprint]:
+        """What each record takes, oldest first."""
+
+    @abstractmethod
     def release(self) -> None:
         """Give the buffers back to this thread's pool."""
 
@@ -133,6 +145,10 @@ class ChainStack(ABC):
             variables[k] = self.variable(values[k])
         return variables
 
+    def shared_bytes(self) -> int:
+        """What is kept beside the records: constants, and what describes their elements."""
+        return 0
+
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
@@ -140,7 +156,7 @@ class ChainStack(ABC):
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.tracer: Any = None
-        self.watch: Any = None  # of `contad.debug_nans`: looks at what is pushed and swept
+        self.watch: Any = None  # of `debug_nans` or `profile`: looks at what is pushed and swept
         self.adjoints = ()
         self.sweeping = False
         self.running = 0  # the first cell of the callback that a sweep is running
