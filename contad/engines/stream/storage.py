@@ -21,6 +21,7 @@ from contad.variables.open_types import Real
 ROWS = 4096
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 7, 11)}  # dot, matrix times vector, strided
 _ZEROS = np.zeros(2 * ROWS)
+FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
 WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
 
@@ -81,7 +82,7 @@ class Buffers:
             self._give_back(used)
         self.stream.clear()
         self.copies.clear()
-        self.constants_top = 2
+        self.constants_top = FIRST_CONSTANT
         self.shapes_top = len(FORMS)
 
     def _give_back(self, used: int) -> None:
