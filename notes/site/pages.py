@@ -8,10 +8,12 @@ import importlib
 import inspect
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
+import latex2mathml.converter
 from docstrings import markdown as formatted  # beside this file, whose folder MkDocs searches
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -23,6 +25,10 @@ from contad.rules.array_rule import array_rules
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\(|<img src=\")([^)\"\s#]+)(#[^)\"\s]*)?(?=[)\"])")
+CODE = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<script\b.*?</script>)", re.DOTALL)
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n][^$]*?)\$", re.DOTALL)
+BAR = "\\|"
+CODE_SPAN = re.compile(r"`([^`]*\\\|[^`]*)`")
 SCHEME = re.compile(r"[a-z]+:")
 
 # files of the repository that are pages, with the page of each
@@ -48,10 +54,13 @@ PLACES = (
     ("rules", "Rules of your own", ("contad.rules", "contad.transforms.custom", "contad.transforms.checkpoints")),
     ("compiled", "Compiled code", ("contad.transforms.compiled_code", "contad.front", "contad.native")),
     ("programs", "Recorded programs", ("contad.programs",)),
-    ("transforms", "Transforms", ("contad.transforms",)),
+    ("transforms", "Transforms", ("contad.transforms", "contad.profiling")),
     ("variables", "Variables, arrays and the stack", ("contad.variables",)),
     ("settings", "Settings and the rest", ("contad",)),
 )
+ORDER = ("transforms", "variables", "compiled", "programs", "rules", "errors", "settings")  # in the navigation
+NUMBER_COLUMNS = ("name", "description", "formula", "NumPy, SciPy")
+ARRAY_COLUMNS = ("NumPy", "kind", "description", "engines")
 MODULES = {  # modules with names of their own
     "testing": ("contad.testing", "Testing derivatives"),
     "optimize": ("contad.scipy.optimize", "contad.scipy.optimize"),
@@ -88,8 +97,28 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Turns links between files to links between pages."""
     uri = page.file.src_uri
+    if uri == "index.md":
+        page.meta["hide"] = ["navigation"]
     source = next((source for source, target in OUTSIDE.items() if target == uri), f"notes/{uri}")
+    markdown = re.sub(r"^\|.*$", _cells, markdown, flags=re.MULTILINE)
     return LINK.sub(lambda found: found[1] + _link(found[2], source, uri) + (found[3] or ""), markdown)
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Formulas of notebooks as MathML, which browsers show without a library."""
+    if not page.file.src_uri.endswith(".ipynb"):
+        return html
+    parts = CODE.split(html)
+    return "".join(part if k % 2 else FORMULA.sub(_mathml, part) for k, part in enumerate(parts))
+
+
+def _mathml(found: re.Match[str]) -> str:
+    return latex2mathml.converter.convert(unescape(found[1] or found[2]), "block" if found[1] else "inline")
+
+
+def _cells(row: re.Match[str]) -> str:
+    """A row of a table; bars in code are written as Python-Markdown reads them."""
+    return CODE_SPAN.sub(lambda code: f"<code>{escape(code[1], quote=False).replace(BAR, '&#124;')}</code>", row[0])
 
 
 def _link(link: str, source: str, uri: str) -> str:
@@ -124,8 +153,7 @@ def _reference() -> list[Any]:
     families = [f"reference/{name}.md" for name in _families()]
     numbers = [uri for uri in families if uri.startswith("reference/numbers-")]
     return [
-        *(f"reference/{page}.md" for page, _, _ in PLACES if page != "settings"),
-        "reference/settings.md",
+        *(f"reference/{page}.md" for page in ORDER),
         {"Functions of numbers": ["reference/numbers.md", *numbers]},
         {"Functions of arrays": ["reference/arrays.md", *(uri for uri in families if uri not in numbers)]},
         *(f"reference/{page}.md" for page in MODULES),
@@ -145,16 +173,27 @@ def _contents() -> dict[str, str]:
         pages[page] = f"# {title}\n\n{_introduction(module_name)}\n\n{_entries(found)}"
     pages.update(_families())
     _, numbers, arrays = re.split(r"^## .*\n", table.function_table(), flags=re.MULTILINE)
-    pages["numbers"] = f"# All functions of numbers\n{numbers}"
-    pages["arrays"] = f"# All functions of arrays\n{arrays}"
+    pages["numbers"] = f"# All functions of numbers\n{_columns(numbers, table.HEADER, NUMBER_COLUMNS)}"
+    pages["arrays"] = f"# All functions of arrays\n{_columns(arrays, table.ARRAY_HEADER, ARRAY_COLUMNS)}"
     pages["stan-names"] = re.sub(r"^# .*", "# Stan's names", table.stan_table())
     return {f"reference/{page}.md": text for page, text in pages.items()}
+
+
+def _columns(text: str, header: Sequence[str], kept: Sequence[str]) -> str:
+    """A table with some of its columns; `python -m contad.table` has all."""
+
+    def keep(row: re.Match[str]) -> str:
+        cells = re.split(r" \| ", row[0].strip("| "))
+        cells += [""] * (len(header) - len(cells))
+        return f"| {' | '.join(cells[header.index(name)] for name in kept)} |"
+
+    return re.sub(r"^\|.*$", keep, text, flags=re.MULTILINE)
 
 
 def _public() -> list[str]:
     """The public names of contad that are no functions of a family."""
     rules = set(contad.ops.__all__)
-    names = {*contad.__all__, "record"} - rules
+    names = {*contad.__all__, "profile", "record"} - rules
     return sorted(names, key=str.lower)
 
 
