@@ -20,7 +20,7 @@ from contad.functions.user_call import positional, positions
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
 from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
 from contad.transforms.gradients import jvp, vjp
-from contad.transforms.hessians import Curvature
+from contad.transforms.hessians import Curvature, hvp
 from contad.transforms.jacobians import BLOCK, is_array, real_trees, size_of, split_last
 from contad.transforms.linearized import cells_of_result, linearize, restrict
 from contad.variables.activation import activate
@@ -348,6 +348,9 @@ class _Products:
     def push(self, directions: np.ndarray) -> np.ndarray:
         """The products with directions, as rows."""
         d = self.derivative
+        if d.of == HESSIAN and self._is_compiled:
+            product = hvp(d.function.f, d.argnums, engine=d.engine)
+            return np.stack([_row(product(*self._positional, tuple(self._split(x)))) for x in directions])
         if d.of == HESSIAN:
             with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
                 return _in_blocks(curvature, directions, BLOCK)
