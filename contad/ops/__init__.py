@@ -52,6 +52,8 @@ from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, lo
 from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
 from contad.ops.gamma_ratios import binom, gammasgn, multigammaln, poch, rgamma
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
+from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
+from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import select, stop_gradient
 from contad.ops.logistic import expit, log1m, log1m_exp, log1p_exp, log_diff_exp, log_expit, log_mix, logit
@@ -87,6 +89,10 @@ __all__ = [
     "arctan2",
     "arctanh",
     "beta",
+    "betainc",
+    "betaincc",
+    "betainccinv",
+    "betaincinv",
     "betaln",
     "binom",
     "boxcox",
@@ -120,6 +126,10 @@ __all__ = [
     "fmin",
     "fmod",
     "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammainccinv",
+    "gammaincinv",
     "gammaln",
     "gammasgn",
     "hypot",

@@ -15,9 +15,9 @@ def _cached(function):
 
     @functools.wraps(function)
     def evaluate(*args):
-        return +known(mp.prec, *(_order(x) if name in ("n", "d") else x for name, x in zip(names, args, strict=True)))
+        return +known(mp.prec, *(_order(x) if k in evaluate.orders else x for k, x in enumerate(args)))
 
-    evaluate.orders = [k for k, name in enumerate(names) if name in ("n", "d")]
+    evaluate.orders = [k for k, name in enumerate(names) if name in ("n", "m", "d")]
     return evaluate
 
 

@@ -3,7 +3,7 @@
 import importlib
 
 CORE = importlib.import_module("tests.ops.reference_core")
-SPECIAL = [importlib.import_module(f"tests.ops.reference_{name}") for name in ("special", "pieces")]
+SPECIAL = [importlib.import_module(f"tests.ops.reference_{name}") for name in ("special", "pieces", "incomplete")]
 
 
 def table(name, subjects=(CORE, *SPECIAL)):

@@ -80,9 +80,9 @@ def test_floats_come_out_and_nothing_is_raised(name):
     at = rule(name)
     orders = [(0.0,), (3.0,), (171.0,), (1e10,), (-1.0,), (INF,), (NAN,)] if "n" in at.argument_names else [()]
     free = at.arity - len(orders[0])
-    for order, rest in itertools.product(
-        orders, itertools.chain(itertools.product(FLOATS, repeat=free), points(free, 50))
-    ):
+    stride = len(FLOATS) ** max(0, free - 2) + max(0, free - 2)  # prime to the period of each argument
+    chosen = itertools.islice(itertools.product(FLOATS, repeat=free), 0, None, stride)
+    for order, rest in itertools.product(orders, itertools.chain(chosen, points(free, 50))):
         z = at(*order, *rest)
         assert type(z) is float
         assert all(type(at.partial(k)(z, *order, *rest)) is float for k in range(at.arity))
