@@ -21,7 +21,7 @@ def fmod(x, y):
     >>> fmod(7.5, -2.0)
     1.5
     """
-    return math.fmod(x, y)
+    return math.copysign(abs(x) % abs(y), x)
 
 
 @fmod.partials

@@ -163,8 +163,8 @@ def betainc_derivative(n, m, a, b, x):
         dz/da = betainc_derivative(n + 1, m, a, b, x),     dz/db = betainc_derivative(n, m + 1, a, b, x),
         dz/dx = beta_density(n, m, a, b, x)
 
-    Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, 0 <= x <= 1. z = 0 at x = 0 and 1, for
-             n + m > 0.
+    Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, a + b < 1e12, 0 <= x <= 1; elsewhere nan.
+             z = 0 at x = 0 and 1, for n + m > 0.
     Ref:     DLMF 8.17.2, 8.17.20. The integrand of dI/da has one change of sign, at log t = psi(a) - psi(a + b), so
              that the integral on the side of x where there is none loses nothing; so has that of dI/db. A quadrature
              in log(t / (1 - t)), after recurrence to a shape above 5.
@@ -177,6 +177,8 @@ def betainc_derivative(n, m, a, b, x):
         return math.nan
     if n + m < 0.5:
         return betainc.function(a, b, x)
+    if a + b > 1e12:
+        return math.nan
     y = 1.0 - x
     if x * y == 0.0:
         return 0.0
@@ -266,13 +268,12 @@ def _bell(n, m, a, b, c, first, other):
                     order = k + h + 1
                     if order == 1:
                         cumulant = first if along else other
+                    elif along and h == 0:
+                        cumulant = polygamma_difference.function(order - 1.0, a, c - a)
+                    elif not along and k == 0:
+                        cumulant = polygamma_difference.function(order - 1.0, b, c - b)
                     else:
-                        if along and h == 0:
-                            cumulant = polygamma_difference.function(order - 1.0, a, c - a)
-                        elif not along and k == 0:
-                            cumulant = polygamma_difference.function(order - 1.0, b, c - b)
-                        else:
-                            cumulant = polygamma.function(order - 1.0, c)
+                        cumulant = polygamma.function(order - 1.0, c)
                     total += right * cumulant * values[(p - k) * (m + 1) + q - h]
                     right *= (q - h) / (h + 1.0)
                 left *= (p - k) / (k + 1.0)
@@ -308,7 +309,10 @@ def _integral(n, m, a, b, x, y):
     length = (NEGLIGIBLE - c * _logarithm(y, x)) / a
     for _ in range(200):
         rest = y + x * math.exp(-length)
-        step = (a * length + c * math.log(rest) - NEGLIGIBLE) / (a - c * x * math.exp(-length) / rest)
+        slope = a - c * x * math.exp(-length) / rest
+        if not slope > 0.0:
+            break
+        step = (a * length + c * math.log(rest) - NEGLIGIBLE) / slope
         length -= step
         if step < 0.01 * length:
             break

@@ -255,17 +255,21 @@ def _lower_integral(n, a, x):
     scale = _power_over_gamma(a, x)
     if scale == 0.0:
         return 0.0
-    length = (NEGLIGIBLE + x) / a
+    d = a - x
+    root = math.hypot(d, math.sqrt(4.0 * NEGLIGIBLE / 3.0 * x))
+    length = 2.0 * NEGLIGIBLE / (d + root) if d > 0.0 else 1.5 * (root - d) / x
+    if length > 1.0:
+        length = (NEGLIGIBLE + x) / a
     for _ in range(60):
-        step = (a * length + x * math.expm1(-length) - NEGLIGIBLE) / (a - x * math.exp(-length))
+        step = (d * length + x * _excess(-length) - NEGLIGIBLE) / (d - x * math.expm1(-length))
         length -= step
-        if step < 0.01 * length:
+        if abs(step) < 0.01 * length:
             break
     first, cumulants, total = _log_ratio(a, x), _cumulants(n, a), 0.0
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         for s in (-node, node):
             v = 0.5 * length * (1.0 + s)
-            total += weight * math.exp(-a * v - x * math.expm1(-v)) * _bell(n, first - v, cumulants)
+            total += weight * math.exp(-d * v - x * _excess(-v)) * _bell(n, first - v, cumulants)
     return 0.5 * length * total * scale
 
 
@@ -274,9 +278,10 @@ def _upper_integral(n, a, x):
     scale = _power_over_gamma(a, x)
     if scale == 0.0:
         return 0.0
-    length = math.log1p(NEGLIGIBLE / x)
+    d = x - a
+    length = 2.0 * NEGLIGIBLE / (d + math.hypot(d, math.sqrt(2.0 * NEGLIGIBLE * x)))
     for _ in range(60):
-        step = (x * math.expm1(length) - a * length - NEGLIGIBLE) / (x * math.exp(length) - a)
+        step = (d * length + x * _excess(length) - NEGLIGIBLE) / (d + x * math.expm1(length))
         length -= step
         if abs(step) < 0.01 * length:
             break
@@ -285,5 +290,15 @@ def _upper_integral(n, a, x):
     for node, weight in zip(NODES, WEIGHTS, strict=True):
         for s in (-node, node):
             v = 0.5 * length * (1.0 + s)
-            total += weight * math.exp(a * v - x * math.expm1(v)) * _weight(n, a, first + v, cumulants)
+            total += weight * math.exp(-d * v - x * _excess(v)) * _weight(n, a, first + v, cumulants)
     return -0.5 * length * total * scale
+
+
+def _excess(v):
+    """e^v - 1 - v."""
+    if abs(v) > 0.5:
+        return math.expm1(v) - v
+    total = 1.0
+    for k in range(16, 2, -1):
+        total = 1.0 + total * v / k
+    return 0.5 * v * v * total

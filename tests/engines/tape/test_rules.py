@@ -17,7 +17,7 @@ SYMBOLS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "{} / {}", "floordiv": "{} // {}",
     "mod": "{} % {}", "pow": "{} ** {}", "neg": "-{}", "abs": "abs({})",
 }  # fmt: skip
-NOT_IN_NUMBA = {"np.float_power", "math.cbrt", "math.exp2", "np.ldexp"}  # on plain floats either
+NOT_IN_NUMBA = {"np.float_power", "math.cbrt", "math.exp2", "math.fmod", "np.ldexp"}  # on plain floats either
 
 
 def written(rule):
