@@ -22,9 +22,10 @@ def type_of(transform: "Transform") -> NumbaType:
 def _type_of_maker(transform: "Transform") -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
-
-    def parameters(f, argnums=0, has_aux=False, engine=None):  # type: ignore[no-untyped-def]
-        return transform.function(f, argnums, has_aux=has_aux, engine=engine)
+    own = inspect.signature(transform.function)
+    # Numba knows no parameters that are given by name only
+    either = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in own.parameters.values()]
+    called = own.replace(parameters=either)
 
     class Template(AbstractTemplate):
         """Numba's question: of which type is contad.grad(f)?"""
@@ -33,16 +34,15 @@ def _type_of_maker(transform: "Transform") -> NumbaType:
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
             """The answer for arguments of these types; None where Numba shall ask again with constants as such."""
-            called = inspect.signature(parameters)
             given = fold_arguments(
                 called, args, kws, lambda _, p, t: t, lambda _, p, default: types.Omitted(default), lambda _, p, t: t
             )
             f, *options = given
             _require_first_derivative(name, f)
-            argnums, has_aux, engine = map(_constant, options)
-            if NotImplemented in (argnums, has_aux, engine):
+            values = list(map(_constant, options))
+            if any(value is NotImplemented for value in values):
                 return None
-            made = transform.function(f.dispatcher, argnums, has_aux=has_aux, engine=engine)
+            made = transform.function(f.dispatcher, **dict(zip(list(called.parameters)[1:], values, strict=True)))
             return signature(made._numba_type_, *given).replace(pysig=called)
 
     @lower_builtin(transform, types.VarArg(types.Any))

@@ -19,7 +19,8 @@ def explain(request: Any) -> str:
     """
     derivative = derivative_of(request)
     derivative.source()
-    lines = ["the reverse pass is source made from that of the function; contad.source shows it"]
+    what = {"jvp": "forward mode", "hvp": "the reverse pass of forward mode"}.get(request.mode, "the reverse pass")
+    lines = [f"{what} is source made from that of the function; contad.source shows it"]
     loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.adjoints.active.changes(o)]
     lines += [_tell(derivative, loop) for loop in loops]
     grows = any(derivative.reverse_sweep.storing.slots(loop) for loop in loops)
