@@ -81,6 +81,7 @@ class Derivative(CPUDispatcher):
         self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
+        self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -348,7 +349,8 @@ class Derivative(CPUDispatcher):
         transform, options = self._made_by
         if transform is None:
             raise UnsupportedError(f"pickle: {self!r} is a part of what contad.{self.form.kind} returns")
-        return remade, (transform, (reference(self.f),), options)
+        of = reference(self.f) if self.inner is None else self.inner
+        return remade, (transform, (of,), options)
 
 
 def _with_vector(f: NumbaFunction, form: Form) -> Function:

@@ -29,6 +29,7 @@ class Form(NamedTuple):
     single: bool = False  # whether argnums was one number
     has_aux: bool = False
     vector: int = -1  # the position of the vector among the arguments of "hvp"
+    along: tuple[int, ...] = ()  # of a derivative of f, the numbers by which f has been differentiated before
 
     @property
     def is_packed(self) -> bool:
@@ -51,7 +52,7 @@ class Form(NamedTuple):
     @property
     def mode(self) -> Mode:
         """What the engine is asked for."""
-        return _MODES.get(self.kind, "value_and_grad")
+        return "hvp" if self.along else _MODES.get(self.kind, "value_and_grad")
 
     @property
     def result(self) -> str:

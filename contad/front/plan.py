@@ -57,6 +57,8 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) ->
         return _pair_plan(f, form, given, what)
     if form.kind in HIGHER:
         return _higher_plan(f, form, given, what)
+    if form.along:
+        return _repeated_plan(f, form, given, what)
     arguments, taken = _take(f, form, given, what)
     request = _request(f, form, taken, form.argnums)
     body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
@@ -71,9 +73,22 @@ def _take(
     arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, names, strict=False)]
     if len(arguments) < len(given) or any(isinstance(t, types.StarArgTuple) for t in given):
         raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled")
-    if max(form.argnums) >= len(arguments):
+    wanted = (*form.argnums, *form.along)
+    if max(wanted) >= len(arguments):
         raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")
-    return arguments, [differentiate(x) if n in form.argnums else constant(x) for n, x in enumerate(arguments)]
+    return arguments, [differentiate(x) if n in wanted else constant(x) for n, x in enumerate(arguments)]
+
+
+def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
+    """The plan for the gradient of a derivative by numbers."""
+    arguments, taken = _take(f, form, given, what)
+    if not all(taken[n].type == types.float64 for n in form.along):
+        raise UnsupportedError(f"{what}: a gradient is one number only where its argument is")
+    request = _request(f, form, taken, form.argnums)._replace(along=tuple((n,) for n in form.along))
+    ones = types.Tuple([types.float64] * len(form.along))
+    run = f"run(({tuple_of(taken)}), ({'1.0, ' * len(form.along)}))"
+    body = [*_checks(f, arguments, what), f"z, grads = {run}", f"return {form.result}"]
+    return Plan(request, (types.Tuple(request.types), ones), tuple(x.expression for x in arguments), body)
 
 
 def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:

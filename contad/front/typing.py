@@ -8,6 +8,7 @@ from numba.core.typing.templates import AbstractTemplate, fold_arguments, signat
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
+from contad.front.numba_transforms import is_repeatable
 from contad.variables.open_types import NumbaType
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _type_of_maker(transform: "Transform") -> NumbaType:
 def _require_first_derivative(name: str, f: NumbaType) -> None:
     if not isinstance(f, types.Dispatcher):
         raise UnsupportedError(f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}")
-    if hasattr(f.dispatcher, "form"):
+    if hasattr(f.dispatcher, "form") and not (name == "grad" and is_repeatable(f.dispatcher, None)):
         raise UnsupportedError(
             f"contad.{name}: compiled code takes first derivatives only; take this one of {f.dispatcher!r} in Python"
         )

@@ -39,3 +39,6 @@ class Request(NamedTuple):
     argnums: tuple[int, ...]  # what is differentiated: float64 scalars, float64 arrays, (nested) tuples of them
     has_aux: bool
     mode: Mode
+    # of "hvp", for each order of differentiation before the reverse pass the arguments that it has tangents of; argnums
+    # once where there is none. Tangents are in their order, level by level.
+    along: tuple[tuple[int, ...], ...] = ()

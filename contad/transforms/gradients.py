@@ -19,6 +19,8 @@ from contad.front.numba_transforms import (
     along,
     call_compiled_vjp,
     gradient_of,
+    gradient_of_gradient,
+    is_repeatable,
     pair_of,
     require_no_counts,
 )
@@ -181,6 +183,12 @@ def jvp(
     """
     function = UserFunction("jvp", f)
     what = f"jvp: {function.name}"
+    if is_repeatable(f, None) and len(primals) == 1 and not (has_aux or several):
+        from contad.transforms.hessians import hvp  # which stands above
+
+        gradient: Any = f
+        if not gradient.form.along:
+            return gradient(*primals), hvp(gradient.f, gradient.form.argnums[0])(*primals, *tangents)
     if (
         not isinstance(primals, (tuple, list))
         or not isinstance(tangents, (tuple, list))
@@ -268,10 +276,12 @@ def _memoise(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: 
     name = transform.function.__name__
     function = UserFunction(name, f)
     numbers, single = positions(name, argnums), isinstance(argnums, int)
-    key = (value, single, numbers, has_aux, engine)
+    key: Any = (value, single, numbers, has_aux, engine)
+    eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
+    if not value and not has_aux and is_repeatable(f, engine):
+        return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))
     memo = function.memo
     if key not in memo:
-        eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
         if function.takes_compiled(engine):
             options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
             memo[key] = gradient_of(function, transform, options, functools.partial(eager, None))

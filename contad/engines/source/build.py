@@ -61,16 +61,21 @@ def derivative_of(request: Any) -> DerivativeWriter:
     if request.mode in ("jvp", "hvp"):
         transform = functools.partial(_with_tangents, request=request, what=what)
     flags = flags_of(request.dispatcher)
-    program = read(request.function, kinds, flags, request.dispatcher, request.argnums, transform)
+    argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
+    program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
     if transform is None:
         _require_differentiable(program, request, what)
     return DerivativeWriter(program, request.argnums, request.has_aux, request.mode)
 
 
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
-    """Add the tangents that forward mode, and the product of the Hessian with them, are made of."""
+    """Add the tangents that forward mode, and products with higher derivatives, are made of; once for each order."""
     _require_differentiable(program, request, what)
-    add_tangents(program, request.argnums)
+    value = tangent = program.returned
+    for argnums in request.along or (request.argnums,):
+        add_tangents(program, argnums)
+        tangent = program.returned = program.returned[0]
+    program.returned = tangent, value
 
 
 def _require_differentiable(program: SourceProgram, request: Any, what: str) -> None:

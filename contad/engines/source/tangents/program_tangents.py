@@ -265,7 +265,9 @@ def add_tangents(program: SourceProgram, argnums: Sequence[int]) -> None:
     given = [v for tree in wanted for v in leaves(tree)]
     tangents = ProgramTangents(program, given, leaves(program.returned))
     tangents.write()
-    program.parameters += [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
+    added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
+    program.parameters += added
+    program.tangents += added
 
     def returned(value: Value) -> Value:
         if value in tangents.dots or not value.is_array:

@@ -50,7 +50,6 @@ class DerivativeWriter:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once."""
         self.mode = mode
         self.wanted = [program.parameters[k] for k in argnums] if mode != "jvp" else []
-        self.tangents = program.parameters[-len(argnums) :] if mode in ("jvp", "hvp") else []
         self.differentiated = program.returned[0] if has_aux or mode == "hvp" else program.returned
         if mode == "jvp":
             self.differentiated = ()
@@ -146,9 +145,9 @@ class DerivativeWriter:
     def _arguments(self) -> None:
         """Tuples are unpacked, and arrays that the program writes are copied: arguments are never modified."""
         if self.mode in _PACKED:
-            given = self.program.parameters[: len(self.program.parameters) - len(self.tangents)]
-            self._unpack(tuple(given), "args")
-            self._unpack(tuple(self.tangents), "tangents")
+            tangents = self.program.tangents
+            self._unpack(tuple(self.program.parameters[: len(self.program.parameters) - len(tangents)]), "args")
+            self._unpack(tuple(tangents), "tangents")
         else:
             for k, p in enumerate(self.program.parameters):
                 if isinstance(p, tuple):
