@@ -176,7 +176,7 @@ class Derivative(CPUDispatcher):
 
     def _value_of(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
         """The value by code that is kept on disk: where that gives no value, by that of another derivative."""
-        form = self.form
+        form, engine = self.form, self.engine
         if form.kind in ("value_and_grad", "jvp"):
             return self.overloads[given].entry_point(*args)[0]
         if form.mode in ("vjp", "jvp"):
@@ -186,7 +186,7 @@ class Derivative(CPUDispatcher):
             form, engine = Form("jvp", form.argnums), "tape"
         else:
             args = form.of_f(args)
-            form, engine = form._replace(kind="value_and_grad"), self.engine
+            form = form._replace(kind="value_and_grad", along=())
         other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
         return other.compile(tuple(map(self._type_of, args)))(*args)[0]
 
@@ -294,7 +294,10 @@ class Derivative(CPUDispatcher):
             raise UnsupportedError(self._refusal(choice))
         if not served.stable:
             self._warn_of_compilation(args)
-        module = served.load({"run": choice.run, "run_along": choice.along, "f": self.f})
+        names = {"run": choice.run, "run_along": choice.along}
+        if self.form.needs_f:
+            names["f"] = self.f
+        module = served.load(names)
         derivative = module.derivative
         self._made[args] = module, served
         found = None if choice.run else derivative._cache.load_overload(args, self.targetctx)

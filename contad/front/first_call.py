@@ -16,7 +16,7 @@ from contad.errors import ValueMismatchError
 from contad.front.form import Form
 from contad.native.writes import may_write_arrays
 from contad.rules.function_names import global_names
-from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Real
+from contad.variables.open_types import Nested, NumbaFunction, NumbaType, Real
 from contad.variables.trees import flatten, leaves_of, map_leaves
 
 _CLOSE = 1e-12  # relative: sums in another order, products for powers

@@ -17,7 +17,6 @@ _MODES: dict[str, Mode] = {
 }  # fmt: skip
 
 
-
 _CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # what is differentiated as float64
 
 
@@ -30,6 +29,11 @@ class Form(NamedTuple):
     has_aux: bool = False
     vector: int = -1  # the position of the vector among the arguments of "hvp"
     along: tuple[int, ...] = ()  # of a derivative of f, the numbers by which f has been differentiated before
+
+    @property
+    def needs_f(self) -> bool:
+        """Whether f itself is called, for the shapes of its result."""
+        return self.kind in ("jacfwd", "jacrev", "jacobian")
 
     @property
     def is_packed(self) -> bool:

@@ -1,6 +1,6 @@
 """Plans for matrices of derivatives, and for products with them: loops over directions around an engine's `run`.
 
-A Hessian is made of its products with unit vectors, a Jacobian of its columns (forward mode) or its rows (reverse mode).
+A Hessian is made of its products with unit vectors, a Jacobian of its columns (forward mode) or rows (reverse mode).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from contad.native.request import Request
 from contad.variables.open_types import NumbaType
 
 
-class Call(NamedTuple):
+class PlannedCall(NamedTuple):
     """The arguments of f in the call that is planned: as they are given, and as an engine takes them."""
 
     given: list[Argument]
@@ -36,7 +36,7 @@ class Call(NamedTuple):
         return types.Tuple(self.request.types), types.Tuple([t.type for t in tangents])
 
 
-def plan_hvp(call: Call, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
+def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
     """(types of `run`, statements) for the product of the Hessian with a vector."""
     if form.single:
         vectors = [differentiate(vector)]
@@ -48,8 +48,14 @@ def plan_hvp(call: Call, form: Form, vector: Argument, what: str) -> tuple[tuple
             )
         vectors = [differentiate(Argument(part, f"{vector.expression}[{k}]")) for k, part in enumerate(t)]
     primals = [call.given[n] for n in form.argnums]
-    lines = [*call.checks, *shape_checks(primals, vectors, what, "the vector must have the argument's shape", "TypeError")]
-    lines += [f"z, products = run({call.packed}, ({tuple_of(vectors)}))", f"return {'products[0]' if form.single else 'products'}"]
+    lines = [
+        *call.checks,
+        *shape_checks(primals, vectors, what, "the vector must have the argument's shape", "TypeError"),
+    ]
+    lines += [
+        f"z, products = run({call.packed}, ({tuple_of(vectors)}))",
+        f"return {'products[0]' if form.single else 'products'}",
+    ]
     return call.with_tangents(vectors), lines
 
 
@@ -150,15 +156,15 @@ def _take(target: str, leaf: _Leaf, source: str) -> str:
     return f"{target} = {source}.reshape({source}.size)" if leaf.is_array else f"{target} = {source}"
 
 
-def _arguments(call: Call) -> _Tree:
+def _arguments(call: PlannedCall) -> _Tree:
     return _Tree([(x.expression, x.type) for x in call.wanted], "d")
 
 
-def plan_hessian(call: Call, form: Form, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
+def plan_hessian(call: PlannedCall, form: Form, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
     """(types of `run`, statements) for the Hessian, by its products with unit vectors."""
     tree = _arguments(call)
     products = _Tree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
-    lines = [*call.checks, *_named(call), *tree.directions()]
+    lines = [*call.checks, *_name_all(call), *tree.directions()]
     lines += [f"{_matrix(x, y)} = np.empty(({x.size}, {y.size}))" for x in tree.leaves for y in tree.leaves]
     body = {
         x: [_take(f"{_matrix(x, y)}[k, {':' if y.is_array else '0'}]", p, p.expression)
@@ -180,12 +186,14 @@ class Way(NamedTuple):
 class Jacobian:
     """The plan of a Jacobian. f itself is called first: its result tells the shapes."""
 
-    def __init__(self, call: Call, single: bool, returned: NumbaType, copied: bool) -> None:
+    def __init__(self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool) -> None:
         """Read the structures; with `copied` f gets copies of arrays, because it may write into them."""
-        self.start = [*call.checks, *_named(call)]
+        self.start = [*call.checks, *_name_all(call)]
         self.call, self.single, self.returned = call, single, returned
         self.inputs, self.outputs = _arguments(call), _Tree([("y", returned)], "e")
-        own = [f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken]
+        own = [
+            f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
+        ]
         self.start.append(f"y = f({', '.join(own)})")
         for y in self.outputs.leaves:
             self.start += [f"{_matrix(y, x)} = np.empty(({y.size}, {x.size}))" for x in self.inputs.leaves]
@@ -234,7 +242,7 @@ class Jacobian:
         return Way((types.Tuple(self.call.request.types), self.inputs.types()), [*self.inputs.directions(), *lines])
 
 
-def _named(call: Call) -> list[str]:
+def _name_all(call: PlannedCall) -> list[str]:
     """Arguments that have to be converted are converted once."""
     lines = []
     for k, x in enumerate(call.taken):

@@ -73,31 +73,6 @@ def gradient_of(
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
-def is_repeatable(f: Function, engine: str | None) -> bool:
-    """Whether f is the compiled gradient by one argument, which can be compiled with a further derivative."""
-    form = getattr(f, "form", None)
-    repeatable = form is not None and form.kind == "grad" and form.single and not form.has_aux
-    return repeatable and engine in (None, "generated") and getattr(f, "engine", None) in (None, "generated")
-
-
-def gradient_of_gradient(
-    f: Any, argnums: int | tuple[int, ...], made_by: tuple[Function, Options], eager: Callable[[], Function]
-) -> "Derivative":
-    """The compiled gradient of a gradient by a number, `f`; what is no number is left to `eager()`."""
-    from contad.front.derivative import Derivative
-    from contad.front.form import Form
-
-    along = (*f.form.along, *f.form.argnums)
-    form = Form("grad", positions("grad", argnums), isinstance(argnums, int), along=along)
-    memo = f.frozen.memo
-    key = form, f.engine
-    if key not in memo:
-        memo[key] = Derivative(f.f, form, f.engine, eager, memo, made_by)
-        memo[key].inner = f
-    made: Derivative = memo[key]
-    return made
-
-
 def higher_of(
     f: "UserFunction", kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1
 ) -> "Derivative":

@@ -10,7 +10,7 @@ from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
 from contad.front.form import HIGHER, Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
-from contad.front.higher_plans import Call, Jacobian, plan_hessian, plan_hvp
+from contad.front.higher_plans import Jacobian, PlannedCall, plan_hessian, plan_hvp
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 from contad.variables.open_types import NumbaFunction, NumbaType
@@ -65,9 +65,7 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) ->
     return Plan(request, request.types, tuple(x.expression for x in arguments), body)
 
 
-def _take(
-    f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str
-) -> tuple[list[Argument], list[Argument]]:
+def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> tuple[list[Argument], list[Argument]]:
     """The arguments of f, and how an engine takes them."""
     names = f.py_func.__code__.co_varnames
     arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, names, strict=False)]
@@ -97,7 +95,7 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
     vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.kind == "hvp" else None
     arguments, taken = _take(f, form, own, what)
     parameters = [x.expression for x in arguments]
-    call = Call(arguments, taken, _request(f, form, taken, form.argnums), _checks(f, arguments, what))
+    call = PlannedCall(arguments, taken, _request(f, form, taken, form.argnums), _checks(f, arguments, what))
     if vector is not None:
         parameters.insert(form.vector % len(given), VECTOR)
         run_types, body = plan_hvp(call, form, vector, what)

@@ -8,7 +8,7 @@ from numba.core.typing.templates import AbstractTemplate, fold_arguments, signat
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
-from contad.front.numba_transforms import is_repeatable
+from contad.front.repeated import is_repeatable
 from contad.variables.open_types import NumbaType
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from contad.functions.memo import memo_of
 from contad.functions.user_call import numba_function
 from contad.native import compiling
 from contad.transforms.gradients import grad, jvp, pullback_of, value_and_grad
-from contad.transforms.hessians import hvp
 from contad.variables import check
 from contad.variables.arguments import fail
 from contad.variables.open_types import Function, Nested, NumbaFunction
@@ -92,9 +91,15 @@ def source(
     return source_of(derivative, args, kwargs)
 
 
+def _product_of(f: NumbaFunction, argnums: int | tuple[int, ...]) -> Any:
+    from contad.transforms.hessians import hvp  # which most programs do without
+
+    return hvp(f, argnums, engine="generated").compiled  # type: ignore[attr-defined]
+
+
 _OF: dict[str, Function] = {
     "value_and_grad": lambda f, argnums, has_aux: value_and_grad(f, argnums, has_aux=has_aux, engine="generated"),
-    "hvp": lambda f, argnums, has_aux: hvp(f, argnums, engine="generated").compiled,
+    "hvp": lambda f, argnums, has_aux: _product_of(f, argnums),
     "jvp": lambda f, argnums, has_aux: pair_of(f, "jvp", jvp, "generated"),
 }
 

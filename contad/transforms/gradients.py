@@ -19,12 +19,11 @@ from contad.front.numba_transforms import (
     along,
     call_compiled_vjp,
     gradient_of,
-    gradient_of_gradient,
-    is_repeatable,
     pair_of,
     require_no_counts,
 )
 from contad.front.recorded import Recorded
+from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_repeatable, product_along
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux
@@ -183,12 +182,6 @@ def jvp(
     """
     function = UserFunction("jvp", f)
     what = f"jvp: {function.name}"
-    if is_repeatable(f, None) and len(primals) == 1 and not (has_aux or several):
-        from contad.transforms.hessians import hvp  # which stands above
-
-        gradient: Any = f
-        if not gradient.form.along:
-            return gradient(*primals), hvp(gradient.f, gradient.form.argnums[0])(*primals, *tangents)
     if (
         not isinstance(primals, (tuple, list))
         or not isinstance(tangents, (tuple, list))
@@ -201,6 +194,21 @@ def jvp(
         except (TypeError, UnsupportedError) as error:
             require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
             raise
+    if is_first_gradient(f) and len(primals) == 1 and not (has_aux or several):
+        gradient: Any = f
+
+        def tangent(x: Nested, x_dot: Nested) -> Nested:
+            return _push_forward(function, (x,), (x_dot,), what)[1]
+
+        return gradient(*primals), product_along(f, lambda: tangent)(*primals, *tangents)
+    return _push_forward(function, primals, tangents, what, has_aux, several)
+
+
+def _push_forward(
+    function: UserFunction, primals: Sequence[Nested], tangents: Sequence[Nested], what: str,
+    has_aux: bool = False, several: bool = False,
+) -> tuple[Nested, ...]:  # fmt: skip
+    """The value and the tangent by running the function on duals."""
     run = function.runnable()
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()

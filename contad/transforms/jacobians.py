@@ -9,6 +9,7 @@ from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
 from contad.front.numba_transforms import Transform, higher_of
+from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
@@ -84,12 +85,16 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
 def _make(name: str, transform: Function, f: Function, compute: Function, options: Options) -> Function:
     """What a transform returns: compiled of a Numba function, whose Python copy is made where it is needed."""
     function = UserFunction(name, f)
+    argnums, engine = options["argnums"], options.get("engine")
 
     def eager() -> Function:
-        return _transform(name, f, options["argnums"], compute)
+        return _transform(name, f, argnums, compute)
 
-    if function.takes_compiled(options.get("engine")):
-        positions(name, options["argnums"])
+    gradient: Any = f
+    if is_first_gradient(f, engine) and gradient.form.argnums == (argnums,):
+        return jacobian_of_gradient(f, (transform, options), eager)
+    if function.takes_compiled(engine):
+        positions(name, argnums)
         return higher_of(function, name, eager, (transform, options))
     return Transformed(eager(), transform, f, **options)
 

@@ -84,7 +84,8 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
     value = returned[0] if request.has_aux else returned
-    if request.mode in ("value_and_grad", "hvp") and (not isinstance(value, Value) or value.is_array or value.kind == BOOL):
+    is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
+    if request.mode in ("value_and_grad", "hvp") and not is_number:
         raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
     for k in request.argnums:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):

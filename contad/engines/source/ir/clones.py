@@ -18,11 +18,13 @@ from contad.engines.source.ir.single_assignment import (
 
 
 def clone(operations: Iterable[Operation], new: dict[Value, Value]) -> list[Operation]:
-    """The operations once more, reading `new[x]` for x; what they compute is added to `new`. They are in no block yet."""
+    """The operations once more, reading `new[x]` for x; what they compute joins `new`. They are in no block yet."""
     return [_Clone(new).operation(o) for o in operations]
 
 
 class _Clone:
+    """One copy: what stands for each value."""
+
     def __init__(self, new: dict[Value, Value]) -> None:
         self.new = new
 
@@ -56,6 +58,7 @@ class _Clone:
         return made
 
     def _loop(self, made: Loop, o: Loop) -> None:
+        """What a loop counts, carries and repeats."""
         inner = [self.fresh(c.inner) for c in o.carried]
         if isinstance(made, For) and isinstance(o, For):
             made.index = self.fresh(o.index)

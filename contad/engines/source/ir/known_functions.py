@@ -132,7 +132,7 @@ _FUNCTIONS = _table()
 
 
 def function_with(rule: ScalarRule) -> Function | None:
-    """The function of numbers that has a rule of contad's for its derivative, written with operators where it can be."""
+    """The function of numbers whose derivative is a rule of contad's, written with operators where it can be."""
     known = (*_OPERATOR_UFUNCS.values(), *_FUNCTIONS.values())
     return next((f for f in known if f.rule is rule), None)
 

@@ -16,10 +16,12 @@ LARGEST = sys.float_info.max
 
 
 def chain(d: float, p: float) -> float:
+    """d p, and 0 where d is 0."""
     return d * p if d != 0.0 else 0.0
 
 
 def chain_partials(z, d, p):  # type: ignore[no-untyped-def]
+    """Of d the partial that is masked where d is 0, of p the tangent."""
     return select(d != 0.0 or absolute(p) <= LARGEST, p, 0.0), d
 
 

@@ -20,6 +20,7 @@ from contad.engines.source.ir.single_assignment import (
     FLOAT,
     INT,
     Accumulate,
+    Apply,
     Block,
     Carried,
     Create,
@@ -29,11 +30,11 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Operation,
+    Product,
     Store,
     Value,
     View,
 )
-from contad.engines.source.ir.single_assignment import Apply as ApplyOperation
 
 ZERO = constant(0.0)
 _COMPARED: dict[str, Callable[..., bool]] = {
@@ -68,7 +69,7 @@ class Appender:
         if known is not None:
             return known
         result = Value(function.kind([x.kind for x in operands]), hint)
-        self.add(ApplyOperation(function, list(operands), result))
+        self.add(Apply(function, list(operands), result))
         return result
 
     def _fold(self, function: Function, operands: Sequence[Value]) -> Value | None:
@@ -99,7 +100,7 @@ class Appender:
         total = kept[0]
         for k, x in enumerate(kept[1:], 2):
             name = hint if k == len(kept) else ""
-            negated = x.operation if x.block is self.block and isinstance(x.operation, ApplyOperation) else None
+            negated = x.operation if x.block is self.block and isinstance(x.operation, Apply) else None
             if negated is not None and negated.function is NEGATIVE:
                 total = self.apply(SUBTRACT, total, negated.inputs[0], hint=name)
             else:
@@ -164,8 +165,9 @@ class Appender:
         self.add(loop)
         return loop.carried[0].result
 
-    def product(self, a: Value, b: Value, result: Value) -> None:
-        """result = a @ b, an array, as loops: what an iteration makes has an adjoint of its own there."""
+    def product(self, o: Product) -> None:
+        """A product of arrays that is one, as loops: what an iteration makes has an adjoint of its own there."""
+        (a, b), result = o.inputs, o.result
         rows, columns = self.shape_of(a)[:-1], self.shape_of(b)[1:]
         inner = self.shape_of(b)[0]
         self.add(Create("empty", [*rows, *columns], result))

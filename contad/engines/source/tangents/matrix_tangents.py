@@ -20,7 +20,8 @@ _FORMULAS: dict[known.MatrixFunction, Callable[..., Any]] = {
     known.NORM: formulas.norm, known.EXPM: formulas.expm_of_block, known.LOGSUMEXP: formulas.logsumexp_of_all,
     known.SOFTMAX: formulas.softmax_of_all,
 }  # fmt: skip
-_BY_OPTION = {  # by the constant that is read at this place
+# by the constant that is read at this place
+_BY_OPTION: dict[known.MatrixFunction, tuple[int, tuple[Callable[..., Any], ...]]] = {
     known.SOLVE_TRIANGULAR: (2, (formulas.solve_triangular_as_it_is, formulas.solve_triangular_transposed)),
     known.LOGSUMEXP_ALONG: (1, (formulas.logsumexp_down, formulas.logsumexp_across)),
     known.SOFTMAX_ALONG: (1, (formulas.softmax_down, formulas.softmax_across)),
@@ -44,7 +45,7 @@ class MatrixTangents:
         for operation in clone(program.block.operations, new):
             operation.line = 0
             if isinstance(operation, Product) and operation.result.is_array and in_loop:
-                self.append.product(*operation.inputs, operation.result)
+                self.append.product(operation)
             else:
                 self.append.add(operation)
         return [new.get(x, x) for x in leaves(program.returned)]
@@ -56,10 +57,9 @@ def _formula(o: MatrixCall) -> Callable[..., Any]:
         option = o.read[place].constant
         if option is not None:
             return choices[bool(option)]
-    found = _FORMULAS.get(o.function)
-    if found is None:
+    if o.function not in _FORMULAS:
         raise UnsupportedError(f"forward mode of {o.function.name} is not generated, which second derivatives need")
-    return found
+    return _FORMULAS[o.function]
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from typing import Any
 from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.finite_partials import may_be_infinite, wild_values
 from contad.engines.source.analysis.partials import partial
+from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -37,7 +38,6 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
@@ -62,6 +62,7 @@ class ProgramTangents:
         outputs: Sequence[Value],
         callees: CalleeTangents | None = None,
     ) -> None:
+        """Find what depends on the values that are given and reaches the outputs; only that has a tangent."""
         self.active = Activity(program, list(given), list(outputs))
         refuse_lost(program, self.active)
         self.wild = wild_values(program)
@@ -106,6 +107,7 @@ class ProgramTangents:
             self._operations(operations)
 
     def _operations(self, operations: list[Operation]) -> None:
+        """Append operations, each with its tangent."""
         for o in operations:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
@@ -143,10 +145,11 @@ class ProgramTangents:
 
     # ---- numbers -----------------------------------------------------------------------------------------------------
     def _of_Apply(self, o: Apply) -> None:
+        """The sum of the partials times the tangents of the operands."""
         self.append.add(o)
         if o.function is SELECT:
             then, otherwise = map(self.dot, o.inputs[1:])
-            self.dots[o.result] = self._named(self.append.apply(SELECT, o.inputs[0], then, otherwise), o.result)
+            self.dots[o.result] = self._give_name(self.append.apply(SELECT, o.inputs[0], then, otherwise), o.result)
             return
         if o.function is TO_FLOAT:
             self.dots[o.result] = self.dot(o.inputs[0])
@@ -156,7 +159,7 @@ class ProgramTangents:
         for k, x in enumerate(o.inputs):
             if self.has_dot(x) and x.kind == FLOAT:
                 terms.append(self._term(o, k, partials))
-        self.dots[o.result] = self._named(self.append.sum(terms), o.result)
+        self.dots[o.result] = self._give_name(self.append.sum(terms), o.result)
 
     def _term(self, o: Apply, k: int, partials: Partials | None) -> Value:
         """The tangent of operand k times its partial."""
@@ -175,7 +178,7 @@ class ProgramTangents:
     def _times(self, x: Value, y: Value) -> Value:
         return self.append.apply(MULTIPLY, x, y)
 
-    def _named(self, dot: Value, value: Value) -> Value:
+    def _give_name(self, dot: Value, value: Value) -> Value:
         if value.hint and not dot.hint and dot.constant is None:
             dot.hint = value.hint + DOT
         return dot
@@ -222,10 +225,10 @@ class ProgramTangents:
         self.append.add(o)
         a, b = o.inputs
         terms = []
-        for x, pair in ((a, (self.dots.get(a), b)), (b, (a, self.dots.get(b)))):
-            if x in self.active:
+        for x in dict.fromkeys(x for x in o.inputs if x in self.active):
+            for left, right in [(self.dots[x], b)] * (x is a) + [(a, self.dots[x])] * (x is b):
                 term = Value(o.result.kind, o.result.hint + DOT)
-                self.append.add(Product(*pair, term))  # type: ignore[arg-type]
+                self.append.add(Product(left, right, term))
                 terms.append(term)
         if not o.result.is_array:
             self.dots[o.result] = self.append.sum(terms)
@@ -233,7 +236,8 @@ class ProgramTangents:
         for term in terms[1:]:
             shape = self.append.shape_of(terms[0])
             self.append.over(
-                shape, lambda at, x=term: self.append.accumulate(terms[0], at, self.append.load(x, at))  # type: ignore[misc]
+                shape,
+                lambda at, x=term: self.append.accumulate(terms[0], at, self.append.load(x, at)),  # type: ignore[misc]
             )
         self.dots[o.result] = terms[0]
 
@@ -269,10 +273,10 @@ def add_tangents(program: SourceProgram, argnums: Sequence[int]) -> None:
     program.parameters += added
     program.tangents += added
 
-    def returned(value: Value) -> Value:
+    def tangent_of(value: Value) -> Value:
         if value in tangents.dots or not value.is_array:
             return tangents.dot(value)
         return tangents.append.zeros(tangents.append.shape_of(value))
 
     tangents.append.line = 0
-    program.returned = map_tree(program.returned, returned), program.returned
+    program.returned = map_tree(program.returned, tangent_of), program.returned
