@@ -88,6 +88,24 @@ class Derivative(CPUDispatcher):
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
 
+    def _repr_html_(self) -> str:
+        from contad.display.markup import paragraph, table
+        from contad.functions.function_display import list_arguments, write_function
+
+        form = self.form
+        facts = []
+        if form.argnums:
+            facts.append(("with respect to", list_arguments(self.f.py_func, form.argnums)))
+        facts.append(("engine", self.engine or f"the first that takes it of {', '.join(COMPILED)}, {DEFAULT}"))
+        rows = []
+        for args, choice in self.choices.items():
+            why = "; ".join(describe_refusal(*refusal) for refusal in choice.refusals)
+            rows.append([", ".join(map(str, args)), choice.engine or DEFAULT, why])
+        more = paragraph("Not called yet: nothing is compiled.")
+        if rows:
+            more = table(["types of arguments", "engine", "why"], rows, left="types of arguments,engine,why")
+        return write_function(f"contad.{self.what}", self.f, facts, more)
+
     @property
     def noted(self) -> Fingerprint:
         """What the function was when this derivative was asked for."""

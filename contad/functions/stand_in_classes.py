@@ -22,6 +22,8 @@ def function_of(x: Any) -> Any:
 class _Unnoticed:
     """A base of stand-ins: the user's `__init_subclass__`, which might count subclasses, is not called for them."""
 
+    __slots__ = ()
+
     def __init_subclass__(cls) -> None:
         pass
 
@@ -34,11 +36,18 @@ def stand_for_class(cls: type, bases: tuple[type, ...], is_told: bool) -> Any:
     """
     own = tuple(new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c) or (_Unnoticed,)
     about: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    about["__slots__"] = ()
     if getattr(cls, "__hash__", None) is None:
         about["__hash__"] = object.__hash__  # its objects may be constants of code, which must be hashable
     if is_told:
         about["__class__"] = property(lambda _: cls)
-    return _metaclass(type(cls))(cls.__name__, (*own, cls), {**about, "_stands_for": cls})
+    return make_class(_metaclass(type(cls)), cls.__name__, (*own, cls), {**about, "_stands_for": cls})
+
+
+def make_class(kind: type, name: str, bases: tuple[type, ...], about: dict[str, Any]) -> Any:
+    """A class that a metaclass of the user's, which might keep a list of its classes, does not get to see."""
+    makes: Any = abc.ABCMeta if issubclass(kind, abc.ABCMeta) else type
+    return makes.__new__(kind, name, bases, about)
 
 
 def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
@@ -56,10 +65,12 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
             method = type(x)(of(x.__func__))
         elif isinstance(x, FunctionType) or is_dispatcher(x):
             method = of(x)
-        elif name in below:  # which would hide it
-            method = x
         else:
-            continue
+            method = of(x)
+            if method is x and name not in below:  # which would hide it
+                continue
+            if method is not x and not hasattr(type(x), "__get__"):  # a function of C code, which is no method
+                method = staticmethod(method)
         type.__setattr__(new, name, method)
     abc.update_abstractmethods(new)
 

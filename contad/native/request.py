@@ -5,6 +5,7 @@ An engine is a module with these functions:
     build(request) -> an njit dispatcher `run`, never called with other types than the request's
     explain(request) -> str, what it does and what it stores
     source(request) -> str, the source of `run` as plain Python, if it generates one
+    loops(request) -> what each loop stores (`ReversedLoop`), if it generates source
 
 `run` has this form:
 

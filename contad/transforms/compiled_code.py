@@ -7,6 +7,7 @@ from typing import Any
 
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
+from contad.front.explained import Explanation
 from contad.front.numba_transforms import pair_of
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of
@@ -18,7 +19,7 @@ from contad.variables.arguments import fail
 from contad.variables.open_types import Function, Nested, NumbaFunction
 
 
-def explain(f: Function, *args: Nested, **kwargs: Nested) -> str:
+def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
     """Which engine computes grad(f)(*args), why engines before it do not, and what it does and stores.
 
     f may be a gradient, as contad.grad(f, argnums=(0, 1)), to ask about that one; of a function of several outputs it
@@ -43,7 +44,8 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> str:
             if gradient is f or kwargs:
                 raise
             return explain_call(pullback_of(numba_function(f)), (args, f(*args)), {})  # of several outputs
-    return f"{gradient.what}: engine {gradient.engine or DEFAULT}, on variables"
+    engine = gradient.engine or DEFAULT
+    return Explanation.of(f"{gradient.what}: engine {engine}, on variables", engine)
 
 
 def source(

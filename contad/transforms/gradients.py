@@ -53,6 +53,16 @@ class _Gradient:
     def __repr__(self) -> str:
         return f"<contad.{self.what}>"
 
+    def _repr_html_(self) -> str:
+        from contad.functions.function_display import list_arguments, write_function
+
+        facts = [
+            ("with respect to", list_arguments(self.f, self.argnums)),
+            ("engine", f"{self.stack_class.engine}, on variables"),
+            ("returns", describe_result(self.value, self.has_aux)),
+        ]
+        return write_function(f"contad.{self.what}", self.f, facts)
+
     def __reduce__(self) -> tuple[Any, ...]:
         make = value_and_grad if self.value else grad
         argnums = self.argnums[0] if self.single else self.argnums
@@ -270,6 +280,13 @@ def derivative(f: Function, argnum: int = 0) -> Function:
         return forward(functools.partial(run, **kwargs) if kwargs else run, args, (1.0,))[1]
 
     return Transformed(derivative_of_f, derivative, f, argnum)
+
+
+def describe_result(value: bool, has_aux: bool) -> str:
+    """What a gradient returns, in words."""
+    if value:
+        return "((value, aux), gradient)" if has_aux else "(value, gradient)"
+    return "(gradient, aux)" if has_aux else "gradient"
 
 
 # ---- shared steps ----------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from contad.variables.stack import THREAD, opened
 from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
 
 
-class _Curvature:
+class Curvature:
     """The Hessian of f at one point as a linear map on blocks of directions, the rows of a matrix.
 
     Where the point is plain, f is recorded once by the engine `matrix`, and differentiated in forward mode on its
@@ -55,7 +55,7 @@ class _Curvature:
         plain = all(is_plain(x) for tree in self.trees for x in tree.leaves)
         self.may_record = plain and self.size > 0 and THREAD.watch is None and self.gradient.engine in (None, DEFAULT)
 
-    def __enter__(self) -> "_Curvature":
+    def __enter__(self) -> "Curvature":
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -125,7 +125,7 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
     positions("hessian", argnums)
 
     def hessian_of_f(*args: Nested, **kwargs: Nested) -> Nested:
-        with _Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
+        with Curvature("hessian", function, argnums, engine, args, kwargs) as curvature:
             rows = [block for _, block in curvature.blocks()]
         matrix = rows[0] if len(rows) == 1 else np.concatenate(rows) if rows else np.zeros((0, 0))
         by_gradient = split_last(matrix, curvature.trees, True)  # the columns; the rows are directions
@@ -175,7 +175,7 @@ def hvp(
         primals = list(args)
         v = primals.pop(place)
         vectors = (v,) if isinstance(argnums, int) else v
-        with _Curvature("hvp", function, argnums, engine, tuple(primals), kwargs) as curvature:
+        with Curvature("hvp", function, argnums, engine, tuple(primals), kwargs) as curvature:
             row = direction(curvature.what, "the vector", curvature.trees, vectors)
             rows = curvature(np.reshape(row, (1, -1)))
         found = split_last(np.reshape(rows, (-1,)), curvature.trees, False)
@@ -247,7 +247,7 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
         _require_vector("hessian_block_diag", x)
         if np.size(x) % size:
             fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
-        with _Curvature("hessian_block_diag", function, 0, engine, (x,), {}) as curvature:
+        with Curvature("hessian_block_diag", function, 0, engine, (x,), {}) as curvature:
             rows = curvature(np.tile(np.eye(size), np.size(x) // size))
         return np.transpose(np.reshape(rows, (size, -1, size)), (1, 2, 0))
 
@@ -267,7 +267,7 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
 
     def laplacian_of_f(*args: Nested, **kwargs: Nested) -> Real:
         total: Real = 0.0
-        with _Curvature("laplacian", function, argnums, engine, args, kwargs) as curvature:
+        with Curvature("laplacian", function, argnums, engine, args, kwargs) as curvature:
             for start, rows in curvature.blocks():
                 places = np.arange(len(rows))
                 total = total + np.sum(rows[places, start + places])

@@ -73,7 +73,7 @@ def without_bases(cls, bases, is_told):
 FAULTS = {
     "code inside functions": (callees, "bind_names", forget_inner_code),
     "stand-ins of bases": (callees, "stand_for_class", without_bases),
-    "functions in containers": (reached, "looked_into", lambda x: []),
+    "functions in containers": (callees, "looked_into", lambda x: []),
     "names in strings": (reached, "attributes_of", lambda code: frozenset(global_names(code))),
     "functions that are passed": (callees._StandIns, "of_argument", lambda self, x: x),
     "objects": (callees._StandIns, "of_object", lambda self, x: x),

@@ -68,7 +68,7 @@ class Operation:
         self.results = results
         self.blocks = blocks or []
         self.block: Block | None = None
-        self.line = 0  # in the user's file
+        self.file, self.line = "", 0  # of the user's
         for value in results:
             value.operation = self
         for block in self.blocks:
