@@ -9,7 +9,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
@@ -18,6 +18,7 @@ import numpy as np
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
+from contad.functions.methods_of_arrays import METHODS
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     ANSWERS,
@@ -27,8 +28,10 @@ from contad.functions.questions import (
     code_of,
     handles_unseen,
     is_contads,
+    modules_of,
     passes_by_globals,
     questions_of,
+    type_of_stand_in,
     warn_if_it_asks,
 )
 from contad.functions.reached import (
@@ -55,7 +58,7 @@ from contad.functions.stand_in_containers import (
     bring_up_to_date,
     stand_for_container,
 )
-from contad.functions.stand_in_objects import CALL, ObjectView, user_of
+from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
 from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
@@ -278,6 +281,8 @@ class _StandIns:
             return with_numba_callees(x, self.at_variables, False)
         if kind is np.vectorize:
             return stand_for_vectorized(x, self.of_argument(x.pyfunc))
+        if kind is SimpleNamespace:
+            return stand_for_namespace(x, self.of_argument, leads_on)
         if kind in CONTAINERS:
             inside = looked_into(x)
             if x and all(self.of_argument(y) is y for y in inside):
@@ -313,6 +318,8 @@ class _StandIns:
                 new = stand_for_container(value, self.of, self.users_of)
                 if kind not in _VALUES:
                     self.bound.append((Contents(value), "", True))
+        elif kind is SimpleNamespace:
+            new = stand_for_namespace(value, self.of_argument, leads_on)
         elif is_users_class(kind):
             new = self.of_permanent(value)
         elif not any(
@@ -392,9 +399,11 @@ class _StandIns:
         """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
         known = self.classes.get(cls)
         if known is None:
-            if cls in DATA or not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
+            if cls in DATA or not is_users_class(cls):
                 return cls
-            return self._make_class(cls)
+            if any(map(self.family.needs, methods_of(cls))) or class_leads_on(cls):
+                return self._make_class(cls)
+            return cls
         return known
 
     def _make_class(self, cls: type) -> Any:
@@ -432,7 +441,8 @@ class _StandIns:
         _COPIES.add(copy)
         self.made[id(f)] = f, copy  # before its names are bound: a function that names itself meets it there
         if type(copy.__globals__) is dict and CAN_BIND:
-            copy.__code__ = bind_names(code, self._names(f))
+            methods = METHODS if questions_of(f.__code__).of_dot else {}
+            copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f))
         for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:
                 mine.cell_contents = self.of(cell.cell_contents)
@@ -456,12 +466,15 @@ class _StandIns:
             if name in f.__globals__:
                 value = f.__globals__[name]
                 new = self.of(value)
-                if isinstance(value, type) and new is not value and not asked.names.isdisjoint(_COMPARED):
+                compares = asked.compares_types or "__class__" in asked.names
+                if isinstance(value, type) and new is not value and compares:
                     for method in methods_of(value, self.family.attributes):  # which are not those of the copies there
                         warn_if_it_asks(method.__code__)
                 elif new is not value:
                     names[name] = new
                     self.bound.append((f.__globals__, name, value))
+            elif name == "type" and not asked.compares_types:
+                names[name] = type_of_stand_in
             elif name in ANSWERS:
                 names[name] = ANSWERS[name]
         return names
@@ -494,7 +507,6 @@ _VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
 _MOST_OTHERS = 256  # classes of objects that are met in attributes
 _ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
 _NUMBERS = DATA - {type(None)}
-_COMPARED = frozenset(("type", "__class__"))  # functions that name these may compare a class with that of an object
 
 
 class _LiveModule(ModuleType):
