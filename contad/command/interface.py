@@ -82,8 +82,8 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--plot", nargs="*", metavar="WHAT",
         help="draw the function along each coordinate with its tangent; `--plot sparsity`: which second derivatives "
-        "are not zero, or which derivatives of a function of several results. Into FILE-FUNCTION-WHAT.png, or where a "
-        "file name (.png, .svg, .pdf), `text` or `window` says: --plot sparsity hessian.svg",
+        "may be other than zero, or which derivatives of a function of several results. Into FILE-FUNCTION-WHAT.png, "
+        "or where a file name (.png, .svg, .pdf), `text` or `window` says: --plot sparsity hessian.svg",
     )  # fmt: skip
     p.add_argument(
         "--source", action="store_true", help="print the generated derivative of a Numba function, and nothing else"

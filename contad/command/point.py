@@ -4,7 +4,7 @@ import ast
 import difflib
 import inspect
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -40,10 +40,6 @@ class Problem:
             [v for n, v in values.items() if n not in self.keywords],
             {n: v for n, v in values.items() if n in self.keywords},
         )
-
-    def at(self, values: Options) -> "Problem":
-        """The same with other values of the parameters."""
-        return replace(self, values=values)
 
     def positional(self) -> tuple[Function, list[Nested], Options, tuple[int, ...]]:
         """A function with the active parameters among its positional ones, its arguments, and where they are."""

@@ -59,7 +59,7 @@ class Footprint(NamedTuple):
 
     cells: int  # of its result; 0 where the record adds a partial to the result before it
     bytes: int
-    sources: tuple[int, ...] = ()  # the cells that it reads, where they are too many for a table
+    sources: tuple[int, ...] = ()  # the first of the cells that it reads, where they are too many for a table
 
 
 class ChainStack(ABC):

@@ -37,6 +37,7 @@ OUTSIDE = {
     "notes/README.md": "notebooks.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "benchmarks/results/comparison.md": "project/comparison.md",
     "benchmarks/results/ratio.png": "project/ratio.png",
@@ -53,7 +54,7 @@ PLACES = (
     ("rules", "Rules of your own", ("contad.rules", "contad.transforms.custom", "contad.transforms.checkpoints")),
     ("compiled", "Compiled code", ("contad.transforms.compiled_code", "contad.front", "contad.native")),
     ("programs", "Recorded programs", ("contad.programs",)),
-    ("transforms", "Transforms", ("contad.transforms",)),
+    ("transforms", "Transforms", ("contad.transforms", "contad.profiling")),
     ("variables", "Variables, arrays and the stack", ("contad.variables",)),
     ("settings", "Settings and the rest", ("contad",)),
 )
@@ -192,7 +193,7 @@ def _columns(text: str, header: Sequence[str], kept: Sequence[str]) -> str:
 def _public() -> list[str]:
     """The public names of contad that are no functions of a family."""
     rules = set(contad.ops.__all__)
-    names = {*contad.__all__, "record"} - rules
+    names = {*contad.__all__, "profile", "record"} - rules
     return sorted(names, key=str.lower)
 
 

@@ -33,6 +33,7 @@ from contad.variables.stack import Footprint, Row
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
+MOST_SOURCES = 1000  # of a record, that are listed
 
 
 def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: AdjointVector) -> int:
@@ -143,7 +144,7 @@ def array_footprint(stack: "MatrixStack", row: int) -> Footprint:
     size = RECORD_BYTES + CELL_BYTES * n
     sources: tuple[int, ...] = ()
     if code == GATHER:
-        sources = tuple(stack.buffers.shapes[int(x) : int(x) + n].tolist())
+        sources = tuple(stack.buffers.shapes[int(x) : int(x) + min(n, MOST_SOURCES)].tolist())
     elif code == PULLBACK and isinstance(found := stack.callbacks[int(x)], Continuation):
         size += found.saved_bytes()
     return Footprint(n, size, sources)
