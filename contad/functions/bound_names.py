@@ -100,19 +100,19 @@ def _load_method(place: int, length: int) -> bytes:
     operation, argument, caches = _ITEM
     item = [_SWAP, 2, dis.opmap[operation], argument] + [0, 0] * caches
     null = [_PUSH_NULL, 0]
-    load = _prefixed(_LOAD_CONST, place)
+    load = _write_prefixed(_LOAD_CONST, place)
     made = bytes([*null, _SWAP, 2, *load, *item] if _NULL_FIRST else [*load, *item, *null])
     return made + bytes([_NOP, 0]) * ((length - len(made)) // 2)
 
 
-def _prefixed(operation: int, argument: int) -> list[int]:
+def _write_prefixed(operation: int, argument: int) -> list[int]:
     high = [x for x in (argument >> 16, argument >> 8) if x]
     return [byte for x in high for byte in (_EXTENDED, x & 255)] + [operation, argument & 255]
 
 
 def _load(place: int, is_called: bool, length: int) -> bytes:
     """What loads a constant, in so many bytes."""
-    load = _prefixed(_LOAD_CONST, place)
+    load = _write_prefixed(_LOAD_CONST, place)
     null = [_PUSH_NULL, 0] if is_called else []
     made = bytes(null + load if _NULL_FIRST else load + null)
     return made + bytes([_NOP, 0]) * ((length - len(made)) // 2)

@@ -56,6 +56,8 @@ from contad.functions.stand_in_containers import (
     Contents,
     StandInContainer,
     bring_up_to_date,
+    fill,
+    make_empty,
     stand_for_container,
 )
 from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
@@ -146,7 +148,7 @@ class LiveCopy:
             return self._call(args, kwargs)
         finally:
             CALL.depth -= 1
-            if CALL.depth == 0 and CALL.objects:
+            if CALL.depth == 0 and (CALL.objects or CALL.checked):
                 CALL.forget()
 
     def _call(self, args: tuple[Nested, ...], kwargs: Options) -> Nested:
@@ -261,14 +263,15 @@ class _StandIns:
         if isinstance(x, Carrier):
             _ORDINARY.add(kind)
             return x
-        known = CALL.objects.get(id(x))
+        key = id(x) if self.family.assignable else ~id(x)
+        known = CALL.objects.get(key)
         if known is not None:
             if isinstance(known[1], StandInContainer):
                 bring_up_to_date(known[1], self.of_argument)
             return known[1]
         new = self._of_argument(x, kind)
         if new is not x and kind not in _VALUES and CALL.depth:
-            CALL.objects[id(x)] = x, new
+            CALL.objects[key] = x, new
         return new
 
     def _of_argument(self, x: Any, kind: type) -> Any:
@@ -311,13 +314,18 @@ class _StandIns:
             new = self._class(value)
         elif kind is np.vectorize:
             new = stand_for_vectorized(value, self.of(value.pyfunc))
-        elif kind in CONTAINERS:
-            self.made[id(value)] = value, value  # which may hold itself
+        elif kind in _VALUES:
             new = value
             if any(self.of(y) is not y for y in looked_into(value)):
                 new = stand_for_container(value, self.of, self.users_of)
-                if kind not in _VALUES:
-                    self.bound.append((Contents(value), "", True))
+        elif kind in CONTAINERS:
+            new = make_empty(value, self.users_of)
+            self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
+            if any(self.of(y) is not y for y in looked_into(value)):
+                fill(new, self.of)
+                self.bound.append((Contents(value), "", True))
+            else:
+                new = value
         elif kind is SimpleNamespace:
             new = stand_for_namespace(value, self.of_argument, leads_on)
         elif is_users_class(kind):
@@ -353,7 +361,7 @@ class _StandIns:
         """What stands for an object that a function names, or is a method of, for all calls."""
         new = self.of_object(x)
         if new is not x:
-            self.permanent[id(x)] = x, new
+            self.permanent[id(x) if self.family.assignable else ~id(x)] = x, new
             self.bound.append((_Attributes(self._for(type(x)).views[type(x)], x), "", True))
         return new
 

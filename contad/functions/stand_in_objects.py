@@ -17,7 +17,10 @@ _MISSING = object()
 
 
 class _StandingIn(threading.local):
-    """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names."""
+    """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names.
+
+    Where arrays have no room for variables others stand for them, with the negated identity.
+    """
 
     depth = 0
 
