@@ -57,7 +57,8 @@ def blame(label: str, path: str, hint: str = "") -> Iterator[None]:
     except (Exception, SystemExit) as error:
         if isinstance(error, SyntaxError) and error.lineno:
             raise CommandError(f"{label}: line {error.lineno}: {type(error).__name__}: {error.msg}") from error
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+        file = str(Path(path))  # with separators as `load_module` has them
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
         where = f" line {lines[-1]}:" if lines else ""
         raise CommandError(f"{label}:{where} {type(error).__name__}: {error}{hint}") from error
 

@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import os
 import struct
 import sys
 import sysconfig
@@ -17,12 +18,19 @@ from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+# where Python and libraries are, as the system compares names of files
+_INSTALLED = tuple(
+    os.path.join(os.path.normcase(place), "")
+    for place in {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
+)
+_LIBRARIES = frozenset(("site-packages", "dist-packages"))  # of another environment, by a .pth file; of Debian
 
 
+@functools.lru_cache(4096)
 def is_installed(filename: str) -> bool:
     """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
-    return filename.startswith(_INSTALLED) or "site-packages" in filename  # of another environment, by a .pth file
+    name = os.path.normcase(filename)
+    return name.startswith(_INSTALLED) or not _LIBRARIES.isdisjoint(name.split(os.sep))
 
 
 def _is_left_alone(filename: str, module: object) -> bool:

@@ -18,9 +18,6 @@ The header of an arena is words:
     NONE              0, which is before the numbers of an empty workspace
 """
 
-import ctypes
-import os
-import sys
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -33,6 +30,7 @@ from numba.extending import intrinsic
 import contad.native.named_code  # noqa: F401  (what machine code names must be there with the arena)
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import cfunc, njit
+from contad.native.system import machine_memory, memory_functions, thread_word
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 from contad.variables.stack import RECOVERIES
 
@@ -72,19 +70,12 @@ def set_memory_limit(limit: int | None) -> None:
     """
     if limit is not None and limit < 0:
         raise ValueError(f"set_memory_limit: limit must be a number of bytes or None, got {limit}")
-    _numbers[_LIMIT] = _most_of_memory() if limit is None else limit
+    _numbers[_LIMIT] = (machine_memory() or 2**62) // 5 * 4 if limit is None else limit
 
 
 def memory_in_use() -> int:
     """How many bytes the arenas of all threads hold now."""
     return int(_numbers[_BYTES])
-
-
-def _most_of_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4
-    except (AttributeError, ValueError, OSError):  # Windows
-        return 2**62
 
 
 @intrinsic
@@ -283,25 +274,14 @@ def _lend(header, place, needed):  # type: ignore[no-untyped-def]
 # ---- symbols ---------------------------------------------------------------------------------------------------------
 def _register() -> list[Any]:
     """Give machine code the addresses it names; returns what must live as long as they are used."""
-    if sys.platform == "win32":
-        c, system = ctypes.cdll.msvcrt, ctypes.WinDLL("kernel32")
-        get, put = system.FlsGetValue, system.FlsSetValue
-    else:
-        c = system = ctypes.CDLL(None)
-        get, put = system.pthread_getspecific, system.pthread_setspecific
-    llvm.add_symbol("contad_numbers", _numbers.ctypes.data)
-    functions = {"realloc": c.realloc, "free": c.free, "thread_get": get, "thread_set": put}
-    for name, function in functions.items():
-        llvm.add_symbol(f"contad_{name}", ctypes.cast(function, ctypes.c_void_p).value)
+    addresses = {"numbers": _numbers.ctypes.data, **memory_functions()}
+    for name, address in addresses.items():
+        llvm.add_symbol(f"contad_{name}", address)
     options = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}  # callbacks never hold a lock
     release = cfunc("int64(int64)", **options)(_release)
-    if sys.platform == "win32":
-        _numbers[_KEY] = system.FlsAlloc(ctypes.c_void_p(release.address))
-    else:
-        key = ctypes.c_size_t(0)  # pthread_key_t is an unsigned int, or a long on macOS
-        if system.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(release.address)) != 0:
-            raise MemoryError("contad: the operating system gives no thread-specific key")
-        _numbers[_KEY] = key.value
+    _numbers[_KEY], get, put = thread_word(release.address)
+    llvm.add_symbol("contad_thread_get", get)
+    llvm.add_symbol("contad_thread_set", put)
     created, recovered = (cfunc("int64()", **options)(f) for f in (_create, _recover))
     RECOVERIES.append(recovered.ctypes)
     grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints, _grow_workspace)]

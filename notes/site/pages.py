@@ -37,6 +37,7 @@ OUTSIDE = {
     "notes/README.md": "notebooks.md",
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "benchmarks/README.md": "project/benchmarks.md",
     "benchmarks/results/comparison.md": "project/comparison.md",
     "benchmarks/results/ratio.png": "project/ratio.png",

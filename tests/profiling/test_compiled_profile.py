@@ -26,6 +26,11 @@ def double_in_place(x):
     return x[0] * x[1]
 
 
+@numba.njit
+def square(x):
+    return x * x
+
+
 ARGUMENTS = 0.5, 1.5, 2000
 
 
@@ -55,10 +60,9 @@ def test_what_is_not_measured_is_not_told():
 
 
 def test_the_tape_tells_of_wholes():
-    found = contad.profile(walk, (0, 1), engine="tape")(*ARGUMENTS)
+    found = contad.profile(square, engine="tape")(3.0)
     assert found.engine == "tape" and found.lines == [] and found.memory > 0
-    assert "32 bytes for each operation" in str(found)
-    np.testing.assert_allclose(found.gradient, contad.grad(walk, (0, 1))(*ARGUMENTS), rtol=1e-12)
+    assert "32 bytes for each operation" in str(found) and (found.value, found.gradient) == (9.0, 6.0)
 
 
 def test_arguments_are_left_as_they_are():

@@ -191,8 +191,11 @@ def test_time_belongs_to_the_line_that_takes_it(name, warm_up):
     found = contad.profile(slow_in_reverse, engine=name, warm_up=warm_up)(0.5)
     first = slow_in_reverse.__code__.co_firstlineno
     times = {line.line - first: line for line in found.lines if line.function == "slow_in_reverse"}
-    assert times[2].forward > 0.018 and times[2].reverse == 0.0 and times[2].records == 0
-    assert times[3].reverse > 0.028
+    # of scaled times the shares may be wrong where the machine was busy with something else meanwhile
+    least = 0.3 if warm_up else 0.95
+    assert times[2].forward > 0.02 * least and times[2].reverse == 0.0 and times[2].records == 0
+    assert times[2] is max(found.lines, key=lambda line: line.forward)
+    assert times[3].reverse > 0.03 * least and times[3] is max(found.lines, key=lambda line: line.reverse)
     assert found.forward == pytest.approx(sum(line.forward for line in found.lines))
     assert found.reverse > 0.028
 

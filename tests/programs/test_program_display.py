@@ -38,6 +38,13 @@ def test_records_guards_and_operations():
     assert repr(program).startswith("<program of f: ")
 
 
+def test_arrays_that_are_recorded():
+    """Showing one reads nothing that a program would freeze."""
+    made = []
+    program = contad.record(lambda x: made.append(x._repr_html_()) or np.sum(x * x), X)
+    assert "It is being recorded as a program." in made[0] and program(2.0 * X) == 20.0
+
+
 def test_rules_of_python_and_products():
     program = contad.record(g, np.eye(2) + 0.1, X)
     found = count_operations(program.traces[0])
