@@ -25,6 +25,7 @@ from contad.errors import (
     OutputError,
     OverlapError,
     RuleError,
+    SingularPointError,
     StaleCacheError,
     StaleSourceError,
     StaleVariableError,
@@ -53,9 +54,10 @@ if TYPE_CHECKING:
 
 # what `contad.transforms.on_demand` has, imported on first use
 _TRANSFORMS = (
-    "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients", "grad_tr_mat_times_hessian",
-    "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian", "jacrev", "laplacian",
-    "linearize", "make_jvp", "make_vjp", "ravel",
+    "IpoptProblem", "checkpoint", "custom_jvp", "custom_vjp", "debug_nans", "flat", "function_gradients",
+    "grad_tr_mat_times_hessian", "gradient_dot_vector", "hessian", "hessian_block_diag", "hvp", "jacfwd", "jacobian",
+    "jacrev", "laplacian", "linearize", "make_jvp", "make_vjp", "ravel", "sparse_hessian", "sparse_jacobian",
+    "sparsity",
 )  # fmt: skip
 
 __all__ = [  # noqa: PLE0604  (names are added)
@@ -74,6 +76,7 @@ __all__ = [  # noqa: PLE0604  (names are added)
     "OutputError",
     "OverlapError",
     "RuleError",
+    "SingularPointError",
     "StaleCacheError",
     "StaleSourceError",
     "StaleVariableError",
@@ -152,6 +155,10 @@ def __getattr__(name: str) -> object:
         from contad.programs.program import record
 
         return record
+    if name == "profile":
+        from contad.profiling.profile import profile
+
+        return profile
     if name == "__version__":
         from importlib.metadata import version
 
@@ -161,4 +168,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "record", "scipy", "stan", "testing", "__version__"])
+    return sorted([*__all__, "profile", "record", "scipy", "stan", "testing", "__version__"])

@@ -8,8 +8,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable
-from types import FrameType, FunctionType
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType, FunctionType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,19 @@ import numpy as np
 # how the names of contad's own files begin, and of NumPy's
 OWN_FILES, NUMPY_FILES = (os.path.join(os.path.dirname(file), "") for file in (__file__, np.__file__))
 
-_remember: Callable[["VariableError", Any], None] = lambda error, level: None  # noqa: E731  (stands for a function)
+_remember: Callable[["VariableError", Any], bool] = lambda error, level: False  # noqa: E731  (stands for a function)
 
 
-def set_memory(remember: Callable[["VariableError", Any], None]) -> None:
-    """What notes each VariableError that is made, with the level whose numbers it is about, if that is known."""
+def set_memory(remember: Callable[["VariableError", Any], bool]) -> None:
+    """What notes each VariableError that is made, with the level whose numbers it is about, if that is known.
+
+    It tells whether a function of the user's is running on variables, where the error then has its place.
+    """
     global _remember
     _remember = remember
+
+
+_PLACE = re.compile(r"\S[^\n]*?:\d+: ")  # how a message begins that tells a place itself
 
 
 class ContadError(Exception):
@@ -37,13 +43,22 @@ class VariableError(ContadError):
     Those that operations raise have no class of Python's among their bases, so that handlers for what goes wrong with
     numbers (`except (TypeError, ValueError, RuntimeError)`) let them pass.
 
+    Made while the user's function runs on variables, its text begins with the place there, `file:line: expression: `.
+
     Broken:  def f(x): try: return math.exp(x) except Exception: return -np.inf
     Fixed:   contad.exp(x), as the message says; or `except OverflowError`
     """
 
-    def __init__(self, *args: object, level: Any = None) -> None:
+    place = ""
+
+    def __init__(self, *args: object, level: Any = None, place: str | None = None) -> None:
         super().__init__(*args)
-        _remember(self, level)
+        if _remember(self, level) or level is not None or place is not None:
+            told = bool(args) and _PLACE.match(str(args[0])) is not None
+            self.place = "" if told else _place_in(_frame_of_user()) if place is None else place
+
+    def __str__(self) -> str:
+        return self.place + super().__str__()
 
 
 class StaleVariableError(VariableError, RuntimeError):
@@ -150,6 +165,14 @@ class ChangedDataError(ContadError, RuntimeError):
     """
 
 
+class SingularPointError(ContadError, ArithmeticError):
+    """A root, a fixed point or a minimum is no smooth function of what it depends on: its Jacobian there is singular.
+
+    Broken:  grad(lambda p: root_scalar(lambda x: (x - p) ** 2, x0=0.5).root)(1.0)
+    Fixed:   an equation whose derivative at the root is other than zero: root_scalar(lambda x: x - p, ...)
+    """
+
+
 class RuleError(VariableError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""
 
@@ -191,36 +214,92 @@ _CALLED_BACK = (
 
 
 def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
-    """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts.
-
-    It begins with the user's file, line and expression.
-    """
+    """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts."""
     frames = _frames_above()
     told = _refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or message
-    return LostDerivativeError(_place_in(frames[-1].f_back) + told, level=level)
+    return LostDerivativeError(told, level=level)
 
 
 def make_unsupported_by_pandas(level: Any) -> UnsupportedError:
-    """The error where pandas converts a variable, which it meant to compute with; it begins with the expression."""
+    """The error where pandas converts a variable, which it meant to compute with."""
     return UnsupportedError(
-        f"{_place_in(_frames_above()[-1].f_back)}pandas: a Series or DataFrame meets a variable, of which it cannot "
-        "take the derivative; use its numbers, s.to_numpy()",
+        "pandas: a Series or DataFrame meets a variable, of which it cannot take the derivative; use its numbers, "
+        "s.to_numpy()",
         level=level,
     )
 
 
-def _place_in(frame: FrameType | None) -> str:
-    """Where a frame is, `file:line: expression: `, as far as there is a source."""
+# ---- places ----------------------------------------------------------------------------------------------------------
+_PYTHON = os.path.join(os.path.dirname(os.__file__), "")
+_PACKAGES = f"{os.sep}site-packages{os.sep}"
+_LONGEST = 100  # of an expression that is shown
+
+
+def _frame_of_user() -> FrameType | None:
+    """The innermost frame of what calls this that is of no library, or else that is neither contad's nor NumPy's."""
+    return _innermost_of_user(_callers(sys._getframe(1)))
+
+
+def _callers(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _innermost_of_user(frames: Iterable[FrameType]) -> FrameType | None:
+    found = None
+    for frame in frames:
+        file = frame.f_code.co_filename
+        if not file.startswith((OWN_FILES, NUMPY_FILES, "<contad ", "<frozen ", "<__array_function__")):
+            if not (file.startswith(_PYTHON) or _PACKAGES in file):
+                return frame
+            found = found or frame
+    return found
+
+
+def place_of_user() -> str:
+    """The user's line that runs, in words."""
+    frame = _frame_of_user()
+    if frame is None:
+        return "an unknown place"
+    file = frame.f_code.co_filename
+    text = linecache.getline(file, frame.f_lineno).strip()
+    return f"{file}:{frame.f_lineno}, in {frame.f_code.co_name}" + (f" ({text})" if text else "")
+
+
+def _place_in(frame: FrameType | None, step: TracebackType | None = None) -> str:
+    """Where a frame is, or where it was in a traceback, `file:line: expression: `, as far as there is a source."""
     if frame is None:
         return ""
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    positions = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
-    text = linecache.getline(file, line).encode()  # positions count bytes
+    last_instruction, line = (frame.f_lasti, frame.f_lineno) if step is None else (step.tb_lasti, step.tb_lineno)
+    file = frame.f_code.co_filename
+    positions = next(itertools.islice(frame.f_code.co_positions(), last_instruction // 2, None), (None,) * 4)
     first, last, start, end = positions
-    stores = dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
-    expression = text[start:end] if first == last == line and start is not None and not stores else text
-    shown = expression.decode(errors="replace").strip()
+    stores = dis.opname[frame.f_code.co_code[last_instruction]].startswith("STORE_")
+    if first is None or last is None or start is None or stores:
+        shown = linecache.getline(file, line)
+    else:  # positions count bytes
+        lines = [linecache.getline(file, k).encode() for k in range(first, last + 1)]
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][start:]
+        shown = b" ".join(lines).decode(errors="replace")
+    shown = " ".join(shown.split())
+    if len(shown) > _LONGEST:
+        shown = shown[: _LONGEST - 4] + " ..."
     return f"{file}:{line}: {shown}: " if shown else f"{file}:{line}: "
+
+
+def _place_in_trace(error: BaseException) -> str:
+    """The place of the innermost line of the user's in a traceback."""
+    steps = {id(step.tb_frame): step for step in _steps(error.__traceback__)}  # the last in each frame
+    frame = _innermost_of_user(step.tb_frame for step in reversed(steps.values()))
+    return _place_in(frame, steps[id(frame)]) if frame is not None else ""
+
+
+def _steps(step: TracebackType | None) -> Iterator[TracebackType]:
+    while step is not None:
+        yield step
+        step = step.tb_next
 
 
 def error_behind(error: BaseException, caught: VariableError | None = None) -> ContadError | None:
@@ -243,7 +322,7 @@ def error_behind(error: BaseException, caught: VariableError | None = None) -> C
             seen.append(behind)
             if isinstance(behind, LostDerivativeError):
                 told = isinstance(error, ValueError) or "SciPy computes with plain numbers" in str(behind)
-                return behind if told else LostDerivativeError(_CALLED_BACK)
+                return behind if told else LostDerivativeError(_CALLED_BACK, place=behind.place)
             behind = behind.__cause__ or behind.__context__
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     of_library = isinstance(error, SystemError) or _finds_nothing(error) or (frames and _is_of_library(frames[-1]))
@@ -270,7 +349,8 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
     if found is not None:
         return LostDerivativeError(
             f"np.{found[1]}: an array of floats cannot hold a variable (out=, or an operation in place); write "
-            "a = a + x, or create a with contad.zeros"
+            "a = a + x, or create a with contad.zeros",
+            place=_place_in_trace(error),
         )
     found = _NO_METHOD.search(str(error))
     if isinstance(error, AttributeError) and hasattr(getattr(sys.modules["numpy"], error.name or "", None), "nin"):
@@ -281,7 +361,8 @@ def _refusal_of_ufunc(error: BaseException) -> ContadError | None:
     kind = "variable" if kind.endswith(("Var", "Dual")) else kind
     return UnsupportedError(
         f"np.{name}: NumPy cannot compute it of a list or an object array with a {kind} among the variables; "
-        f"write np.{name}(contad.array([...])) for a list, np.{name}(contad.to_varmat(v)) for an object array"
+        f"write np.{name}(contad.array([...])) for a list, np.{name}(contad.to_varmat(v)) for an object array",
+        place=_place_in_trace(error),
     )
 
 
@@ -294,8 +375,9 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
     if found is None:
         return None
     refusal = _refusal_of_scipy([frame for frame, _ in reversed(frames)], "variable")
+    place = _place_in_trace(error)
     if refusal is not None:
-        return UnsupportedError(refusal)
+        return UnsupportedError(refusal, place=place)
     inside = [frame.f_code.co_filename.startswith((NUMPY_FILES, OWN_FILES)) for frame, _ in frames]
     last = max((k for k, within in enumerate(inside) if not within), default=-1)
     ufunc = found[2] or found[3] or (found[4] and "sign") if found.re is _REFUSALS else None
@@ -306,9 +388,9 @@ def _refusal_of_objects(error: BaseException) -> ContadError | None:
         if callable(getattr(sys.modules.get(name), function, None)):
             function = f"{name.replace('numpy', 'np')}.{function}"
             break
-    place = f"{frames[last][0].f_code.co_filename}:{frames[last][1]}: " if last >= 0 else ""
     return UnsupportedError(
-        f"{place}{function}: NumPy does not take object arrays of variables here ({error}); {_instead_of(function)}"
+        f"{function}: NumPy does not take object arrays of variables here ({error}); {_instead_of(function)}",
+        place=place,
     )
 
 
@@ -347,7 +429,7 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
                 module, called, own, inner = wrapped.__module__, wrapped.__name__, None, False
             if not name or not inner:  # the outermost of them is what the user called
                 public = ".".join(part for part in module.split(".") if not part.startswith("_"))
-                name = f"{public}.{type(own).__name__ if called in ('__init__', '__call__') else called}"
+                name = _name_in_scipy(public, called, own)
         elif not module.startswith(("numpy.", "contad.")):
             break
     if not name:
@@ -358,6 +440,18 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
         f"{name}: SciPy computes with plain numbers, and got {article} {kind} as an argument or from a function that "
         f"it calls; {mirrored}{_BY_A_RULE}"
     )
+
+
+def _name_in_scipy(public: str, called: str, own: Any) -> str:
+    """What the user calls a function of SciPy's, which is a method where `own` is an object."""
+    own = getattr(own, "dist", own)  # of a distribution with its parameters
+    tail = "" if called in ("__init__", "__call__") else f".{called}"
+    above = public.rpartition(".")[0]  # a function may stand in a module that is not what one imports
+    for module in (public, above) if own is not None else ():
+        for name, x in vars(sys.modules.get(module, sys)).items():
+            if x is own or (name == getattr(own, "name", None) and type(x) is type(own)):
+                return f"{module}.{name}{tail}"
+    return f"{public}{tail}" if tail else f"{public}.{type(own).__name__}"
 
 
 def _function_of_scipy(frame: FrameType) -> FunctionType | None:

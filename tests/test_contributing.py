@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+PAGES = ("SECURITY.md", "notes/guide/portability.md")  # other pages whose promises name tests
 
 
 def named_tests(text):
@@ -44,6 +45,10 @@ def rules_without_test(text):
 
 def test_every_named_test_exists():
     assert missing(CONTRIBUTING) == []
+    for page in PAGES:
+        text = (ROOT / page).read_text()
+        assert named_tests(text), page
+        assert missing(text) == [], page
 
 
 def test_every_rule_names_a_test():

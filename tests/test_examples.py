@@ -49,7 +49,7 @@ def test_examples_of_adapters_are_short_and_named_by_their_library():
         source = path.read_text()
         assert len(source.splitlines()) <= MOST_LINES and f"python examples/adapters/{path.name}" in source
     libraries = {path.stem.rpartition("_by_")[2] for path in ADAPTERS}
-    assert libraries == {"iminuit", "lmfit", "mici", "nlopt", "sundials", "walnutpie"}
+    assert libraries == {"iminuit", "ipopt", "lmfit", "mici", "nlopt", "sundials", "walnutpie"}
 
 
 # ---- the Nile --------------------------------------------------------------------------------------------------------

@@ -16,17 +16,18 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "variables", "rules", "ops", ("scipy", "stan"), "protocols", "functions", "native", "_generated"),
-        *("engines", "front", "programs", "transforms", "scipy.optimize", ("testing", "table")),
+        *("errors", "progress_bars", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols"),
+        *("functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
+        *("scipy.optimize", "profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
     "contad.engines.source": (
-        *("ir", "analysis", "planning", "writing", "reading", "runtime"),
+        *("ir", "analysis", "planning", "writing", "reading", "tangents", "runtime"),
         *("build", ("description", "listing"), "__init__"),
     ),
 }
-ROOT_MODULES = {"errors", "table"}  # beside __init__ and __main__
+ROOT_MODULES = {"errors", "progress_bars", "table"}  # beside __init__ and __main__
 
 
 # ---- imports ---------------------------------------------------------------------------------------------------------
@@ -366,7 +367,7 @@ def test_a_repeated_file_is_found():
 
 
 # ---- docstrings ------------------------------------------------------------------------------------------------------
-OF_RULES = {"partials", "vjp", "jvp", "forward", "common", "overload"}  # decorators of bodies
+OF_RULES = {"partials", "vjp", "structure", "jvp", "forward", "common", "overload"}  # decorators of bodies
 
 
 def undocumented(source):

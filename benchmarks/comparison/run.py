@@ -7,7 +7,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from benchmarks.comparison.memory import measure_memory, run_in_folder_of_its_ow
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.programs import find_programs
 from benchmarks.comparison.tools import TOOLS, find_installed, find_releases, list_skipped
+from contad.progress_bars import has_watcher
 
 ROOT = Path(__file__).parents[2]
 FULL, QUICK = Effort(40, 2e-3, 2.0), Effort(7, 1e-3, 0.1)
@@ -137,24 +138,34 @@ def find_processor() -> str:
 
 
 class Progress:
-    """A line on the standard error that tells how far a run is."""
+    """How far a run is, on the standard error: a bar on a terminal, by tqdm if installed, else a line for each step.
+
+    It is drawn between steps alone: nothing else runs while something is timed.
+    """
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.done = 0
+        self.bar: Any = None
+        if has_watcher():
+            with suppress(ImportError):
+                from tqdm import tqdm
+
+                self.bar = type("Bar", (tqdm,), {"monitor_interval": 0})(total=total, leave=False, dynamic_ncols=True)
 
     def step(self, what: str) -> None:
         """Begin the next of the steps."""
-        filled = 30 * self.done // max(self.total, 1)
+        if self.bar is not None:
+            self.bar.n = self.done
+            self.bar.set_description(what)
         self.done += 1
-        begin, end = ("\r\x1b[K", "") if sys.stderr.isatty() else ("", "\n")
-        bar = f"[{'#' * filled:<30}] {self.done}/{self.total} {what}"
-        print(begin + bar, end=end, file=sys.stderr, flush=True)
+        if self.bar is None:
+            print(f"{self.done}/{self.total} {what}", file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """End the line."""
-        if sys.stderr.isatty():
-            print(file=sys.stderr)
+        """The run has ended."""
+        if self.bar is not None:
+            self.bar.close()
 
 
 if __name__ == "__main__":

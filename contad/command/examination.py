@@ -6,19 +6,19 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from contad.command.point import Components, Coordinate, Problem, components, require_no_nan
 from contad.command.report import CommandReport
-from contad.command.source import CommandError, Components, Problem, blame, components, require_no_nan
+from contad.command.user_file import CommandError, blame
 from contad.errors import ContadError
+from contad.progress_bars import ProgressBar
 from contad.testing.differences import derivative_by_differences
 from contad.transforms.compiled_code import engine_name
 from contad.transforms.gradients import value_and_grad
 from contad.variables.number import is_real
 from contad.variables.open_types import Nested
-from contad.variables.trees import Tree, flatten
 
 TIMING_SECONDS = 0.3  # for each of function and gradient
 DIFFERENCES_SECONDS = 10.0  # if they would take longer, evenly chosen components are compared
@@ -37,12 +37,13 @@ def examine(
         return problem.function(*args, **kwargs)
 
     gradient_of, engine_used = _gradient(problem, engine)
-    with _blame(problem):
+    with _blame(problem), ProgressBar(f"running {problem.label}"):
         value = _check_value(problem, primal())
     with silence(), _blame(problem):
-        start = time.perf_counter()
-        value_there, gradients = gradient_of()
-        first_gradient_time = time.perf_counter() - start
+        with ProgressBar(f"first gradient of {problem.label}"):
+            start = time.perf_counter()
+            value_there, gradients = gradient_of()
+            first_gradient_time = time.perf_counter() - start
         if primal() != value:
             raise CommandError(
                 f"{problem.label}: two calls at one point give different values; a function to differentiate must be "
@@ -79,20 +80,7 @@ def examine(
 # ---- the parts -------------------------------------------------------------------------------------------------------
 def _gradient(problem: Problem, engine: str | None) -> tuple[Callable[[], Nested], Callable[[], str]]:
     """() -> (value, gradients of the active parameters), and () -> the engine's name."""
-    args, kwargs = problem.arguments()
-    if problem.keywords.intersection(problem.active):
-        # transforms differentiate positional arguments
-        def function(*active: Nested) -> Nested:
-            inner_args, inner_kwargs = problem.arguments(**dict(zip(problem.active, active, strict=True)))
-            return problem.function(*inner_args, **inner_kwargs)
-
-        function.__name__ = getattr(problem.function, "__name__", "f")
-        args, kwargs = [problem.values[name] for name in problem.active], {}
-        argnums = tuple(range(len(args)))
-    else:
-        function = problem.function
-        positional = [name for name in problem.values if name not in problem.keywords]
-        argnums = tuple(map(positional.index, problem.active))
+    function, args, kwargs, argnums = problem.positional()
     try:
         transform = value_and_grad(function, argnums, engine=engine)
     except ContadError as error:
@@ -130,46 +118,32 @@ def _check_value(problem: Problem, value: Nested) -> float:
 
 def _disagreements(problem: Problem, derivatives: Components, tolerance: float, primal_time: float) -> dict[str, float]:
     """Relative disagreements by component; of evenly chosen ones if all would take too long."""
-    trees = {name: flatten(problem.values[name]) for name in problem.active}
-    places = [
-        (name, n, k) for name, tree in trees.items() for n, x in enumerate(tree.leaves) for k in range(np.size(x))
-    ]
+    places = list(zip(problem.coordinates(), derivatives, strict=True))
     start = time.perf_counter()
     affordable = max(1, int(DIFFERENCES_SECONDS / (24 * primal_time)))
-    stride = -(-len(places) // affordable)
+    chosen = places[:: -(-len(places) // affordable)]
     found = {}
-    for (parameter, n, k), (name, derivative) in list(zip(places, derivatives, strict=True))[::stride]:
-        found[name] = _disagreement(problem, parameter, trees[parameter], n, k, derivative, tolerance)
-        if time.perf_counter() - start > 2 * DIFFERENCES_SECONDS:
-            break
+    with ProgressBar("differences", len(chosen)) as bar:
+        for coordinate, (name, derivative) in chosen:
+            found[name] = _disagreement(coordinate, derivative, tolerance)
+            bar.advance()
+            if time.perf_counter() - start > 2 * DIFFERENCES_SECONDS:
+                break
     return found
 
 
-def _disagreement(
-    problem: Problem, parameter: str, tree: Tree, n: int, k: int, derivative: float, tolerance: float
-) -> float:
+def _disagreement(f: Coordinate, derivative: float, tolerance: float) -> float:
     """|derivative - difference| relative to the larger, or to what the difference can resolve to the tolerance.
 
     Where it exceeds the tolerance, much smaller steps get a say; it is inf if differences say nothing at any.
     """
-    leaf = tree.leaves[n]
-    x = float(leaf.flat[k] if isinstance(leaf, np.ndarray) else leaf)
+    x = f.number
     size = max(abs(x), 1.0)
     largest = 0.0
 
     def at(number: float) -> float:
         nonlocal largest
-        moved: Any = number
-        if isinstance(leaf, np.ndarray):
-            moved = leaf.copy()
-            moved.flat[k] = number
-        args, kwargs = problem.arguments(
-            **{parameter: tree.unflatten([*tree.leaves[:n], moved, *tree.leaves[n + 1 :]])}
-        )
-        try:
-            value = float(problem.function(*args, **kwargs))
-        except Exception:  # whatever a user's function raises outside its domain
-            return math.nan
+        value = f(number)
         largest = max(largest, abs(value)) if math.isfinite(value) else largest
         return value
 

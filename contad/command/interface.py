@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import csv
 import math
 import sys
 import traceback
@@ -12,10 +11,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from contad.command.examination import examine
-from contad.command.report import as_json
-from contad.command.source import CommandError, Problem, assignment, bind, load_module
-from contad.variables.open_types import Options
+from contad.command.bundled_example import examine_example
+from contad.command.coordinate_profiles import profile
+from contad.command.data_files import read_data
+from contad.command.derivative_view import view_source
+from contad.command.examination import examine, silence
+from contad.command.pictures import picture_request, place_picture
+from contad.command.point import Problem, assignment, bind
+from contad.command.report import CommandReport, as_json
+from contad.command.sparsity_patterns import Sparsity, find_sparsity
+from contad.command.terminal import has_colours
+from contad.command.user_file import CommandError, load_module
 
 DESCRIPTION = """\
 Differentiate a function of a Python file, at the point and with the data that the file defines, and check the gradient
@@ -23,17 +29,33 @@ against finite differences. Without FILE.py:FUNCTION: fit a Bayesian logistic re
 Wisconsin breast-cancer table with contad's gradient."""
 
 EPILOG = """\
-Parameters with numeric defaults are the point. A parameter without a default takes the file's variable of that name and
-is constant, unless --wrt names it. Lists, tuples, dicts and arrays of numbers are differentiated number by number.
+Parameters with numeric defaults are the point. A parameter without a default takes its value from --data, or the file's
+variable of that name, and is constant, unless --wrt names it. Lists, tuples, dicts and arrays of numbers are
+differentiated number by number.
+
+--data takes arguments by name: the keys of a JSON object, whose lists are arrays; the columns of a CSV table with a
+header; the arrays of an .npz archive. A parameter called data gets a dict of all of them.
 
 example: model.py contains
     import contad
     times = [1.0, 2.0, 4.0]
     def log_likelihood(times, rate=0.5):
         return sum(contad.log(rate) - rate * t for t in times)
+and times.csv contains
+    times,clinic
+    1.5,north
+    0.5,south
 and then
     python -m contad model.py:log_likelihood
     python -m contad model.py:log_likelihood --at rate=0.7 --check
+    python -m contad model.py:log_likelihood --data times.csv --at rate=0.9
+    python -m contad model.py:log_likelihood --wrt rate,times --engine closures
+    python -m contad model.py:log_likelihood --check --tolerance 1e-8 --json
+    python -m contad model.py:log_likelihood --plot
+    python -m contad model.py:log_likelihood --plot rate.svg
+    python -m contad model.py:log_likelihood --plot text
+    python -m contad model.py:log_likelihood --wrt times --plot sparsity
+A Numba function also has a generated derivative: python -m contad model.py:density --source > gradient.py
 
 exit status: 0 done; 1 --check found a disagreement; 2 an error, named in one line on stderr."""
 
@@ -48,19 +70,31 @@ def parser() -> argparse.ArgumentParser:
     p = _Parser("python -m contad", description=DESCRIPTION, epilog=EPILOG, allow_abbrev=False)
     p.formatter_class = argparse.RawDescriptionHelpFormatter
     p.add_argument("target", nargs="?", metavar="FILE.py:FUNCTION")
-    p.add_argument("--at", action="append", default=[], metavar="NAME=VALUE", help="move the point; may be repeated")
     p.add_argument(
-        "--wrt",
-        action="append",
-        default=[],
-        metavar="NAME,NAME",
-        help="the parameters to differentiate; may be repeated",
+        "--at", action="append", default=[], metavar="NAME=VALUE",
+        help="move the point: --at rate=0.7; --at 'w=[1, 2.5]'; may be repeated",
+    )  # fmt: skip
+    p.add_argument("--data", metavar="FILE", help="arguments by name from a .json, .csv or .npz file: --data trial.csv")
+    p.add_argument(
+        "--wrt", action="append", default=[], metavar="NAME,NAME",
+        help="the parameters to differentiate: --wrt rate,scale; may be repeated",
+    )  # fmt: skip
+    p.add_argument(
+        "--plot", nargs="*", metavar="WHAT",
+        help="draw the function along each coordinate with its tangent; `--plot sparsity`: which second derivatives "
+        "may be other than zero, or which derivatives of a function of several results. Into FILE-FUNCTION-WHAT.png, "
+        "or where a file name (.png, .svg, .pdf), `text` or `window` says: --plot sparsity hessian.svg",
+    )  # fmt: skip
+    p.add_argument(
+        "--source", action="store_true", help="print the generated derivative of a Numba function, and nothing else"
     )
-    p.add_argument("--engine", metavar="NAME", help="matrix (the default), records or closures")
+    p.add_argument(
+        "--engine", metavar="NAME",
+        help="matrix (the default), records or closures; of a Numba function generated (the default) or tape",
+    )  # fmt: skip
     p.add_argument("--json", action="store_true", help="print one JSON object")
     p.add_argument("--check", action="store_true", help="exit 1 if gradient and differences disagree")
     p.add_argument("--tolerance", type=float, default=1e-6, metavar="T", help="largest relative disagreement, 1e-6")
-    p.add_argument("--data", metavar="FILE.csv", help="another table for the example")
     p.add_argument("--debug", action="store_true", help="show the traceback of an error")
     return p
 
@@ -71,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     try:
         try:
-            options = parser().parse_args(arguments)
+            options = _parse(arguments)
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
         with _warnings(debug):
@@ -85,83 +119,78 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options, with --plot as a request, or None; CommandError for what does not go together."""
+    options = parser().parse_args(arguments)
+    if options.plot and options.target is None and ".py:" in options.plot[-1]:
+        options.target = options.plot.pop()  # `--plot model.py:f`
+    options.plot = None if options.plot is None else picture_request(options.plot)
+    if not 0.0 < options.tolerance < math.inf:
+        raise CommandError(f"--tolerance: expected a positive number, got {options.tolerance}")
+    if options.target is None and (options.at or options.wrt or options.source):
+        raise CommandError(f"{'--source needs' if options.source else '--at and --wrt need'} a FILE.py:FUNCTION")
+    if options.json and options.plot is not None and options.plot.is_text:
+        raise CommandError("--json prints one object and nothing else: --plot text has no place beside it")
+    others = [name for name in ("json", "check", "plot", "engine") if getattr(options, name)]
+    if options.source and others:
+        raise CommandError(f"--source prints the generated derivative and nothing else: leave out --{others[0]}")
+    return options
+
+
 def _file(options: argparse.Namespace) -> int:
     """Report on a function of a user's file."""
     path, colon, name = options.target.rpartition(":")
     if not colon or not path or not name:
         raise CommandError(f"expected FILE.py:FUNCTION, got {options.target!r}")
-    if options.data is not None:
-        raise CommandError("--data is for the example; a function's data are in its own file")
-    _check_tolerance(options.tolerance)
     at = dict(map(assignment, options.at))
     wrt = [name.strip() for names in options.wrt for name in names.split(",")]
-    # with --json, standard output is for the report alone
-    with (
-        contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext(),
-        load_module(path) as module,
-    ):
-        report = examine(bind(module, path, name, at, wrt), options.engine, options.tolerance)
-    print(as_json(report.as_dict()) if options.json else report.text())
-    return 1 if options.check and not report.agrees else 0
+    data = None if options.data is None else read_data(options.data)
+    colours = has_colours()
+    alone = options.json or options.source  # on standard output, without what the user's file prints
+    with contextlib.redirect_stdout(sys.stderr) if alone else contextlib.nullcontext(), load_module(path) as module:
+        problem = bind(module, path, name, at, wrt, data)
+        if options.source:
+            text, agrees = view_source(problem, colours), True
+        else:
+            text, agrees = _report(options, problem, colours)
+    print(text, end="" if options.source else "\n")
+    return 1 if options.check and not agrees else 0
+
+
+def _report(options: argparse.Namespace, problem: Problem, colours: bool) -> tuple[str, bool]:
+    """What to print of a function, and whether its gradient agrees with differences."""
+    pattern = None
+    if options.plot is not None and options.plot.kind == "sparsity":
+        with silence():
+            pattern = find_sparsity(problem)
+        if not pattern.is_of_number:
+            place, picture = place_picture(options.plot, problem.label, pattern)
+            found = {"function": problem.label, "plot": place}
+            return as_json(found) if options.json else f"{problem.label}\n\n{picture}", True
+    report = examine(problem, options.engine, options.tolerance)
+    return _finish(options, report, report.text(colours), report.as_dict(), pattern), report.agrees
 
 
 def _example(options: argparse.Namespace) -> int:
     """Report on the function of the bundled example, and fit it."""
-    from contad.example import logistic_regression
-
-    if options.at or options.wrt:
-        raise CommandError("--at and --wrt need a FILE.py:FUNCTION")
-    _check_tolerance(options.tolerance)
-    path = logistic_regression.DATA if options.data is None else options.data
-    try:
-        table = logistic_regression.read_table(path)
-    except OSError as error:
-        raise CommandError(f"{path}: {error.strerror or error}") from error
-    except (ValueError, csv.Error) as error:
-        raise CommandError(str(error)) from error
-    names = ["intercept", *table.names]
-    values: Options = {"coefficients": [logistic_regression.CHECKED_AT] * len(names)}
-    values |= {"features": table.features, "malignant": table.malignant}
-    label = "contad.example.logistic_regression:log_posterior"
-    problem = Problem(label, logistic_regression.__file__, logistic_regression.log_posterior, values, ("coefficients",))
-    report = examine(problem, options.engine, options.tolerance, names)
-    try:
-        fitted = logistic_regression.fit(table, options.engine)
-    except ArithmeticError as error:
-        raise CommandError(f"{path}: {error}") from error
-    if options.json:
-        coefficients = {n: {"mean": m, "sd": s} for n, m, s in zip(names, fitted.mean, fitted.sd, strict=True)}
-        found = {
-            "patients": len(table.malignant),
-            "malignant": int(sum(table.malignant)),
-            "coefficients": coefficients,
-            "log_posterior": fitted.log_posterior,
-            "correct": fitted.correct,
-            "accuracy": fitted.correct / len(table.malignant),
-            "gradients": fitted.gradients,
-        }
-        print(as_json({"fit": found} | report.as_dict()))
-    else:
-        print(_fit_text(table, names, fitted))
-        print(f"\nThe gradient, where all coefficients are {logistic_regression.CHECKED_AT}:\n{report.text()}")
-    return 1 if options.check and not report.agrees else 0
+    example = examine_example(options.data, options.engine, options.tolerance)
+    pattern = None
+    if options.plot is not None and options.plot.kind == "sparsity":
+        pattern = find_sparsity(example.report.problem)
+    print(_finish(options, example.report, example.text(has_colours()), example.as_dict(), pattern))
+    return 1 if options.check and not example.report.agrees else 0
 
 
-def _fit_text(table: Any, names: list[str], fitted: Any) -> str:
-    patients = len(table.malignant)
-    lines = [f"Bayesian logistic regression: {patients} patients, {sum(table.malignant):.0f} malignant", ""]
-    width = max(map(len, names))
-    lines.append(f"  {'coefficient':<{width}}       mean        sd")
-    for name, mean, sd in zip(names, fitted.mean, fitted.sd, strict=True):
-        lines.append(f"  {name:<{width}}  {mean:9.6f}  {sd:8.6f}")
-    lines += ["", f"accuracy      {fitted.correct / patients:.4f} ({fitted.correct} of {patients})"]
-    lines.append(f"log posterior {fitted.log_posterior:.10g} at the mode, after {fitted.gradients} gradients")
-    return "\n".join(lines)
-
-
-def _check_tolerance(tolerance: float) -> None:
-    if not 0.0 < tolerance < math.inf:
-        raise CommandError(f"--tolerance: expected a positive number, got {tolerance}")
+def _finish(
+    options: argparse.Namespace, report: CommandReport, text: str, found: dict[str, Any], pattern: Sparsity | None
+) -> str:
+    """The report as text or JSON, with the picture that was asked for."""
+    if options.plot is not None:
+        with silence():
+            drawn = pattern or profile(report)
+        place, picture = place_picture(options.plot, report.problem.label, drawn)
+        found, text = found | {"plot": place}, f"{text}\n{picture}"
+    return as_json(found) if options.json else text
 
 
 @contextlib.contextmanager

@@ -2,15 +2,16 @@
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from contad.command.source import Components, Problem
+from contad.command.number_table import Group, table
+from contad.command.point import Components, Problem, components, leaves
+from contad.command.terminal import BOLD, RED, paint
 from contad.variables.open_types import Nested
-
-SHOWN = 24  # components that are printed; --json gives all
 
 
 @dataclass(frozen=True)
@@ -53,24 +54,35 @@ class CommandReport:
         """The cost of a gradient in evaluations of the function."""
         return self.gradient_time / self.primal_time
 
-    def text(self) -> str:
-        """The report for people."""
-        rows = self.derivatives[:SHOWN]
-        width = max(len(name) for name, _ in rows)
-        lines = [self.problem.label, f"value         {self.value:.12g}", "gradient"]
-        lines += [f"  {name:<{width}}  {x:.12g}" for name, x in rows]
-        if len(rows) < len(self.derivatives):
-            lines.append(f"  ... and {len(self.derivatives) - len(rows)} more; --json prints all")
+    def text(self, colours: bool = False) -> str:
+        """The report for people; with the colours of a terminal if asked for."""
+        lines = [paint(self.problem.label, BOLD, colours), "", f"value         {self.value:.12g}", ""]
+        lines += [*table(list(self._groups()), colours), ""]
         constants = [name for name in self.problem.values if name not in self.problem.active]
         if constants:
-            lines.append(f"constant      {', '.join(constants)}")
+            lines.append(f"constant      {', '.join(describe(n, self.problem.values[n]) for n in constants)}")
+        if self.problem.data is not None:
+            unused = [name for name in self.problem.data.names if name not in self.problem.from_data]
+            rest = f"; not used: {', '.join(unused)}" if unused else ""
+            lines.append(f"data          {self.problem.data.path}: {', '.join(self.problem.from_data)}{rest}")
         lines.append(f"engine        {self.engine}")
-        lines.append(f"differences   {self._agreement()}")
+        lines.append(f"differences   {paint(self._agreement(), RED, colours and not self.agrees)}")
         lines.append(
             f"time          function {duration(self.primal_time)}, gradient {duration(self.gradient_time)}, "
             f"ratio {self.ratio:.1f}; first gradient {duration(self.first_gradient_time)}"
         )
         return "\n".join(lines)
+
+    def _groups(self) -> Iterator[Group]:
+        """The numbers and arrays of the active parameters, with their derivatives."""
+        rest = iter(self.derivatives)
+        for parameter in self.problem.active:
+            for name, leaf in leaves(parameter, self.problem.values[parameter]):
+                point = [float(x) for _, x in components(name, leaf)]
+                named = [next(rest) for _ in point]
+                if named:
+                    names, derivatives = zip(*named, strict=True)
+                    yield Group(name, np.shape(leaf), names, point, derivatives)
 
     def _agreement(self) -> str:
         total = len(self.derivatives)
@@ -82,7 +94,7 @@ class CommandReport:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as what JSON can hold; a disagreement of inf is None."""
-        return {
+        found = {
             "function": self.problem.label,
             "engine": self.engine,
             "value": self.value,
@@ -104,6 +116,23 @@ class CommandReport:
             },
             "ratio": self.ratio,
         }
+        data = self.problem.data
+        return found if data is None else found | {"data": {"file": data.path, "names": list(self.problem.from_data)}}
+
+
+def describe(name: str, value: Nested) -> str:
+    """A constant in few words.
+
+    >>> describe("n", 3), describe("times", [1.0, 2.0]), describe("table", np.ones((2, 3))), describe("f", math.sin)
+    ('n = 3', 'times (list of 2)', 'table (array 2 x 3)', 'f')
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"{name} (array {' x '.join(map(str, value.shape))})"
+    if isinstance(value, (list, tuple, dict)):
+        return f"{name} ({type(value).__name__} of {len(value)})"
+    if isinstance(value, (str, int, float, np.generic)) and len(str(value)) <= 20:
+        return f"{name} = {value}"
+    return name
 
 
 def duration(seconds: float) -> str:

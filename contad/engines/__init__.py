@@ -1,7 +1,7 @@
 """The engines by name. Siblings behind one protocol, `contad.variables.stack.ChainStack`; none imports another."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.errors import UnsupportedError
@@ -41,14 +41,15 @@ class CompiledEngine(NamedTuple):
     build: Callable[["Request"], NumbaFunction]
     explain: Callable[["Request"], str]
     source: Callable[["Request"], str] | None = None  # of an engine that generates one
+    loops: Callable[["Request"], Sequence[Any]] | None = None  # of the same: what its loops store
 
 
 def compiled_engine(name: str) -> CompiledEngine:
     """A compiled engine by its name, imported on demand."""
     if name == "generated":
-        from contad.engines.source import build, explain, source
+        from contad.engines.source import build, explain, list_loops, source
 
-        return CompiledEngine(build, explain, source)
+        return CompiledEngine(build, explain, source, list_loops)
     if name == "tape":
         from contad.engines.tape import build, explain
 

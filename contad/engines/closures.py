@@ -6,6 +6,7 @@ The other engines must equal it.
 
 from __future__ import annotations  # else each continuation would make objects of its annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import like_numpy
 from contad.variables.open_types import Function, Options, Real, Rule, Value
-from contad.variables.stack import THREAD, ChainStack, Row
+from contad.variables.stack import THREAD, ChainStack, Footprint, Row
 from contad.variables.var import Var
 
 Chain = Callable[[list[Real]], Real]
@@ -208,6 +209,15 @@ class ClosureStack(ChainStack):
     def rows(self) -> Iterator[Row]:
         for k, chain in enumerate(self.chain):
             yield _row(k + 1, chain)
+
+    def footprints(self) -> Iterator[Footprint]:
+        return map(self.footprint_of, self.chain)
+
+    @staticmethod
+    def footprint_of(chain: Chain) -> Footprint:
+        """By Python's own count: the function, its captured names, and a place each in the chain and the adjoints."""
+        names = chain.__closure__ or ()
+        return Footprint(1, sum(map(sys.getsizeof, (chain, names, *names))) + 16)
 
     @staticmethod
     def find_captured(chain: Chain) -> CapturedOperand:

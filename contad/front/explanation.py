@@ -1,5 +1,6 @@
 """Which engine answers a call of a derivative, why, and what it does."""
 
+import functools
 from typing import Any
 
 from numba import types
@@ -8,6 +9,7 @@ from contad.engines import COMPILED, DEFAULT, compiled_engine
 from contad.errors import UnsupportedError
 from contad.front.choice import describe_refusal, reason
 from contad.front.derivative import Derivative
+from contad.front.explained import Explanation
 from contad.front.plan import plan
 from contad.variables.open_types import Nested, NumbaType, Options
 from contad.variables.trees import holds_carriers
@@ -19,24 +21,25 @@ def engine_for(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options
     return (choice and choice.engine) or DEFAULT
 
 
-def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
+def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> Explanation:
     """Lines of text: the engine that answers this call, why those before it do not, what it does and stores."""
     choice = _choice(derivative, args, kwargs)
     if choice is None:
-        return (
+        text = (
             f"{derivative.what}: engine {DEFAULT}, on a Python copy of the function: the call is inside another "
             "derivative, and compiled engines take first derivatives only"
         )
+        return Explanation.of(text, DEFAULT)
     given = derivative.types_of(args, kwargs)
-    why_not = [
-        f"  {describe_refusal(name, _reason_now(derivative, given, name, why))}" for name, why in choice.refusals
-    ]
+    refusals = [(name, _reason_now(derivative, given, name, why)) for name, why in choice.refusals]
+    why_not = [f"  {describe_refusal(name, why)}" for name, why in refusals]
     shown = ", ".join(str(t.value if isinstance(t, types.Omitted) else t) for t in given)
     if choice.engine is None:
         head = f"{derivative.what}({shown}): engine {DEFAULT}, on a Python copy of the function"
-        return "\n".join([head, *why_not])
+        return Explanation.of("\n".join([head, *why_not]), DEFAULT, refusals)
     request = plan(derivative.f, derivative.form, given, derivative.what).request
-    told = compiled_engine(choice.engine).explain(request)
+    engine = compiled_engine(choice.engine)
+    told = engine.explain(request)
     head = f"{derivative.what}({shown}): engine {choice.engine}"
     lines = told.splitlines()
     if derivative.overloads[given].library.has_dynamic_globals:
@@ -44,7 +47,9 @@ def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Optio
             "each process compiles anew: machine code with the address of a global array of more than 1 MB, or of a "
             "function that is an argument, is not kept; pass the array as an argument"
         )
-    return "\n".join([head, *why_not, *(f"  {line}" for line in lines)])
+    text = "\n".join([head, *why_not, *(f"  {line}" for line in lines)])
+    find_loops = None if engine.loops is None else functools.partial(engine.loops, request)
+    return Explanation.of(text, choice.engine, refusals, find_loops)
 
 
 def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:

@@ -9,7 +9,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
@@ -18,6 +18,7 @@ import numpy as np
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
+from contad.functions.methods_of_arrays import METHODS
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     ANSWERS,
@@ -27,24 +28,39 @@ from contad.functions.questions import (
     code_of,
     handles_unseen,
     is_contads,
+    modules_of,
     passes_by_globals,
     questions_of,
+    type_of_stand_in,
     warn_if_it_asks,
 )
 from contad.functions.reached import (
     DATA,
     Family,
+    class_leads_on,
     classes_in,
     dispatches_on_type,
     functions_in,
+    held_by,
     is_filled,
     is_users_class,
+    leads_on,
+    leads_to_objects,
     looked_into,
     methods_of,
 )
 from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import give_methods, names_below, stand_for_class
-from contad.functions.stand_in_containers import Contents, stand_for_container
+from contad.functions.stand_in_containers import (
+    CONTAINERS,
+    Contents,
+    StandInContainer,
+    bring_up_to_date,
+    fill,
+    make_empty,
+    stand_for_container,
+)
+from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
 from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
@@ -78,7 +94,8 @@ def with_numba_callees(f: Function, at_variables: AtVariables, takes_others: boo
     if not isinstance(function, FunctionType) or is_contads(function):
         return f
     stand_ins = _stand_ins_of(function, frozenset((type(own),)), at_variables)
-    return LiveCopy(f, stand_ins, own) if stand_ins.stands_for_any or (takes_others and _takes_others(function)) else f
+    stands = stand_ins.stands_for_any or leads_to_objects(own, frozenset())
+    return LiveCopy(f, stand_ins, own) if stands or (takes_others and _takes_others(function)) else f
 
 
 def _stand_ins_of(
@@ -126,12 +143,23 @@ class LiveCopy:
     def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
         if not SETTINGS.rewrite:
             return self.__wrapped__(*args, **kwargs)  # type: ignore[attr-defined]
+        CALL.depth += 1
+        try:
+            return self._call(args, kwargs)
+        finally:
+            CALL.depth -= 1
+            if CALL.depth == 0 and (CALL.objects or CALL.checked):
+                CALL.forget()
+
+    def _call(self, args: tuple[Nested, ...], kwargs: Options) -> Nested:
         stand_ins, run = self.current
         for names, name, value in stand_ins.bound:
             if names.get(name) is not value:
                 stand_ins, run = self._use(stand_ins.again(anew=True))
                 break
         own = args, kwargs
+        if stand_ins.permanent:
+            CALL.objects.update(stand_ins.permanent)
         if kwargs or not _ORDINARY.issuperset(map(type, args)):
             others = [x for x in (*args, *kwargs.values()) if type(x) not in _ORDINARY]
             if not all(map(stand_ins.knows, others)):
@@ -139,7 +167,8 @@ class LiveCopy:
             replace = stand_ins.of_argument
             own = tuple(map(replace, args)), {name: replace(x) for name, x in kwargs.items()}
         family = stand_ins.family
-        if family.assignable or not family.may_assign or not makes_arrays_of_variables():
+        may_assign = family.may_assign or stand_ins.views  # the functions of other objects are found as it runs
+        if family.assignable or not may_assign or not makes_arrays_of_variables():
             return run(*own[0], **own[1])
         given = map_leaves(_copy_of_array, (args, kwargs))  # f may write to its arguments
         before = count_remembered()
@@ -152,6 +181,7 @@ class LiveCopy:
             if not _has_lost(before):
                 return result
         forget_since(before)
+        CALL.forget()
         self._use(stand_ins.again(assignable=True))
         return self(*given[0], **given[1])
 
@@ -166,7 +196,7 @@ class LiveCopy:
     def _use(self, stand_ins: "_StandIns") -> tuple["_StandIns", Function]:
         run = stand_ins.of(stand_ins.f)
         if self.owner is not None:
-            run = MethodType(run, stand_ins.of_object(self.owner))
+            run = MethodType(run, stand_ins.of_permanent(self.owner))
         self.current = stand_ins, run  # one object, because threads share this one
         return self.current
 
@@ -187,14 +217,18 @@ class _StandIns:
     """What stands for functions, and for the objects by which they are reached, made once for each."""
 
     def __init__(
-        self, f: FunctionType, owners: frozenset[type], at_variables: AtVariables, assignable: bool
-    ) -> None:
-        self.f, self.owners, self.at_variables = f, owners, at_variables
+        self, f: FunctionType | None, owners: frozenset[type], at_variables: AtVariables, assignable: bool
+    ) -> None:  # fmt: skip
+        self.f: Any = f
+        self.owners, self.at_variables = owners, at_variables
         self.family = Family(f, owners, assignable)
         self.family.stand_ins.update()
         self.bound: list[tuple[Any, str, Any]] = []  # (what has names: globals, name, what it stood for)
         self.made: dict[int, tuple[object, Any]] = {}  # the value too, so that its id stays its own
         self.classes: dict[type, type] = {}
+        self.views: dict[type, ObjectView | None] = {}
+        self.permanent: dict[int, tuple[Any, Any]] = {}  # objects that functions name, with what stands for them
+        self.others: dict[type, _StandIns] = {}  # for classes of objects that are met in attributes
         self.copy: LiveCopy | None = None
 
     @property
@@ -222,24 +256,43 @@ class _StandIns:
         return self.copy
 
     def of_argument(self, x: Any) -> Any:
-        """What stands for a value that is passed to the function."""
+        """What stands for a value that is passed to the function, or held by an object: one while a call lasts."""
         kind = type(x)
         if kind in _ORDINARY:
             return x
         if isinstance(x, Carrier):
             _ORDINARY.add(kind)
             return x
+        key = id(x) if self.family.assignable else ~id(x)
+        known = CALL.objects.get(key)
+        if known is not None:
+            if isinstance(known[1], StandInContainer):
+                bring_up_to_date(known[1], self.of_argument)
+            return known[1]
+        new = self._of_argument(x, kind)
+        if new is not x and kind not in _VALUES and CALL.depth:
+            CALL.objects[key] = x, new
+        return new
+
+    def _of_argument(self, x: Any, kind: type) -> Any:
+        answer = self.family.stand_ins.of.get(id(x))
+        if answer is not None:
+            return answer
         if is_dispatcher(x):
             return OnNumbers(x, self.at_variables)
-        if kind in (FunctionType, MethodType, functools.partial):
+        if kind in _FUNCTIONS:
             return with_numba_callees(x, self.at_variables, False)
-        if kind in (list, tuple, dict):
-            new = {id(y): self.of_argument(y) for y in looked_into(x)}
-            if all(id(y) == key for key, y in new.items()):
+        if kind is np.vectorize:
+            return stand_for_vectorized(x, self.of_argument(x.pyfunc))
+        if kind is SimpleNamespace:
+            return stand_for_namespace(x, self.of_argument, leads_on)
+        if kind in CONTAINERS:
+            inside = looked_into(x)
+            if x and all(self.of_argument(y) is y for y in inside):
                 return x
-            if kind is dict:
-                return {name: new.get(id(y), y) for name, y in x.items()}
-            return kind(new.get(id(y), y) for y in x)
+            return stand_for_container(x, self.of_argument, self.users_of)
+        if isinstance(x, type):
+            return self._for(x)._class(x) if is_users_class(x) else x
         return self.of_object(x)
 
     def of(self, value: Any) -> Any:
@@ -261,51 +314,113 @@ class _StandIns:
             new = self._class(value)
         elif kind is np.vectorize:
             new = stand_for_vectorized(value, self.of(value.pyfunc))
-        elif not any(map(self.family.needs, functions_in(value, self.family.attributes))):
+        elif kind in _VALUES:
+            new = value
+            if any(self.of(y) is not y for y in looked_into(value)):
+                new = stand_for_container(value, self.of, self.users_of)
+        elif kind in CONTAINERS:
+            new = make_empty(value, self.users_of)
+            self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
+            if any(self.of(y) is not y for y in looked_into(value)):
+                fill(new, self.of)
+                self.bound.append((Contents(value), "", True))
+            else:
+                new = value
+        elif kind is SimpleNamespace:
+            new = stand_for_namespace(value, self.of_argument, leads_on)
+        elif is_users_class(kind):
+            new = self.of_permanent(value)
+        elif not any(
+            map(self.family.needs, functions_in(value, self.family.attributes))
+        ) and not leads_to_objects(value, self.family.attributes):  # fmt: skip
             new = value
         elif kind is functools.partial:
             options = {name: self.of(x) for name, x in value.keywords.items()}
             new = functools.partial(self.of(value.func), *map(self.of, value.args), **options)
         elif kind is MethodType:
             new = MethodType(self.of(value.__func__), self.of(value.__self__))
-        elif kind in (list, dict):
-            new = stand_for_container(value, self.of, self.users_of)
-            self.bound.append((Contents(value), "", True))
-        elif kind is tuple:
-            new = tuple(map(self.of, value))
         elif kind is ModuleType:
             new = _LiveModule(value, self)
             self._watch(value, self.family.attributes)
         else:
-            new = self.of_object(value)
+            new = value
         self.made[id(value)] = value, new
         return new
 
     def users_of(self, new: Any) -> Any:
         """What a value stands for; anything else itself."""
-        return next((value for value, known in self.made.values() if known is new), new)
+        value = user_of(new)
+        if value is not new or type(new) in DATA:
+            return value
+        if isinstance(new, LiveCopy):
+            return new.__wrapped__  # type: ignore[attr-defined]
+        made = (*self.made.values(), *CALL.objects.values())
+        return next((value for value, known in made if known is new), new)
+
+    def of_permanent(self, x: Any) -> Any:
+        """What stands for an object that a function names, or is a method of, for all calls."""
+        new = self.of_object(x)
+        if new is not x:
+            self.permanent[id(x) if self.family.assignable else ~id(x)] = x, new
+            self.bound.append((_Attributes(self._for(type(x)).views[type(x)], x), "", True))
+        return new
 
     def of_object(self, x: Any) -> Any:
         """An object of the user's with the methods of the copies; it shares its attributes with the user's."""
-        cls: Any = self._class(type(x))
-        if cls is type(x):
+        cls = type(x)
+        if cls in DATA or not is_users_class(cls):
             return x
-        new = object.__new__(cls)
-        object.__setattr__(new, "__dict__", x.__dict__)
-        return new
+        stand_ins = self._for(cls)
+        view = stand_ins.views.get(cls)
+        if view is None:
+            stand_in = stand_ins._class(cls)
+            if stand_in is cls:
+                if not any(map(leads_on, held_by(x))) and not class_leads_on(cls):
+                    return x
+                stand_in = stand_ins._make_class(cls)
+            view = stand_ins.views[cls] = ObjectView(cls, stand_in, stand_ins.of_argument, leads_on)
+            self.views[cls] = view
+        return view.of_object(x)
+
+    def _for(self, cls: type) -> "_StandIns":
+        """What makes stand-ins of a class: this, or, for a class that is met in attributes, another for it alone."""
+        if cls in self.owners or cls in self.classes or cls in self.family.owners:
+            return self
+        known = self.others.get(cls)
+        if known is not None and id(known) not in CALL.checked:
+            CALL.checked.add(id(known))
+            if not known.is_current():
+                known = None
+        if known is None:
+            if len(self.others) > _MOST_OTHERS:
+                self.others.clear()
+            known = self.others[cls] = _StandIns(None, frozenset((cls,)), self.at_variables, self.family.assignable)
+            known.others = self.others  # one for each class
+            CALL.checked.add(id(known))
+        return known
+
+    def is_current(self) -> bool:
+        """Whether the names that were bound stand for what they stood for."""
+        return all(names.get(name) is value for names, name, value in self.bound)
 
     def _class(self, cls: type) -> Any:
         """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
         known = self.classes.get(cls)
         if known is None:
-            if cls in DATA or not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
+            if cls in DATA or not is_users_class(cls):
                 return cls
-            bases = tuple(map(self._class, cls.__bases__))
-            if cls in self.classes:  # a method of a base names it
-                return self.classes[cls]
-            known = self.classes[cls] = stand_for_class(cls, bases, self.family.compares_classes)
-            give_methods(known, cls, self.of)  # which may name the class
-            self._watch(cls, names_below(known))
+            if any(map(self.family.needs, methods_of(cls))) or class_leads_on(cls):
+                return self._make_class(cls)
+            return cls
+        return known
+
+    def _make_class(self, cls: type) -> Any:
+        bases = tuple(map(self._class, cls.__bases__))
+        if cls in self.classes:  # a method of a base names it
+            return self.classes[cls]
+        known = self.classes[cls] = stand_for_class(cls, bases, self.family.compares_classes)
+        give_methods(known, cls, self.of)  # which may name the class
+        self._watch(cls, names_below(known))
         return known
 
     def _watch(self, x: Any, names: Iterable[str]) -> None:
@@ -334,7 +449,8 @@ class _StandIns:
         _COPIES.add(copy)
         self.made[id(f)] = f, copy  # before its names are bound: a function that names itself meets it there
         if type(copy.__globals__) is dict and CAN_BIND:
-            copy.__code__ = bind_names(code, self._names(f))
+            methods = METHODS if questions_of(f.__code__).of_dot else {}
+            copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f))
         for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:
                 mine.cell_contents = self.of(cell.cell_contents)
@@ -358,12 +474,15 @@ class _StandIns:
             if name in f.__globals__:
                 value = f.__globals__[name]
                 new = self.of(value)
-                if isinstance(value, type) and new is not value and not asked.names.isdisjoint(_COMPARED):
+                compares = asked.compares_types or "__class__" in asked.names
+                if isinstance(value, type) and new is not value and compares:
                     for method in methods_of(value, self.family.attributes):  # which are not those of the copies there
                         warn_if_it_asks(method.__code__)
                 elif new is not value:
                     names[name] = new
                     self.bound.append((f.__globals__, name, value))
+            elif name == "type" and not asked.compares_types:
+                names[name] = type_of_stand_in
             elif name in ANSWERS:
                 names[name] = ANSWERS[name]
         return names
@@ -378,9 +497,24 @@ class _StandIns:
         return dispatch
 
 
+class _Attributes:
+    """An object that functions name: asked as a dictionary of names is, it sees what its attributes now lead to."""
+
+    def __init__(self, view: Any, x: Any) -> None:
+        self.view, self.x = view, x
+
+    def get(self, name: str) -> bool:
+        """Always True."""
+        if hasattr(self.x, "__dict__"):
+            self.view.look_at(self.x)
+        return True
+
+
+_FUNCTIONS = frozenset((FunctionType, MethodType, functools.partial))
+_VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
+_MOST_OTHERS = 256  # classes of objects that are met in attributes
 _ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
 _NUMBERS = DATA - {type(None)}
-_COMPARED = frozenset(("type", "__class__"))  # functions that name these may compare a class with that of an object
 
 
 class _LiveModule(ModuleType):

@@ -31,6 +31,14 @@ class Transformed:
     def __repr__(self) -> str:
         return f"<contad.{self.run.__name__}>"
 
+    def _repr_html_(self) -> str:
+        from contad.functions.function_display import write_function
+
+        transform, args, options = self.made_by
+        given = [*map(repr, args[1:]), *(f"{name}={x!r}" for name, x in options.items())]
+        facts = [("made by", f"contad.{transform.__name__}(f{''.join(f', {text}' for text in given)})")]
+        return write_function(repr(self)[1:-1], args[0] if args else self.run, facts)
+
     def __reduce__(self) -> str | tuple[Any, ...]:
         transform, args, options = self.made_by
         return own_name(self) or (remade, (transform, tuple(map(reference, args)), options))

@@ -2,9 +2,19 @@
 
 import functools
 import operator
+import os
+import struct
 import sys
 import sysconfig
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -13,14 +23,22 @@ from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import asks, attributes_of, is_contads, makes_arrays, questions_of
 from contad.functions.settings import SETTINGS
 from contad.functions.stand_in_classes import function_of
+from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+# where Python and libraries are, as the system compares names of files
+_INSTALLED = tuple(
+    os.path.join(os.path.normcase(place), "")
+    for place in {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
+)
+_LIBRARIES = frozenset(("site-packages", "dist-packages"))  # of another environment, by a .pth file; of Debian
 
 
+@functools.lru_cache(4096)
 def is_installed(filename: str) -> bool:
     """Whether a file is of a library, which is not searched: libraries are large, and what they name not the user's."""
-    return filename.startswith(_INSTALLED) or "site-packages" in filename  # of another environment, by a .pth file
+    name = os.path.normcase(filename)
+    return name.startswith(_INSTALLED) or not _LIBRARIES.isdisjoint(name.split(os.sep))
 
 
 def _is_left_alone(filename: str, module: object) -> bool:
@@ -46,7 +64,6 @@ _MISSING = object()
 _KEPT = frozenset((FunctionType, BuiltinFunctionType, ModuleType, MethodType, np.ufunc, type(np.nan_to_num)))
 _PLAIN = frozenset((object, float, int, str, bool, tuple, list, dict, np.ndarray))
 DATA = frozenset((object, float, int, str, bool, complex, bytes, np.ndarray, np.float64, type(None)))
-_MOST_ELEMENTS = 64  # of a container that is looked through
 _MOST_CONTAINERS = 8  # of one in which containers are
 
 
@@ -109,11 +126,12 @@ def _kind(x: object) -> object:
 
 
 def looked_into(x: Any) -> list[Any]:
-    """What of a list, tuple or dict is looked into: no data, and containers only where there are few."""
-    if len(x) > _MOST_ELEMENTS:
+    """What of a container is looked into: no data, and containers only where there are few."""
+    inside = x.values() if type(x) in MAPPINGS else x
+    if DATA.issuperset(map(type, inside)):
         return []
-    inside = [y for y in (x.values() if type(x) is dict else x) if type(y) not in DATA]
-    return inside if len(x) <= _MOST_CONTAINERS else [y for y in inside if type(y) not in (list, tuple, dict)]
+    left_out = DATA if len(x) <= _MOST_CONTAINERS else DATA | CONTAINERS
+    return [y for y in inside if type(y) not in left_out]
 
 
 def functions_in(x: Any, attributes: frozenset[str], depth: int = 4) -> list[Any]:
@@ -143,10 +161,68 @@ def classes_in(x: Any, attributes: frozenset[str], depth: int = 4) -> set[type]:
     return {cls} if cls not in DATA and is_users_class(cls) else set()
 
 
+def leads_to_objects(x: Any, attributes: frozenset[str], depth: int = 4) -> bool:
+    """Whether an object that x is, or that code with these attributes finds in it, holds functions or objects."""
+    parts = _parts_of(x, attributes)
+    if parts is not None:
+        return depth > 0 and any(leads_to_objects(y, attributes, depth - 1) for y in parts)
+    cls: Any = x if isinstance(x, type) else type(x)
+    if cls is SimpleNamespace:
+        return any(map(leads_on, vars(x).values()))
+    return cls not in DATA and is_users_class(cls) and (class_leads_on(cls) or any(map(leads_on, held_by(x))))
+
+
+def held_by(x: Any) -> list[Any]:
+    """What an object of the user's holds in its attributes, data apart."""
+    if isinstance(x, type):
+        return []
+    found = [*getattr(x, "__dict__", {}).values()]
+    if isinstance(x, tuple):
+        found += x
+    for c in type(x).__mro__:
+        found += [getattr(x, name, None) for name, slot in vars(c).items() if isinstance(slot, MemberDescriptorType)]
+    return [y for y in found if type(y) not in DATA]
+
+
+def leads_on(x: Any, depth: int = 4) -> bool:
+    """Whether x, which an object holds, is a function, or an object that does more than hold data, or holds such."""
+    kind: Any = type(x)
+    if kind in DATA:
+        return False
+    if kind in CONTAINERS:  # to an empty one something may be added
+        return depth > 0 and (not x or any(leads_on(y, depth - 1) for y in looked_into(x)))
+    if isinstance(x, _FUNCTIONS) or id(x) in ASSIGNABLE.of or is_dispatcher(x):
+        return True
+    if isinstance(x, type):
+        return is_users_class(x)
+    if kind is SimpleNamespace:
+        return depth > 0 and any(leads_on(y, depth - 1) for y in vars(x).values())
+    if not is_users_class(kind):
+        return False
+    return _does_more(kind) or (depth > 0 and any(leads_on(y, depth - 1) for y in held_by(x)))
+
+
+_FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
+
+
+@functools.lru_cache(1024)
+def class_leads_on(cls: type) -> bool:
+    """Whether a class of the user's has functions or objects that are no methods of it."""
+    named = [(name, x) for c in cls.__mro__[:-1] for name, x in vars(c).items() if name[:2] != "__"]
+    return any(leads_on(x) for name, x in named if not isinstance(x, (FunctionType, type)) and name != "_abc_impl")
+
+
+@functools.lru_cache(1024)
+def _does_more(cls: type) -> bool:
+    """Whether a class has methods beside those that data classes have."""
+    own = {name for c in cls.__mro__[:-1] for name, x in vars(c).items() if isinstance(function_of(x), FunctionType)}
+    return not own <= _OF_DATA or any(is_dispatcher(x) for c in cls.__mro__[:-1] for x in vars(c).values())
+
+
 def _parts_of(x: Any, attributes: frozenset[str]) -> list[Any] | None:
     """What code with these attributes may reach by x where x only holds or names other things; else None."""
     kind = type(x)
-    if kind in (list, tuple, dict):
+    if kind in CONTAINERS:
         return looked_into(x)
     if kind is functools.partial:
         return [x.func, *x.args, *x.keywords.values()]
@@ -167,21 +243,29 @@ def _named_in(module: ModuleType, attributes: frozenset[str]) -> list[Any]:
 
 
 def is_users_class(cls: type) -> bool:
-    """Whether objects of a class are the user's, hold what they have in a dictionary, and can have another class."""
+    """Whether objects of a class are the user's, with attributes in a dictionary or slots, or a named tuple's."""
     return _is_users_class(cls, SETTINGS.libraries)
 
 
 @functools.lru_cache(1024)
 def _is_users_class(cls: type, libraries: frozenset[str]) -> bool:
-    bases = cls.__mro__[:-1]
+    bases = [c for c in cls.__mro__[:-1] if c is not tuple or not hasattr(cls, "_fields")]  # named tuples
+    slots = sum(isinstance(x, MemberDescriptorType) for c in bases for x in vars(c).values())
+    sizes = [c.__basicsize__ + slots * _POINTER for c in (object, _Plain)] if tuple not in cls.__mro__ else [
+        tuple.__basicsize__
+    ]  # fmt: skip
     return (
         all(isinstance(c, type) and c.__flags__ & 1 << 9 for c in bases)  # a class that Python code has made
-        and cls.__basicsize__ == _Plain.__basicsize__
-        and cls.__dictoffset__ != 0
+        and cls.__basicsize__ in sizes
         and type(cls).__call__ is type.__call__
-        and not any(_is_of_library(c) for c in bases if c.__module__ not in ("abc", "typing"))
+        and not any(_is_of_library(c) for c in bases if c.__module__ not in _OF_BASES)
+        and not any("_stands_for" in vars(c) for c in bases)
         and cls.__module__.partition(".")[0] != "contad"
     )
+
+
+_OF_BASES = frozenset(("abc", "typing", "argparse"))  # what of the standard library classes of the user's stand on
+_POINTER = struct.calcsize("P")
 
 
 class _Plain:
@@ -210,14 +294,20 @@ def methods_of(cls: type, attributes: frozenset[str] | None = None) -> list[Any]
     return found
 
 
+_OF_DATA = _NOT_CALLED | {"__eq__", "__hash__", "__post_init__", "__setattr__", "__delattr__", "_make", "_replace",
+                          "_asdict", "__getnewargs__", "__getstate__", "__setstate__", "__reduce__"}  # fmt: skip
+
+
 class Family:
     """All plain functions that a function reaches by its names, and those among them that need copies.
 
     `owners` are the classes of objects that are passed to it; `assignable` says whether variables can be assigned to
-    the arrays that they make.
+    the arrays that they make. Without a function they are all that the methods of these classes reach.
     """
 
-    def __init__(self, f: FunctionType, owners: frozenset[type] = frozenset(), assignable: bool = False) -> None:
+    def __init__(
+        self, f: FunctionType | None, owners: frozenset[type] = frozenset(), assignable: bool = False
+    ) -> None:  # fmt: skip
         self.reached: dict[int, Reached] = {}
         self.assignable = assignable
         self.stand_ins: StandIns = ASSIGNABLE if assignable else PLAIN
@@ -235,7 +325,10 @@ class Family:
                 key
                 for key, r in self.reached.items()
                 if key not in self.needing
-                and any(self.needs(h) for x, _ in r.inside for h in functions_in(x, self.attributes))
+                and any(
+                    any(map(self.needs, functions_in(x, self.attributes))) or leads_to_objects(x, self.attributes)
+                    for x, _ in r.inside
+                )
             }
             self.needing |= more
             grown = bool(more)
@@ -244,10 +337,10 @@ class Family:
         for r in self.reached.values():
             del r.named, r.inside  # which may be large
 
-    def _search(self, f: FunctionType, given: frozenset[type]) -> None:
+    def _search(self, f: FunctionType | None, given: frozenset[type]) -> None:
         """Find the functions; methods call others of their objects, whose names are then known."""
         owners = set(given)
-        left: list[Any] = [f]
+        left: list[Any] = [h for c in given for h in methods_of(c) if self._is_users(h)] if f is None else [f]
         while left:
             while left:
                 g = left.pop()
@@ -259,11 +352,16 @@ class Family:
                 left += [h for _, found in one.inside for h in found]
             methods = [h for c in owners if is_users_class(c) for h in methods_of(c, self.attributes | _MAKING)]
             left = [h for h in methods if id(h) not in self.reached and self._is_users(h)]
+        self.owners = frozenset(owners)
 
     @staticmethod
     def _is_users(g: Any) -> bool:
         if not isinstance(g, FunctionType) or is_contads(g):
             return False
+        inner = vars(g).get("__wrapped__")  # of a decorator of a library's, such as contextlib.contextmanager
+        held = [c.cell_contents for c in g.__closure__ or () if is_filled(c)]
+        if isinstance(inner, FunctionType) and any(x is inner for x in held):
+            return Family._is_users(inner)
         return not _is_left_alone(g.__code__.co_filename, g.__module__)
 
     def _needs_itself(self, r: Reached) -> bool:

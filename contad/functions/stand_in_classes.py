@@ -1,6 +1,7 @@
 """Classes of the user's with copies of their methods: a subclass stands for a class, and is taken for it."""
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Callable
 from types import FunctionType
@@ -22,6 +23,8 @@ def function_of(x: Any) -> Any:
 class _Unnoticed:
     """A base of stand-ins: the user's `__init_subclass__`, which might count subclasses, is not called for them."""
 
+    __slots__ = ()
+
     def __init_subclass__(cls) -> None:
         pass
 
@@ -34,11 +37,18 @@ def stand_for_class(cls: type, bases: tuple[type, ...], is_told: bool) -> Any:
     """
     own = tuple(new for new, c in zip(bases, cls.__bases__, strict=True) if new is not c) or (_Unnoticed,)
     about: dict[str, Any] = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    about["__slots__"] = ()
     if getattr(cls, "__hash__", None) is None:
         about["__hash__"] = object.__hash__  # its objects may be constants of code, which must be hashable
     if is_told:
         about["__class__"] = property(lambda _: cls)
-    return _metaclass(type(cls))(cls.__name__, (*own, cls), {**about, "_stands_for": cls})
+    return make_class(_metaclass(type(cls)), cls.__name__, (*own, cls), {**about, "_stands_for": cls})
+
+
+def make_class(kind: type, name: str, bases: tuple[type, ...], about: dict[str, Any]) -> Any:
+    """A class that a metaclass of the user's, which might keep a list of its classes, does not get to see."""
+    makes: Any = abc.ABCMeta if issubclass(kind, abc.ABCMeta) else type
+    return makes.__new__(kind, name, bases, about)
 
 
 def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
@@ -46,6 +56,9 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
     below = names_below(new)
     for name, x in vars(cls).items():
         if name in _KEPT or (name == "__hash__" and x is None):
+            continue
+        if name == "__eq__" and "__dataclass_fields__" in vars(cls) and x.__code__.co_filename == "<string>":
+            type.__setattr__(new, name, _equal_data)
             continue
         if isinstance(x, property) and isinstance(x.fget, FunctionType):
             method: Any = property(of(x.fget), x.fset and of(x.fset), x.fdel, x.__doc__)
@@ -56,12 +69,22 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
             method = type(x)(of(x.__func__))
         elif isinstance(x, FunctionType) or is_dispatcher(x):
             method = of(x)
-        elif name in below:  # which would hide it
-            method = x
         else:
-            continue
+            method = x if name[:2] == "__" else of(x)
+            if method is x and name not in below:  # which would hide it
+                continue
+            if method is not x and not hasattr(type(x), "__get__"):  # a function of C code, which is no method
+                method = staticmethod(method)
         type.__setattr__(new, name, method)
     abc.update_abstractmethods(new)
+
+
+def _equal_data(x: Any, y: Any) -> Any:
+    """x == y of a data class, whichever of them is of a stand-in."""
+    if original(type(x)) is not original(type(y)):
+        return NotImplemented
+    names = [f.name for f in dataclasses.fields(x) if f.compare]
+    return tuple(getattr(x, name) for name in names) == tuple(getattr(y, name) for name in names)
 
 
 def names_below(new: Any) -> set[str]:
@@ -80,7 +103,11 @@ def _metaclass(kind: type) -> Any:
     names = {
         "__instancecheck__": lambda cls, x: isinstance(x, original(cls)),
         "__subclasscheck__": lambda cls, c: issubclass(c, original(cls)),
-        "__setattr__": lambda cls, name, value: setattr(original(cls), name, value),
+        "__setattr__": lambda cls, name, value: (
+            type.__setattr__(cls, name, value)
+            if name == "__abstractmethods__"
+            else setattr(original(cls), name, value)
+        ),
         "__delattr__": lambda cls, name: delattr(original(cls), name),
     }
     return type(kind.__name__, (kind,), names)

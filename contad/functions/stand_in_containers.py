@@ -1,10 +1,21 @@
-"""Lists and dicts of the user's with stand-ins of functions in them; what is done to one is done to the user's, too."""
+"""Containers of the user's with stand-ins of functions in them; what is done to one is done to the user's, too."""
 
 import operator
+from collections import defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
 from contad.variables.trees import map_leaves
+
+
+class StandInContainer:
+    """What stands for a container of the user's, and can be a constant of code."""
+
+    __slots__ = ()
+    users: Any
+    users_of: Callable[[Any], Any]
+    before: "list[Any]"  # what is in the user's, as it was last seen
+    __hash__ = object.__hash__
 
 
 def _mirroring(kind: type, name: str) -> Callable[..., Any]:
@@ -14,56 +25,87 @@ def _mirroring(kind: type, name: str) -> Callable[..., Any]:
     def change(container: Any, *args: Any, **options: Any) -> Any:
         users = map_leaves(container.users_of, (args, options))
         getattr(container.users, name)(*users[0], **users[1])
+        container.before = contents_of(container.users)
         return own(container, *args, **options)
 
     change.__name__ = name
     return change
 
 
-class StandInList(list[Any]):
-    """A list in place of one of the user's, which can be a constant of code."""
-
-    users: list[Any]
-    users_of: Callable[[Any], Any]
-    __hash__ = object.__hash__  # type: ignore[assignment]
-
-
-class StandInDict(dict[Any, Any]):
-    """The same for a dict."""
-
-    users: dict[Any, Any]
-    users_of: Callable[[Any], Any]
-    __hash__ = object.__hash__  # type: ignore[assignment]
+_CHANGING: dict[Any, tuple[str, ...]] = {
+    list: ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__", "__delitem__",
+           "__iadd__", "__imul__"),
+    dict: ("__setitem__", "__delitem__", "pop", "popitem", "clear", "update", "setdefault", "__ior__"),
+    set: ("add", "discard", "remove", "pop", "clear", "update", "difference_update", "intersection_update",
+          "symmetric_difference_update", "__ior__", "__iand__", "__isub__", "__ixor__"),
+    deque: ("append", "appendleft", "extend", "extendleft", "insert", "pop", "popleft", "remove", "clear", "reverse",
+            "rotate", "__setitem__", "__delitem__", "__iadd__", "__imul__"),
+}  # fmt: skip
+_CHANGING[defaultdict] = _CHANGING[dict]
 
 
-for _name in ("append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse", "__setitem__", "__delitem__",
-              "__iadd__", "__imul__"):  # fmt: skip
-    setattr(StandInList, _name, _mirroring(list, _name))
-for _name in ("__setitem__", "__delitem__", "pop", "popitem", "clear", "update", "setdefault", "__ior__"):
-    setattr(StandInDict, _name, _mirroring(dict, _name))
+def _stand_in(kind: Any) -> Any:
+    methods = {name: _mirroring(kind, name) for name in _CHANGING[kind]}
+    return type(kind.__name__, (StandInContainer, kind), {"__module__": __name__, "_stands_for": kind, **methods})
 
 
-def stand_for_container(
-    x: list[Any] | dict[Any, Any], of: Callable[[Any], Any], users_of: Callable[[Any], Any]
-) -> StandInList | StandInDict:
-    """What stands for a list or dict, with of(y) for what is in it; users_of(z) is what z stands for."""
-    new: Any = StandInDict((key, of(y)) for key, y in x.items()) if isinstance(x, dict) else StandInList(map(of, x))
+_STAND_INS = {kind: _stand_in(kind) for kind in _CHANGING}
+CONTAINERS = frozenset((*_CHANGING, tuple, frozenset))
+MAPPINGS = frozenset((dict, defaultdict))
+
+
+def stand_for_container(x: Any, of: Callable[[Any], Any], users_of: Callable[[Any], Any]) -> Any:
+    """What stands for a container, with of(y) for what is in it; users_of(z) is what z stands for."""
+    kind = type(x)
+    if kind in (tuple, frozenset):
+        return kind(map(of, x))
+    new = make_empty(x, users_of)
+    fill(new, of)
+    return new
+
+
+def make_empty(x: Any, users_of: Callable[[Any], Any]) -> Any:
+    """What is going to stand for a container that can be changed, for `fill`."""
+    made = _STAND_INS[type(x)]
+    new = made.__new__(made)
     new.users, new.users_of = x, users_of
     return new
 
 
-class Contents:
-    """What is in a list or dict now; `get` tells whether it still is, as a dictionary of names tells of a name."""
+def fill(new: Any, of: Callable[[Any], Any]) -> None:
+    """Put of(y) for what is in the user's container into what stands for it."""
+    x, kind = new.users, type(new)._stands_for
+    if kind in MAPPINGS:
+        more = (x.default_factory and of(x.default_factory),) if kind is defaultdict else ()
+        kind.__init__(new, *more, [(key, of(y)) for key, y in x.items()])
+    else:
+        more = (x.maxlen,) if kind is deque else ()
+        kind.__init__(new, [of(y) for y in x], *more)
+    new.before = contents_of(x)
 
-    def __init__(self, x: list[Any] | dict[Any, Any]) -> None:
+
+def bring_up_to_date(new: Any, of: Callable[[Any], Any]) -> None:
+    """Take up what somebody has changed in the user's container since it was last looked at."""
+    now = contents_of(new.users)
+    if len(now) != len(new.before) or not all(map(operator.is_, now, new.before)):
+        kind = type(new)._stands_for
+        kind.clear(new)
+        fill(new, of)
+
+
+def contents_of(x: Any) -> list[Any]:
+    """What is in a container."""
+    return [*x, *x.values()] if type(x) in MAPPINGS else [*x]
+
+
+class Contents:
+    """What is in a container now; `get` tells whether it still is, as a dictionary of names tells of a name."""
+
+    def __init__(self, x: Any) -> None:
         self.container = x
-        self.before = self._now()
+        self.before = contents_of(x)
 
     def get(self, name: str) -> bool:
         """Whether nothing has changed."""
-        now = self._now()
+        now = contents_of(self.container)
         return len(now) == len(self.before) and all(map(operator.is_, now, self.before))
-
-    def _now(self) -> list[Any]:
-        x = self.container
-        return [*x, *x.values()] if isinstance(x, dict) else [*x]

@@ -5,7 +5,7 @@ The key, the functions of the operating system and contad's own slow paths are r
 that machine code from a disk cache finds them in every process. This module must be imported before such code is
 loaded.
 
-The header of an arena is eight words:
+The header of an arena is words:
 
     USED              number of cells issued; cell 0 is the sink for constants, so it starts at 1
     CAPACITY          number of records there is room for
@@ -14,12 +14,10 @@ The header of an arena is eight words:
     ADJOINT_CAPACITY  number of adjoints there is room for
     BLOCK             the last record of the last block, which is an operation on whole arrays; 0 where there is none
     WORKSPACE         address of the numbers that generated derivatives store; the word before them is how many fit
+    LENT              for each of LOANS arrays of a derivative how many numbers of memory it has, and their address
     NONE              0, which is before the numbers of an empty workspace
 """
 
-import ctypes
-import os
-import sys
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -32,11 +30,14 @@ from numba.extending import intrinsic
 import contad.native.named_code  # noqa: F401  (what machine code names must be there with the arena)
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.machine_code import cfunc, njit
+from contad.native.system import machine_memory, memory_functions, thread_word
 from contad.native.words import WORD, add_atomically, external_function, external_words, pointer, set_word, word
 from contad.variables.stack import RECOVERIES
 
-USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, BLOCK, WORKSPACE, _NONE = range(8)
-HEADER_BYTES = 64
+LOANS = 12
+USED, CAPACITY, RECORDS, ADJOINTS, ADJOINT_CAPACITY, BLOCK, WORKSPACE, LENT = range(8)
+_NONE = LENT + 2 * LOANS
+HEADER_BYTES = 8 * (_NONE + 1)
 RECORD_BYTES = 24
 MOST_CELLS = 2**31 - 1  # a record names its operands by 32 bits
 FIRST_CAPACITY = 4096
@@ -69,19 +70,12 @@ def set_memory_limit(limit: int | None) -> None:
     """
     if limit is not None and limit < 0:
         raise ValueError(f"set_memory_limit: limit must be a number of bytes or None, got {limit}")
-    _numbers[_LIMIT] = _most_of_memory() if limit is None else limit
+    _numbers[_LIMIT] = (machine_memory() or 2**62) // 5 * 4 if limit is None else limit
 
 
 def memory_in_use() -> int:
     """How many bytes the arenas of all threads hold now."""
     return int(_numbers[_BYTES])
-
-
-def _most_of_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5 * 4
-    except (AttributeError, ValueError, OSError):  # Windows
-        return 2**62
 
 
 @intrinsic
@@ -160,6 +154,8 @@ def _give_back_all(header):  # type: ignore[no-untyped-def]
     _give_back(header, RECORDS, CAPACITY, RECORD_BYTES)
     _give_back(header, ADJOINTS, ADJOINT_CAPACITY, 8)
     _give_back_workspace(header)
+    for k in range(LENT, LENT + 2 * LOANS, 2):
+        _give_back(header, k + 1, k, 8)
 
 
 @njit(**NJIT_OPTIONS)
@@ -263,34 +259,36 @@ def _grow_workspace(header, needed):  # type: ignore[no-untyped-def]
     return 1
 
 
+def _lend(header, place, needed):  # type: ignore[no-untyped-def]
+    """Make room for so many numbers of the array whose words are at that place of the header; their address, or 0."""
+    if needed > word(header, place):
+        _give_back(header, place + 1, place, 8)
+        address = _resize(0, 0, 8 * needed) if needed <= MOST_NUMBERS else 0
+        if address == 0:
+            return 0
+        set_word(header, place, needed)
+        set_word(header, place + 1, address)
+    return word(header, place + 1)
+
+
 # ---- symbols ---------------------------------------------------------------------------------------------------------
 def _register() -> list[Any]:
     """Give machine code the addresses it names; returns what must live as long as they are used."""
-    if sys.platform == "win32":
-        c, system = ctypes.cdll.msvcrt, ctypes.WinDLL("kernel32")
-        get, put = system.FlsGetValue, system.FlsSetValue
-    else:
-        c = system = ctypes.CDLL(None)
-        get, put = system.pthread_getspecific, system.pthread_setspecific
-    llvm.add_symbol("contad_numbers", _numbers.ctypes.data)
-    functions = {"realloc": c.realloc, "free": c.free, "thread_get": get, "thread_set": put}
-    for name, function in functions.items():
-        llvm.add_symbol(f"contad_{name}", ctypes.cast(function, ctypes.c_void_p).value)
+    addresses = {"numbers": _numbers.ctypes.data, **memory_functions()}
+    for name, address in addresses.items():
+        llvm.add_symbol(f"contad_{name}", address)
     options = {name: value for name, value in NJIT_OPTIONS.items() if name != "nogil"}  # callbacks never hold a lock
     release = cfunc("int64(int64)", **options)(_release)
-    if sys.platform == "win32":
-        _numbers[_KEY] = system.FlsAlloc(ctypes.c_void_p(release.address))
-    else:
-        key = ctypes.c_size_t(0)  # pthread_key_t is an unsigned int, or a long on macOS
-        if system.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(release.address)) != 0:
-            raise MemoryError("contad: the operating system gives no thread-specific key")
-        _numbers[_KEY] = key.value
+    _numbers[_KEY], get, put = thread_word(release.address)
+    llvm.add_symbol("contad_thread_get", get)
+    llvm.add_symbol("contad_thread_set", put)
     created, recovered = (cfunc("int64()", **options)(f) for f in (_create, _recover))
     RECOVERIES.append(recovered.ctypes)
     grown = [cfunc("int64(int64, int64)", **options)(f) for f in (_grow, _grow_adjoints, _grow_workspace)]
-    for function in (created, *grown):
+    lent = cfunc("int64(int64, int64, int64)", **options)(_lend)
+    for function in (created, *grown, lent):
         llvm.add_symbol(f"contad{function.__name__}", function.address)
-    return [release, created, recovered, *grown]
+    return [release, created, recovered, *grown, lent]
 
 
 set_memory_limit(None)
@@ -352,3 +350,18 @@ def reserve_adjoints(typingctx, header, needed):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def lend(typingctx, k, needed):  # type: ignore[no-untyped-def]
+    """The address of so many numbers that the thread keeps for array k of a derivative, until it is asked again; or 0.
+
+    Large blocks that are freed go back to the system, which gives them back page by page.
+    """
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        header = arena_of_thread(context, builder)
+        where = builder.add(builder.mul(args[0], ir.Constant(WORD, 2)), ir.Constant(WORD, LENT))
+        return builder.call(external_function(builder.module, "contad_lend", 3), [header, where, args[1]])
+
+    return types.int64(types.int64, types.int64), codegen

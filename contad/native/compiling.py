@@ -8,10 +8,13 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from contad.native.trust import is_private, is_trusted_owner
 
 # Every option, and why.
 NJIT_OPTIONS: dict[str, Any] = {
@@ -38,9 +41,9 @@ def cache_directory() -> Path:
         path = user_cache_path("contad", appauthor=False)
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.stat()
-        private = sys.platform == "win32" or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
-        if private and os.access(path, os.W_OK):
+        if not is_private(path):
+            _warn_of(path)
+        elif os.access(path, os.W_OK):
             return path
     except OSError:
         pass
@@ -48,13 +51,26 @@ def cache_directory() -> Path:
 
 
 @functools.cache
+def _warn_of(path: Path) -> None:
+    """Say once that a directory is not trusted."""
+    warnings.warn(
+        f"contad: the cache directory {path} is not used, because other users own it or can write to it, and what it "
+        "holds is run; this process compiles anew what it needs (chmod go-w it, or set CONTAD_CACHE_DIR)",
+        stacklevel=3,
+    )
+
+
+@functools.cache
 def temporary_directory() -> Path:
     """A directory of this process, deleted with it."""
     import tempfile
 
-    directory = tempfile.TemporaryDirectory(prefix="contad-")
+    directory = tempfile.TemporaryDirectory(prefix="contad-", ignore_cleanup_errors=True)
     atexit.register(directory.cleanup)
     return Path(directory.name)
+
+
+_LONGEST = 64  # characters of a name in that of a file, to which Numba adds more; systems allow 260 with the folders
 
 
 def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) -> ModuleType:
@@ -62,7 +78,7 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) ->
 
     A truncated or altered file is written again, and machine code that is damaged is compiled again.
     """
-    stem = f"{name}_{digest_of(depends)}"
+    stem = f"{name[:_LONGEST]}_{digest_of(depends)}"
     path = cache_directory() / f"{stem}.py"
     if read_sealed(path) is None:
         write_sealed(path, source())
@@ -88,9 +104,12 @@ def _seal(text: str) -> str:
 
 
 def read_sealed(path: Path) -> str | None:
-    """The text of a sealed file, or None where it is missing or altered."""
+    """The text of a sealed file, or None where it is missing, altered, or put there by another user."""
     try:
-        seal, _, text = path.read_text(encoding="utf-8").partition("\n")
+        with open(path, encoding="utf-8") as file:
+            if not is_trusted_owner(os.fstat(file.fileno()).st_uid, path.parent):
+                return None
+            seal, _, text = file.read().partition("\n")
     except (OSError, UnicodeDecodeError):
         return None
     return text if seal + "\n" == _seal(text) else None
@@ -103,7 +122,12 @@ def write_sealed(path: Path, text: str) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     with open(descriptor, "w", encoding="utf-8") as file:
         file.write(_seal(text) + text)
-    os.replace(temporary, path)
+    try:
+        os.replace(temporary, path)
+    except PermissionError:  # on Windows, while another process reads the file, which has the same name and contents
+        os.unlink(temporary)
+        if read_sealed(path) != text:
+            raise
     if next(_writes) % 32 == 0:  # looking takes milliseconds, and more as the cache grows
         make_room(path.parent)
 

@@ -17,7 +17,10 @@ from contad.native.named_code import emit_address
 from contad.native.words import WORD
 
 # of each routine: c a character, i an integer, d a number, a an array; LAPACK's last argument, the report, is left out
-_LAPACK = {"dtrtrs": "ccciiaiai", "dpotrf": "ciai", "dgbsv": "iiiiaiaai", "dgtsv": "iiaaaai"}
+_LAPACK = {
+    "dtrtrs": "ccciiaiai", "dpotrf": "ciai", "dgbtrf": "iiiiaia", "dgbtrs": "ciiiiaiaai", "dgttrf": "iaaaaa",
+    "dgttrs": "ciiaaaaaai",
+}  # fmt: skip
 _BLAS = {"dgemm": "cciiidaiaidai", "dgemv": "ciidaiaidai", "dsyrk": "cciidaidai", "dtrsm": "cccciidaiai"}
 _ROUTINES = _LAPACK | _BLAS
 _C_TYPES = {"c": ir.IntType(8), "i": ir.IntType(32), "d": ir.DoubleType()}
@@ -87,4 +90,4 @@ def _routine(name: str) -> Any:
 
 gemm, gemv, syrk, trsm = _routine("dgemm"), _routine("dgemv"), _routine("dsyrk"), _routine("dtrsm")
 trtrs, potrf = _routine("dtrtrs"), _routine("dpotrf")
-gbsv, gtsv = _routine("dgbsv"), _routine("dgtsv")
+gbtrf, gbtrs, gttrf, gttrs = _routine("dgbtrf"), _routine("dgbtrs"), _routine("dgttrf"), _routine("dgttrs")

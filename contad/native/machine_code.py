@@ -21,6 +21,7 @@ from numba.core.sigutils import normalize_signature
 from numba.core.typeinfer import register_dispatcher
 
 from contad.errors import UnsupportedError
+from contad.native.trust import close_folder, is_trusted_owner
 
 _DIGEST = 32  # bytes of SHA-256
 # where functions of contad's own are compiled that call each other
@@ -57,6 +58,8 @@ class _SealedFile(IndexDataCacheFile):
 
     def _read(self, path: str) -> Any:
         with open(path, "rb") as file:
+            if not is_trusted_owner(os.fstat(file.fileno()).st_uid, Path(path).parent):
+                raise OSError(f"{path} is another user's")
             digest, contents = file.read(_DIGEST), file.read()
         if hashlib.sha256(contents).digest() != digest:
             raise OSError(f"{path} is damaged")
@@ -93,6 +96,8 @@ class SealedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
+        if not close_folder(Path(self._cache_path), Path(function.__code__.co_filename).parent):
+            raise RuntimeError(f"others can write to {self._cache_path}")
         stamp = self._impl.locator.get_source_stamp()
         if _is_own(function.__code__.co_filename):  # machine code has that of functions of other files in it
             stamp = (stamp, newest(_FOLDERS))
@@ -127,7 +132,7 @@ def _cache_of(function: Callable[..., Any]) -> Any:
     """The sealed cache of a function; none where its source is in no file, or in one that nothing can be kept of."""
     try:
         return SealedCache(function)
-    except RuntimeError:  # Numba finds no place for it
+    except RuntimeError:  # there is no place for it, or none that is private
         return NullCache()
 
 

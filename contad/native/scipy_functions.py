@@ -80,11 +80,12 @@ def _solve_triangular(
         a: Any, b: Any, trans: Any = 0, lower: Any = False, unit_diagonal: Any = False, overwrite_b: Any = False,
         check_finite: Any = True,
     ) -> Any:  # fmt: skip
+        rows, columns = as_matrix(a), as_matrix(b)
         if check_finite:
-            require_finite(a)
-            require_finite(b)
+            require_finite(rows)
+            require_finite(columns)
         check_solve_triangular(a.shape, b.shape)
-        z = solve_triangular_forward(as_matrix(a), as_matrix(b), transposed(trans), bool(lower), bool(unit_diagonal))
+        z = solve_triangular_forward(rows, columns, transposed(trans), bool(lower), bool(unit_diagonal))
         return z.reshape(b.shape)
 
     return implementation
@@ -96,10 +97,11 @@ def _cho_factor(a: Any, lower: Any = False, overwrite_a: Any = False, check_fini
         return None
 
     def implementation(a: Any, lower: Any = False, overwrite_a: Any = False, check_finite: Any = True) -> Any:
+        rows = as_matrix(a)
         if check_finite:
-            require_finite(a)
+            require_finite(rows)
         check_cho_factor(a.shape)
-        return cho_factor_forward(as_matrix(a), bool(lower)), bool(lower)
+        return cho_factor_forward(rows, bool(lower)), bool(lower)
 
     return implementation
 
@@ -113,11 +115,12 @@ def _cho_solve(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite:
 
     def implementation(c_and_lower: Any, b: Any, overwrite_b: Any = False, check_finite: Any = True) -> Any:
         c, lower = c_and_lower
+        rows, columns = as_matrix(c), as_matrix(b)
         if check_finite:
-            require_finite(b)
-            require_finite(c)
+            require_finite(columns)
+            require_finite(rows)
         check_cho_solve(c.shape, b.shape)
-        return cho_solve_forward(as_matrix(c), as_matrix(b), bool(lower)).reshape(b.shape)
+        return cho_solve_forward(rows, columns, bool(lower)).reshape(b.shape)
 
     return implementation
 
@@ -135,11 +138,12 @@ def _solve_banded(
         l_and_u: Any, ab: Any, b: Any, overwrite_ab: Any = False, overwrite_b: Any = False, check_finite: Any = True
     ) -> Any:
         lower, upper = l_and_u
+        band, columns = as_matrix(ab), as_matrix(b)
         if check_finite:
-            require_finite(ab)
-            require_finite(b)
+            require_finite(band)
+            require_finite(columns)
         check_solve_banded(lower, upper, ab.shape, b.shape)
-        return solve_banded_forward(lower, upper, as_matrix(ab), as_matrix(b)).reshape(b.shape)
+        return solve_banded_forward(lower, upper, band, columns).reshape(b.shape)
 
     return implementation
 

@@ -11,9 +11,9 @@ import numpy as np
 from contad.native.called_by_name import COUNT, FLAG, MATRIX, called_by_name
 from contad.native.compiling import NJIT_OPTIONS
 from contad.native.factor_kernels import add_cholesky, cholesky_tangent
-from contad.native.lapack import gbsv, gtsv, potrf, trsm, trtrs
+from contad.native.lapack import gbtrf, gbtrs, gttrf, gttrs, potrf, trsm, trtrs
 from contad.native.machine_code import njit
-from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, subtract, turn
+from contad.native.matrix_loops import add_into, copy_lower, copy_upper, dot, in_rows, subtract, turn
 from contad.native.product_kernels import is_finite
 from contad.native.products_in_place import add_product
 
@@ -37,9 +37,8 @@ def text_of(shape):  # type: ignore[no-untyped-def]
 @njit(**NJIT_OPTIONS)
 def require_finite(a):  # type: ignore[no-untyped-def]
     """Raise what SciPy's functions raise unless all elements are finite."""
-    for element in a.flat:
-        if not np.isfinite(element):
-            raise ValueError("array must not contain infs or NaNs")
+    if not is_finite(in_rows(a)):
+        raise ValueError("array must not contain infs or NaNs")
 
 
 @njit(**NJIT_OPTIONS)
@@ -236,54 +235,70 @@ def cho_solve_tangent(c, b, lower, c_dot, b_dot):  # type: ignore[no-untyped-def
 
 # ---- banded systems --------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
-def _tridiagonal_solution(below, main, above, b):  # type: ignore[no-untyped-def]
-    """The solution, in C order, and LAPACK's report; the diagonals are overwritten."""
-    n, k = b.shape
-    if k == 1:  # of one column the transpose has the same memory
-        z = b.copy()
-        return z, gtsv((n, k, below, main, above, z, n))
-    columns = turn(b)
-    report = gtsv((n, k, below, main, above, columns, n))
-    return turn(columns), report
+def height_of_factors(lower, upper):  # type: ignore[no-untyped-def]
+    """How many rows of n numbers the factors of a band take: those of three diagonals are stored by diagonals."""
+    return 5 if lower == 1 and upper == 1 else 2 * lower + upper + 2
 
 
-@njit(**NJIT_OPTIONS)
-def transposed_band(lower, upper, ab):  # type: ignore[no-untyped-def]
-    """The band of the transposed matrix, zeros outside of it."""
-    made = np.zeros(ab.shape)
-    n = ab.shape[1]
-    for d in range(lower + upper + 1):
-        for j in range(n):
-            i = j + d - upper  # a_ij = ab[d, j]
-            if 0 <= i < n:
-                made[lower + upper - d, i] = ab[d, j]
-    return made
+@called_by_name(COUNT, COUNT, MATRIX, MATRIX)
+def factor_banded(lower, upper, ab, made):  # type: ignore[no-untyped-def]
+    """Write the factors of the band, and the exchanges of rows as 32 bits each in the last row; LAPACK's report."""
+    n, last = ab.shape[1], made.shape[0] - 1
+    if n < 2:
+        if n == 1:
+            made[0, 0] = ab[upper, 0]
+        return 0
+    exchanges = made[last].view(np.int32)
+    if lower == 1 and upper == 1:
+        made[0, : n - 1], made[1], made[2, : n - 1] = ab[2, : n - 1], ab[1], ab[0, 1:]
+        return gttrf((n, made[0], made[1], made[2], made[3], exchanges))
+    height = 2 * lower + upper + 1
+    band = made[:last].reshape((n, height))  # the columns of LAPACK's band as rows
+    for j in range(n):
+        for d in range(lower):
+            band[j, d] = 0.0
+        for d in range(lower + upper + 1):
+            band[j, lower + d] = ab[d, j]
+    return gbtrf((n, n, lower, upper, band, height, exchanges))
 
 
 @called_by_name(COUNT, COUNT, MATRIX, MATRIX, FLAG)
+def solve_factored_band(lower, upper, factors, c, transposed):  # type: ignore[no-untyped-def]
+    """c = a^-1 c, or a^-T c, from the factors of the band."""
+    (n, k), last = c.shape, factors.shape[0] - 1
+    if c.size == 0:
+        return
+    if n == 1:
+        for j in range(k):
+            c[0, j] /= factors[0, 0]
+        return
+    columns = c if k == 1 else turn(c)  # of one column the transpose has the same memory
+    flag, exchanges = _YES if transposed else _NO, factors[last].view(np.int32)
+    if lower == 1 and upper == 1:
+        gttrs((flag, n, k, factors[0], factors[1], factors[2], factors[3], exchanges, columns, n))
+    else:
+        gbtrs((flag, n, lower, upper, k, factors, 2 * lower + upper + 1, exchanges, columns, n))
+    if k != 1:
+        for i in range(n):
+            for j in range(k):
+                c[i, j] = columns[j, i]
+
+
+@njit(**NJIT_OPTIONS)
 def _banded_solution(lower, upper, ab, b, transposed):  # type: ignore[no-untyped-def]
     """The solution of a z = b, or a^T z = b, in C order, and LAPACK's report; ab holds the diagonals as rows."""
-    n, k = b.shape
-    if b.size == 0:
-        return b.copy(), 0
-    if n == 1:
-        return b / ab[upper, 0], 0
-    if lower == 1 and upper == 1:
-        below, main, above = ab[2, : n - 1].copy(), ab[1].copy(), ab[0, 1:].copy()
-        if transposed:
-            below, above = above, below
-        return _tridiagonal_solution(below, main, above, b)
-    if transposed:
-        lower, upper, ab = upper, lower, transposed_band(lower, upper, ab)
-    columns = turn(b)
-    height = 2 * lower + upper + 1
-    band = np.zeros((n, height))  # the columns of LAPACK's band as rows
-    for d in range(lower + upper + 1):
-        for j in range(n):
-            band[j, lower + d] = ab[d, j]
-    exchanges = np.empty(n, np.int32)
-    report = gbsv((n, lower, upper, k, band, height, exchanges, columns, n))
-    return turn(columns), report
+    factors, z = np.empty((height_of_factors(lower, upper), ab.shape[1])), b.copy()
+    report = factor_banded(lower, upper, ab, factors)
+    if report == 0:
+        solve_factored_band(lower, upper, factors, z, transposed)
+    return z, report
+
+
+@njit(**NJIT_OPTIONS)
+def require_regular(report):  # type: ignore[no-untyped-def]
+    """Raise what SciPy raises where LAPACK has met a zero on the diagonal."""
+    if report > 0:
+        raise np.linalg.LinAlgError("singular matrix")
 
 
 @njit(**NJIT_OPTIONS)
@@ -302,8 +317,7 @@ def check_solve_banded(lower, upper, of_ab, of_b):  # type: ignore[no-untyped-de
 def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
     """The solution of a z = b, where row d of ab holds the diagonal upper - d of a."""
     z, report = _banded_solution(lower, upper, ab, b, False)
-    if report > 0:
-        raise np.linalg.LinAlgError("singular matrix")
+    require_regular(report)
     return z
 
 
@@ -311,8 +325,14 @@ def solve_banded_forward(lower, upper, ab, b):  # type: ignore[no-untyped-def]
 def add_solve_banded(z_bar, z, lower, upper, ab, ab_bar, b_bar):  # type: ignore[no-untyped-def]
     """b_bar += a^-T z_bar, ab_bar -= a^-T z_bar z^T in the band."""
     c = mask_dead(z_bar, _banded_solution(lower, upper, ab, z_bar, True)[0])
+    add_band_cotangents(c, z, lower, upper, ab_bar, b_bar)
+
+
+@called_by_name(MATRIX, MATRIX, COUNT, COUNT, MATRIX, MATRIX)
+def add_band_cotangents(c, z, lower, upper, ab_bar, b_bar):  # type: ignore[no-untyped-def]
+    """b_bar += c, ab_bar -= c z^T in the band, for c = a^-T z_bar"""
     add_into(b_bar, c)
-    n = ab.shape[1]
+    n = ab_bar.shape[1]
     for d in range(lower + upper + 1):
         first, end = max(0, upper - d), min(n, n + upper - d)  # where i = j + d - upper is a row
         if c.shape[1] == 1:

@@ -45,6 +45,16 @@ def cumsum(a, *, axis=None):
     return np.cumsum(a, axis)
 
 
+@cumsum.structure("a")
+def cumsum_structure_a(a, *, axis=None):
+    rows, k = along(np.arange(np.size(a)).reshape(np.shape(a)), axis)
+    lines = np.moveaxis(rows, k, -1).reshape(-1, rows.shape[k])  # the results lie as the elements do
+    if lines.shape[1] * lines.size > 20_000_000:
+        return None
+    later, earlier = np.tril_indices(rows.shape[k])
+    return lines[:, later].reshape(-1), lines[:, earlier].reshape(-1)
+
+
 @cumsum.vjp("a")
 def cumsum_vjp_a(z, z_bar, a, *, axis=None):
     return np.reshape(reverse_cumsum(z_bar, axis), np.shape(a))

@@ -34,6 +34,26 @@ def convolve(a, v, *, mode="full"):
     return np.convolve(a, v, mode)
 
 
+@convolve.structure("a")
+def convolve_structure_a(a, v, *, mode="full"):
+    return _structure(np.size(a), np.size(v), mode)
+
+
+@convolve.structure("v")
+def convolve_structure_v(a, v, *, mode="full"):
+    return _structure(np.size(v), np.size(a), mode)
+
+
+def _structure(n, m, mode):
+    """Results and elements of a factor of n elements that meet where the other one has m."""
+    first = {"full": 0, "same": (min(n, m) - 1) // 2, "valid": min(n, m) - 1}[mode]
+    count = {"full": n + m - 1, "same": max(n, m), "valid": max(n, m) - min(n, m) + 1}[mode]
+    elements = np.repeat(np.arange(n), m)
+    results = elements + np.tile(np.arange(m), n) - first
+    inside = (results >= 0) & (results < count)
+    return results[inside], elements[inside]
+
+
 @convolve.vjp("a")
 def convolve_vjp_a(z, z_bar, a, v, *, mode="full"):
     return convolve_cotangent(z_bar, v, np.shape(a))

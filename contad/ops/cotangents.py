@@ -117,3 +117,14 @@ def previous(x, first, axis=-1):
         return x
     head = np.full((*shape[:k], 1, *shape[k + 1 :]), first)
     return np.concatenate([head, x[(slice(None),) * k + (slice(0, shape[k] - 1),)]], axis=k)
+
+
+def reduction_structure(shape, axis):
+    """Which element of a reduction each element of an array goes to: (numbers of results, numbers of elements).
+
+    >>> reduction_structure((2, 2), 0)
+    (array([0, 1, 0, 1]), array([0, 1, 2, 3]))
+    """
+    kept = kept_shape(shape, axis)
+    results = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), shape)
+    return results.reshape(-1), np.arange(math.prod(shape))

@@ -44,6 +44,29 @@ def matmul(a, b):
     return np.matmul(a, b)
 
 
+@matmul.structure("a")
+def matmul_structure_a(a, b):
+    elements, _, results = _terms(a, b)
+    return results, elements
+
+
+@matmul.structure("b")
+def matmul_structure_b(a, b):
+    _, elements, results = _terms(a, b)
+    return results, elements
+
+
+def _terms(a, b):
+    """The numbers of a_ik, b_kj and z_ij for each product of two elements."""
+    x, y = (np.arange(np.size(p)).reshape(np.shape(p)) for p in (a, b))
+    x, y = x[None, :] if x.ndim == 1 else x, y[:, None] if y.ndim == 1 else y
+    lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    shape = *lead, x.shape[-2], y.shape[-1]
+    z = np.arange(math.prod(shape)).reshape(shape)
+    found = np.broadcast_arrays(x[..., :, :, None], y[..., None, :, :], z[..., :, None, :])
+    return tuple(numbers.reshape(-1) for numbers in found)
+
+
 @matmul.vjp("a")
 def matmul_vjp_a(z, z_bar, a, b):
     return left_cotangent(z_bar, np.shape(a), b)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.ops.accumulations import cumprod
-from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, scale, spread
+from contad.ops.cotangents import from_lanes, in_range, kept_shape, lanes, previous, reduction_structure, scale, spread
 from contad.ops.shape import refuse_given
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
@@ -36,6 +36,11 @@ def sum(a, *, axis=None, keepdims=False):
     return np.sum(a, axis, keepdims=keepdims)
 
 
+@sum.structure("a")
+def sum_structure_a(a, *, axis=None, keepdims=False):
+    return reduction_structure(np.shape(a), axis)
+
+
 @sum.vjp("a")
 def sum_vjp_a(z, z_bar, a, *, axis=None, keepdims=False):
     return spread(z_bar, np.shape(a), axis)
@@ -55,6 +60,11 @@ def mean(a, *, axis=None, keepdims=False):
     2.5
     """
     return np.mean(a, axis, keepdims=keepdims)
+
+
+@mean.structure("a")
+def mean_structure_a(a, *, axis=None, keepdims=False):
+    return reduction_structure(np.shape(a), axis)
 
 
 @mean.vjp("a")

@@ -50,6 +50,19 @@ def sparse_product(values, x, *, pattern):
     return np.ascontiguousarray(pattern.matrix(values) @ x)
 
 
+@sparse_product.structure("values")
+def sparse_product_structure_values(values, x, *, pattern):
+    rows, _ = pattern.places
+    width = np.size(x) // max(len(x), 1)
+    return (rows[:, None] * width + np.arange(width)).reshape(-1), np.repeat(np.arange(pattern.nnz), width)
+
+
+@sparse_product.structure("x")
+def sparse_product_structure_x(values, x, *, pattern):
+    width = np.size(x) // max(len(x), 1)
+    return tuple((lines[:, None] * width + np.arange(width)).reshape(-1) for lines in pattern.places)
+
+
 @sparse_product.vjp("values")
 def sparse_product_vjp_values(z, z_bar, values, x, *, pattern):
     return sampled_masked(z_bar, x, pattern)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contad.ops.cotangents import fold
+from contad.ops.cotangents import all_finite, fold
 from contad.ops.factors import triangular_solution
 from contad.ops.linear_systems import as_columns, check_square, column_shape, in_c_order, mask, transposed_of, turn
 from contad.ops.products import as_array, masked_product, matmul
@@ -13,6 +13,7 @@ _L = [[1.3, 0.0, 0.0], [0.4, 1.9, 0.0], [-1.1, 0.7, 2.2]]
 _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hold something: one is not read
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
+_BLOCK = 64  # rows of a factor that are reversed together
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
@@ -144,8 +145,8 @@ def cholesky_factor(a):
     Shapes:  a (..., n, n) -> z (..., n, n).
     Domain:  positive definite a.
     Raises:  LinAlgError if a is not positive definite or not square.
-    Cost:    O(n^3) forward, three times that in reverse, in matrix products; saves nothing.
-    Ref:     Giles (2008), section 2.3.2; Murray (2016), equation 10.
+    Cost:    n^3 / 3 multiplications forward, twice that in reverse by blocks, of plain numbers; saves nothing.
+    Ref:     Giles (2008), section 2.3.2; Murray (2016), equation 10 and section 4.2.
 
     >>> cholesky_factor(np.array([[4.0, 2.0], [2.0, 10.0]]))
     array([[2., 0.],
@@ -156,8 +157,31 @@ def cholesky_factor(a):
 
 @cholesky_factor.vjp("a")
 def cholesky_factor_vjp_a(z, z_bar, a):
-    inner = half_triangle(matmul(transposed_of(z), np.tril(z_bar)))
+    return pull_factor(z, np.tril(z_bar))
+
+
+def pull_factor(z, z_bar):
+    """The cotangent of the matrix that has the factor z: by blocks where all are numbers and there are many."""
+    are_numbers = all(type(x) is np.ndarray and x.dtype == np.float64 for x in (z, z_bar))
+    if are_numbers and z.ndim == 2 and len(z) > _BLOCK and all_finite(z):
+        return pull_blocks(z, np.array(z_bar))
+    inner = half_triangle(matmul(transposed_of(z), z_bar))
     return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
+
+
+def pull_blocks(z, bar):
+    """The same in two thirds of n^3 multiplications, in the memory of the cotangent: blocks of rows, the last first."""
+    for start in range((len(z) - 1) // _BLOCK * _BLOCK, -1, -_BLOCK):
+        end = start + _BLOCK
+        corner, before = z[start:end, start:end], z[start:end, :start]
+        below = triangular_solution(corner.T, bar[end:, start:end].T, lower=False, transposed=False)
+        bar[end:, start:end] = below.T
+        bar[end:, :start] -= below.T @ before
+        bar[start:end, :start] -= below @ z[end:, :start]
+        inner = pull_factor(corner, np.tril(bar[start:end, start:end] - below @ z[end:, start:end]))
+        bar[start:end, start:end] = inner
+        bar[start:end, :start] -= (inner + inner.T) @ before
+    return bar
 
 
 @cholesky_factor.jvp

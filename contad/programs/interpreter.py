@@ -28,6 +28,7 @@ from contad.native.rule_source import with_functions
 from contad.programs import codes, header, plain_rules
 from contad.programs.codes import COMPARISONS, GUARDS, SCALARS, numbering
 from contad.programs.plain_rules import find_compiled_rules, value, value_source
+from contad.progress_bars import ProgressBar
 from contad.rules.scalar_rule import ScalarRule
 
 _AS_THEY_ARE: Mapping[str, str] = {}
@@ -294,4 +295,6 @@ def interpreter() -> ModuleType:
     """The module with `forward`, `backward`, `tangents` and `run`, from the disk cache where it is there."""
     files = {str(module.__file__) for module in (codes, plain_rules, header)}
     files |= {rule.function.__code__.co_filename for rule in find_compiled_rules()}
-    return load_cached("interpreter", interpreter_source, (__file__, *sorted(files), numbering(), *dependencies()))
+    depends = (__file__, *sorted(files), numbering(), *dependencies())
+    with ProgressBar("contad.record: compiling the interpreter, once per installation"):
+        return load_cached("interpreter", interpreter_source, depends)

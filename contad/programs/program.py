@@ -231,6 +231,11 @@ class Program:
         records = ", ".join(str(len(trace.code)) for trace in self.traces)
         return f"<program of {self.__name__}: {records} records>"
 
+    def _repr_html_(self) -> str:
+        from contad.programs.program_display import write_program
+
+        return write_program(self)
+
     def __getstate__(self) -> dict[str, Any]:
         own = {call.rule.name for trace in self.traces for call in trace.calls if not isinstance(call.rule, RULES)}
         if own:

@@ -26,6 +26,7 @@ from contad.programs.program_kernels import ADDRESSES, ADJOINTS, VALUES, compile
 from contad.programs.python_steps import ArrayCall, ScalarCall
 from contad.programs.run_memory import give_back, take
 from contad.programs.tracer import Tracer
+from contad.progress_bars import ProgressBar
 from contad.variables.level import HeldData
 from contad.variables.open_types import Function, Real, Value
 
@@ -63,8 +64,13 @@ class Trace:
 
     def compile(self, *purposes: int) -> None:
         """Have the kernels of these purposes ready."""
-        for code in self.kernels:
-            compile_kernels(code, purposes)
+        missing = [code for code in self.kernels if not all(ADDRESSES[purpose, code] for purpose in purposes)]
+        if not missing:
+            return
+        with ProgressBar("contad.record: compiling operations on arrays, once per installation", len(missing)) as bar:
+            for code in missing:
+                compile_kernels(code, purposes)
+                bar.advance()
 
     def describe_guard(self, row: int) -> str:
         """What a guard compared, how it came out when it was recorded, and where."""
@@ -264,7 +270,14 @@ def trace_of(tracer: Tracer, first_row: int, inputs: int, result: Real) -> Trace
     where = {row_of[cell]: place for cell, place in tracer.places.items()}
     end = result if result.__class__ is int else -1 - t.constant(result)
     return Trace(
-        code, np.concatenate(t.constants), np.array(t.shapes, np.int64), recording.top, inputs, end, t.calls, where,
+        code,
+        np.concatenate(t.constants),
+        np.array(t.shapes, np.int64),
+        recording.top,
+        inputs,
+        end,
+        t.calls,
+        where,
         list(recording.held.values()),
     )
 

@@ -17,7 +17,7 @@ from contad.rules.capturing import Capturing
 from contad.rules.compilable import Parts, WithParts
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
-from contad.variables.arguments import fail, require_plain
+from contad.variables.arguments import dtype_of, fail, require_plain
 from contad.variables.array import Array, lower_constants
 from contad.variables.number import Carrier, Number, is_real
 from contad.variables.open_types import Function, Nested, Option, Options, Saved, Value
@@ -46,6 +46,7 @@ class ArrayRule(Capturing, WithParts):
         self.linear = tuple(linear)
         self.points = tuple(points)
         self.vjps: dict[str, Function] = {}
+        self.structures: dict[str, Function] = {}
         self.jvp_body: Function | None = None
         self.forward_body: Function | None = None
         self.common_body: Function | None = None
@@ -107,6 +108,19 @@ class ArrayRule(Capturing, WithParts):
         self._check_parameters(body, ("z", *(f"{name}_dot" for name in self.argument_names)))
         self.jvp_body = body
         return body
+
+    def structure(self, name: str) -> Callable[[Function], Function]:
+        """Declare which elements of z depend on which of one argument; without it, each is taken to depend on all.
+
+        `body(*arguments, **options)` gives two arrays of their flat numbers, (of z, of the argument), or None where
+        they are too many.
+        """
+
+        def declare(body: Function) -> Function:
+            self.structures[name] = body
+            return body
+
+        return declare
 
     def _check_parameters(self, body: Function, first: tuple[str, ...]) -> None:
         code = body.__code__
@@ -299,7 +313,7 @@ def _array(function: str, name: str, x: Nested) -> np.ndarray:
         return a
     if a.dtype == object and all(map(is_real, a.flat)):  # as Python copies of Numba functions hold their constants
         return a.astype(np.float64)
-    fail(function, name, "be an array of real numbers", f"dtype {a.dtype}", UnsupportedError)
+    fail(function, name, "be an array of real numbers", dtype_of(a), UnsupportedError)
 
 
 def _find_loaded(code: CodeType) -> set[str]:

@@ -79,7 +79,7 @@ def fault(x: Value, infinities: bool) -> str:
 def require_finite(found: str, what: str, where: str) -> None:
     """Raise where a fault was found."""
     if found:
-        raise NonFiniteError(f"{what} made {found}, called at {where}")
+        raise NonFiniteError(f"{what} made {found}, called at {where}", place="")
 
 
 def caller() -> tuple[str, str]:
@@ -131,6 +131,8 @@ class _StackWatch(ABC):
 
 class _RecordingWatch(_StackWatch):
     """Of a stack of records, which sweeps on numbers then, record by record."""
+
+    on_numbers = True
 
     def _push_watched(self, record: Sequence[Any]) -> None:
         self._push(record)

@@ -100,14 +100,14 @@ def _on_records(recorded: Recorded) -> Callable[[np.ndarray], Nested]:
     cells = [s.cells_of(x) for tree in recorded.trees for x in tree.leaves]
     if not sum(map(len, cells)):
         raise Unsuited
-    outputs = [_cells_of_result(s, leaf) for leaf in recorded.leaves]
+    outputs = [cells_of_result(s, leaf) for leaf in recorded.leaves]
     shapes = [np.shape(leaf) if is_array(leaf) else None for leaf in recorded.leaves]
     at = np.concatenate(outputs)
     records = SecondOrder(s, (), np.concatenate(cells))
     upward = records.upward_to(at)
 
     def tangents(row: np.ndarray) -> Nested:
-        found = records.tangents(row, at, upward)
+        (found,) = records.tangents(row[None], at, upward)
         leaves: list[Value] = []
         first = 0
         for own, shape in zip(outputs, shapes, strict=True):
@@ -119,7 +119,7 @@ def _on_records(recorded: Recorded) -> Callable[[np.ndarray], Nested]:
     return tangents
 
 
-def _cells_of_result(s: MatrixStack, leaf: Value) -> np.ndarray:
+def cells_of_result(s: MatrixStack, leaf: Value) -> np.ndarray:
     """The cells of a leaf of the result, 0 for constants."""
     if isinstance(leaf, np.ndarray) and leaf.dtype == object:
         return np.array([x._index if isinstance(x, Var) and x._owner is s else 0 for x in leaf.flat], np.int64)
@@ -143,7 +143,7 @@ def make_vjp(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     numbers = positions("make_vjp", argnums)
 
     def of_arguments(*args: Nested, **kwargs: Nested) -> tuple[Function, Nested]:
-        restricted, primals = _restrict(f, "make_vjp", numbers, args, kwargs)
+        restricted, primals = restrict(f, "make_vjp", numbers, args, kwargs)
         value, pullback = vjp(restricted, *primals, engine=engine)
 
         def choose(cotangent: Nested) -> Nested:
@@ -173,7 +173,7 @@ def make_jvp(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
 
 
 def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Nested, ...], kwargs: Options) -> Function:
-    restricted, primals = _restrict(f, "make_jvp", positions("make_jvp", argnums), args, kwargs)
+    restricted, primals = restrict(f, "make_jvp", positions("make_jvp", argnums), args, kwargs)
 
     def tangent_map(tangent: Nested) -> tuple[Nested, ...]:
         return jvp(restricted, primals, (tangent,) if isinstance(argnums, int) else tangent)
@@ -181,15 +181,15 @@ def _jvp_at(f: Function, argnums: int | tuple[int, ...], args: tuple[Nested, ...
     return Transformed(tangent_map, _jvp_at, f, argnums, args, kwargs)
 
 
-def _restrict(
+def restrict(
     f: Function, transform: str, numbers: Sequence[int], args: tuple[Nested, ...], kwargs: Options
 ) -> tuple[Function, tuple[Nested, ...]]:
     """f as a function of the arguments at these positions, and those arguments."""
     args, kwargs = positional(f, f"{transform}: {name_of(f)}", numbers, args, kwargs)
 
-    def restrict(*chosen: Nested) -> Nested:
+    def call(*chosen: Nested) -> Nested:
         given = dict(zip(numbers, chosen, strict=True))
         return f(*(given.get(k, x) for k, x in enumerate(args)), **kwargs)
 
-    restrict.__name__ = name_of(f)
-    return restrict, tuple(args[k] for k in numbers)
+    call.__name__ = name_of(f)
+    return call, tuple(args[k] for k in numbers)

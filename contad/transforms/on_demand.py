@@ -12,10 +12,13 @@ from contad.transforms.hessians import (
     hvp,
     laplacian,
 )
+from contad.transforms.ipopt_problems import IpoptProblem
 from contad.transforms.jacobians import jacfwd, jacobian, jacrev
 from contad.transforms.linearized import linearize, make_jvp, make_vjp
+from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian, sparsity
 
 __all__ = [
+    "IpoptProblem",
     "checkpoint",
     "custom_jvp",
     "custom_vjp",
@@ -35,4 +38,7 @@ __all__ = [
     "make_jvp",
     "make_vjp",
     "ravel",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
 ]

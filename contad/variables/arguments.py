@@ -39,8 +39,18 @@ def operand(function: str, name: str, value: Nested) -> Real:
 def kind_of(x: Any) -> str:
     """The type of something that is no real number, with what to do about it where that is known."""
     if isinstance(x, np.ndarray):
-        return f"an array of {x.dtype}"
+        return f"an array of {x.dtype}" + (f"; {_PARTS}" if x.dtype.kind == "c" else "")
+    if isinstance(x, (complex, np.complexfloating)):
+        return f"{type(x).__name__}; {_PARTS}"
     return type(x).__name__ + ("; pass its numbers, x.to_numpy()" if hasattr(x, "to_numpy") else "")  # pandas and kin
+
+
+_PARTS = "write the real and the imaginary part as two real numbers or arrays"
+
+
+def dtype_of(a: np.ndarray) -> str:
+    """The dtype of an array that is none of real numbers, with what to do about it where that is known."""
+    return f"dtype {a.dtype}" + (f"; {_PARTS}" if a.dtype.kind == "c" else "")
 
 
 def constant(function: str, name: str, x: Value) -> Value:
@@ -57,7 +67,7 @@ def constant(function: str, name: str, x: Value) -> Value:
             return x
         return np.array([operand(function, name, v) for v in x.flat], dtype=np.float64).reshape(x.shape)
     if x.dtype.kind not in "iubf":
-        fail(function, name, "be an array of real numbers", f"dtype {x.dtype}", UnsupportedError)
+        fail(function, name, "be an array of real numbers", dtype_of(x), UnsupportedError)
     return x.astype(np.float64)
 
 

@@ -67,6 +67,11 @@ class Array(ArrayCarrier):
     def _assign(self, write: Write, y: Value) -> None:
         """Write y by the same NumPy operation into the value and, what goes with y, into the companion."""
 
+    def _repr_html_(self) -> str:
+        from contad.variables.array_display import write_array
+
+        return write_array(self)
+
     # ---- aliasing ----------------------------------------------------------------------------------------------------
     def _sync_parts(self) -> "Array":
         """Itself, with present parts; refused where its level has ended, for its memory is used again."""

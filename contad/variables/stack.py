@@ -4,8 +4,6 @@ Every gradient call opens a level. Reverse levels are chain stacks; their record
 which subclasses `ChainStack`. Levels are per thread.
 """
 
-import linecache
-import os
 import sys
 import threading
 import weakref
@@ -13,20 +11,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import get_ident
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from contad.errors import (
-    NUMPY_FILES,
-    OWN_FILES,
     ForeignVariableError,
     NestingError,
     OtherThreadError,
     UnsupportedError,
     VariableError,
     error_behind,
+    place_of_user,
     set_memory,
 )
 from contad.variables.adjoints import Adjoints
@@ -55,6 +52,14 @@ class Row(NamedTuple):
     parents: tuple[Real, ...]  # cells; a constant operand is a float
     partials: tuple[Value, ...]
     value: Value
+
+
+class Footprint(NamedTuple):
+    """What one record takes, beside what `Row` tells."""
+
+    cells: int  # of its result; 0 where the record adds a partial to the result before it
+    bytes: int
+    sources: tuple[int, ...] = ()  # the first of the cells that it reads, where they are too many for a table
 
 
 class ChainStack(ABC):
@@ -100,6 +105,10 @@ class ChainStack(ABC):
         """The records, oldest first."""
 
     @abstractmethod
+    def footprints(self) -> Iterator[Footprint]:
+        """What each record takes, oldest first."""
+
+    @abstractmethod
     def release(self) -> None:
         """Give the buffers back to this thread's pool."""
 
@@ -136,6 +145,10 @@ class ChainStack(ABC):
             variables[k] = self.variable(values[k])
         return variables
 
+    def shared_bytes(self) -> int:
+        """What is kept beside the records: constants, and what describes their elements."""
+        return 0
+
     # ---- what every engine shares ------------------------------------------------------------------------------------
     def __init__(self, level: int | None = None) -> None:
         self.level = next_level() if level is None else level
@@ -143,7 +156,7 @@ class ChainStack(ABC):
         self.ended: str | None = None
         self.caught: tuple[VariableError, str, int] | None = None
         self.tracer: Any = None
-        self.watch: Any = None  # of `contad.debug_nans`: looks at what is pushed and swept
+        self.watch: Any = None  # of `debug_nans` or `profile`: looks at what is pushed and swept
         self.adjoints = ()
         self.sweeping = False
         self.running = 0  # the first cell of the callback that a sweep is running
@@ -277,15 +290,15 @@ class ChainStack(ABC):
 _count = 0  # of the errors that levels have remembered
 
 
-def _remember(error: VariableError, level: Any) -> None:
-    """Note an error on the levels whose functions would not have met it with plain numbers.
+def _remember(error: VariableError, level: Any) -> bool:
+    """Note an error on the levels whose functions would not have met it with plain numbers; whether one is open.
 
     Those are the level that owns the number, and all that have been opened on this thread since; all where no owner is
     known, or it has ended. The base stack is its user's own affair: nobody says when a function on it ends.
     """
     global _count
     if _is_compiling():  # types, and no variables
-        return
+        return False
     levels: list[Any] = [s for s in (*THREAD.open, *THREAD.forward) if s.ended is None and s.level > 0]
     if level is not None and (level.ended is None or getattr(level, "sweeping", False)):
         levels = [s for s in levels if s.level > level.level]
@@ -293,36 +306,17 @@ def _remember(error: VariableError, level: Any) -> None:
             levels.append(level)
     if any(s.caught is None for s in levels):
         _count += 1
-        noted = error, _place_in_user_code(), _count
+        noted = error, place_of_user(), _count
         for s in levels:
             if s.caught is None:
                 s.caught = noted
+    return bool(levels)
 
 
 def _is_compiling() -> bool:
     """Whether Numba compiles on this thread: contad's errors are then reasons to try something else."""
     locks = sys.modules.get("numba.core.compiler_lock")
     return locks is not None and locks.global_compiler_lock.is_locked()
-
-
-_PYTHON = os.path.join(os.path.dirname(os.__file__), "")
-
-
-def _place_in_user_code() -> str:
-    """The innermost line that is of no library; if there is none, that is neither contad's nor NumPy's."""
-    frame: FrameType | None = sys._getframe(1)
-    found = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((OWN_FILES, NUMPY_FILES, "<contad ")):
-            of_library = file.startswith(_PYTHON) or f"{os.sep}site-packages{os.sep}" in file
-            if not found or not of_library:
-                text = linecache.getline(file, frame.f_lineno).strip()
-                found = f"{file}:{frame.f_lineno}, in {frame.f_code.co_name}" + (f" ({text})" if text else "")
-            if not of_library:
-                break
-        frame = frame.f_back
-    return found or "an unknown place"
 
 
 class attempt:

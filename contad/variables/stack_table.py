@@ -1,19 +1,23 @@
 """The stack as a table: the best teacher of what a recording holds."""
 
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from contad.variables.number import Number, peek
+from contad.variables.array import Array
 from contad.variables.open_types import Value
-from contad.variables.stack import ChainStack, stack
+from contad.variables.shown_values import show, show_parents
+from contad.variables.stack import ChainStack, Footprint, Row, stack
 
 _HEADER = ("index", "operation", "parents", "partials", "value")
 
 
-def show_stack(of: ChainStack | None = None) -> str:
+def show_stack(of: ChainStack | None = None) -> "StackTable":
     """The records of a chain stack (this thread's by default) as text: index, operation, parents, partials, value.
 
-    A parent is a cell's index; a constant operand is shown as its value in brackets.
+    A parent is a cell's index; a constant operand is shown as its value in brackets. In a notebook the table has the
+    adjoints of the last sweep and the memory of each record as well, and a small stack is drawn as a graph.
 
     >>> import contad
     >>> with contad.nested():
@@ -25,10 +29,57 @@ def show_stack(of: ChainStack | None = None) -> str:
         2  multiply   1 1      3 3       9
         3  add        2 [1]    1         10
     """
-    rows = [_HEADER]
-    for row in (stack() if of is None else of).rows():
-        parents = " ".join(str(p) if isinstance(p, int) else f"[{_text(p)}]" for p in row.parents)
-        rows.append((str(row.index), row.operation, parents, " ".join(map(_text, row.partials)), _text(row.value)))
+    s = stack() if of is None else of
+    return StackTable.of(s)
+
+
+class StackTable(str):
+    """The table of a stack as it was when it was asked for: text, with a form for notebooks.
+
+    `rows` are the records, `footprints` what each of them takes, `shared_bytes` what is kept beside them, and
+    `adjoints` those of the last sweep, by row; none before the first.
+    """
+
+    rows: list[Row]
+    footprints: list[Footprint]
+    adjoints: list[Value]
+    shared_bytes: int
+    engine: str
+
+    @classmethod
+    def of(cls, s: ChainStack) -> "StackTable":
+        """The table of a stack."""
+        rows = list(s.rows())
+        table = cls(_text_of(rows))
+        table.rows, table.footprints = rows, list(s.footprints())
+        table.shared_bytes, table.engine = s.shared_bytes(), s.engine
+        table.adjoints = [_adjoint(s, *pair) for pair in zip(rows, table.footprints, strict=True)] if _swept(s) else []
+        return table
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @property
+    def bytes(self) -> int:
+        """What all records take, with what is kept beside them."""
+        return sum(footprint.bytes for footprint in self.footprints) + self.shared_bytes
+
+    def _repr_html_(self) -> str:
+        from contad.variables.stack_display import write_stack
+
+        return write_stack(self)
+
+
+def _swept(s: ChainStack) -> bool:
+    return len(s.adjoints) > 0
+
+
+def _text_of(found: Sequence[Row]) -> str:
+    cells = (
+        (str(row.index), row.operation, show_parents(row), " ".join(map(show, row.partials)), show(row.value))
+        for row in found
+    )
+    rows = [_HEADER, *cells]
     widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADER))]
     return "\n".join(
         "  ".join(
@@ -38,8 +89,9 @@ def show_stack(of: ChainStack | None = None) -> str:
     )
 
 
-def _text(x: Value) -> str:
-    """Six digits; a number of an outer level is marked by its kind; of long arrays the beginning and the end."""
-    if isinstance(x, np.ndarray):
-        return np.array2string(x, precision=6, threshold=6, edgeitems=2).replace("\n", "")
-    return f"{peek(x):.6g}" + (f":{x.kind}" if isinstance(x, Number) else "")
+def _adjoint(s: ChainStack, row: Row, footprint: Footprint) -> Value:
+    """The adjoint of a record's result after the last sweep: a number, or an array of the shape of the value."""
+    if not isinstance(row.value, (np.ndarray, Array)):
+        return s.adjoint_of(row.index)
+    found: Any = s.adjoints[row.index : row.index + footprint.cells]
+    return found.copy() if len(found) == footprint.cells else np.zeros(footprint.cells)

@@ -14,68 +14,8 @@ import contad
 from contad.command import main
 from contad.command.examination import duration_of_call
 from contad.example import logistic_regression
-from tests.judges.planted import registered
 
 ROOT = Path(__file__).parents[2]
-
-MODEL = """
-import contad
-import numpy as np
-
-times = [1.0, 2.0, 4.0]
-table = np.array([[1.0, 2.0], [3.0, 4.0]])
-start = 3.0
-
-def log_likelihood(times, rate=0.5):
-    return sum(contad.log(rate) - rate * t for t in times)
-
-def containers(p={"a": 2.0, "b": (1.5, [4.0])}, n=3):
-    return p["a"] * p["b"][0] + n * p["b"][1][0] ** 2
-
-def quadratic(table, start, *, scale=2.0):
-    return np.sum(table * table) * scale + start
-
-def cubic(start):
-    return start**3
-
-def squares(table):
-    return np.sum(table * table)
-
-def loop(x=2.0, n=3):
-    for _ in range(n):
-        x = x * x
-    return x
-
-def shifted(x=3.0):
-    return (x - 3.0) ** 2
-
-def talkative(x=1.0):
-    print("hello")
-    return x * x
-"""
-
-
-@pytest.fixture(autouse=True)
-def _brief(monkeypatch):
-    """Time each function for an instant only, and forget the rules of the models."""
-    monkeypatch.setattr("contad.command.examination.TIMING_SECONDS", 0.01)
-    with registered():
-        yield
-
-
-@pytest.fixture
-def run(tmp_path, capsys):
-    """Write a model and run the command on a function of it: (status, standard output, standard error)."""
-
-    def run_on(target, *arguments, source=MODEL):
-        path = tmp_path / "model.py"
-        path.write_text(source)
-        status = main([f"{path}:{target}", *arguments])
-        out, err = capsys.readouterr()
-        return status, out, err.replace(f"{tmp_path}/", "")
-
-    return run_on
-
 
 def as_json(result):
     status, out, err = result
@@ -89,8 +29,9 @@ def test_report_names_everything(run):
     assert (status, err) == (0, "")
     lines = dict(line.split(maxsplit=1) for line in out.splitlines()[1:] if " " in line.strip())
     assert float(lines["value"]) == pytest.approx(3 * math.log(0.5) - 3.5)
-    assert float(lines["rate"]) == pytest.approx(3 / 0.5 - 7.0)
-    assert lines["constant"] == "times"
+    assert lines["argument"].split() == ["point", "gradient"]
+    assert [float(x) for x in lines["rate"].split()] == [0.5, pytest.approx(3 / 0.5 - 7.0)]
+    assert lines["constant"] == "times (list of 3)"
     assert lines["engine"] == contad.engine_name(len)
     assert "largest relative disagreement" in lines["differences"]
     for word in ("function", "gradient", "ratio", "first gradient"):
@@ -351,7 +292,15 @@ def line(text):
         ("fine", "--tolerance nan", "--tolerance: expected a positive number, got nan"),
         ("fine", "--tolerance tiny", "argument --tolerance: invalid float value: 'tiny'"),
         ("fine", "--frobnicate", "unrecognized arguments: --frobnicate"),
-        ("fine", "--data x.csv", "--data is for the example"),
+        ("fine", "--data nowhere.csv", "nowhere.csv: No such file or directory"),
+        ("fine", "--data x.txt", "--data: expected a file whose name ends in .json, .csv or .npz, got 'x.txt'"),
+        ("fine", "--plot x.txt", "--plot: expected profile or sparsity, then text, window or a file name that ends in"),
+        ("fine", "--plot a.png b.png", "--plot: expected one kind of picture and one place for it, got a.png b.png"),
+        ("fine", "--plot text --json", "--json prints one object and nothing else: --plot text has no place beside it"),
+        ("fine", "--source --check", "--source prints the generated derivative and nothing else: leave out --check"),
+        ("fine", "--source", "model.py:fine: --source: fine is a plain function: it runs on variables, nothing is gen"),
+        ("returns_text", "--plot sparsity", "model.py:returns_text: the function returns a str; expected real numbers"),
+        ("returns_none", "--plot sparsity", "model.py:returns_none: the function returns no numbers; expected real"),
         ("no_parameters", "", "model.py:no_parameters: the function has no parameters"),
         ("no_value", "", "model.py:no_value: parameter 'missing' has no value; give it a default"),
         ("nan_in_data", "", "model.py:nan_in_data: data[1] is nan"),
@@ -417,6 +366,7 @@ def test_an_error_in_the_file_is_one_line(run, source, message):
         (["nowhere.py:"], "expected FILE.py:FUNCTION, got 'nowhere.py:'"),
         (["--at", "x=1"], "--at and --wrt need a FILE.py:FUNCTION"),
         (["--wrt", "x"], "--at and --wrt need a FILE.py:FUNCTION"),
+        (["--source"], "--source needs a FILE.py:FUNCTION"),
         (["--data", "nowhere.csv"], "nowhere.csv: No such file or directory"),
         (["--engine", "steam"], "--engine: expected one of closures, records, matrix, generated, tape; got 'steam'"),
         (["--tolerance", "-1"], "--tolerance: expected a positive number, got -1.0"),
@@ -460,17 +410,14 @@ def test_an_error_of_our_own_is_one_line_too(run, monkeypatch):
     assert run("cubic") == (2, "", "contad: unexpected KeyError: 'surprise' (--debug shows where)\n")
 
 
-def test_help_has_an_example_that_runs(capsys, tmp_path, monkeypatch):
-    assert main(["--help"]) == 0
-    text = capsys.readouterr().out
-    _, _, rest = text.partition("model.py contains\n")
-    model, _, commands = rest.partition("and then\n")
-    (tmp_path / "model.py").write_text("\n".join(line[4:] for line in model.splitlines()))
-    monkeypatch.chdir(tmp_path)
-    lines = [line.split() for line in commands.splitlines() if line.strip().startswith("python -m contad")]
-    assert len(lines) == 2
-    for line in lines:
-        assert main(line[3:]) == 0
+def test_help_has_an_example_that_runs(help_commands, monkeypatch, capsys):
+    monkeypatch.setattr("contad.command.pictures.has_matplotlib", lambda: False)
+    shown = [options for *_, options in (command.partition("model.py:") for command in help_commands)]
+    for name in ("--at", "--check", "--data", "--wrt", "--engine", "--tolerance", "--json", "--plot"):
+        assert any(name in options for options in shown)
+    for command in help_commands:
+        if ".svg" not in command:  # needs Matplotlib: tests/command/test_pictures.py
+            assert main(command.split()[3:]) == 0, capsys.readouterr().err
 
 
 # ---- the bundled example ---------------------------------------------------------------------------------------------

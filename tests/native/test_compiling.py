@@ -79,7 +79,8 @@ def test_a_directory_that_others_can_write_is_not_trusted(tmp_path, monkeypatch)
     shared.mkdir()
     shared.chmod(0o777)
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(shared))
-    assert compiling.cache_directory() != shared
+    with pytest.warns(UserWarning, match=r"the cache directory .*shared is not used"):
+        assert compiling.cache_directory() != shared
     shared.chmod(0o700)
     assert compiling.cache_directory() == shared
 
@@ -99,6 +100,29 @@ def test_a_place_that_cannot_be_made_falls_back(tmp_path, monkeypatch):
     blocker.write_text("")
     monkeypatch.setenv("CONTAD_CACHE_DIR", str(blocker / "cache"))
     assert compiling.cache_directory().is_dir()
+
+
+def test_a_file_that_another_process_reads_is_left(tmp_path, monkeypatch):
+    path = tmp_path / "example_0123456789abcdef.py"
+    compiling.write_sealed(path, "x = 1\n")
+
+    def refuse(source, target):
+        raise PermissionError("the file is in use")  # as on Windows
+
+    monkeypatch.setattr(os, "replace", refuse)
+    compiling.write_sealed(path, "x = 1\n")
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    path.write_text("damaged", encoding="utf-8")
+    with pytest.raises(PermissionError):
+        compiling.write_sealed(path, "x = 1\n")
+
+
+def test_a_long_name_is_a_short_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTAD_CACHE_DIR", str(tmp_path))
+    tmp_path.chmod(0o700)
+    for name in ("a" * 300, "a" * 299):  # which differ in what they depend on
+        assert compiling.load_cached(name, lambda name=name: f"n = {len(name)}\n", [name]).n == len(name)
+    assert {len(path.name) for path in tmp_path.glob("*.py")} == {64 + 1 + 16 + 3}
 
 
 def test_the_module_depends_on_its_sources(tmp_path, monkeypatch):

@@ -528,3 +528,29 @@ def test_covariances_without_degrees_of_freedom_are_numpys(options):
 def test_covariances_of_one_sample_are_nan():
     with pytest.warns(RuntimeWarning):
         assert np.isnan(contad.value_and_grad(lambda x: np.cov(x)[0, 1])(a(2, 1))[0])
+
+
+@pytest.mark.parametrize("n", [65, 128, 150])
+def test_the_cotangent_by_blocks_is_that_of_the_whole_factor(n, monkeypatch):
+    """Also where rows of a block are few, and with derivatives of outer levels, which the whole formula gives."""
+    draw = np.random.default_rng(n)
+    a, z_bar = draw.normal(size=(n, n)), np.tril(draw.normal(size=(n, n)))
+    z = np.linalg.cholesky(a @ a.T + n * np.eye(n))
+    found = triangular_factors.pull_factor(z, z_bar)
+    monkeypatch.setattr(triangular_factors, "_BLOCK", n)
+    whole = triangular_factors.pull_factor(z, z_bar)
+    np.testing.assert_allclose(found, whole, rtol=1e-11, atol=1e-13 * np.max(np.abs(whole)))
+    assert not np.any(np.triu(found, 1))
+
+
+def test_second_derivatives_of_a_factor_of_many_rows():
+    draw = np.random.default_rng(5)
+    a, weights, along = draw.normal(size=(70, 70)), draw.normal(size=(70, 70)), draw.normal(size=(70, 70))
+    a = a @ a.T + 70.0 * np.eye(70)
+
+    def f(x):
+        return np.sum(weights * np.linalg.cholesky(x))
+
+    found = contad.jvp(contad.grad(f), (a,), (along,))[1]
+    change = (contad.grad(f)(a + 1e-4 * along) - contad.grad(f)(a - 1e-4 * along)) / 2e-4
+    np.testing.assert_allclose(found, change, rtol=1e-5, atol=1e-6 * np.max(np.abs(change)))

@@ -44,7 +44,8 @@ def test_a_refusal_of_object_arrays_has_a_name_and_a_place(name, engine, transfo
     def on_objects(v):
         return f(contad.to_matvar(v))
 
-    told = re.escape(f"{__file__}:{f.__code__.co_firstlineno}: {name}: NumPy does not take object arrays")
+    start, end = f"{__file__}:{f.__code__.co_firstlineno}: ", f": {name}: NumPy does not take object arrays"
+    told = f"^{re.escape(start)}.*{re.escape(name)}.*{re.escape(end)}"  # the expression between
     calls = {
         "grad": lambda: contad.grad(on_objects, engine=engine)(point),
         "vjp": lambda: contad.vjp(on_objects, point, engine=engine),

@@ -312,7 +312,8 @@ def test_transforms_are_imported_on_first_use():
     code = """
 import sys, contad
 late = ["on_demand", "hessians", "custom", "debugging"]
-late = [f"contad.transforms.{name}" for name in late] + ["contad.engines.second_order.passes"]
+late = [f"contad.transforms.{name}" for name in late] + ["contad.display", "contad.profiling"]
+late += ["contad.engines.second_order.passes"]
 assert [name for name in late if name in sys.modules] == []
 assert contad.hessian(lambda x: x ** 3)(2.0) == 12.0
 assert "hessian" in vars(contad) and "contad.transforms.on_demand" in sys.modules

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_head import (
     CALLBACK,
     CODES,
@@ -21,16 +22,18 @@ from contad.engines.stream.record_head import (
     Y_NUMBER,
     decode,
 )
+from contad.engines.stream.record_stream import CELL_BYTES, RECORD_BYTES
 from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import scale
 from contad.variables.open_types import AdjointVector, Real, Value
-from contad.variables.stack import Row
+from contad.variables.stack import Footprint, Row
 
 if TYPE_CHECKING:
     from contad.engines.matrix.matrix_stack import MatrixStack
 
+MOST_SOURCES = 1000  # of a record, that are listed
 
 
 def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: AdjointVector) -> int:
@@ -132,3 +135,16 @@ def array_row(stack: "MatrixStack", row: int, k: int) -> Row:
         fields = zip((x, y), active, strict=False)
         parents = tuple(int(field) for field, kind in fields if kind == "v")
     return Row(k, name, parents, (), stack.buffers.values[k : k + n].copy())
+
+
+def array_footprint(stack: "MatrixStack", row: int) -> Footprint:
+    """What one array record takes: with what its continuation has saved, without what is kept beside the records."""
+    head, x, _ = stack.buffers.records[row].tolist()
+    code, _, n = decode(head)
+    size = RECORD_BYTES + CELL_BYTES * n
+    sources: tuple[int, ...] = ()
+    if code == GATHER:
+        sources = tuple(stack.buffers.shapes[int(x) : int(x) + min(n, MOST_SOURCES)].tolist())
+    elif code == PULLBACK and isinstance(found := stack.callbacks[int(x)], Continuation):
+        size += found.saved_bytes()
+    return Footprint(n, size, sources)

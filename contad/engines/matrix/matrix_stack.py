@@ -12,7 +12,7 @@ import numpy as np
 
 from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, push_continuation, push_pullback
-from contad.engines.matrix.array_sweep import array_row, sweep_row
+from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scatter
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
@@ -40,7 +40,7 @@ from contad.variables.open_types import (
     Sources,
     Value,
 )
-from contad.variables.stack import Row
+from contad.variables.stack import Footprint, Row
 from contad.variables.var import Var
 
 new = object.__new__
@@ -297,6 +297,9 @@ class MatrixStack(Recording):
 
     def _row(self, row: int, k: int) -> Row:
         return array_row(self, row, k) if self.buffers.records[row, 0] < 0 else super()._row(row, k)
+
+    def _footprint(self, row: int) -> Footprint:
+        return array_footprint(self, row) if self.buffers.records[row, 0] < 0 else super()._footprint(row)
 
     def release(self) -> None:
         super().release()

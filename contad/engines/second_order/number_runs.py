@@ -5,9 +5,11 @@ from types import ModuleType
 
 import numpy as np
 
+from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.steps import Pass, SweepStep, partials_of
 from contad.engines.stream.sweep import OPERATIONS
 from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.rules.scalar_rule import ScalarRule
 
 _SOURCE = '''\
 """Tangents up and adjoints down a run of records of numbers; generated, do not edit."""
@@ -63,12 +65,14 @@ class Numbers(SweepStep):
         self.z = slice(start, start + m)
         self.cells = np.zeros((m, 2), np.int64)
         self.first, self.second = np.zeros((m, 2)), np.zeros((m, 4))
+        self.kinds: list[tuple[np.ndarray, ScalarRule, str, list[int]]] = []  # rows of one operation
         codes = records[:, 0].astype(np.int64)
         for code in np.unique(codes).tolist():
             rows = np.flatnonzero(codes == code)
             rule, active = OPERATIONS[code]
             assert rule.body is not None
             live = [a for a, kind in enumerate(active) if kind == "v" and rule.body.literal(a) != 0.0]
+            self.kinds.append((rows, rule, active, live))
             fields = [records[rows, 1 + a] for a in range(rule.arity)]
             operands = [values[f.astype(np.int64)] if k == "v" else f for f, k in zip(fields, active, strict=True)]
             first, second = partials_of(rule, active, live, (values[start + rows], *operands))
@@ -85,3 +89,9 @@ class Numbers(SweepStep):
 
     def down(self, p: Pass) -> None:
         compile_runs().down(p.dots, p.bars, p.bar_dots, self.z.start, self.cells, self.first, self.second)
+
+    def depend(self, d: Dependencies) -> None:
+        d.make_nodes(self.z)
+        z, operands = d.nodes[self.z], d.nodes[self.cells]
+        for rows, rule, active, live in self.kinds:
+            d.depend_by_elements(rule, active, live, z[rows], [operands[rows, a] for a in live])

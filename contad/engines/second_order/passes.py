@@ -15,6 +15,7 @@ import numpy as np
 
 from contad.engines.forward import forward_level
 from contad.engines.matrix.array_sweep import strides_of
+from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.number_runs import Numbers
 from contad.engines.second_order.steps import (
     Gather,
@@ -89,24 +90,38 @@ class SecondOrder:
                 step.down(p)
         rows = p.bar_dots[:, self.inputs]
         THREAD.pools["second order"] = room
-        if not np.isfinite(rows).all():
-            raise Unsuited
-        return rows
+        return _finite(rows)
 
-    def tangents(self, direction: np.ndarray, outputs: np.ndarray, upward: Sequence[SweepStep]) -> np.ndarray:
-        """The tangents of cells along a direction in the inputs; `upward` are the steps that they need."""
+    def tangents(self, directions: np.ndarray, outputs: np.ndarray, upward: Sequence[SweepStep]) -> np.ndarray:
+        """The tangents of cells along the rows of `directions`, as rows; `upward` are the steps that they need."""
         self.stack.require_held()
         p = self.first
-        if p is None:
-            p = self.first = Pass(1, self.top, self.free, None, [])  # going up needs no level
-        p.dots[0, self.inputs] = direction
+        if p is None or p.count != len(directions):
+            p = self.first = Pass(len(directions), self.top, self.free, None, [])  # going up needs no level
+        p.dots[:, self.inputs] = directions
         with np.errstate(all="ignore"):
             for step in upward:
                 step.up(p)
-        found = p.dots[0, outputs]
-        if not np.isfinite(found).all():
-            raise Unsuited
-        return found
+        return _finite(p.dots[:, outputs])
+
+    def adjoints(self, cotangents: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+        """The adjoints of the inputs for each row of cotangents of these cells, as rows.
+
+        They go down as the tangents of adjoints that are zero, with all of them in each operation.
+        """
+        self.stack.require_held()
+        with forward_level(len(cotangents)) as level, np.errstate(all="ignore"):
+            p = Pass(len(cotangents), self.top, self.free, level, [])
+            p.dots[:] = 0.0
+            np.add.at(p.bar_dots.T, outputs, cotangents.T)
+            for step in reversed(self.steps):
+                step.down(p)
+        return _finite(p.bar_dots[:, self.inputs])
+
+    @functools.cached_property
+    def dependencies(self) -> Dependencies:
+        """What depends on what."""
+        return Dependencies(self.steps, self.inputs, self.top)
 
     def upward_to(self, outputs: np.ndarray) -> list[SweepStep]:
         """The steps that the tangents of these cells need."""
@@ -139,7 +154,7 @@ class SecondOrder:
         changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
         steps: list[SweepStep] = []
         for begin, end in itertools.pairwise([0, *changes.tolist(), len(numbers)]):
-            if numbers[begin]:
+            if begin < end and numbers[begin]:
                 steps.append(Numbers(records[begin:end], int(starts[begin]), b.values))
                 continue
             for record, k, n in zip(records[begin:end].tolist(), starts[begin:end], own[begin:end], strict=True):
@@ -172,3 +187,9 @@ class SecondOrder:
             for a, kind in enumerate(active)
         ]
         return OperationStep(rule, active, places, (z.of(buffers.values)[0], *values), z)
+
+
+def _finite(rows: np.ndarray) -> np.ndarray:
+    if not np.isfinite(rows).all():
+        raise Unsuited
+    return rows

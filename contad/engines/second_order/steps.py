@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.engines.matrix.matrix_products import ProductPullback
+from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.stream.operand_cells import Cells
 from contad.engines.stream.pullbacks import Continuation, ElementwisePullback, Part, Pullback, unbroadcast
 from contad.rules.array_rule import ArrayRule
@@ -62,6 +63,10 @@ class SweepStep(ABC):
     def down(self, p: Pass) -> None:
         """Add to the adjoints of the operands, and to the tangents of these."""
 
+    @abstractmethod
+    def depend(self, d: Dependencies) -> None:
+        """Tell on which cells the result depends."""
+
 
 class VariableStep(SweepStep):
     """A variable that f has made: its tangent is zero."""
@@ -74,6 +79,9 @@ class VariableStep(SweepStep):
 
     def down(self, p: Pass) -> None:
         pass
+
+    def depend(self, d: Dependencies) -> None:
+        d.make_nodes(self.z)
 
 
 class Gather(SweepStep):
@@ -91,6 +99,10 @@ class Gather(SweepStep):
         for row in p.bar_dots:
             np.add.at(row, self.source, row[self.z])
 
+    def depend(self, d: Dependencies) -> None:
+        d.make_nodes(self.z)
+        d.link(d.nodes[self.z], d.nodes[self.source])
+
 
 # ---- operations element by element -----------------------------------------------------------------------------------
 class Linear(SweepStep):
@@ -107,6 +119,10 @@ class Linear(SweepStep):
         if self.x.start >= p.free:
             self.x.add(p.bars, self._times(self.to.of(p.bars)))
         self.x.add(p.bar_dots, self._times(self.to.of(p.bar_dots)))
+
+    def depend(self, d: Dependencies) -> None:
+        d.make_nodes(self.z)
+        d.link(d.nodes[self.to.indices()], d.nodes[self.x.indices()])
 
     def _times(self, d: np.ndarray) -> np.ndarray:
         return d if self.coefficient == 1.0 else d * self.coefficient
@@ -156,6 +172,11 @@ class OperationStep(SweepStep):
                     total = total + other.of(p.dots) * (d * second)
             place.add(p.bar_dots, total)
 
+    def depend(self, d: Dependencies) -> None:
+        d.make_nodes(self.z)
+        places = [d.nodes[place.indices()] for place in self.places]
+        d.depend_by_elements(self.rule, self.active, self.live, d.nodes[self.to.indices()], places)
+
 
 def _scale(d: np.ndarray, p: Value) -> np.ndarray:
     return d if p.__class__ is float and p == 1.0 else d * p
@@ -187,6 +208,7 @@ class ProductStep(SweepStep):
     """A product of matrices, or of a matrix and a vector, with all directions in one product."""
 
     def __init__(self, c: ProductPullback) -> None:
+        self.c = c
         self.x = c.x.reshape(-1, c.x.shape[-1])
         self.y = c.y.reshape(len(c.y), -1)
         self.shape = len(self.x), self.y.shape[1]
@@ -219,6 +241,9 @@ class ProductStep(SweepStep):
             x_dot, y_dot = p.dots[:, x_cells].reshape(-1, *x.shape), p.dots[:, y_cells].reshape(-1, *y.shape)
             p.bar_dots[:, x_cells] += np.matmul(d, y_dot.transpose(0, 2, 1)).reshape(p.count, -1)
             p.bar_dots[:, y_cells] += np.matmul(x_dot.transpose(0, 2, 1), d).reshape(p.count, -1)
+
+    def depend(self, d: Dependencies) -> None:
+        d.depend_on_product(self.c, self.z)
 
 
 class ByDuals(SweepStep):
@@ -256,6 +281,9 @@ class ByDuals(SweepStep):
             p.bars[cells] += np.reshape(value, -1)
             for row, t in zip(p.bar_dots, tangents, strict=True):
                 row[cells] += np.reshape(t, -1)
+
+    def depend(self, d: Dependencies) -> None:
+        d.depend_on_continuation(self.c, self.z)
 
     def _push(self, z: Value, tangents: list[Value | None]) -> Value:
         c = self.c

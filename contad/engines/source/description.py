@@ -1,6 +1,6 @@
 """What a generated derivative does, in words: loops that are reversed at once; what others store, and compute again."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from contad.engines.source.build import derivative_of
 from contad.engines.source.ir.single_assignment import FLOAT, Apply, Load, Loop, MatrixCall, Value
@@ -12,6 +12,42 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 BYTES = 8  # of a number in the workspace
 
 
+class StoredNumber(NamedTuple):
+    """A number that each iteration of a loop stores."""
+
+    shown: str
+    file: str
+    line: int  # where it is made
+
+
+class ReversedLoop(NamedTuple):
+    """A loop that the reverse pass runs through: what it stores in each iteration, and what it computes again."""
+
+    file: str
+    line: int
+    depth: int  # of loops around it
+    is_fused: bool  # reversed at once, iteration by iteration
+    stored: tuple[StoredNumber, ...]
+    again: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        """What an iteration stores."""
+        return BYTES * len(self.stored)
+
+
+def list_loops(request: Any) -> list[ReversedLoop]:
+    """The loops of a function with a reverse, as they stand in it; those of functions that it calls are not told."""
+    derivative = derivative_of(request)
+    derivative.source()
+    return _list_loops(derivative)
+
+
+def _list_loops(derivative: DerivativeWriter) -> list[ReversedLoop]:
+    loops = (o for o in walk(derivative.program.block) if isinstance(o, Loop))
+    return [_describe(derivative, loop) for loop in loops if derivative.adjoints.active.changes(loop)]
+
+
 def explain(request: Any) -> str:
     """A line for each loop with a reverse, indented as the loops are nested.
 
@@ -19,10 +55,11 @@ def explain(request: Any) -> str:
     """
     derivative = derivative_of(request)
     derivative.source()
-    lines = ["the reverse pass is source made from that of the function; contad.source shows it"]
-    loops = [o for o in walk(derivative.program.block) if isinstance(o, Loop) and derivative.adjoints.active.changes(o)]
-    lines += [_tell(derivative, loop) for loop in loops]
-    grows = any(derivative.reverse_sweep.storing.slots(loop) for loop in loops)
+    what = {"jvp": "forward mode", "hvp": "the reverse pass of forward mode"}.get(request.mode, "the reverse pass")
+    lines = [f"{what} is source made from that of the function; contad.source shows it"]
+    loops = _list_loops(derivative)
+    lines += map(_tell, loops)
+    grows = any(loop.stored for loop in loops)
     active = derivative.adjoints.active
     keeps = [o for o in walk(derivative.program.block) if isinstance(o, MatrixCall) and active.changes(o)]
     grows |= any(isinstance(holder, Loop) for o in keeps for holder in around(o.block))
@@ -44,20 +81,33 @@ def explain(request: Any) -> str:
     return "\n".join(lines)
 
 
-def _tell(derivative: DerivativeWriter, loop: Loop) -> str:
-    """The line on one loop."""
+def _describe(derivative: DerivativeWriter, loop: Loop) -> ReversedLoop:
+    """What the plan says of one loop."""
+    fused = loop in derivative.plan.fused
     depth = sum(isinstance(o, Loop) for o in around(loop.block))
-    head = f"{'  ' * depth}line {loop.line}: the loop "
-    if loop in derivative.plan.fused:
+    stored: list[StoredNumber] = []
+    again: list[str] = []
+    if not fused:
+        for value in derivative.reverse_sweep.storing.slots(loop):
+            made = value.operation or loop
+            stored.append(StoredNumber(_show(value), made.file, made.line))
+        values = derivative.plan.recomputed.get(loop, ())
+        again = sorted(_show(v) for v in values if v.kind == FLOAT and isinstance(v.operation, Apply))
+    return ReversedLoop(loop.file, loop.line, depth, fused, tuple(stored), tuple(again))
+
+
+def _tell(loop: ReversedLoop) -> str:
+    """The line on one loop."""
+    head = f"{'  ' * loop.depth}line {loop.line}: the loop "
+    if loop.is_fused:
         return head + "is reversed iteration by iteration, as it runs; it stores nothing"
-    slots = derivative.reverse_sweep.storing.slots(loop)
     told = "stores nothing"
-    if slots:
-        numbers = "1 number" if len(slots) == 1 else f"{len(slots)} numbers"
-        told = f"stores {numbers} ({BYTES * len(slots)} bytes) in each iteration: {', '.join(map(_show, slots))}"
-    again = [v for v in derivative.plan.recomputed.get(loop, ()) if v.kind == FLOAT and isinstance(v.operation, Apply)]
-    if again:
-        told += f"; computes again {', '.join(sorted(map(_show, again)))}"
+    if loop.stored:
+        n = len(loop.stored)
+        numbers = "1 number" if n == 1 else f"{n} numbers"
+        told = f"stores {numbers} ({loop.bytes} bytes) in each iteration: {', '.join(x.shown for x in loop.stored)}"
+    if loop.again:
+        told += f"; computes again {', '.join(loop.again)}"
     return head + told
 
 

@@ -25,6 +25,11 @@ class Cells:
         outer, inner = self._shape
         return slice(self.start, self.start + ((outer - 1) * self._outer + (inner - 1) * self._inner) // 8 + 1)
 
+    def indices(self) -> np.ndarray:
+        """Their numbers, along the two axes."""
+        (outer, inner), steps = self._shape, (self._outer // 8, self._inner // 8)
+        return self.start + np.add.outer(np.arange(outer) * steps[0], np.arange(inner) * steps[1])
+
     def of(self, a: np.ndarray) -> np.ndarray:
         """A view of them in an array of cells, with a leading axis for directions."""
         lead, stride = (len(a), a.strides[0]) if a.ndim == 2 else (1, 0)

@@ -54,6 +54,10 @@ class Continuation(Named):
         """The first cells of the operands."""
         return tuple(cell for _, cell, _ in self.operands)
 
+    def saved_bytes(self) -> int:
+        """The memory of arrays that it keeps beside values and constants of the stack: factors, most often."""
+        return 0
+
     def adjoints_of_results(self, cells: AdjointVector) -> Any:
         """z_bar, as the rule's value was: an array, a number, or a tuple of them; arrays are read-only."""
         found = tuple(block_of(cells, part.cell, part.size, part.shape, part.axes) for part in self.results)
@@ -77,6 +81,24 @@ class Pullback(Continuation):
         super().__init__(rule, operands, values)
         self.options = options
         self.saved = saved
+
+    def saved_bytes(self) -> int:
+        of_stack = [v for v in (*self.values, *(part.value for part in self.results)) if isinstance(v, np.ndarray)]
+        found: dict[int, np.ndarray] = {}
+        waiting = [self.saved]
+        while waiting:
+            x = waiting.pop()
+            if isinstance(x, np.ndarray):
+                if not any(np.may_share_memory(x, v) for v in of_stack):
+                    found[id(x)] = x
+            elif isinstance(x, (tuple, list)):
+                waiting += x
+            elif isinstance(x, dict):
+                waiting += x.values()
+            elif type(x).__module__.startswith("contad.ops"):  # what holds factors
+                names = (*getattr(x, "__slots__", ()), *getattr(x, "__dict__", ()))
+                waiting += [getattr(x, name, None) for name in names]
+        return sum(x.nbytes for x in found.values())
 
     def __call__(self, adj: Adjoints) -> None:
         z_bar = self.adjoints_of_results(adj.cells)

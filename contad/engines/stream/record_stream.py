@@ -16,17 +16,19 @@ from typing import Any
 import numpy as np
 
 from contad.engines.stream.kernels import KERNELS, compile_kernel, has_kernel
-from contad.engines.stream.record_head import CALLBACK, INPUT, JOIN, LINEAR, VARIANTS, decode
-from contad.engines.stream.storage import Buffers
+from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, VARIANTS, decode
+from contad.engines.stream.storage import FIRST_CONSTANT, Buffers
 from contad.engines.stream.sweep import OPERATIONS, compile_sweep, compile_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.array import is_plain
 from contad.variables.number import Number, peek, scale
 from contad.variables.open_types import AdjointVector, CellIndex, Real, Value
-from contad.variables.stack import THREAD, ChainStack, Row, count_remembered, forget_since
+from contad.variables.stack import THREAD, ChainStack, Footprint, Row, count_remembered, forget_since
 from contad.variables.var import Var
 
+RECORD_BYTES = 24  # operation and operands
+CELL_BYTES = 16  # value and adjoint
 CHUNK = 4096  # cells recorded as Python numbers before they are packed; longer runs pay for keeping them alive
 
 
@@ -152,7 +154,7 @@ class Recording(ChainStack):
     # ---- sweeping ----------------------------------------------------------------------------------------------------
     def sweep(self, top: int, seeds: Sequence[tuple[CellIndex, Value]]) -> AdjointVector:
         self.flush()
-        if self.is_mixed() or self.watch is not None:
+        if self.is_mixed() or (self.watch is not None and self.watch.on_numbers):
             return self._sweep_numbers(top, seeds)
         b = self.buffers
         adjoints = b.zero_adjoints(self.top)
@@ -163,7 +165,7 @@ class Recording(ChainStack):
                 np.add.at(adjoints, cell, seed)
             else:
                 return self._sweep_numbers(top, seeds)
-        sweep = compile_sweep()
+        sweep = compile_sweep() if self.watch is None else self.watch.sweep
         row, k = self.rows_packed - 1, self.top - 1
         while True:
             row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
@@ -280,6 +282,19 @@ class Recording(ChainStack):
         rule, cells, values = self._operands(row)
         parents = tuple(v if cell is None else cell for cell, v in zip(cells, values, strict=True))
         return Row(k, rule.name, parents, tuple(p for _, p in self._partials(row, k)), self._value(k))
+
+    def footprints(self) -> Iterator[Footprint]:
+        self.flush()
+        for row in range(1, self.rows_packed):
+            yield self._footprint(row)
+
+    def _footprint(self, row: int) -> Footprint:
+        """What a record takes."""
+        return Footprint(1, RECORD_BYTES + CELL_BYTES)
+
+    def shared_bytes(self) -> int:
+        b = self.buffers
+        return 8 * (b.constants_top - FIRST_CONSTANT + b.shapes_top - len(FORMS))
 
     def release(self) -> None:
         self.buffers.clear(self.top)

@@ -21,6 +21,7 @@ from contad.variables.open_types import Real
 ROWS = 4096
 _PACK = {n: struct.Struct(f"{n}q").pack_into for n in (2, 7, 11)}  # dot, matrix times vector, strided
 _ZEROS = np.zeros(2 * ROWS)
+FIRST_CONSTANT = 2  # place of those that are copied, after a one and the number of a record
 WORTH_SHARING = 64  # numbers: to copy fewer takes less time than to compare them
 RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of addresses
 
@@ -28,14 +29,14 @@ RESERVED = 1 << 27 if sys.maxsize > 1 << 32 else 1 << 20  # numbers: 1 GiB of ad
 LARGE = 1 << 22  # numbers: up to 32 MiB of each buffer are kept for the next gradient in any case
 
 
-def reserve() -> np.ndarray:
-    """An array whose memory is taken from the system as it is used; smaller where address space is limited."""
-    if sys.platform == "win32":  # which charges memory when it is reserved
-        return np.empty(ROWS)
-    import resource
+def reserve(least: int = ROWS) -> np.ndarray:
+    """An array whose memory is taken from the system as it is used; smaller where address space is limited.
 
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    size = RESERVED if limit == resource.RLIM_INFINITY else max(ROWS, min(RESERVED, limit // 512))
+    Where the system takes memory at once, as Windows does, the array has room for `least` numbers, and grows.
+    """
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return np.empty(max(least, ROWS))
+    size = max(ROWS, min(RESERVED, _address_space() // 512))
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     while True:
         try:
@@ -44,6 +45,17 @@ def reserve() -> np.ndarray:
             if size <= ROWS:
                 raise
             size //= 4
+
+
+def _address_space() -> int:
+    """How many bytes of addresses the system lets this process have."""
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    except (ImportError, AttributeError, OSError):
+        return sys.maxsize
+    return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
 class Buffers:
@@ -81,7 +93,7 @@ class Buffers:
             self._give_back(used)
         self.stream.clear()
         self.copies.clear()
-        self.constants_top = 2
+        self.constants_top = FIRST_CONSTANT
         self.shapes_top = len(FORMS)
 
     def _give_back(self, used: int) -> None:
@@ -93,15 +105,8 @@ class Buffers:
             return
         self.held = max(before, LARGE)
         for name in ("values", "adjoints"):
-            whole = getattr(self, name)
-            memory = getattr(whole.base, "obj", None)  # of the array's memoryview
-            start = 8 * self.held // mmap.PAGESIZE * mmap.PAGESIZE
-            if start >= 8 * len(whole):
-                continue
-            if isinstance(memory, mmap.mmap) and hasattr(memory, "madvise"):
-                memory.madvise(mmap.MADV_DONTNEED, start, 8 * len(whole) - start)
-            else:
-                setattr(self, name, np.empty(self.held))
+            if self.held < len(getattr(self, name)):
+                setattr(self, name, reserve(self.held))  # without what systems' advice about memory means to each
         if max(len(self.constants), len(self.shapes)) > self.held:
             self._start_constants()
         if len(self.records) > self.held:

@@ -131,6 +131,12 @@ def _table() -> dict[Any, Function]:
 _FUNCTIONS = _table()
 
 
+def function_with(rule: ScalarRule) -> Function | None:
+    """The function of numbers whose derivative is a rule of contad's, written with operators where it can be."""
+    known = (*_OPERATOR_UFUNCS.values(), *_FUNCTIONS.values())
+    return next((f for f in known if f.rule is rule), None)
+
+
 def function_of(called: Callable[..., Any]) -> Function | None:
     """The function of numbers that a callable of the user's program stands for, if it is one."""
     if isinstance(called, ScalarRule):

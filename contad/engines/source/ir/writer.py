@@ -15,6 +15,7 @@ from contad.rules.scalar_rule import ScalarRule, rules
 
 ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
+LENT = ("lent_empty", "lent_zeros")
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
 BRANCHLESS = ("chain", "select")  # likewise
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
@@ -32,6 +33,7 @@ _RESERVED = {
     "top",
     "small_zeros",
     *WORKSPACE,
+    *LENT,
     *BRANCHLESS,
     *PRODUCTS,
     *GRAM_PRODUCTS,

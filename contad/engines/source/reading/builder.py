@@ -73,7 +73,7 @@ class Builder:
         self.tried += 1
         if self.added > self.most or self.tried > TRIES * self.most:
             self.progress.give_up(self.most)
-        operation.line = self.progress.line
+        operation.file, operation.line = self.progress.file, self.progress.line
         self.block.append(operation)
         return operation
 

@@ -38,6 +38,7 @@ class Progress:
         self.branch_depth = self.loop_depth = 0
         self.pinned = False
         self._line = 0
+        self.file = scope.place.filename  # in which the line is
         if outer is not None:
             self.inlining = (*outer.inlining, scope.function)
             self.callees, self.callables, self.typed = outer.callees, outer.callables, outer.typed
@@ -52,6 +53,7 @@ class Progress:
     def line(self, line: int) -> None:
         if not self.pinned:
             self._line = line
+            self.file = self.scope.place.filename
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
         """Refuse what stands in the line of a node."""

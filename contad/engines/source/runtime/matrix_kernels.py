@@ -48,11 +48,18 @@ from contad.native.spectral_kernels import (
 
 # ---- what is kept ----------------------------------------------------------------------------------------------------
 @in_machine_code
+def make_room(rows, columns, work, top):  # type: ignore[no-untyped-def]
+    """A matrix to be filled that is kept; it is good until more is kept."""
+    first, top = top, top + rows * columns
+    work = grow(work, top)
+    return numbers(work, top)[first:top].reshape((rows, columns)), work, top
+
+
+@in_machine_code
 def keep(x, work, top):  # type: ignore[no-untyped-def]
     """Keep the elements of a matrix."""
-    first, top = top, top + x.size
-    work = grow(work, top)
-    write_into(numbers(work, top)[first:top].reshape(x.shape), x)
+    room, work, top = make_room(x.shape[0], x.shape[1], work, top)
+    write_into(room, x)
     return work, top
 
 

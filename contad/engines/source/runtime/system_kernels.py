@@ -3,7 +3,7 @@
 import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
-from contad.engines.source.runtime.matrix_kernels import keep, take
+from contad.engines.source.runtime.matrix_kernels import keep, make_room, take
 from contad.native.exponential_kernels import add_expm, expm_forward
 from contad.native.log_sum_kernels import (
     normalise,
@@ -18,7 +18,9 @@ from contad.native.log_sum_kernels import (
 from contad.native.matrix_loops import (
     add_back,
     add_into,
+    in_order,
     in_rows,
+    is_in_rows,
     is_zero,
     take_adjoint,
     take_column,
@@ -28,9 +30,9 @@ from contad.native.matrix_loops import (
 from contad.native.overloads import in_machine_code
 from contad.native.scipy_functions import require_square
 from contad.native.triangular_kernels import (
+    add_band_cotangents,
     add_cho_factor,
     add_cho_solve,
-    add_solve_banded,
     add_solve_triangular,
     check_cho_factor,
     check_cho_solve,
@@ -38,8 +40,11 @@ from contad.native.triangular_kernels import (
     check_solve_triangular,
     cho_factor_forward,
     cho_solve_forward,
+    factor_banded,
+    height_of_factors,
     require_finite,
-    solve_banded_forward,
+    require_regular,
+    solve_factored_band,
     solve_triangular_forward,
 )
 
@@ -135,15 +140,21 @@ def reverse_cho_solve(z_bar, c_bar, b_bar, work, top):  # type: ignore[no-untype
 # ---- banded systems, exponentials ------------------------------------------------------------------------------------
 @forward_kernel()
 def forward_solve_banded(ab, b, below, above, check_finite, z, work, top):  # type: ignore[no-untyped-def]
-    """z = a^-1 b, of the diagonals of a; they are kept, and z."""
+    """z = a^-1 b, of the diagonals of a; its factors are kept, and z."""
+    band = in_rows(ab)
     if _is(check_finite):
-        require_finite(ab)
+        require_finite(band)
         require_finite(b)
     lower, upper = int(below[0, 0]), int(above[0, 0])
     check_solve_banded(lower, upper, ab.shape, b.shape)
-    write_into(z, solve_banded_forward(lower, upper, in_rows(ab), in_rows(b)))
-    work, top = keep(ab, work, top)
-    work, top = keep(z, work, top)
+    factors, work, top = make_room(height_of_factors(lower, upper), ab.shape[1], work, top)
+    require_regular(factor_banded(lower, upper, band, factors))
+    solution = in_rows(z)
+    write_into(solution, b)
+    solve_factored_band(lower, upper, factors, solution, False)
+    if not is_in_rows(z):
+        write_into(z, solution)
+    work, top = keep(solution, work, top)
     return keep(np.array([[below[0, 0], above[0, 0]]]), work, top)
 
 
@@ -154,10 +165,12 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
     bands, top = take(2, 1, work, top)
     lower, upper = int(bands[0, 0]), int(bands[1, 0])
     z, top = take(n, k, work, top)
-    ab, top = take(lower + upper + 1, n, work, top)
+    factors, top = take(height_of_factors(lower, upper), n, work, top)
     if not is_zero(z_bar):
+        c = in_order(z_bar)
+        solve_factored_band(lower, upper, factors, c, True)
         of_ab, of_b = take_adjoint(ab_bar, lower + upper + 1, n), take_adjoint(b_bar, n, k)
-        add_solve_banded(in_rows(z_bar), z, lower, upper, ab, of_ab, of_b)
+        add_band_cotangents(c, z, lower, upper, of_ab, of_b)
         add_back(ab_bar, of_ab)
         add_back(b_bar, of_b)
     return top

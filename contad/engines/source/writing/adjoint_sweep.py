@@ -269,9 +269,11 @@ class AdjointWriter:
         elif isinstance(o, Choose):
             text = self.expressions.write_choice(o, BAR)
         elif isinstance(o, Create):
-            text = f"{'small_zeros' if self.expressions.is_small(o) else 'np.zeros'}({self.expressions.shape(o)})"
+            shape = self.expressions.shape(o)
+            is_small = self.expressions.is_small(o)
+            text = f"small_zeros({shape})" if is_small else self.expressions.make_array(o, "zeros", shape, BAR)
         elif o.result.is_array:
-            text = f"np.zeros({o.result.name}.shape)"
+            text = self.expressions.make_array(o, "zeros", f"{o.result.name}.shape", BAR)
         else:
             return
         self.writer.line(f"{self.bar(o.result)} = {text}")

@@ -1,5 +1,6 @@
 """The text of operations with one result."""
 
+import functools
 import math
 
 from contad.engines.source.ir.single_assignment import (
@@ -8,16 +9,19 @@ from contad.engines.source.ir.single_assignment import (
     Body,
     Choose,
     Create,
+    Handed,
     Length,
     Load,
     Loop,
+    MatrixCall,
     Operation,
     Product,
     View,
 )
-from contad.engines.source.ir.walks import around
+from contad.engines.source.ir.walks import around, walk
 from contad.engines.source.ir.writer import ZEROS, Writer, tuple_text
 from contad.engines.source.writing.small_products import MOST
+from contad.native.arena import LOANS
 
 _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 
@@ -27,6 +31,20 @@ class ExpressionWriter:
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
+        self.lent: dict[tuple[Operation, str], int] | None = None  # the numbers of arrays that the thread lends
+
+    def lend_arrays(self) -> None:
+        """Take memory of the thread for arrays that are made once, if the program calculates with matrices."""
+        if any(isinstance(o, (MatrixCall, Product)) for o in walk(self.writer.program.block)):
+            self.lent = {}
+
+    def make_array(self, o: Operation, fill: str, shape: str, suffix: str = "") -> str:
+        """A new array of numbers, or the adjoint of what is made."""
+        key = o, suffix
+        if self.lent is not None and o.block is self.writer.program.block and fill in ("empty", "zeros"):
+            if key in self.lent or len(self.lent) < LOANS:
+                return f"lent_{fill}({self.lent.setdefault(key, len(self.lent))}, {shape})"
+        return f"np.{fill}({shape})"
 
     def expression(self, o: Operation) -> str:
         """The text of an operation with one result."""
@@ -44,6 +62,8 @@ class ExpressionWriter:
         if isinstance(o, Create):
             if o.fill in ("empty", "zeros") and o.result.kind.base == "float" and self.is_small(o):
                 return f"small_zeros({self.shape(o)})"
+            if o.result.kind.base == "float" and not self.hands_on:
+                return self.make_array(o, o.fill, self.shape(o))
             dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
             return f"np.{o.fill}({self.shape(o)}{dtype})"
         if isinstance(o, View):
@@ -55,6 +75,11 @@ class ExpressionWriter:
                 return f"gram({self.writer.text(o.inputs[1])})"
             return " @ ".join(map(self.writer.text, o.inputs))
         raise TypeError(type(o))
+
+    @functools.cached_property
+    def hands_on(self) -> bool:
+        """Whether the user's expressions get arrays, which may then be anywhere."""
+        return any(isinstance(o, Handed) for o in walk(self.writer.program.block))
 
     def shape(self, o: Create) -> str:
         """The shape of an array that is made, as a tuple."""

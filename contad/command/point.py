@@ -1,30 +1,22 @@
-"""A user's file: its function, and a value for each parameter of it."""
+"""A point of a user's function: a value for each parameter, and the numbers among them by name."""
 
 import ast
-import contextlib
 import difflib
-import importlib.util
 import inspect
 import math
-import sys
-import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.machinery import SourceFileLoader
-from pathlib import Path
 from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.command.data_files import DataFile
+from contad.command.user_file import CommandError, blame, function_of
 from contad.variables.number import is_real
 from contad.variables.open_types import Function, Nested, Options, Real, Value
-from contad.variables.trees import assemble, elements, flatten
+from contad.variables.trees import Tree, assemble, elements, flatten
 
 Components = list[tuple[str, Real]]
-
-
-class CommandError(Exception):
-    """What the user is told in one line."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +30,8 @@ class Problem:
     active: tuple[str, ...]  # their values consist of floats
     keywords: frozenset[str] = frozenset()  # parameters that can only be passed by name
     integers: tuple[str, ...] = ()  # active ones that the file gives as integers
+    data: DataFile | None = None
+    from_data: tuple[str, ...] = ()  # names in the data file that parameters take
 
     def arguments(self, **changed: Nested) -> tuple[list[Nested], Options]:
         """Positional and keyword arguments of a call."""
@@ -47,64 +41,59 @@ class Problem:
             {n: v for n, v in values.items() if n in self.keywords},
         )
 
+    def positional(self) -> tuple[Function, list[Nested], Options, tuple[int, ...]]:
+        """A function with the active parameters among its positional ones, its arguments, and where they are."""
+        args, kwargs = self.arguments()
+        if not self.keywords.intersection(self.active):
+            names = [name for name in self.values if name not in self.keywords]
+            return self.function, args, kwargs, tuple(map(names.index, self.active))
 
-# ---- the file --------------------------------------------------------------------------------------------------------
-@contextlib.contextmanager
-def load_module(path: str) -> Iterator[ModuleType]:
-    """The module of a file; the modules beside it can be imported while it is in use.
+        # transforms differentiate positional arguments
+        def function(*active: Nested) -> Nested:
+            inner_args, inner_kwargs = self.arguments(**dict(zip(self.active, active, strict=True)))
+            return self.function(*inner_args, **inner_kwargs)
 
-    Raises CommandError, in one line, for whatever goes wrong in it.
-    """
-    file = Path(path)
-    if not file.is_file():
-        raise CommandError(f"{path}: {'is a directory' if file.is_dir() else 'no such file'}")
-    name = file.stem if file.stem not in sys.modules and file.stem.isidentifier() else "_contad_user_file"
-    loader = SourceFileLoader(name, str(file))
-    spec = importlib.util.spec_from_loader(name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    replaced = sys.modules.get(name)
-    sys.modules[name] = module
-    sys.path.insert(0, str(file.parent.resolve()))
-    try:
-        with blame(path, path):
-            # not exec_module: it may take an older version of an edited file from the bytecode cache
-            exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)  # running the user's file is the task
-        yield module
-    finally:
-        sys.path.remove(str(file.parent.resolve()))
-        if replaced is None:
-            del sys.modules[name]
-        else:
-            sys.modules[name] = replaced
+        function.__name__ = getattr(self.function, "__name__", "f")
+        return function, [self.values[name] for name in self.active], {}, tuple(range(len(self.active)))
+
+    def coordinates(self) -> list["Coordinate"]:
+        """The numbers of the active parameters."""
+        trees = [(name, flatten(self.values[name])) for name in self.active]
+        return [
+            Coordinate(self, name, tree, n, k)
+            for name, tree in trees
+            for n, leaf in enumerate(tree.leaves)
+            for k in range(np.size(leaf))
+        ]
 
 
-@contextlib.contextmanager
-def blame(label: str, path: str, hint: str = "") -> Iterator[None]:
-    """Turn an exception of the user's code into a CommandError that names the line of the user's file."""
-    try:
-        yield
-    except CommandError:
-        raise
-    except (Exception, SystemExit) as error:
-        if isinstance(error, SyntaxError) and error.lineno:
-            raise CommandError(f"{label}: line {error.lineno}: {type(error).__name__}: {error.msg}") from error
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-        where = f" line {lines[-1]}:" if lines else ""
-        raise CommandError(f"{label}:{where} {type(error).__name__}: {error}{hint}") from error
+class Coordinate(NamedTuple):
+    """One number of a point; called, the function with another number there, nan where it raises."""
 
+    problem: Problem
+    parameter: str
+    tree: Tree
+    leaf: int
+    element: int
 
-def function_of(module: ModuleType, path: str, name: str) -> Function:
-    """The function of that name; CommandError if there is none."""
-    found = module.__dict__.get(name)
-    if callable(found):
-        return found
-    if name in module.__dict__:
-        raise CommandError(f"{path}: {name!r} is no function but of type {type(found).__name__}")
-    own = [n for n, v in module.__dict__.items() if callable(v) and getattr(v, "__module__", None) == module.__name__]
-    offered = difflib.get_close_matches(name, own, 3) or own[:8]
-    listed = ", ".join(offered + ["..."] * (len(offered) < len(own)))
-    raise CommandError(f"{path}: no function {name!r}" + (f"; it defines {listed}" if listed else ""))
+    @property
+    def number(self) -> float:
+        """The number at the point."""
+        leaf = self.tree.leaves[self.leaf]
+        return float(leaf.flat[self.element] if isinstance(leaf, np.ndarray) else leaf)
+
+    def __call__(self, number: float) -> float:
+        leaf = self.tree.leaves[self.leaf]
+        moved: Any = number
+        if isinstance(leaf, np.ndarray):
+            moved = leaf.copy()
+            moved.flat[self.element] = number
+        leaves = [*self.tree.leaves[: self.leaf], moved, *self.tree.leaves[self.leaf + 1 :]]
+        args, kwargs = self.problem.arguments(**{self.parameter: self.tree.unflatten(leaves)})
+        try:
+            return float(self.problem.function(*args, **kwargs))
+        except Exception:  # whatever a user's function raises outside its domain
+            return math.nan
 
 
 # ---- the parameters --------------------------------------------------------------------------------------------------
@@ -129,12 +118,17 @@ def assignment(text: str) -> tuple[str, Nested]:
 
 
 def bind(
-    module: ModuleType, path: str, name: str, at: Options | None = None, wrt: list[str] | None = None
+    module: ModuleType,
+    path: str,
+    name: str,
+    at: Options | None = None,
+    wrt: list[str] | None = None,
+    data: DataFile | None = None,
 ) -> Problem:
-    """The function with a value for every parameter: from `at`, from its default, or the file's variable of that name.
+    """The function with a value for every parameter: from `at`, the data file, its default, or a variable of the file.
 
     Differentiated are the parameters in `wrt`; without it, those with a numeric default or a value in `at`; if there
-    are none, those that the file sets to a float, or else to a list, dict or array of floats.
+    are none, those that have a float, or else a list, dict or array of floats.
     """
     function = function_of(module, path, name)
     label = f"{path}:{name}"
@@ -151,22 +145,28 @@ def bind(
         for unknown in (n for n in names if n not in parameters):
             raise CommandError(f"{label}: {option}: no parameter {unknown!r}; there are {', '.join(parameters)}")
 
+    read, taken = _take(label, list(parameters), at, data)
     values: Options = {}
     for parameter in parameters.values():
         n = parameter.name
-        if parameter.default is not parameter.empty:
+        if n in read:
+            values[n] = read[n]
+        elif parameter.default is not parameter.empty:
             values[n] = parameter.default
         elif n in module.__dict__:
             values[n] = module.__dict__[n]
         elif n not in at:
-            raise CommandError(
-                f"{label}: parameter {n!r} has no value; give it a default, define {n} in the file, or use --at {n}=..."
-            )
+            raise CommandError(_missing(label, n, data))
         if n in at:
             values[n] = np.array(at[n], float) if isinstance(values.get(n), np.ndarray) else at[n]
         require_no_nan(label, n, values[n])
 
-    given = [n for n, p in parameters.items() if n in at or (p.default is not p.empty and _is_point(values[n]))]
+    def is_given(n: str) -> bool:
+        default = parameters[n].default
+        has_point = default is not inspect.Parameter.empty and _is_point(default)
+        return n in at or (has_point and (n in read or _is_point(values[n])))
+
+    given = [n for n in parameters if is_given(n)]
     floats = [n for n, v in values.items() if isinstance(v, (float, np.floating))]
     active = list(dict.fromkeys(wrt)) if wrt else given or floats or [n for n, v in values.items() if _is_point(v)]
     if not active:
@@ -175,24 +175,55 @@ def bind(
     for n in active:
         values[n] = _floats(label, n, values[n])
     keywords = frozenset(n for n, p in parameters.items() if p.kind is p.KEYWORD_ONLY)
-    return Problem(label, path, function, values, tuple(active), keywords, integers)
+    return Problem(label, path, function, values, tuple(active), keywords, integers, data, taken)
+
+
+def _take(label: str, parameters: list[str], at: Options, data: DataFile | None) -> tuple[Options, tuple[str, ...]]:
+    """The values that the data file has for parameters, and their names there; a parameter `data` takes them all."""
+    if data is None:
+        return {}, ()
+    read = {n: data.value(n) for n in parameters if n in data.names and n not in at}
+    if "data" in parameters and "data" not in data.names and "data" not in at:
+        return read | {"data": data.everything()}, tuple(data.names)
+    if not any(n in data.names for n in parameters):
+        raise CommandError(
+            f"{label}: --data {data.path}: no {data.kind} has the name of a parameter ({', '.join(parameters)}); there "
+            f"are {', '.join(data.names) or 'none'}"
+        )
+    return read, tuple(n for n in data.names if n in parameters)
+
+
+def _missing(label: str, n: str, data: DataFile | None) -> str:
+    if data is None:
+        return f"{label}: parameter {n!r} has no value; give it a default, define {n} in the file, or use --at {n}=..."
+    close = difflib.get_close_matches(n, data.names, 1)
+    meant = f", but {close[0]!r}" if close else f"; there are {', '.join(data.names)}"
+    return f"{label}: parameter {n!r} has no value; {data.path} has no {data.kind} {n!r}{meant}"
+
+
+def leaves(name: str, value: Nested) -> list[tuple[str, Value]]:
+    """The numbers and arrays of a parameter by name.
+
+    >>> leaves("w", [1.0, {"b": 2.0}])
+    [('w[0]', 1.0), ("w[1]['b']", 2.0)]
+    """
+    tree = flatten(value)
+    if tree.spec is None:
+        return [(name, tree.leaves[0])]
+    import optree
+
+    names = [accessor.codify(name) for accessor in optree.tree_accessors(value)]
+    return list(zip(names, tree.leaves, strict=True))
 
 
 def components(name: str, value: Nested) -> Components:
     """The numbers of a parameter by name: `w[0]`, `p['rate']`, `a[1, 2]`.
 
-    >>> components("w", [1.0, {"b": 2.0}])
-    [('w[0]', 1.0), ("w[1]['b']", 2.0)]
+    >>> components("a", np.array([[1.0, 2.0]]))
+    [('a[0, 0]', np.float64(1.0)), ('a[0, 1]', np.float64(2.0))]
     """
-    tree = flatten(value)
-    if tree.spec is None:
-        names = [name]
-    else:
-        import optree
-
-        names = [accessor.codify(name) for accessor in optree.tree_accessors(value)]
     found: Components = []
-    for leaf_name, leaf in zip(names, tree.leaves, strict=True):
+    for leaf_name, leaf in leaves(name, value):
         if isinstance(leaf, np.ndarray):
             for index, x in np.ndenumerate(leaf):
                 found.append((f"{leaf_name}[{', '.join(map(str, index))}]" if index else leaf_name, x))

@@ -1,0 +1,64 @@
+"""Arrays that a derivative makes once and nobody sees after it: large ones in memory that the thread keeps.
+
+They are named by a number, one for each array of the source. In a loop, or in a function that is called, arrays are
+NumPy's: there is more than one of the same number.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import carray, types
+
+from contad.native.arena import INTERNAL_OPTIONS, MOST_NUMBERS, lend
+from contad.native.overloads import add_overload
+from contad.native.words import pointer
+
+_LARGE = 1 << 14  # numbers, from which on the system is asked for memory, and given it back
+
+
+def lent_empty(k: int, shape: tuple[int, ...]) -> Any:
+    """np.empty(shape)"""
+    return np.empty(shape)
+
+
+def lent_zeros(k: int, shape: tuple[int, ...]) -> Any:
+    """np.zeros(shape)"""
+    return np.zeros(shape)
+
+
+@add_overload(lent_empty, jit_options=INTERNAL_OPTIONS)
+def _lent_empty(k: Any, shape: Any) -> Any:
+    """In compiled code."""
+    if not isinstance(shape, types.BaseTuple):
+        return None
+
+    def implementation(k: Any, shape: Any) -> Any:
+        """An array that the thread lends, unless it is small, not an array, or there is no memory to be had."""
+        size = 1
+        for length in shape:
+            if length < 0 or (length != 0 and size > MOST_NUMBERS // length):
+                return np.empty(shape)
+            size *= length
+        if size < _LARGE:
+            return np.empty(shape)
+        address = lend(k, size)
+        return np.empty(shape) if address == 0 else carray(pointer(address), shape, np.float64)
+
+    return implementation
+
+
+@add_overload(lent_zeros, jit_options=INTERNAL_OPTIONS)
+def _lent_zeros(k: Any, shape: Any) -> Any:
+    """In compiled code."""
+    if not isinstance(shape, types.BaseTuple):
+        return None
+
+    def implementation(k: Any, shape: Any) -> Any:
+        """Likewise, with zeros in it."""
+        made = lent_empty(k, shape)
+        flat = made.reshape(made.size)
+        for i in range(flat.size):
+            flat[i] = 0.0
+        return made
+
+    return implementation

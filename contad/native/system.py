@@ -1,0 +1,117 @@
+"""What operating systems offer in different ways, and compiled code needs: memory, and a word per thread.
+
+A way is chosen by what is there, not by the name of the system, so that each can be tried on any of them.
+"""
+
+import atexit
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+def address_of_symbol(function: Any) -> int:
+    """The address of a C function that ctypes has found."""
+    found = ctypes.cast(function, ctypes.c_void_p).value
+    assert found is not None
+    return found
+
+
+def memory_functions() -> dict[str, int]:
+    """The addresses of C functions that resize and free blocks: Python's own, which need none of its locks."""
+    python = ctypes.pythonapi
+    return {"realloc": address_of_symbol(python.PyMem_RawRealloc), "free": address_of_symbol(python.PyMem_RawFree)}
+
+
+# ---- a word per thread -----------------------------------------------------------------------------------------------
+class ThreadWord(NamedTuple):
+    """A word that each thread has for itself, 0 at first: get(key) and put(key, word) are C functions."""
+
+    key: int
+    get: int
+    put: int
+
+
+def posix_thread_word(release: int) -> ThreadWord:
+    """By POSIX's threads: the C function `release` gets the word when a thread ends."""
+    system = ctypes.CDLL(None)  # TypeError on Windows
+    key = ctypes.c_size_t(0)  # pthread_key_t is an unsigned int, or a long on macOS
+    if system.pthread_key_create(ctypes.byref(key), ctypes.c_void_p(release)) != 0:
+        raise MemoryError("contad: the operating system gives no thread-specific key")
+    get, put = system.pthread_getspecific, system.pthread_setspecific
+    return ThreadWord(key.value, address_of_symbol(get), address_of_symbol(put))
+
+
+def windows_thread_word(release: int) -> ThreadWord:
+    """By Windows' local storage of fibers, which, unlike that of threads, calls `release` when a thread ends."""
+    system = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined]  # AttributeError elsewhere
+    key = system.FlsAlloc(ctypes.c_void_p(release)) & 0xFFFFFFFF
+    if key == 0xFFFFFFFF:
+        raise MemoryError("contad: the operating system gives no thread-specific key")
+    get, put = system.FlsGetValue, system.FlsSetValue
+    # the main thread ends after Python, which may have taken the machine code of `release` along
+    atexit.register(put, ctypes.c_uint32(key), ctypes.c_void_p(None))
+    return ThreadWord(key, address_of_symbol(get), address_of_symbol(put))
+
+
+def python_thread_word(release: int) -> ThreadWord:
+    """By Python's own interface for C, which every system has: the memory of threads that end is not given back."""
+    python = ctypes.pythonapi
+    python.PyThread_tss_alloc.restype = ctypes.c_void_p
+    key = python.PyThread_tss_alloc()
+    if not key or python.PyThread_tss_create(ctypes.c_void_p(key)) != 0:
+        raise MemoryError("contad: the operating system gives no thread-specific key")
+    return ThreadWord(key, address_of_symbol(python.PyThread_tss_get), address_of_symbol(python.PyThread_tss_set))
+
+
+THREAD_WORDS: list[Callable[[int], ThreadWord]] = [posix_thread_word, windows_thread_word, python_thread_word]
+
+
+def thread_word(release: int) -> ThreadWord:
+    """A word per thread, which `release`, the address of `int64(int64)` in C, gets when a thread ends.
+
+    MemoryError where the system gives no more of them.
+    """
+    for way in THREAD_WORDS[:-1]:
+        try:
+            return way(release)
+        except (AttributeError, OSError, TypeError):  # the system has no such functions
+            continue
+    return THREAD_WORDS[-1](release)
+
+
+# ---- how much memory there is ----------------------------------------------------------------------------------------
+def posix_memory() -> int:
+    """The bytes of the machine's memory, by POSIX."""
+    pages = os.sysconf("SC_PHYS_PAGES")  # AttributeError on Windows
+    if pages <= 0:
+        raise ValueError("the system does not tell")
+    return os.sysconf("SC_PAGE_SIZE") * pages
+
+
+class _MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX."""
+
+    _fields_ = (
+        ("length", ctypes.c_uint32), ("load", ctypes.c_uint32), ("physical", ctypes.c_uint64),
+        ("others", ctypes.c_uint64 * 6),
+    )  # fmt: skip
+
+
+def windows_memory() -> int:
+    """The bytes of the machine's memory, by Windows."""
+    system = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined]  # AttributeError elsewhere
+    status = _MemoryStatus(length=ctypes.sizeof(_MemoryStatus))
+    if not system.GlobalMemoryStatusEx(ctypes.byref(status)):
+        raise OSError("the system does not tell")
+    return int(status.physical)
+
+
+def machine_memory() -> int | None:
+    """The bytes of the machine's memory; None where it cannot be told."""
+    for way in (posix_memory, windows_memory):
+        try:
+            return way()
+        except (AttributeError, OSError, ValueError):
+            continue
+    return None

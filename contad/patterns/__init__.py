@@ -1,0 +1,1 @@
+"""Sparsity patterns of derivatives, their colourings, and what is computed by these."""

@@ -1,0 +1,79 @@
+"""Sets of inputs, propagated along the edges of a recording; compiled.
+
+Nodes are numbered so that parents come before children. `starts[k] : starts[k + 1]` are the places of node k's parents.
+"""
+
+import numpy as np
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+
+
+@njit("void(int64[::1], int64[::1], boolean[::1])", **NJIT_OPTIONS)
+def mark_ancestors(starts, parents, marked):  # type: ignore[no-untyped-def]
+    """Mark all that marked nodes depend on."""
+    for node in range(len(marked) - 1, -1, -1):
+        if marked[node]:
+            for k in range(starts[node], starts[node + 1]):
+                marked[parents[k]] = True
+
+
+@njit("void(int64[::1], int64[::1], boolean[::1], boolean[::1])", **NJIT_OPTIONS)
+def mark_shared(starts, parents, marked, kept):  # type: ignore[no-untyped-def]
+    """Mark in `kept` the marked nodes that several marked ones have as parent."""
+    seen = np.zeros(len(marked), np.bool_)
+    for node in range(len(marked)):
+        if marked[node]:
+            for k in range(starts[node], starts[node + 1]):
+                parent = parents[k]
+                if seen[parent]:
+                    kept[parent] = True
+                seen[parent] = True
+
+
+@njit("Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1], int64[::1], int64[::1], boolean[::1])",
+      **NJIT_OPTIONS)  # fmt: skip
+def find_sets(starts, parents, columns, kept):  # type: ignore[no-untyped-def]
+    """(first, last, members): the inputs, by column, on which each kept node depends; an input on itself.
+
+    A node that is not kept has one child that asks for it, so that its own set is never made: sums of many terms cost
+    as much as they have terms. `columns` is -1 but for inputs.
+    """
+    n = len(columns)
+    first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    members = np.empty(max(1024, 4 * n), np.int64)
+    seen = np.full(n, -1, np.int64)  # by input's column: the node whose set has it; columns are fewer than nodes
+    waiting = np.empty(1024, np.int64)
+    size = 0
+    for node in range(n):
+        if not kept[node]:
+            continue
+        first[node] = size
+        waiting[0], count = node, 1
+        while count:
+            count -= 1
+            current = waiting[count]
+            if columns[current] >= 0:
+                if seen[columns[current]] != node:
+                    seen[columns[current]] = node
+                    if size == len(members):
+                        members = np.concatenate((members, np.empty(size, np.int64)))
+                    members[size] = columns[current]
+                    size += 1
+            elif kept[current] and current != node:
+                for k in range(first[current], last[current]):
+                    if seen[members[k]] != node:
+                        seen[members[k]] = node
+                        if size == len(members):
+                            members = np.concatenate((members, np.empty(size, np.int64)))
+                        members[size] = members[k]
+                        size += 1
+            else:
+                more = starts[current + 1] - starts[current]
+                while count + more > len(waiting):
+                    waiting = np.concatenate((waiting, np.empty(len(waiting), np.int64)))
+                for k in range(starts[current], starts[current + 1]):
+                    waiting[count] = parents[k]
+                    count += 1
+        last[node] = size
+    return first, last, members[:size].copy()

@@ -1,0 +1,144 @@
+"""Greedy colourings of graphs, compiled.
+
+A graph is a symmetric pattern without its diagonal, or a matrix by rows and by columns, in compressed form: the
+neighbours of k are `neighbours[starts[k] : starts[k + 1]]`. Colours are numbers from 0.
+"""
+
+import numpy as np
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+
+
+@njit("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1], int64[::1])", **NJIT_OPTIONS)
+def colour_apart(starts, rows, row_starts, columns, order):  # type: ignore[no-untyped-def]
+    """Colours of columns of which no two that meet in a row have the same.
+
+    Ref:     Curtis, Powell & Reid (1974); Gebremedhin, Manne & Pothen (2005), SIAM Review 47(4), algorithm 3.1.
+    """
+    n = len(starts) - 1
+    colours = np.full(n, -1, np.int64)
+    taken = np.full(n + 1, -1, np.int64)
+    for j in order:
+        for k in range(starts[j], starts[j + 1]):
+            row = rows[k]
+            for i in range(row_starts[row], row_starts[row + 1]):
+                colour = colours[columns[i]]
+                if colour >= 0:
+                    taken[colour] = j
+        colour = 0
+        while taken[colour] == j:
+            colour += 1
+        colours[j] = colour
+    return colours
+
+
+@njit("int64[::1](int64[::1], int64[::1], int64[::1], int64[::1])", **NJIT_OPTIONS)
+def colour_stars(starts, neighbours, edges, order):  # type: ignore[no-untyped-def]
+    """A star colouring: neighbours differ, and every path of four vertices has three colours.
+
+    `edges` numbers the edges, the same for both directions; vertices that are not in `order` have no colour.
+
+    Ref:     Gebremedhin, Tarafdar, Manne & Pothen (2007), SIAM Journal on Scientific Computing 29(3), algorithm 4.1.
+    """
+    n = len(starts) - 1
+    colours = np.full(n, -1, np.int64)
+    taken = np.full(n + 1, -1, np.int64)  # by colour: the vertex that may not have it
+    first_of, first = np.full(n + 1, -1, np.int64), np.full(n + 1, -1, np.int64)  # by colour: (v, its first neighbour)
+    first_edge = np.full(n + 1, -1, np.int64)
+    treated = np.full(n, -1, np.int64)
+    stars = np.full(len(edges) // 2 + 1, -1, np.int64)  # by edge
+    hubs = np.full(len(edges) // 2 + 1, -1, np.int64)  # by star; -1 while it is one edge
+    count = 0
+    for v in order:
+        for k in range(starts[v], starts[v + 1]):
+            w = neighbours[k]
+            colour = colours[w]
+            if colour < 0:
+                continue
+            taken[colour] = v
+            if first_of[colour] == v:  # two neighbours of one colour: v is a hub, none of theirs may be as v
+                for u in (first[colour], w):
+                    if treated[u] != v:
+                        treated[u] = v
+                        for i in range(starts[u], starts[u + 1]):
+                            if colours[neighbours[i]] >= 0:
+                                taken[colours[neighbours[i]]] = v
+            else:
+                first_of[colour], first[colour], first_edge[colour] = v, w, edges[k]
+                for i in range(starts[w], starts[w + 1]):  # w is a leaf of the star of x: v is none
+                    x = neighbours[i]
+                    if x != v and colours[x] >= 0 and hubs[stars[edges[i]]] == x:
+                        taken[colours[x]] = v
+        colour = 0
+        while taken[colour] == v:
+            colour += 1
+        colours[v] = colour
+        for k in range(starts[v], starts[v + 1]):
+            w = neighbours[k]
+            if colours[w] < 0:
+                continue
+            joined = False
+            for i in range(starts[w], starts[w + 1]):
+                x = neighbours[i]
+                if x != v and colours[x] == colour:
+                    stars[edges[k]] = stars[edges[i]]
+                    hubs[stars[edges[i]]] = w
+                    joined = True
+                    break
+            if not joined:
+                if first[colours[w]] != w:
+                    stars[edges[k]] = stars[first_edge[colours[w]]]
+                    hubs[stars[edges[k]]] = v
+                else:
+                    stars[edges[k]] = count
+                    count += 1
+    return colours
+
+
+@njit("int64[::1](int64[::1], int64[::1])", **NJIT_OPTIONS)
+def order_smallest_last(starts, neighbours):  # type: ignore[no-untyped-def]
+    """Vertices so that each has the fewest neighbours among those up to it.
+
+    Ref:     Matula & Beck (1983), Journal of the ACM 30(3).
+    """
+    n = len(starts) - 1
+    degrees = starts[1:] - starts[:-1]
+    most = 0
+    for degree in degrees:
+        most = max(most, degree)
+    # vertices by degree, as doubly linked lists
+    heads = np.full(most + 1, -1, np.int64)
+    after, before = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    for v in range(n):
+        after[v] = heads[degrees[v]]
+        if after[v] >= 0:
+            before[after[v]] = v
+        heads[degrees[v]] = v
+    order, removed = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    least = 0
+    for place in range(n - 1, -1, -1):
+        while heads[least] < 0:
+            least += 1
+        v = heads[least]
+        heads[least] = after[v]
+        if after[v] >= 0:
+            before[after[v]] = -1
+        removed[v], order[place] = True, v
+        for k in range(starts[v], starts[v + 1]):
+            w = neighbours[k]
+            if removed[w]:
+                continue
+            if before[w] >= 0:
+                after[before[w]] = after[w]
+            else:
+                heads[degrees[w]] = after[w]
+            if after[w] >= 0:
+                before[after[w]] = before[w]
+            degrees[w] -= 1
+            before[w], after[w] = -1, heads[degrees[w]]
+            if after[w] >= 0:
+                before[after[w]] = w
+            heads[degrees[w]] = w
+        least = max(least - 1, 0)
+    return order

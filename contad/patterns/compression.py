@@ -1,0 +1,86 @@
+"""Sparse matrices from few products: directions that add up columns or rows which have no element in common."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from contad.patterns.colouring import colour_both, colour_columns, colour_symmetric, count_colours, is_alone
+
+Products = Callable[[np.ndarray], np.ndarray]
+
+
+class Compression:
+    """A pattern, the directions of the passes that find its elements, and where each element then stands.
+
+    `forward` are directions of the inputs, `reverse` cotangents of the outputs, both as rows.
+    """
+
+    def __init__(self, pattern: Any, of_rows: np.ndarray, of_columns: np.ndarray) -> None:
+        self.pattern = pattern.tocsr()
+        self.forward, self.reverse = _indicators(of_columns), _indicators(of_rows)
+        m, n = pattern.shape
+        places = self.pattern.tocoo()
+        i, j = places.row.astype(np.int64), places.col.astype(np.int64)
+        by_column = is_alone(i, of_columns[j], len(self.forward))
+        at_column = of_columns[j] * m + i
+        at_row = len(self.forward) * m + of_rows[i] * n + j
+        self.places = np.where(by_column, at_column, at_row)  # in the products, one row after the other
+
+    @property
+    def passes(self) -> int:
+        """How many products there are."""
+        return len(self.forward) + len(self.reverse)
+
+    def matrix(self, push: Products, pull: Products) -> Any:
+        """The matrix, a CSR array: `push` gives its products with directions, `pull` those of its transpose."""
+        products = [np.zeros(0)]
+        if len(self.forward):
+            products.append(push(self.forward).reshape(-1))
+        if len(self.reverse):
+            products.append(pull(self.reverse).reshape(-1))
+        return self.with_values(np.concatenate(products)[self.places])
+
+    def with_values(self, values: np.ndarray) -> Any:
+        """A CSR array with the pattern and these values."""
+        from scipy import sparse
+
+        p = self.pattern
+        return sparse.csr_array((values, p.indices.copy(), p.indptr.copy()), shape=p.shape)
+
+
+def compress_jacobian(pattern: Any) -> Compression:
+    """By columns, by rows or by both, whichever takes the fewest passes."""
+    m, n = pattern.shape
+    none = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
+    found = []
+    columns = colour_columns(pattern)
+    if columns is not None:
+        found.append((none[0], columns))
+    rows = colour_columns(pattern.T)
+    if rows is not None:
+        found.append((rows, none[1]))
+    least = min(map(count_colours, found), default=m + n)
+    if least > 2:
+        found.append(colour_both(pattern))
+    return Compression(pattern, *min(found, key=count_colours))
+
+
+def compress_hessian(pattern: Any) -> Compression:
+    """By a star colouring: of two elements that mirror each other one is alone in its pass, and gives both."""
+    colours = colour_symmetric(pattern)
+    made = Compression(pattern, np.full(len(colours), -1, np.int64), colours)
+    places = made.pattern.tocoo()
+    i, j = places.row.astype(np.int64), places.col.astype(np.int64)
+    alone = is_alone(i, colours[j], len(made.forward))
+    n = len(colours)
+    made.places = np.where(alone, colours[j] * n + i, colours[i] * n + j)
+    return made
+
+
+def _indicators(colours: np.ndarray) -> np.ndarray:
+    """One row for each colour, 1 where it is."""
+    rows = np.zeros((int(colours.max(initial=-1)) + 1, len(colours)))
+    coloured = np.flatnonzero(colours >= 0)
+    rows[colours[coloured], coloured] = 1.0
+    return rows

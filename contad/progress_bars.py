@@ -1,0 +1,83 @@
+"""Bars on the terminal for what takes longer than a second, by tqdm where that is installed.
+
+A bar costs nothing where nobody sees it: where stderr is no terminal, in CI, and without tqdm nothing is shown.
+"""
+
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+DELAY = 1.0  # seconds before a bar is shown
+INTERVAL = 0.2  # between two looks at how far the work is
+
+
+def has_watcher() -> bool:
+    """Whether stderr is a terminal with somebody before it."""
+    stream = sys.stderr
+    return (
+        stream is not None
+        and stream.isatty()
+        and os.environ.get("TERM") != "dumb"
+        and os.environ.get("CI", "").lower() in ("", "0", "false")
+    )
+
+
+class ProgressBar:
+    """How far some work is, on stderr; `total` is the number of its steps, None where only the time is known.
+
+    The work itself counts steps and does nothing else; a thread draws.
+
+    >>> with ProgressBar("adding", total=3) as bar:
+    ...     for _ in range(3):
+    ...         bar.advance()
+    >>> bar.done
+    3
+    """
+
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self.what = what
+        self.total = total
+        self.done = 0
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "ProgressBar":
+        if has_watcher():
+            self._start = time.time()
+            self._thread = threading.Thread(target=self._show, name="contad progress", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def advance(self, what: str | None = None) -> None:
+        """One step is done; the next is `what`."""
+        self.done += 1
+        self.what = what or self.what
+
+    def _show(self) -> None:
+        if self._ended.wait(DELAY):
+            return
+        try:
+            from tqdm import tqdm
+        except ImportError:
+            return
+
+        class Bar(tqdm):
+            """A bar that no further thread looks after."""
+
+            monitor_interval = 0
+
+        layout: dict[str, Any] = {} if self.total else {"bar_format": "{desc}: {elapsed}"}
+        with Bar(desc=self.what, total=self.total, file=sys.stderr, leave=False, dynamic_ncols=True, **layout) as bar:
+            bar.start_t = self._start
+            while True:
+                bar.n = self.done
+                bar.set_description_str(self.what)
+                if self._ended.wait(INTERVAL):
+                    return

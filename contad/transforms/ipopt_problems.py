@@ -1,0 +1,75 @@
+"""Constrained problems as Ipopt asks for them: sparse derivatives as values in the order of a structure."""
+
+import numpy as np
+
+from contad.functions.user_call import name_of
+from contad.transforms.gradients import grad
+from contad.transforms.sparse_derivatives import HESSIAN, sparse_hessian, sparse_jacobian, sparsity
+from contad.variables import check
+from contad.variables.open_types import ArrayValue, Function, Real
+
+Structure = tuple[np.ndarray, np.ndarray]
+
+
+class IpoptProblem:
+    """A problem `minimise objective(x) with constraints(x) within bounds`, with the methods that cyipopt.Problem calls.
+
+    `objective` is a function of a vector to a number, `constraints` one to a vector. Where derivatives may be other
+    than zero is found once, at `x0`, and the values of every later point are held against one more product, so that an
+    element that the structure misses is an error and never left out; `x0` may be a list of points whose structures
+    are joined, for functions with branches.
+
+    Raises:  ValueMismatchError at a point where a derivative is other than zero outside the structure.
+    Cost:    `jacobian` and `hessian` as `sparse_jacobian` and `sparse_hessian`, and one product for the check.
+    Ref:     Wächter & Biegler (2006), Mathematical Programming 106, 25-57; cyipopt's Problem.
+
+    >>> problem = IpoptProblem(lambda x: np.sum(x**4), lambda x: x[1:] * x[:-1], np.ones(3))
+    >>> rows, columns = problem.jacobianstructure()
+    >>> rows, columns, problem.jacobian(np.array([1.0, 2.0, 3.0]))
+    (array([0, 0, 1, 1]), array([0, 1, 1, 2]), array([2., 1., 3., 2.]))
+    >>> problem.hessian(np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0]), 1.0)
+    array([ 12.,   5.,  48.,   7., 108.])
+    """
+
+    def __init__(self, objective: Function, constraints: Function, x0: ArrayValue) -> None:
+        check.callable_("IpoptProblem", "objective", objective)
+        check.callable_("IpoptProblem", "constraints", constraints)
+        points = np.atleast_2d(np.asarray(x0, float))
+        of_objective = grad(objective)
+
+        def lagrangian(x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> Real:
+            """The function of which Ipopt wants the Hessian."""
+            return obj_factor * objective(x) + np.sum(lagrange * constraints(x))
+
+        lagrangian.__name__ = f"the Lagrangian of {name_of(objective)}"
+        self.objective = objective
+        self.gradient = of_objective
+        self.constraints = constraints
+        ones = np.ones(len(constraints(points[0])))
+        rows = sum(sparsity(constraints, x) for x in points)
+        self._jacobian = sparse_jacobian(constraints, pattern=rows, check=True)
+        bends = sum(sparsity(lagrangian, x, ones, 1.0, of=HESSIAN) for x in points)
+        self._hessian = sparse_hessian(lagrangian, pattern=bends, check=True)
+        self._structures = (_places(rows.tocsr(), False), _places(bends.tocsr(), True))
+
+    def jacobianstructure(self) -> Structure:
+        """(rows, columns) of the elements that `jacobian` gives."""
+        return self._structures[0]
+
+    def jacobian(self, x: ArrayValue) -> np.ndarray:
+        """The elements of the Jacobian of the constraints."""
+        return self._jacobian.values(x)
+
+    def hessianstructure(self) -> Structure:
+        """(rows, columns) of the elements that `hessian` gives, of the lower triangle."""
+        return self._structures[1]
+
+    def hessian(self, x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> np.ndarray:
+        """The elements of the Hessian of obj_factor objective(x) + lagrange . constraints(x)."""
+        return self._hessian.values(x, np.asarray(lagrange), float(obj_factor), triangle="lower")
+
+
+def _places(pattern: object, lower: bool) -> Structure:
+    places = pattern.tocoo()  # type: ignore[attr-defined]
+    rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
+    return (rows[rows >= columns], columns[rows >= columns]) if lower else (rows, columns)

@@ -1,0 +1,112 @@
+"""Colourings have the property that they are named for, find random matrices again, and have few colours."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from contad.patterns import colouring
+from contad.patterns.colouring import colour_both, colour_columns, colour_symmetric
+from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
+
+RANDOM = np.random.default_rng(5)
+SHAPES = [(int(RANDOM.integers(1, 14)), int(RANDOM.integers(1, 14)), p) for p in [0.1, 0.3, 0.5, 1.0] * 8]
+
+
+def random_matrix(m, n, p):
+    return np.where(RANDOM.random((m, n)) < p, RANDOM.standard_normal((m, n)), 0.0)
+
+
+def band(n, width):
+    offsets = range(-width, width + 1)
+    return sparse.diags_array([np.ones(n - abs(k)) for k in offsets], offsets=list(offsets), shape=(n, n)).tocsr() != 0
+
+
+def laplacian(k):
+    line, one = band(k, 1), sparse.eye_array(k)
+    return ((sparse.kron(line, one) + sparse.kron(one, line)) != 0).tocsr()
+
+
+def arrow(n):
+    ends = np.zeros(n - 1, int), np.arange(1, n)
+    rows, columns = np.concatenate([np.arange(n), *ends]), np.concatenate([np.arange(n), *ends[::-1]])
+    return sparse.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(n, n))
+
+
+def brusselator(k):
+    """Two species on a grid: each with its neighbours and with the other one."""
+    return sparse.block_array([[laplacian(k), sparse.eye_array(k * k)], [sparse.eye_array(k * k), laplacian(k)]]) != 0
+
+
+def blocks(count, size):
+    return sparse.kron(sparse.eye_array(count), np.ones((size, size))).tocsr() != 0
+
+
+@pytest.mark.parametrize(("m", "n", "p"), SHAPES)
+def test_columns_of_one_colour_meet_in_no_row(m, n, p):
+    matrix = random_matrix(m, n, p)
+    colours = colour_columns(sparse.csr_array(matrix != 0))
+    for i, j in itertools.combinations(range(n), 2):
+        assert colours[i] != colours[j] or not np.any((matrix[:, i] != 0) & (matrix[:, j] != 0))
+
+
+@pytest.mark.parametrize(("m", "n", "p"), SHAPES)
+def test_paths_of_four_have_three_colours(m, n, p):
+    graph = random_matrix(n, n, p) != 0
+    graph |= graph.T
+    np.fill_diagonal(graph, False)
+    colours = colour_symmetric(sparse.csr_array(graph))
+    ends = [np.flatnonzero(graph[k]) for k in range(n)]
+    for b in range(n):
+        for c in ends[b]:
+            assert colours[b] != colours[c]
+            for a, d in itertools.product(ends[b], ends[c]):
+                assert len({a, b, c, d}) < 4 or len({colours[k] for k in (a, b, c, d)}) > 2
+
+
+@pytest.mark.parametrize("hubs", [False, True])
+@pytest.mark.parametrize(("m", "n", "p"), SHAPES)
+def test_every_element_is_found(m, n, p, hubs, monkeypatch):
+    if hubs:  # vertices of many neighbours get colours of their own
+        monkeypatch.setattr(colouring, "MOST_WORK", 20)
+    matrix = random_matrix(m, n, p)
+    pattern = sparse.csr_array(matrix != 0)
+    for made in (compress_jacobian(pattern), Compression(pattern, *colour_both(pattern))):
+        found = made.matrix(lambda rows: rows @ matrix.T, lambda rows: rows @ matrix)
+        np.testing.assert_array_equal(found.toarray() != 0, matrix != 0)
+        np.testing.assert_allclose(found.toarray(), matrix, rtol=1e-14)
+    square = random_matrix(n, n, p)
+    square = square + square.T
+    made = compress_hessian(sparse.csr_array(square != 0))
+    np.testing.assert_allclose(made.matrix(lambda rows: rows @ square, None).toarray(), square, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "jacobian", "hessian"),
+    [
+        (band(1000, 1), 3, 3),
+        (band(1000, 3), 7, 7),
+        (arrow(1000), 3, 2),
+        (laplacian(30), 7, 6),
+        (brusselator(20), 9, 9),
+        (blocks(50, 5), 5, 5),
+        (sparse.eye_array(100).tocsr() != 0, 1, 1),
+    ],
+    ids=["tridiagonal", "band", "arrow", "laplacian", "brusselator", "blocks", "diagonal"],
+)
+def test_few_colours(pattern, jacobian, hessian):
+    assert compress_jacobian(pattern).passes <= jacobian
+    assert compress_hessian(pattern).passes <= hessian
+
+
+@pytest.mark.parametrize("n", [1000, 100_000])
+def test_colours_do_not_grow_with_the_size(n):
+    assert compress_jacobian(band(n, 1)).passes == compress_hessian(band(n, 1)).passes == 3
+    assert compress_jacobian(arrow(n)).passes == 3
+
+
+def test_a_pattern_without_elements():
+    made = compress_jacobian(sparse.csr_array((3, 0), dtype=bool))
+    assert made.passes == 0
+    assert made.matrix(None, None).shape == (3, 0)

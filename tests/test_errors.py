@@ -1,0 +1,158 @@
+"""Refusals of variables begin with the file, the line and the expression, whatever refuses them and how."""
+
+import functools
+import math
+import operator
+import pickle
+import re
+import statistics
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.integrate
+import scipy.interpolate
+import scipy.linalg
+import scipy.optimize
+import scipy.sparse
+import scipy.special
+import scipy.stats
+
+import contad
+from contad.errors import LostDerivativeError, StaleVariableError, UnsupportedError, VariableError
+
+X = np.array([0.5, 0.3, 0.7])
+A = np.arange(9.0).reshape(3, 3) + np.eye(3)
+DATA = np.zeros(3)
+SERIES = pd.Series(X)
+
+
+def assigns(x):
+    DATA[0] = x[0]
+    return DATA[0]
+
+
+def adds_in_place(x):
+    a = DATA
+    a += x
+    return a
+
+
+REFUSED = {  # (function, the expression that is told, what else the message says)
+    "np.packbits": (lambda x: np.packbits(x), "np.packbits(x)", "np.packbits: contad has no derivative rule"),
+    "scipy.special": (lambda x: scipy.special.nctdtridf(x[0], 1.0, 0.5), "scipy.special.nctdtridf(x[0], 1.0, 0.5)",
+                      "scipy.special.nctdtridf: contad has no derivative rule"),
+    "... of an array": (lambda x: scipy.special.nctdtridf(x, 1.0, 0.5), "scipy.special.nctdtridf(x, 1.0, 0.5)",
+                        "scipy.special.nctdtridf: contad has no derivative rule"),
+    "complex": (lambda x: 1j * x[0], "1j * x[0]", "multiply: .*complex; write the real and the imaginary part"),
+    "complex arrays": (lambda x: x * (1j * X), "x * (1j * X)", "multiply: .*complex.*; write the real"),
+    "complex()": (lambda x: complex(x[0]), "complex(x[0])", "split into real and imaginary parts"),
+    "float": (lambda x: float(x[0]), "float(x[0])", "float: "),
+    "a dict's key": (lambda x: {x[0]: 1.0}, "{x[0]: 1.0}", "unhashable"),
+    "binom.logpmf": (lambda x: scipy.stats.binom.logpmf(2, 3, x[0]), "scipy.stats.binom.logpmf(2, 3, x[0])",
+                     "scipy.stats.binom.logpmf: SciPy computes with plain numbers"),
+    "norm.ppf": (lambda x: scipy.stats.norm.ppf(x), "scipy.stats.norm.ppf(x)", "scipy.stats.norm.ppf: "),
+    "a distribution": (lambda x: scipy.stats.norm(x[0]).logpdf(0.3), "scipy.stats.norm(x[0]).logpdf(0.3)",
+                       "scipy.stats.norm.logpdf: "),
+    "dirichlet": (lambda x: scipy.stats.dirichlet(x).mean(), "scipy.stats.dirichlet(x)", "scipy.stats.dirichlet: "),
+    "dirichlet.logpdf": (lambda x: scipy.stats.dirichlet.logpdf(X, x), "scipy.stats.dirichlet.logpdf(X, x)",
+                         "scipy.stats.dirichlet.logpdf: "),
+    "expm": (lambda x: scipy.linalg.expm(x[0] * A), "scipy.linalg.expm(x[0] * A)", "scipy.linalg.expm: "),
+    "an interpolation": (lambda x: scipy.interpolate.CubicSpline(X, x), "scipy.interpolate.CubicSpline(X, x)",
+                         "scipy.interpolate.CubicSpline: "),
+    "C calls back": (lambda x: scipy.optimize.brentq(lambda z: z - x[0], 0.0, 1.0),
+                     "scipy.optimize.brentq(lambda z: z - x[0], 0.0, 1.0)", "brentq: |called back"),
+    "quad": (lambda x: scipy.integrate.quad(lambda z: z * x[0], 0.0, 1.0)[0],
+             "scipy.integrate.quad(lambda z: z * x[0], 0.0, 1.0)", "quad: |called back"),
+    "out=": (lambda x: np.exp(x, out=DATA), "np.exp(x, out=DATA)", "out="),
+    "where=": (lambda x: np.exp(x, where=X > 0.4), "np.exp(x, where=X > 0.4)", "where= is not supported"),
+    "an axis": (lambda x: np.sum(x, dtype=np.float32), "np.sum(x, dtype=np.float32)", "dtype="),
+    "a statement": (assigns, "DATA[0] = x[0]", "cannot|float: "),
+    "in place": (adds_in_place, "a += x", "a = a \\+ x"),
+    "a ufunc among objects": (lambda x: np.logaddexp(contad.to_matvar(x), 1.0),
+                              "np.logaddexp(contad.to_matvar(x), 1.0)", "np.logaddexp: "),
+    "linalg among objects": (lambda x: np.linalg.inv(contad.to_matvar(x[0] * A)),
+                             "np.linalg.inv(contad.to_matvar(x[0] * A))", "np.linalg.inv: "),
+    "isnan among objects": (lambda x: np.isnan(contad.to_matvar(x)), "np.isnan(contad.to_matvar(x))", "np.isnan: "),
+    "pandas": (lambda x: SERIES * x, "SERIES * x", "pandas: "),
+    "eigenvalues": (lambda x: np.linalg.eigvals(np.array([[0.0, 1.0], [-1.0, 0.0]]) * x[0]),
+                    "np.linalg.eigvals(np.array([[0.0, 1.0], [-1.0, 0.0]]) * x[0])", "complex"),
+    "a sparse product": (lambda x: scipy.sparse.eye(3) * x, "scipy.sparse.eye(3) * x", ""),
+    "a method": (lambda x: x.astype(np.float32), "x.astype(np.float32)", "astype: "),
+    "pickle": (lambda x: pickle.dumps(x[0]), "pickle.dumps(x[0])", "pickle: "),
+    "the standard library": (lambda x: statistics.stdev([x[0], 1.0]), "statistics.stdev([x[0], 1.0])", ""),
+    "a C function of Python's": (lambda x: functools.reduce(operator.mul, [1j, x[0]]),
+                                 "functools.reduce(operator.mul, [1j, x[0]])", "complex"),
+}  # fmt: skip
+
+
+def raised(call):
+    with pytest.raises(VariableError) as caught:
+        call()
+    return caught.value
+
+
+# of object arrays nothing is lost, or NumPy and SciPy raise errors of their own
+OF_ARRAYS = {"np.packbits", "dirichlet", "dirichlet.logpdf", "where=", "pandas"}
+CASES = [(name, engine) for name in REFUSED for engine in ("matrix", "forward")]
+CASES += [(name, engine) for name in REFUSED if name not in OF_ARRAYS for engine in ("records", "closures")]
+
+
+@pytest.mark.parametrize(("name", "engine"), CASES)
+def test_every_refusal_has_its_place(name, engine):
+    f, expression, told = REFUSED[name]
+    line = f.__code__.co_firstlineno
+    if engine == "forward":
+        error = raised(lambda: contad.jvp(f, (X,), (X,)))
+    else:
+        error = raised(lambda: contad.grad(f, engine=engine)(X))
+    found = re.match(rf"{re.escape(__file__)}:(\d+): (.*)", str(error), re.DOTALL)
+    assert found is not None, str(error)
+    assert 0 <= int(found[1]) - line <= 2
+    if engine in ("matrix", "forward"):  # the others refuse a matrix of variables in another place
+        assert found[2].startswith(f"{expression}: "), str(error)
+        assert re.search(told, found[2][len(expression) :])
+    assert str(error).count(__file__) == 1
+
+
+def test_places_of_other_forms():
+    def over_lines(x):
+        return np.packbits(
+            x * 2.0
+        )  # fmt: skip
+
+    def long(x):
+        return float(x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1] + x[2] + x[0] + x[1])
+
+    assert ": np.packbits( x * 2.0 ): np.packbits: " in str(raised(lambda: contad.grad(over_lines)(X)))
+    assert re.search(r": float\(x\[0\] \+ .{80,90} \.\.\.: float: ", str(raised(lambda: contad.grad(long)(X))))
+    names = {"np": np}
+    exec("def f(x):\n    return np.packbits(x)", names)  # no source
+    assert str(raised(lambda: contad.grad(names["f"])(X))).startswith("<string>:2: np.packbits: ")
+
+
+def test_an_error_is_told_with_one_place():
+    def f(x):
+        try:
+            return math.exp(x[0]) * np.packbits(x)
+        except Exception:
+            return x[0]
+
+    error = raised(lambda: contad.grad(f)(X))
+    line = f"{__file__}:{f.__code__.co_firstlineno + 2}: np.packbits(x): np.packbits: "
+    assert str(error).startswith(line) and "the function caught it" in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) and type(again) is UnsupportedError
+
+
+def test_errors_outside_of_functions_have_none():
+    kept = []
+    contad.grad(lambda x: kept.append(x) or x.sum())(X)
+    assert "stale" in str(raised(lambda: kept[0] * 2.0)) and isinstance(
+        raised(lambda: kept[0] * 2.0), StaleVariableError
+    )
+    assert str(raised(lambda: contad.grad(np.sum, engine="none"))).startswith("engine: ")
+    x = contad.var(1.0)  # of the base stack
+    assert str(raised(lambda: float(x))).startswith(f"{__file__}:") and isinstance(
+        raised(lambda: float(x)), LostDerivativeError
+    )

@@ -1,0 +1,63 @@
+"""Problems as Ipopt asks for them: values in the order of the structure, and no element left out."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.errors import ValueMismatchError
+
+
+def cost(x):
+    return np.sum((x[1:] - x[:-1] ** 2) ** 2) + np.exp(x[0])
+
+
+def bend(x):
+    return x[1:-1] * x[2:] + np.sin(x[:-2])
+
+
+def dense(places, values, shape):
+    matrix = np.zeros(shape)
+    matrix[places] = values
+    return matrix
+
+
+def test_values_are_in_the_order_of_the_structure():
+    x, lagrange = np.array([0.5, -1.2, 0.7, 2.0, 0.3]), np.array([1.5, -0.4, 0.8])
+    problem = contad.IpoptProblem(cost, bend, np.ones(5))
+    assert problem.objective(x) == cost(x)
+    np.testing.assert_allclose(problem.gradient(x), contad.grad(cost)(x))
+    found = dense(problem.jacobianstructure(), problem.jacobian(x), (3, 5))
+    np.testing.assert_allclose(found, contad.jacobian(bend)(x), rtol=1e-13)
+    found = dense(problem.hessianstructure(), problem.hessian(x, lagrange, 2.0), (5, 5))
+    expected = contad.hessian(lambda x: 2.0 * cost(x) + lagrange @ bend(x))(x)
+    np.testing.assert_allclose(found, np.tril(expected), rtol=1e-12, atol=1e-13)
+
+
+def test_newton_steps_by_its_matrices_meet_the_constraints():
+    problem = contad.IpoptProblem(cost, bend, np.ones(5))
+    x, lagrange = np.array([0.5, -1.2, 0.7, 2.0, 0.3]), np.zeros(3)
+    for _ in range(30):
+        a = dense(problem.jacobianstructure(), problem.jacobian(x), (3, 5))
+        h = dense(problem.hessianstructure(), problem.hessian(x, lagrange, 1.0), (5, 5))
+        h = h + np.tril(h, -1).T + 0.1 * np.eye(5)
+        step = np.linalg.solve(np.block([[h, a.T], [a, np.zeros((3, 3))]]), -np.r_[problem.gradient(x), bend(x)])
+        x, lagrange = x + step[:5], step[5:]
+    np.testing.assert_allclose(bend(x), 0.0, atol=1e-9)
+    np.testing.assert_allclose(problem.gradient(x) + lagrange @ contad.jacobian(bend)(x), 0.0, atol=1e-6)
+
+
+def test_a_branch_that_the_structure_misses_is_an_error_and_may_be_joined():
+    def branch(x):
+        return x[1:] * x[:-1] if x[0] > 0.0 else x[1:] * x[0]
+
+    x = np.array([-1.0, 2.0, 3.0])
+    with pytest.raises(ValueMismatchError, match=r"the pattern misses element \(1, 0\)"):
+        contad.IpoptProblem(cost, branch, np.ones(3)).jacobian(x)
+    joined = contad.IpoptProblem(cost, branch, [np.ones(3), -np.ones(3)])
+    found = dense(joined.jacobianstructure(), joined.jacobian(x), (2, 3))
+    np.testing.assert_allclose(found, contad.jacobian(branch)(x))
+
+
+def test_functions_are_asked_for():
+    with pytest.raises(TypeError, match="IpoptProblem: constraints must be callable"):
+        contad.IpoptProblem(cost, None, np.ones(3))

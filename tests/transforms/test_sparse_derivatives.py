@@ -1,0 +1,344 @@
+"""Sparse Jacobians and Hessians: equal to the dense ones, in few passes, by patterns that miss nothing."""
+
+import numba
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.optimize
+from scipy import sparse
+
+import contad
+from contad import sparse_hessian, sparse_jacobian, sparsity
+from contad.engines.second_order import dependencies
+from contad.errors import OutputError, UnsupportedError, ValueMismatchError
+from contad.transforms import sparse_derivatives
+from contad.variables.trees import flatten
+from tests.random_programs.array_statements import generate
+
+RANDOM = np.random.default_rng(3)
+X = RANDOM.standard_normal(12)
+MATRIX = RANDOM.standard_normal((3, 4))
+BAND = np.triu(np.tril(RANDOM.standard_normal((12, 12)), 1), -1)
+SPARSE = sparse.random_array((12, 12), density=0.2, rng=RANDOM, format="csr")
+
+
+def assign(x):
+    z = np.zeros(12)
+    for k in range(12):
+        z[k] = x[k] * x[(5 * k) % 12] + (x[k - 1] if k % 3 else 1.0)
+    z[3] = 2.0
+    return z
+
+
+def chain(x):
+    total = 0.0
+    for k in range(1, 12):
+        total = total + (1.0 - x[k]) ** 2 + 100.0 * (x[k] - x[k - 1] ** 2) ** 2
+    return total
+
+
+@numba.njit
+def folded(x, bound):
+    z = np.empty(len(x) - 2)
+    for k in range(len(z)):
+        z[k] = x[k] - 2.0 * x[k + 1] ** 2 + x[k + 2] if x[k] > bound else x[0]
+    return z
+
+
+@numba.njit
+def compiled_chain(x):
+    total = 0.0
+    for k in range(1, len(x)):
+        total += (1.0 - x[k]) ** 2 + 100.0 * (x[k] - x[k - 1] ** 2) ** 2
+    return total
+
+
+# by name: f, x, elements of the pattern, passes; the elements are counted by hand
+JACOBIANS = {
+    "elements": (lambda x: x[1:] * np.sin(x[:-1]), X, 22, 2),
+    "broadcast": (lambda x: x[:3] * x[3:6][:, None], X, 18, 2),
+    "cumsum": (lambda x: np.cumsum(x) ** 2, X, 78, 12),
+    "cumsum of rows": (lambda m: np.cumsum(m, axis=1), MATRIX, 30, 4),
+    "a constant band": (lambda x: BAND @ np.exp(x), X, 34, 3),
+    "a sparse constant": (lambda x: SPARSE @ (x * x), X, SPARSE.nnz, None),
+    "a product": (lambda m: m @ m.T, MATRIX, 60, 6),
+    "sum": (lambda m: np.sum(m**2, axis=0), MATRIX, 12, 1),
+    "mean": (lambda m: np.mean(m, axis=1) * m[:, 0], MATRIX, 12, 1),
+    "convolve": (lambda x: np.convolve(x, [1.0, 2.0, 3.0], "same"), X, 34, 3),
+    "convolve, valid": (lambda x: np.convolve([1.0, 2.0, 3.0], x, "valid") * x[1:-1], X, 30, 3),
+    "diff": (lambda x: np.diff(x) / x[1:], X, 22, 2),
+    "a system": (lambda x: np.linalg.solve(np.eye(12) * 3.0 + BAND, x), X, 144, 12),
+    "assignments": (assign, X, None, None),
+    "a special function": (lambda x: contad.gammaln(1.0 + x**2)[::2], X, 6, 1),
+    "numbers": (lambda x: [x[0] * x[1], x[2], 3.0], X, 3, 1),
+    "a scatter": (lambda x: np.bincount([0, 1, 0, 2], weights=x[:4]), X, None, None),
+}
+HESSIANS = {
+    "a chain": (lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2) + x[0] * x[-1], X, 36, 3),
+    "numbers": (chain, X, 34, 3),
+    "dense": (lambda x: np.log(np.sum(np.exp(x))), X, 144, 12),
+    "pairs": (lambda x: np.sum(x[:6] * x[6:]), X, 12, 2),
+    "a dot product": (lambda x: np.dot(x[1:], x[:-1]) + 3.0 * x[0], X, 22, 3),
+    "a quadratic form": (lambda x: x @ BAND @ x, X, 34, 3),
+    "linear": (lambda x: x[0] + np.sum(2.0 * x), X, 0, 1),
+    "no matter": (lambda x: x[0] ** 2 + 0.0 * np.sum(np.exp(x)), X, None, None),
+    "of a determinant": (lambda m: np.linalg.slogdet(m @ m.T + np.eye(3))[1], MATRIX, 144, 12),
+    "maximum": (lambda x: np.sum(np.maximum(x[1:], x[:-1]) ** 2), X, 34, 3),
+}
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_jacobian_is_that_of_jacobian(name):
+    f, x, count, passes = JACOBIANS[name]
+    rows = [np.reshape(row, -1) for row in dense_rows(f, x)]
+    derivative = sparse_jacobian(f)
+    found = derivative(x)
+    np.testing.assert_allclose(found.toarray(), rows, rtol=1e-12, atol=1e-13)
+    pattern = sparsity(f, x)
+    assert not np.any(np.array(rows)[~pattern.toarray()])
+    assert count in (None, pattern.nnz)
+    assert passes in (None, derivative.passes)
+
+
+def dense_rows(f, x):
+    found = contad.jacobian(f)(x)
+    return found if isinstance(found, list) else np.reshape(found, (-1, x.size))
+
+
+@pytest.mark.parametrize("name", HESSIANS)
+def test_hessian_is_that_of_hessian(name):
+    f, x, count, passes = HESSIANS[name]
+    expected = np.reshape(contad.hessian(f)(x), (x.size, x.size))
+    derivative = sparse_hessian(f)
+    np.testing.assert_allclose(derivative(x).toarray(), expected, rtol=1e-10, atol=1e-10)
+    pattern = sparsity(f, x, of="hessian").toarray()
+    assert (pattern == pattern.T).all()
+    assert not np.any(expected[~pattern])
+    assert count in (None, pattern.sum())
+    assert passes in (None, derivative.passes)
+
+
+def test_trees_and_several_arguments():
+    def f(p, q, scale):
+        return [p["a"] * q * scale, p["b"] ** 2]
+
+    p, q = {"a": np.arange(3.0), "b": 2.0}, np.array([1.0, 2.0, 3.0])
+    found = sparse_jacobian(f, (0, 1))(p, q, scale=2.0).toarray()
+    expected = np.zeros((4, 7))
+    expected[:3, :3], expected[:3, 4:], expected[3, 3] = np.diag(2.0 * q), np.diag(2.0 * p["a"]), 4.0
+    np.testing.assert_array_equal(found, expected)
+
+
+# ---- random programs -------------------------------------------------------------------------------------------------
+def in_one_matrix(blocks, rows, sizes):
+    """The derivative by several arguments, as tuples of arrays, as one matrix."""
+    return np.concatenate([np.reshape(block, (rows, n)) for block, n in zip(blocks, sizes, strict=True)], axis=1)
+
+
+def check_program(seed):
+    """The sparse derivatives of a random program are its dense ones, and both patterns miss nothing."""
+    program, _ = generate(seed)
+    run, inputs = program.function(), program.inputs
+    numbers, sizes = tuple(range(len(inputs))), [np.size(x) for x in inputs]
+
+    def f(*xs):
+        return np.concatenate([np.reshape(leaf, (-1,)) for leaf in flatten(run(*xs)).leaves])
+
+    def weighed(*xs):
+        z = f(*xs)
+        return np.sum(np.cos(np.arange(len(z))) * z)
+
+    m = len(f(*[np.array(x) if np.ndim(x) else x for x in inputs]))  # it writes to its arguments
+    expected = in_one_matrix(contad.jacobian(f, numbers)(*inputs), m, sizes)
+    np.testing.assert_allclose(sparse_jacobian(f, numbers)(*inputs).toarray(), expected, rtol=1e-9, atol=1e-9)
+    rows = contad.hessian(weighed, numbers)(*inputs)
+    expected = np.concatenate([in_one_matrix(row, n, sizes) for row, n in zip(rows, sizes, strict=True)])
+    found = sparse_hessian(weighed, numbers)(*inputs).toarray()
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * (1.0 + np.abs(expected).max()))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed):
+    check_program(f"sparse/{seed}")
+
+
+@pytest.mark.long
+def test_many_random_programs():
+    for seed in range(3000):
+        check_program(f"sparse/{seed}")
+
+
+# ---- planted bugs ----------------------------------------------------------------------------------------------------
+def drop_edges(d, z, x):
+    """Links without the first parent."""
+    children, parents = (a.reshape(-1)[1:] for a in np.broadcast_arrays(z, x))
+    live = parents != 0
+    d._children.append(children[live])
+    d._parents.append(parents[live])
+
+
+def bend_less(rule, active, live):
+    """No operation bends one operand by itself."""
+    return tuple((a, b) for a in range(len(live)) for b in range(a + 1, len(live)))
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "plant"),
+    [(dependencies.Dependencies, "link", drop_edges), (dependencies, "bent_pairs", bend_less)],
+    ids=["an edge is lost", "a square is linear"],
+)
+def test_a_planted_bug_is_noticed(place, name, plant, monkeypatch):
+    monkeypatch.setattr(place, name, plant)
+
+    def notices(seed):
+        try:
+            check_program(f"sparse/{seed}")
+        except AssertionError:
+            return True
+        return False
+
+    assert any(notices(seed) for seed in range(20))
+
+
+# ---- patterns that change --------------------------------------------------------------------------------------------
+def test_a_plain_function_has_the_pattern_of_the_call():
+    def f(x):
+        return x[1:] * x[:-1] if x[0] > 0.0 else x[1:] * x[0]
+
+    derivative = sparse_jacobian(f)
+    for x in (np.array([1.0, 2.0, 3.0]), np.array([-1.0, 2.0, 3.0]), np.array([1.5, 2.0, 3.0, 4.0])):
+        np.testing.assert_allclose(derivative(x).toarray(), contad.jacobian(f)(x))
+
+
+def test_a_numba_function_is_recorded_again_where_its_pattern_misses_an_element(monkeypatch):
+    recorded = []
+    find = sparse_derivatives.jacobian_pattern
+    monkeypatch.setattr(sparse_derivatives, "jacobian_pattern", lambda *args: recorded.append(1) or find(*args))
+    derivative = sparse_jacobian(folded)
+    x = np.array([0.5, 1.5, -0.7, 2.0, 0.3, 0.9])
+    for bound in (-1.0, 0.4, 0.4, -1.0):
+        np.testing.assert_allclose(derivative(x, bound).toarray(), contad.jacobian(folded)(x, bound), rtol=1e-12)
+    assert len(recorded) == 2
+
+
+def test_a_given_pattern_is_checked_on_request():
+    x = np.array([0.5, 1.5, -0.7, 2.0, 0.3, 0.9])
+    pattern = sparsity(folded, x, -1.0)
+    assert sparse_jacobian(folded, pattern=pattern, check=True)(x, -1.0).nnz == 12
+    with pytest.raises(ValueMismatchError, match=r"the pattern misses element \(2, 0\), where the derivative is 1"):
+        sparse_jacobian(folded, pattern=pattern, check=True)(x, 0.0)
+
+    def f(x):
+        return np.sum(x[:-1] * x[1:]) + x[0] * x[-1] ** 3
+
+    with pytest.raises(ValueMismatchError, match=r"misses element \((0, 2|2, 0)\)"):
+        sparse_hessian(f, pattern=np.tri(3, k=1) * np.tri(3, k=1).T, check=True)(np.ones(3))
+    found = sparse_jacobian(lambda x: x * x, pattern=np.eye(3))(np.ones(3))
+    np.testing.assert_array_equal(found.toarray(), 2.0 * np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: sparse_jacobian(lambda x: x, pattern=np.eye(4))(np.ones(3)), "column for each of the 3 numbers"),
+        (lambda: sparse_hessian(lambda x: np.sum(x), pattern=np.tri(3)), "symmetric"),
+        (lambda: sparse_jacobian(lambda x: x, pattern=np.ones(3)), "pattern must be a matrix"),
+        (lambda: sparsity(lambda x: x, 1.0, of="gradient"), "'jacobian' or 'hessian'"),
+        (lambda: sparse_jacobian(lambda x: x).structure(1.0, triangle="left"), "'lower', 'upper' or None"),
+        (lambda: sparse_jacobian(lambda x: None)(1.0), "None"),
+        (lambda: sparse_hessian(lambda x: x)(np.ones(3)), "number"),
+    ],
+)
+def test_errors_name_what_is_wrong(make, error):
+    with pytest.raises((ValueError, TypeError), match=error):
+        make()
+
+
+def test_rules_that_run_as_they_like_are_refused_with_what_to_do():
+    @contad.custom_vjp
+    def square(x):
+        return x * x
+
+    square.defvjp(lambda x: (x * x, x), lambda x, z_bar: (2.0 * x * z_bar,))
+    with pytest.raises(UnsupportedError, match=r"sparse_jacobian: .*give the pattern, pattern="):
+        sparse_jacobian(lambda x: square(x))(np.ones(3))
+    found = sparse_jacobian(lambda x: square(x), pattern=np.eye(3))(np.arange(3.0))
+    np.testing.assert_array_equal(found.toarray(), np.diag(2.0 * np.arange(3.0)))
+
+
+def test_without_outputs_or_elements():
+    assert sparse_jacobian(lambda x: np.zeros(0))(np.ones(3)).shape == (0, 3)
+    with pytest.raises(OutputError, match="sparse_jacobian: .* without a number in it"):
+        sparse_jacobian(lambda x: [])(np.ones(3))
+    assert sparse_jacobian(lambda x: np.zeros(2))(np.ones(3)).nnz == 0
+    assert sparse_jacobian(lambda x: x)(np.zeros(0)).shape == (0, 0)
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("n", [10, 1000, 100_000])
+def test_passes_do_not_grow_with_the_size(n):
+    x = np.linspace(-1.0, 1.0, n)
+    derivative = sparse_jacobian(lambda x: np.convolve(x**2, [1.0, -2.0, 1.0], "same"))
+    assert derivative(x).nnz == 3 * n - 2
+    assert derivative.passes == 3
+    derivative = sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))
+    assert derivative(x).nnz == 3 * n - 2
+    assert derivative.passes <= 3
+
+
+def test_a_sum_of_many_terms_has_edges_in_proportion():
+    from contad.patterns.closure_kernels import find_sets  # compiled on first use
+
+    x = np.ones(2000)
+    assert sparsity(lambda x: sum(x[k] * x[k - 1] for k in range(2000)), x).nnz == 2000
+    pattern = sparsity(lambda x: sum(x[k] * x[k - 1] for k in range(2000)), x, of="hessian")
+    assert pattern.nnz == 4000
+    n = 50_000  # a chain of sums: the sets of what one child asks for are not made
+    starts, parents = np.concatenate([[0, 0, 0], np.arange(2, 2 * n + 1, 2)]), np.zeros(2 * n, np.int64)
+    parents[0::2], parents[1::2] = np.arange(1, n + 1), 1
+    kept = np.zeros(n + 2, bool)
+    kept[-1] = True
+    _, _, members = find_sets(starts.astype(np.int64), parents, np.r_[-1, 0, np.full(n, -1)], kept)
+    assert len(members) == 1
+
+
+# ---- solvers ---------------------------------------------------------------------------------------------------------
+def test_least_squares_takes_it():
+    def residuals(x):
+        return np.append(10.0 * (x[1:] - x[:-1] ** 2), 1.0 - x)
+
+    x = np.full(30, 0.3)
+    fit = scipy.optimize.least_squares(residuals, x, jac=sparse_jacobian(residuals))
+    np.testing.assert_allclose(fit.x, 1.0, rtol=1e-6)
+
+
+def test_trust_constr_takes_it():
+    def f(x):
+        return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+
+    fit = scipy.optimize.minimize(
+        f, np.full(20, 0.8), jac=contad.grad(f), hess=sparse_hessian(f), method="trust-constr", options={"gtol": 1e-9}
+    )
+    np.testing.assert_allclose(fit.x, 1.0, rtol=1e-5)
+
+
+def test_solve_ivp_takes_it():
+    def heat(t, y):
+        inner = y[:-2] - 2.0 * y[1:-1] + y[2:]
+        return 400.0 * np.concatenate([[0.0], inner, [0.0]])
+
+    y = np.sin(np.pi * np.linspace(0.0, 1.0, 21))
+    jac = sparse_jacobian(heat, 1)
+    found = scipy.integrate.solve_ivp(heat, (0.0, 0.1), y, method="BDF", jac=jac, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(found.y[:, -1], y * np.exp(-0.1 * 1600.0 * np.sin(np.pi / 40.0) ** 2), atol=1e-6)
+    assert jac.passes == 3
+
+
+def test_structure_and_values_are_in_one_order():
+    derivative = sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))
+    x = np.array([0.5, -1.2, 0.7, 2.0])
+    rows, columns = derivative.structure(x, triangle="lower")
+    assert (rows >= columns).all()
+    expected = contad.hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))(x)
+    np.testing.assert_allclose(derivative.values(x, triangle="lower"), expected[rows, columns])
+    np.testing.assert_allclose(derivative.values(x), expected[derivative.structure(x)])
