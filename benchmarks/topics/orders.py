@@ -204,7 +204,7 @@ TOPIC = Topic(
     {
         "Logistic regression, us": Timed("", list_programs, beside="own gradient"),
         "Products with compiled Hessians": Counted(
-            "The gradient of Numba functions, and the product of the Hessian with a vector; in the rows of Hessians, of "
+            "The gradient of Numba functions, and the product of the Hessian with a vector; in rows of Hessians, of "
             "the Rosenbrock function, the time for each of their columns.",
             count_products,
         ),
