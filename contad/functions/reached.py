@@ -1,6 +1,7 @@
 """The plain functions that a function reaches, and which of them run as copies where variables are passed to them."""
 
 import functools
+import importlib.util
 import operator
 import os
 import struct
@@ -18,11 +19,14 @@ from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 
-# where Python and libraries are, as the system compares names of files
-_INSTALLED = tuple(
-    os.path.join(os.path.normcase(place), "")
-    for place in {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
-)
+# where Python and libraries are, as the system compares names of files; NumPy may be beside the user's modules
+_PLACES = {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
+_PLACES |= {
+    os.path.dirname(found.origin)
+    for found in map(importlib.util.find_spec, ("llvmlite", "numba", "numpy", "optree", "scipy"))
+    if found is not None and found.origin is not None
+}
+_INSTALLED = tuple(os.path.join(os.path.normcase(place), "") for place in _PLACES)
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))  # of another environment, by a .pth file; of Debian
 
 
@@ -196,8 +200,11 @@ _FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
 @functools.lru_cache(1024)
 def class_leads_on(cls: type) -> bool:
     """Whether a class of the user's has functions or objects that are no methods of it."""
-    own = [x for c in cls.__mro__[:-1] for x in vars(c).values() if not isinstance(x, (FunctionType, type))]
-    return any(map(leads_on, own))
+    own = [x for c in cls.__mro__[:-1] for name, x in vars(c).items() if name not in _OF_PYTHON]
+    return any(leads_on(x) for x in own if not isinstance(x, (FunctionType, type)))
+
+
+_OF_PYTHON = frozenset(("__static_attributes__", "__annotations_cache__"))  # what Python 3.13 and 3.14 put into a class
 
 
 @functools.lru_cache(1024)
