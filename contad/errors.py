@@ -165,6 +165,14 @@ class ChangedDataError(ContadError, RuntimeError):
     """
 
 
+class SingularPointError(ContadError, ArithmeticError):
+    """A root, a fixed point or a minimum is no smooth function of what it depends on: its Jacobian there is singular.
+
+    Broken:  grad(lambda p: root_scalar(lambda x: (x - p) ** 2, x0=0.5).root)(1.0)
+    Fixed:   an equation whose derivative at the root is other than zero: root_scalar(lambda x: x - p, ...)
+    """
+
+
 class RuleError(VariableError):
     """A derivative rule is malformed: not straight-line, wrong arity, or a call that no engine can inline."""
 

@@ -7,7 +7,15 @@ import os
 import struct
 import sys
 import sysconfig
-from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -163,6 +171,8 @@ def leads_to_objects(x: Any, attributes: frozenset[str], depth: int = 4) -> bool
     if parts is not None:
         return depth > 0 and any(leads_to_objects(y, attributes, depth - 1) for y in parts)
     cls: Any = x if isinstance(x, type) else type(x)
+    if cls is SimpleNamespace:
+        return any(map(leads_on, vars(x).values()))
     return cls not in DATA and is_users_class(cls) and (class_leads_on(cls) or any(map(leads_on, held_by(x))))
 
 
@@ -189,6 +199,8 @@ def leads_on(x: Any, depth: int = 4) -> bool:
         return True
     if isinstance(x, type):
         return is_users_class(x)
+    if kind is SimpleNamespace:
+        return depth > 0 and any(leads_on(y, depth - 1) for y in vars(x).values())
     if not is_users_class(kind):
         return False
     return _does_more(kind) or (depth > 0 and any(leads_on(y, depth - 1) for y in held_by(x)))
@@ -200,11 +212,8 @@ _FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
 @functools.lru_cache(1024)
 def class_leads_on(cls: type) -> bool:
     """Whether a class of the user's has functions or objects that are no methods of it."""
-    own = [x for c in cls.__mro__[:-1] for name, x in vars(c).items() if name not in _OF_PYTHON]
-    return any(leads_on(x) for x in own if not isinstance(x, (FunctionType, type)))
-
-
-_OF_PYTHON = frozenset(("__static_attributes__", "__annotations_cache__"))  # what Python 3.13 and 3.14 put into a class
+    named = [(name, x) for c in cls.__mro__[:-1] for name, x in vars(c).items() if name[:2] != "__"]
+    return any(leads_on(x) for name, x in named if not isinstance(x, (FunctionType, type)) and name != "_abc_impl")
 
 
 @functools.lru_cache(1024)
@@ -353,6 +362,10 @@ class Family:
     def _is_users(g: Any) -> bool:
         if not isinstance(g, FunctionType) or is_contads(g):
             return False
+        inner = vars(g).get("__wrapped__")  # of a decorator of a library's, such as contextlib.contextmanager
+        held = [c.cell_contents for c in g.__closure__ or () if is_filled(c)]
+        if isinstance(inner, FunctionType) and any(x is inner for x in held):
+            return Family._is_users(inner)
         return not _is_left_alone(g.__code__.co_filename, g.__module__)
 
     def _needs_itself(self, r: Reached) -> bool:

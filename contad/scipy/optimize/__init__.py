@@ -2,5 +2,6 @@
 
 from contad.scipy.optimize.curves import curve_fit, parameter_jacobian
 from contad.scipy.optimize.minimization import minimize
+from contad.scipy.optimize.roots import fixed_point, root, root_scalar
 
-__all__ = ["curve_fit", "minimize", "parameter_jacobian"]
+__all__ = ["curve_fit", "fixed_point", "minimize", "parameter_jacobian", "root", "root_scalar"]

@@ -1,0 +1,171 @@
+"""Roots and fixed points that differentiate in everything on which the equation depends."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from contad.errors import SingularPointError
+from contad.transforms.gradients import derivative
+from contad.transforms.jacobians import jacobian
+from contad.variables.number import Carrier, map_numbers, primal
+from contad.variables.open_types import ArrayValue, Function, Nested, Options, Real
+from contad.variables.trees import leaves_of
+
+_LARGEST = 1e13  # condition number beyond which the derivative of a root has no digits
+
+
+def root(
+    fun: Function, x0: ArrayValue, args: Sequence[Nested] = (), method: str = "hybr", *, tol: float | None = None,
+    options: Options | None = None,
+) -> scipy.optimize.OptimizeResult:  # fmt: skip
+    """scipy.optimize.root of fun(x, *args) = 0, whose `x` differentiates in args and in what fun captures.
+
+        F(z, p) = 0,     z_dot = -F_z^-1 F_p p_dot,     p_bar = -F_p^T F_z^-T z_bar
+
+    SciPy solves, with the exact Jacobian for the methods that use one ("hybr", "lm"). The derivative is that of steps
+    z - J^-1 F(z, p) from the root, with the Jacobian J there, a constant: each step makes derivatives of one order more
+    right, so that Hessians are. x0 carries no derivative.
+
+    Shapes:  x0 (n,) or a number, as SciPy takes it; fun gives n numbers -> x (n,).
+    Raises:  SingularPointError where the Jacobian at the root is singular, or nearly so, and a derivative is wanted;
+             RuntimeError where SciPy does not converge and a derivative is wanted.
+    Cost:    SciPy's, and an evaluation of fun on variables for each order of derivatives, one Jacobian and its inverse.
+    Ref:     Griewank & Walther (2008), section 15.1; Christianson (1994), Optimization Methods and Software 3.
+
+    >>> import contad
+    >>> def f(p):
+    ...     return root(lambda x, p: x**3 + x - p, np.array([1.0, 1.0]), (p,)).x
+    >>> f(np.array([2.0, 10.0]))
+    array([1., 2.])
+    >>> contad.jacobian(f)(np.array([2.0, 10.0])).round(6)
+    array([[0.25    , 0.      ],
+           [0.      , 0.076923]])
+    """
+    plain_args = _plain(tuple(args))
+    start = np.atleast_1d(_plain(x0))
+    supplied = {"jac": lambda x, *p: _plain(jacobian(fun)(x, *p))} if method in ("hybr", "lm") else {}
+
+    def of_floats(x: ArrayValue, *p: Nested) -> Any:
+        return _plain(fun(x, *p))
+
+    result = scipy.optimize.root(of_floats, start, plain_args, method, tol=tol, options=options, **supplied)
+    result.x = _with_derivatives("root", fun, result.x, tuple(args), result.success, result.message)
+    return result
+
+
+def root_scalar(f: Function, args: Sequence[Nested] = (), method: str | None = None, **options: Any) -> Any:
+    """scipy.optimize.root_scalar of f(x, *args) = 0, whose `root` differentiates in args and in what f captures.
+
+        f(z, p) = 0,     z_dot = -f_p p_dot / f_z
+
+    `bracket`, `x0`, `x1` and the other options are SciPy's, and carry no derivative. "newton" and "halley" get exact
+    derivatives.
+
+    Raises:  as `root`.
+    Cost:    SciPy's, and one evaluation of f on variables for each order of derivatives.
+    Ref:     scipy.optimize.root_scalar.
+
+    >>> import contad
+    >>> def f(p):
+    ...     return root_scalar(lambda x: x**3 + x - p, bracket=(0.0, 5.0)).root
+    >>> contad.value_and_grad(f)(10.0)
+    (2.0, 0.07692307692307693)
+    """
+    options = _plain(options)
+    name = (method or "").lower()
+    if name in ("newton", "halley"):
+        options.setdefault("fprime", lambda x, *p: _plain(derivative(f)(float(x), *p)))
+    if name == "halley":
+        options.setdefault("fprime2", lambda x, *p: _plain(derivative(derivative(f))(float(x), *p)))
+
+    def of_floats(x: float, *p: Nested) -> Any:
+        return _plain(f(x, *p))
+
+    result = scipy.optimize.root_scalar(of_floats, _plain(tuple(args)), method, **options)
+    result.root = _with_derivatives("root_scalar", f, float(result.root), tuple(args), result.converged, result.flag)
+    return result
+
+
+def fixed_point(
+    func: Function, x0: ArrayValue, args: Sequence[Nested] = (), xtol: float = 1e-8, maxiter: int = 500,
+    method: str = "del2",
+) -> ArrayValue:  # fmt: skip
+    """scipy.optimize.fixed_point, x = func(x, *args), which differentiates in args and in what func captures.
+
+        z = G(z, p),     z_dot = (I - G_z)^-1 G_p p_dot
+
+    Raises:  as `root`; RuntimeError where SciPy does not converge.
+    Cost:    as `root`.
+    Ref:     scipy.optimize.fixed_point.
+
+    >>> import contad
+    >>> def f(p):
+    ...     return fixed_point(lambda x: np.cos(p * x), 0.5)
+    >>> z, z_bar = contad.value_and_grad(f)(1.0)
+    >>> bool(abs(z - 0.7390851332) < 1e-9), round(z_bar, 6)
+    (True, -0.297474)
+    """
+
+    def of_floats(x: ArrayValue, *p: Nested) -> Any:
+        return _plain(func(x, *p))
+
+    def difference(x: ArrayValue, *p: Nested) -> Any:
+        return func(x, *p) - x
+
+    found = scipy.optimize.fixed_point(of_floats, _plain(x0), _plain(tuple(args)), xtol, maxiter, method)
+    found = float(found) if np.ndim(found) == 0 else found
+    return _with_derivatives("fixed_point", difference, found, tuple(args), True, "")
+
+
+def _with_derivatives(
+    what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], success: bool, message: str
+) -> ArrayValue:
+    """The root z with the derivatives of the equation; z itself where there are none."""
+    residual = fun(z, *args)
+    depth = max((_depth(leaf) for leaf in leaves_of(residual)), default=0)
+    if not depth:
+        return z
+    if not success:
+        reason = " ".join(message.split())
+        raise RuntimeError(f"{what}: no root was found, so that there is no derivative of one: {reason}")
+    inverse = _inverse_jacobian(what, fun, z, _plain(args))
+    x: Any = z
+    for _ in range(depth + 1):  # a recording at one level may be differentiated twice
+        r = fun(x, *args)
+        x = x - (inverse * r if np.ndim(z) == 0 else np.reshape(inverse @ np.reshape(r, (-1,)), np.shape(z)))
+    return x
+
+
+def _inverse_jacobian(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...]) -> Any:
+    """The inverse of the Jacobian of the equation at its root, plain."""
+    if np.ndim(z) == 0:
+        slope: Real = _plain(derivative(fun)(float(z), *args))
+        if not np.isfinite(slope) or slope == 0.0:
+            raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
+        return 1.0 / slope
+    matrix = np.reshape(_plain(jacobian(fun)(z, *args)), (np.size(z), np.size(z)))
+    condition = np.linalg.cond(matrix) if np.isfinite(matrix).all() else np.inf
+    if condition > _LARGEST:
+        raise SingularPointError(
+            f"{what}: the Jacobian at the root is singular (condition number {condition:.1e}): the root is no smooth "
+            "function of what it depends on"
+        )
+    return np.linalg.inv(matrix)
+
+
+def _depth(x: Nested) -> int:
+    """How many levels of derivatives a number or an array carries."""
+    if isinstance(x, np.ndarray) and x.dtype == object:
+        return max(map(_depth, x.flat), default=0)
+    depth = 0
+    while isinstance(x, Carrier):
+        depth += 1
+        x = x._sync_parts()._value
+    return depth
+
+
+def _plain(x: Nested) -> Any:
+    """The primals under all levels."""
+    return map_numbers(primal, x)
