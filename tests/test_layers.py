@@ -23,7 +23,7 @@ FLOORS = {
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),
     "contad.engines.source": (
-        *("ir", "analysis", "planning", "writing", "reading", "runtime"),
+        *("ir", "analysis", "planning", "writing", "reading", "tangents", "runtime"),
         *("build", ("description", "listing"), "__init__"),
     ),
 }

@@ -16,6 +16,7 @@ class Choice(NamedTuple):
 
     engine: str | None  # None where all refused
     run: NumbaFunction | None
+    along: NumbaFunction | None  # what answers the plan's second request
     refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
     lasting: bool = True  # whether another process would find the same
     limited: bool = False  # whether calls may raise EngineLimitError
@@ -34,6 +35,10 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
         try:
             run = compiled_engine(name).build(plan.request)
             run.compile(plan.run_types)
+            along = None
+            if plan.along is not None:
+                along = compiled_engine(name).build(plan.along[0])
+                along.compile(plan.along[1])
         except Exception as error:
             told = isinstance(error, (ContadError, MemoryError))
             if told and not isinstance(error, (UnsupportedError, StaleSourceError)):
@@ -42,8 +47,8 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             lasting &= isinstance(error, (UnsupportedError, NumbaError))
         else:
             limited = EngineLimitError.__name__ in run.py_func.__globals__
-            return Choice(name, run, tuple(refusals), lasting, limited)
-    return Choice(None, None, tuple(refusals), lasting)
+            return Choice(name, run, along, tuple(refusals), lasting, limited)
+    return Choice(None, None, None, tuple(refusals), lasting)
 
 
 def describe_refusal(engine: str, why: str) -> str:

@@ -26,8 +26,8 @@ from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.choice import Choice, choose, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
-from contad.front.form import Form
-from contad.front.plan import Plan, plan
+from contad.front.form import HIGHER, Form
+from contad.front.plan import VECTOR, Plan, plan
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
 from contad.native.fingerprint import Fingerprint, text_of_type
@@ -68,7 +68,8 @@ class Derivative(CPUDispatcher):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
-        super().__init__(_STUBS.get(form.kind, f.py_func), targetoptions={"nopython": True})
+        stub = _with_vector(f, form) if form.kind == "hvp" else _STUBS.get(form.kind, f.py_func)
+        super().__init__(stub, targetoptions={"nopython": True})
         self.f = f
         self.form = form
         self.engine = engine
@@ -80,6 +81,7 @@ class Derivative(CPUDispatcher):
         self._following: Derivative | None = None  # takes over calls where this one's engine is at its limit
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
+        self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -150,13 +152,14 @@ class Derivative(CPUDispatcher):
         dispatchers = self.noted.dispatchers
         args = tuple(a.value if isinstance(a, OmittedArg) else a for a in args)
         told = self.frozen.is_told()
-        compared = told and (self.form.kind == "vjp" or served.is_compared())  # of vjp, the value is that of f
+        no_value = self.form.mode == "vjp"  # whose value is that of f
+        compared = told and (no_value or served.is_compared())
         if compared or not is_comparable(dispatchers, self._of_f(given)):
             result = self.overloads[given].entry_point(*args)
         else:
             call = FirstCall(self.f, dispatchers, self.what, str(self.choices[given].engine))
-            if self.form.kind != "vjp" and vars(module).get("run") is not None:
-                result = call(module.derivative.py_func, self._plan(given).run_types, self._of_f, args)
+            if not no_value and vars(module).get("run") is not None:
+                result = call(module.derivative.py_func, self._plan(given).run_types, self.form, args)
             else:  # machine code came from the disk
                 result = self.overloads[given].entry_point(*args)
                 call.require_same(self._value_of(given, args), self._of_f(args), self._convert(args))
@@ -190,18 +193,20 @@ class Derivative(CPUDispatcher):
         return result
 
     def _value_of(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
-        """The value by code that is kept on disk: of gradients alone, and of vjp, by that of another derivative."""
-        kind = self.form.kind
-        if kind == "vjp":
-            primals = args[0]
-            args = primals, tuple(map_leaves(_zeros, primals[n]) for n in self.form.argnums or range(len(primals)))
-            given = tuple(map(self._type_of, args))
-        if kind in ("grad", "vjp"):
-            form = self.form._replace(kind="value_and_grad" if kind == "grad" else "jvp")
-            engine = self.engine if kind == "grad" else "tape"  # which has forward mode
-            other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
-            return other.compile(given)(*args)[0]
-        return self.overloads[given].entry_point(*args)[0]
+        """The value by code that is kept on disk: where that gives no value, by that of another derivative."""
+        form, engine = self.form, self.engine
+        if form.kind in ("value_and_grad", "jvp"):
+            return self.overloads[given].entry_point(*args)[0]
+        if form.mode in ("vjp", "jvp"):
+            primals = form.of_f(args)
+            argnums = form.argnums or range(len(primals))
+            args = primals, tuple(map_leaves(_zeros, primals[n]) for n in argnums)
+            form, engine = Form("jvp", form.argnums), "tape"
+        else:
+            args = form.of_f(args)
+            form = form._replace(kind="value_and_grad", along=())
+        other = Derivative(self.f, form, engine, self.eager, self.frozen.memo)
+        return other.compile(tuple(map(self._type_of, args)))(*args)[0]
 
     def _convert(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f, those that are differentiated as floats."""
@@ -211,7 +216,7 @@ class Derivative(CPUDispatcher):
 
     def _of_f(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f among those of the derivative."""
-        return tuple(args[0]) if self.form.kind in ("vjp", "jvp") else args
+        return self.form.of_f(args)
 
     def _type_of(self, x: Nested) -> NumbaType:
         if holds_carriers(x):
@@ -232,6 +237,8 @@ class Derivative(CPUDispatcher):
     def _run_eager(self, why: str, *args: Nested) -> Nested:
         if self.py_func.__code__.co_flags & inspect.CO_VARARGS:  # which Numba has packed
             args = (*args[:-1], *args[-1])
+        if self.form.kind in HIGHER and not any(map(holds_carriers, args)):
+            self._warn_of_copy(why)
         try:
             return self.eager()(*(a.value if isinstance(a, OmittedArg) else a for a in args))
         except UnsupportedError as error:
@@ -239,12 +246,18 @@ class Derivative(CPUDispatcher):
                 raise
             raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
 
+    def _warn_of_copy(self, why: str) -> None:
+        """Say once of a function that matrices of its derivatives are computed at Python's speed."""
+        if not self.frozen.memo.setdefault("told of a copy", False):
+            self.frozen.memo["told of a copy"] = True
+            warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=_level_of_user())
+
     def types_of(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[NumbaType, ...]:
         """The types of a call, defaults filled in."""
-        if self.form.kind in ("vjp", "jvp"):  # of (primals, cotangent or tangents), whatever f takes
+        if self.form.is_packed:  # of (primals, cotangent or tangents), whatever f takes
             return tuple(map(self._type_of, args))
         try:
-            inspect.signature(self.f.py_func).bind(*args, **kwargs)
+            inspect.signature(self.py_func).bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{self.what}: {error}") from None
         named = {name: self._type_of(x) for name, x in kwargs.items()}
@@ -299,7 +312,10 @@ class Derivative(CPUDispatcher):
             raise UnsupportedError(self._refusal(choice))
         if not served.stable:
             self._warn_of_compilation(args)
-        module = served.load({"run": choice.run})
+        names = {"run": choice.run, "run_along": choice.along}
+        if self.form.needs_f:
+            names["f"] = self.f
+        module = served.load(names)
         derivative = module.derivative
         self._made[args] = module, served
         found = None if choice.run else derivative._cache.load_overload(args, self.targetctx)
@@ -310,7 +326,7 @@ class Derivative(CPUDispatcher):
             choice = choose(p, [choice.engine])
             if choice.run is None:
                 raise UnsupportedError(self._refusal(choice))
-            vars(module)["run"] = choice.run
+            vars(module).update(run=choice.run, run_along=choice.along)
         derivative.compile(args)
         return derivative.overloads[args]
 
@@ -332,7 +348,7 @@ class Derivative(CPUDispatcher):
         try:
             return plan(self.f, self.form, args, self.what)
         except UnsupportedError as error:
-            self.choices[args] = choice = Choice(None, None, (("", reason(error)),))
+            self.choices[args] = choice = Choice(None, None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
 
     def _module(self, args: tuple[NumbaType, ...], lasting: bool = True) -> Served:
@@ -354,7 +370,18 @@ class Derivative(CPUDispatcher):
         transform, options = self._made_by
         if transform is None:
             raise UnsupportedError(f"pickle: {self!r} is a part of what contad.{self.form.kind} returns")
-        return remade, (transform, (reference(self.f),), options)
+        of = reference(self.f) if self.inner is None else self.inner
+        return remade, (transform, (of,), options)
+
+
+def _with_vector(f: NumbaFunction, form: Form) -> Function:
+    """A function with the parameters of f and one for the vector; none has a default."""
+    code = f.py_func.__code__
+    names = list(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    names.insert(form.vector % (len(names) + 1), VECTOR)
+    made: dict[str, Function] = {}
+    exec(f"def product({', '.join(names)}):\n    return {VECTOR}\n", made)
+    return made["product"]
 
 
 def _holds_function(t: NumbaType) -> bool:
@@ -386,4 +413,4 @@ def _header(choice: Choice) -> str:
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
     refusals = tuple((name, why) for name, why in header["refusals"])
-    return Choice(header["engine"], None, refusals, limited=header["limited"])
+    return Choice(header["engine"], None, None, refusals, limited=header["limited"])

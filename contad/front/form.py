@@ -6,9 +6,15 @@ from numba import types
 
 from contad.errors import UnsupportedError
 from contad.native.request import Mode
-from contad.variables.open_types import NumbaType
+from contad.variables.open_types import Nested, NumbaType
 
-Kind = Literal["grad", "value_and_grad", "vjp", "jvp"]
+Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev", "jacobian"]
+# products with second derivatives, and matrices: loops around what an engine gives
+HIGHER = ("hvp", "hessian", "jacfwd", "jacrev", "jacobian")
+_MODES: dict[str, Mode] = {
+    "vjp": "vjp", "jvp": "jvp", "hvp": "hvp", "hessian": "hvp", "jacfwd": "jvp", "jacrev": "vjp",
+    "jacobian": "vjp",
+}  # fmt: skip
 
 
 _CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # what is differentiated as float64
@@ -21,11 +27,36 @@ class Form(NamedTuple):
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
     single: bool = False  # whether argnums was one number
     has_aux: bool = False
+    vector: int = -1  # the position of the vector among the arguments of "hvp"
+    along: tuple[int, ...] = ()  # of a derivative of f, the numbers by which f has been differentiated before
+
+    @property
+    def needs_f(self) -> bool:
+        """Whether f itself is called, for the shapes of its result."""
+        return self.kind in ("jacfwd", "jacrev", "jacobian")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the derivative takes the arguments of f as one tuple, and another one."""
+        return self.kind in ("vjp", "jvp")
+
+    def of_f(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
+        """The arguments of f among those of the derivative."""
+        if self.is_packed:
+            return tuple(args[0])
+        if self.kind != "hvp":
+            return args
+        place = self.vector % len(args)
+        return args[:place] + args[place + 1 :]
+
+    def of_run(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
+        """The arguments of f among those of an engine's `run`."""
+        return args if self.mode == "value_and_grad" else tuple(args[0])
 
     @property
     def mode(self) -> Mode:
         """What the engine is asked for."""
-        return self.kind if self.kind in ("vjp", "jvp") else "value_and_grad"
+        return "hvp" if self.along else _MODES.get(self.kind, "value_and_grad")
 
     @property
     def result(self) -> str:
@@ -126,7 +157,10 @@ def overlap_checks(arguments: list[Argument], what: str) -> list[str]:
     return lines
 
 
-def shape_checks(primals: list[Argument], tangents: list[Argument], what: str) -> list[str]:
+def shape_checks(
+    primals: list[Argument], tangents: list[Argument], what: str,
+    rule: str = "a tangent must have its primal's shape", error: str = "ValueError",
+) -> list[str]:  # fmt: skip
     """Statements that raise where a tangent has another shape than its primal.
 
     Raises UnsupportedError where they have different structures.
@@ -138,6 +172,6 @@ def shape_checks(primals: list[Argument], tangents: list[Argument], what: str) -
         if dimensions[0] != dimensions[1]:
             raise UnsupportedError(f"{what}: tangents must have the structure of primals, {x.type}; got {t.type}")
         if dimensions[0] > 0:
-            message = f"{what}: a tangent must have its primal's shape"
-            lines += [f"if {x.expression}.shape != {t.expression}.shape:", f"    raise ValueError({message!r})"]
+            message = f"{what}: {rule}"
+            lines += [f"if {x.expression}.shape != {t.expression}.shape:", f"    raise {error}({message!r})"]
     return lines

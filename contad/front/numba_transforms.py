@@ -73,6 +73,23 @@ def gradient_of(
     return Derivative(f.dispatcher, form, engine, eager, f.memo, (transform, options))
 
 
+def higher_of(
+    f: "UserFunction", kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1
+) -> "Derivative":
+    """The compiled matrix of derivatives of a Numba function, or product; `eager()` takes what no engine does."""
+    from contad.front.derivative import Derivative
+    from contad.front.form import Form
+
+    options = made_by[1]
+    argnums, engine = options["argnums"], options.get("engine")
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), vector=vector)
+    key = form, engine
+    if key not in f.memo:
+        f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)
+    made: Derivative = f.memo[key]
+    return made
+
+
 def pair_of(
     f: NumbaFunction, kind: Literal["value_and_grad", "vjp", "jvp"], eager: Function, engine: str | None = None,
     argnums: tuple[int, ...] = (),

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
-from contad.front.form import Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
+from contad.front.form import HIGHER, Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
+from contad.front.higher_plans import Jacobian, PlannedCall, plan_hessian, plan_hvp
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 from contad.variables.open_types import NumbaFunction, NumbaType
 
 _PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_")}
+VECTOR = "vector_"
 _SOURCE = """\
 import numpy as np
 from contad.native.machine_code import njit
@@ -35,6 +37,7 @@ class Plan(NamedTuple):
     run_types: tuple[NumbaType, ...]  # what the engine's function is compiled for
     parameters: tuple[str, ...]
     body: list[str]
+    along: tuple[Request, tuple[NumbaType, ...]] | None = None  # a second request, of `run_along`, and its types
 
     def source(self, cache: bool) -> str:
         """The module with the function that calls the engine's `run`."""
@@ -50,18 +53,66 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) ->
     """
     if _returns_nothing(f.py_func.__code__):
         raise OutputError(f"{what} returned None; return the value to differentiate")
-    if form.kind in ("vjp", "jvp"):
+    if form.is_packed:
         return _pair_plan(f, form, given, what)
+    if form.kind in HIGHER:
+        return _higher_plan(f, form, given, what)
+    if form.along:
+        return _repeated_plan(f, form, given, what)
+    arguments, taken = _take(f, form, given, what)
+    request = _request(f, form, taken, form.argnums)
+    body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
+    return Plan(request, request.types, tuple(x.expression for x in arguments), body)
+
+
+def _take(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> tuple[list[Argument], list[Argument]]:
+    """The arguments of f, and how an engine takes them."""
     names = f.py_func.__code__.co_varnames
     arguments = [Argument(_present(t), f"{name}_") for t, name in zip(given, names, strict=False)]
     if len(arguments) < len(given) or any(isinstance(t, types.StarArgTuple) for t in given):
         raise UnsupportedError(f"{what}: functions of any number of arguments (*args) are not compiled")
-    if max(form.argnums) >= len(arguments):
+    wanted = (*form.argnums, *form.along)
+    if max(wanted) >= len(arguments):
         raise TypeError(f"{what}: argnums {form.argnums} out of range for {len(arguments)} positional argument(s)")
-    taken = [differentiate(x) if n in form.argnums else constant(x) for n, x in enumerate(arguments)]
-    request = _request(f, form, taken, form.argnums)
-    body = [*_checks(f, arguments, what), f"z, grads = run({tuple_of(taken)})", f"return {form.result}"]
-    return Plan(request, request.types, tuple(x.expression for x in arguments), body)
+    return arguments, [differentiate(x) if n in wanted else constant(x) for n, x in enumerate(arguments)]
+
+
+def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
+    """The plan for the gradient of a derivative by numbers."""
+    arguments, taken = _take(f, form, given, what)
+    if not all(taken[n].type == types.float64 for n in form.along):
+        raise UnsupportedError(f"{what}: a gradient is one number only where its argument is")
+    request = _request(f, form, taken, form.argnums)._replace(along=tuple((n,) for n in form.along))
+    ones = types.Tuple([types.float64] * len(form.along))
+    run = f"run(({tuple_of(taken)}), ({'1.0, ' * len(form.along)}))"
+    body = [*_checks(f, arguments, what), f"z, grads = {run}", f"return {form.result}"]
+    return Plan(request, (types.Tuple(request.types), ones), tuple(x.expression for x in arguments), body)
+
+
+def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
+    """The plan for a matrix of derivatives, or its product with a vector."""
+    own = list(given)
+    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.kind == "hvp" else None
+    arguments, taken = _take(f, form, own, what)
+    parameters = [x.expression for x in arguments]
+    call = PlannedCall(arguments, taken, _request(f, form, taken, form.argnums), _checks(f, arguments, what))
+    if vector is not None:
+        parameters.insert(form.vector % len(given), VECTOR)
+        run_types, body = plan_hvp(call, form, vector, what)
+    elif form.kind == "hessian":
+        run_types, body = plan_hessian(call, form, what)
+    else:
+        found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
+        if found is None:
+            raise UnsupportedError(f"{what}: its signatures are given, and none fits")
+        jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f))
+        if form.kind == "jacobian" and jacobian.may_have_more_rows:
+            along = call.request._replace(mode="jvp")
+            both = jacobian.by_rows.types, jacobian.either(), (along, jacobian.by_columns("run_along").types)
+            return Plan(call.request, both[0], tuple(parameters), both[1], both[2])
+        chosen = jacobian.by_columns("run") if form.kind == "jacfwd" else jacobian.by_rows
+        run_types, body = chosen.types, jacobian.whole(chosen)
+    return Plan(call.request, run_types, tuple(parameters), body)
 
 
 def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:

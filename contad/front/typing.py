@@ -8,6 +8,7 @@ from numba.core.typing.templates import AbstractTemplate, fold_arguments, signat
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
+from contad.front.repeated import is_repeatable
 from contad.variables.open_types import NumbaType
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ def type_of(transform: "Transform") -> NumbaType:
 def _type_of_maker(transform: "Transform") -> NumbaType:
     """The type of a transform whose result is called later, as contad.grad(f)(x)."""
     name = transform.function.__name__
-
-    def parameters(f, argnums=0, has_aux=False, engine=None):  # type: ignore[no-untyped-def]
-        return transform.function(f, argnums, has_aux=has_aux, engine=engine)
+    own = inspect.signature(transform.function)
+    # Numba knows no parameters that are given by name only
+    either = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in own.parameters.values()]
+    called = own.replace(parameters=either)
 
     class Template(AbstractTemplate):
         """Numba's question: of which type is contad.grad(f)?"""
@@ -33,16 +35,15 @@ def _type_of_maker(transform: "Transform") -> NumbaType:
 
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
             """The answer for arguments of these types; None where Numba shall ask again with constants as such."""
-            called = inspect.signature(parameters)
             given = fold_arguments(
                 called, args, kws, lambda _, p, t: t, lambda _, p, default: types.Omitted(default), lambda _, p, t: t
             )
             f, *options = given
             _require_first_derivative(name, f)
-            argnums, has_aux, engine = map(_constant, options)
-            if NotImplemented in (argnums, has_aux, engine):
+            values = list(map(_constant, options))
+            if any(value is NotImplemented for value in values):
                 return None
-            made = transform.function(f.dispatcher, argnums, has_aux=has_aux, engine=engine)
+            made = transform.function(f.dispatcher, **dict(zip(list(called.parameters)[1:], values, strict=True)))
             return signature(made._numba_type_, *given).replace(pysig=called)
 
     @lower_builtin(transform, types.VarArg(types.Any))
@@ -55,7 +56,7 @@ def _type_of_maker(transform: "Transform") -> NumbaType:
 def _require_first_derivative(name: str, f: NumbaType) -> None:
     if not isinstance(f, types.Dispatcher):
         raise UnsupportedError(f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}")
-    if hasattr(f.dispatcher, "form"):
+    if hasattr(f.dispatcher, "form") and not (name == "grad" and is_repeatable(f.dispatcher, None)):
         raise UnsupportedError(
             f"contad.{name}: compiled code takes first derivatives only; take this one of {f.dispatcher!r} in Python"
         )

@@ -6,20 +6,45 @@ stand for something else, at the cost of a constant. The copy has the lines, nam
 
 import dis
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import CodeType
 from typing import Any
 
 _CACHES = {(3, 11): 5, (3, 12): 4, (3, 13): 4, (3, 14): 4}.get(sys.version_info[:2])  # code units after LOAD_GLOBAL
 _NULL_FIRST = sys.version_info < (3, 13)  # of a call, Python pushes it before the function
 _LOAD_GLOBAL, _LOAD_CONST, _EXTENDED = (dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_CONST", "EXTENDED_ARG"))
-_PUSH_NULL, _NOP = dis.opmap["PUSH_NULL"], dis.opmap["NOP"]
+_PUSH_NULL, _NOP, _SWAP = (dis.opmap[name] for name in ("PUSH_NULL", "NOP", "SWAP"))
+# what loads a method to be called, with the code units after it; what takes an item, its argument, and units
+_OF_METHODS = ("LOAD_METHOD", 10) if sys.version_info < (3, 12) else ("LOAD_ATTR", 9)
+_LOAD_METHOD, _METHOD_CACHES = dis.opmap[_OF_METHODS[0]], _OF_METHODS[1]
+_ITEM = {(3, 11): ("BINARY_SUBSCR", 0, 4), (3, 12): ("BINARY_SUBSCR", 0, 1), (3, 13): ("BINARY_SUBSCR", 0, 1)}.get(
+    sys.version_info[:2], ("BINARY_OP", 26, 5)
+)
+_SHIFT = 0 if _OF_METHODS[0] == "LOAD_METHOD" else 1  # of an attribute's name in the argument; the bit says: a method
 
 CAN_BIND = _CACHES is not None
+_NONE: Mapping[str, Any] = {}
 
 
-def bind_names(code: CodeType, values: Mapping[str, Any]) -> CodeType:
+def methods_called(code: CodeType, name: str) -> list[str | None]:
+    """Of what the code calls a method of this name: global names, None for all else."""
+    found: list[str | None] = []
+    receiver = None
+    for i in dis.get_instructions(code):
+        is_method = i.opname == _OF_METHODS[0] and (not _SHIFT or (i.arg or 0) & 1)
+        if is_method and i.argval == name:
+            found.append(receiver)
+        receiver = i.argval if i.opname == "LOAD_GLOBAL" else None
+    return found
+
+
+def bind_names(
+    code: CodeType, values: Mapping[str, Any], methods: Mapping[str, Any] = _NONE, modules: Collection[str | None] = ()
+) -> CodeType:  # fmt: skip
     """The code with these objects where it, or a function inside it, reads these global names.
+
+    Where it calls a method with one of the names in `methods`, of anything but the global names in `modules`, the
+    method is what the item of this object for the receiver is: x.dot(y) is methods["dot"][x](y).
 
     Each LOAD_GLOBAL becomes a LOAD_CONST of the same length, so that no jump, line or handler moves. Class bodies
     inside look their names up as before.
@@ -33,8 +58,10 @@ def bind_names(code: CodeType, values: Mapping[str, Any]) -> CodeType:
     12.0
     """
     assert _CACHES is not None
-    constants = [bind_names(x, values) if isinstance(x, CodeType) else x for x in code.co_consts]
+    inner = values, methods, modules
+    constants = [bind_names(x, *inner) if isinstance(x, CodeType) else x for x in code.co_consts]
     places: dict[str, int] = {}
+    receiver = None
     text = bytearray(code.co_code)
     start, high = 0, 0  # where an instruction with its prefixes begins, and what they say
     for k in range(0, len(text), 2):
@@ -42,6 +69,19 @@ def bind_names(code: CodeType, values: Mapping[str, Any]) -> CodeType:
         if operation == _EXTENDED:
             high = argument << 8
             continue
+        before, receiver = receiver, code.co_names[argument >> 1] if operation == _LOAD_GLOBAL else None
+        if methods and operation == _LOAD_METHOD and (not _SHIFT or argument & 1) and before not in modules:
+            name = code.co_names[argument >> _SHIFT]
+            if name in methods:
+                own = f".{name}"  # no name of a variable
+                if own not in places:
+                    places[own] = len(constants)
+                    constants.append(methods[name])
+                end = k + 2 + 2 * _METHOD_CACHES
+                text[start:end] = _load_method(places[own], end - start)
+                operation = _NOP
+        if operation == 0:  # the rest of an instruction
+            receiver = before
         if operation == _LOAD_GLOBAL and code.co_names[argument >> 1] in values:
             name = code.co_names[argument >> 1]
             if name not in places:
@@ -50,13 +90,29 @@ def bind_names(code: CodeType, values: Mapping[str, Any]) -> CodeType:
             end = k + 2 + 2 * _CACHES
             text[start:end] = _load(places[name], bool(argument & 1), end - start)
         start, high = k + 2, 0
-    return code.replace(co_code=bytes(text), co_consts=tuple(constants))
+    return code.replace(
+        co_code=bytes(text), co_consts=tuple(constants), co_stacksize=code.co_stacksize + bool(methods)
+    )  # fmt: skip
+
+
+def _load_method(place: int, length: int) -> bytes:
+    """What takes the item, for the object on top of the stack, of a constant, and is ready to call it."""
+    operation, argument, caches = _ITEM
+    item = [_SWAP, 2, dis.opmap[operation], argument] + [0, 0] * caches
+    null = [_PUSH_NULL, 0]
+    load = _write_prefixed(_LOAD_CONST, place)
+    made = bytes([*null, _SWAP, 2, *load, *item] if _NULL_FIRST else [*load, *item, *null])
+    return made + bytes([_NOP, 0]) * ((length - len(made)) // 2)
+
+
+def _write_prefixed(operation: int, argument: int) -> list[int]:
+    high = [x for x in (argument >> 16, argument >> 8) if x]
+    return [byte for x in high for byte in (_EXTENDED, x & 255)] + [operation, argument & 255]
 
 
 def _load(place: int, is_called: bool, length: int) -> bytes:
     """What loads a constant, in so many bytes."""
-    high = [x for x in (place >> 16, place >> 8) if x]
-    load = [byte for x in high for byte in (_EXTENDED, x & 255)] + [_LOAD_CONST, place & 255]
+    load = _write_prefixed(_LOAD_CONST, place)
     null = [_PUSH_NULL, 0] if is_called else []
     made = bytes(null + load if _NULL_FIRST else load + null)
     return made + bytes([_NOP, 0]) * ((length - len(made)) // 2)

@@ -9,7 +9,7 @@ itself: its code with constants in place of these names (`contad.functions.bound
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from types import CellType, FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 from weakref import WeakSet
 
@@ -18,6 +18,7 @@ import numpy as np
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
+from contad.functions.methods_of_arrays import METHODS
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     ANSWERS,
@@ -27,8 +28,10 @@ from contad.functions.questions import (
     code_of,
     handles_unseen,
     is_contads,
+    modules_of,
     passes_by_globals,
     questions_of,
+    type_of_stand_in,
     warn_if_it_asks,
 )
 from contad.functions.reached import (
@@ -53,9 +56,11 @@ from contad.functions.stand_in_containers import (
     Contents,
     StandInContainer,
     bring_up_to_date,
+    fill,
+    make_empty,
     stand_for_container,
 )
-from contad.functions.stand_in_objects import CALL, ObjectView, user_of
+from contad.functions.stand_in_objects import CALL, ObjectView, stand_for_namespace, user_of
 from contad.functions.vectorized import stand_for_vectorized
 from contad.variables.array import Array
 from contad.variables.creation import makes_arrays_of_variables
@@ -143,7 +148,7 @@ class LiveCopy:
             return self._call(args, kwargs)
         finally:
             CALL.depth -= 1
-            if CALL.depth == 0 and CALL.objects:
+            if CALL.depth == 0 and (CALL.objects or CALL.checked):
                 CALL.forget()
 
     def _call(self, args: tuple[Nested, ...], kwargs: Options) -> Nested:
@@ -258,14 +263,15 @@ class _StandIns:
         if isinstance(x, Carrier):
             _ORDINARY.add(kind)
             return x
-        known = CALL.objects.get(id(x))
+        key = id(x) if self.family.assignable else ~id(x)
+        known = CALL.objects.get(key)
         if known is not None:
             if isinstance(known[1], StandInContainer):
                 bring_up_to_date(known[1], self.of_argument)
             return known[1]
         new = self._of_argument(x, kind)
         if new is not x and kind not in _VALUES and CALL.depth:
-            CALL.objects[id(x)] = x, new
+            CALL.objects[key] = x, new
         return new
 
     def _of_argument(self, x: Any, kind: type) -> Any:
@@ -278,6 +284,8 @@ class _StandIns:
             return with_numba_callees(x, self.at_variables, False)
         if kind is np.vectorize:
             return stand_for_vectorized(x, self.of_argument(x.pyfunc))
+        if kind is SimpleNamespace:
+            return stand_for_namespace(x, self.of_argument, leads_on)
         if kind in CONTAINERS:
             inside = looked_into(x)
             if x and all(self.of_argument(y) is y for y in inside):
@@ -306,13 +314,20 @@ class _StandIns:
             new = self._class(value)
         elif kind is np.vectorize:
             new = stand_for_vectorized(value, self.of(value.pyfunc))
-        elif kind in CONTAINERS:
-            self.made[id(value)] = value, value  # which may hold itself
+        elif kind in _VALUES:
             new = value
             if any(self.of(y) is not y for y in looked_into(value)):
                 new = stand_for_container(value, self.of, self.users_of)
-                if kind not in _VALUES:
-                    self.bound.append((Contents(value), "", True))
+        elif kind in CONTAINERS:
+            new = make_empty(value, self.users_of)
+            self.made[id(value)] = value, new  # before it is filled: what is in it may name it, or hold it
+            if any(self.of(y) is not y for y in looked_into(value)):
+                fill(new, self.of)
+                self.bound.append((Contents(value), "", True))
+            else:
+                new = value
+        elif kind is SimpleNamespace:
+            new = stand_for_namespace(value, self.of_argument, leads_on)
         elif is_users_class(kind):
             new = self.of_permanent(value)
         elif not any(
@@ -346,7 +361,7 @@ class _StandIns:
         """What stands for an object that a function names, or is a method of, for all calls."""
         new = self.of_object(x)
         if new is not x:
-            self.permanent[id(x)] = x, new
+            self.permanent[id(x) if self.family.assignable else ~id(x)] = x, new
             self.bound.append((_Attributes(self._for(type(x)).views[type(x)], x), "", True))
         return new
 
@@ -392,9 +407,11 @@ class _StandIns:
         """A class of the user's, or what stands for it where copies of its methods, or of its bases', are made."""
         known = self.classes.get(cls)
         if known is None:
-            if cls in DATA or not is_users_class(cls) or not any(map(self.family.needs, methods_of(cls))):
+            if cls in DATA or not is_users_class(cls):
                 return cls
-            return self._make_class(cls)
+            if any(map(self.family.needs, methods_of(cls))) or class_leads_on(cls):
+                return self._make_class(cls)
+            return cls
         return known
 
     def _make_class(self, cls: type) -> Any:
@@ -432,7 +449,8 @@ class _StandIns:
         _COPIES.add(copy)
         self.made[id(f)] = f, copy  # before its names are bound: a function that names itself meets it there
         if type(copy.__globals__) is dict and CAN_BIND:
-            copy.__code__ = bind_names(code, self._names(f))
+            methods = METHODS if questions_of(f.__code__).of_dot else {}
+            copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f))
         for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:
                 mine.cell_contents = self.of(cell.cell_contents)
@@ -456,12 +474,15 @@ class _StandIns:
             if name in f.__globals__:
                 value = f.__globals__[name]
                 new = self.of(value)
-                if isinstance(value, type) and new is not value and not asked.names.isdisjoint(_COMPARED):
+                compares = asked.compares_types or "__class__" in asked.names
+                if isinstance(value, type) and new is not value and compares:
                     for method in methods_of(value, self.family.attributes):  # which are not those of the copies there
                         warn_if_it_asks(method.__code__)
                 elif new is not value:
                     names[name] = new
                     self.bound.append((f.__globals__, name, value))
+            elif name == "type" and not asked.compares_types:
+                names[name] = type_of_stand_in
             elif name in ANSWERS:
                 names[name] = ANSWERS[name]
         return names
@@ -494,7 +515,6 @@ _VALUES = frozenset((tuple, frozenset))  # containers that nobody changes
 _MOST_OTHERS = 256  # classes of objects that are met in attributes
 _ORDINARY: set[type] = set(DATA)  # of arguments; classes of variables are added when they are met
 _NUMBERS = DATA - {type(None)}
-_COMPARED = frozenset(("type", "__class__"))  # functions that name these may compare a class with that of an object
 
 
 class _LiveModule(ModuleType):

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.functions.bound_names import methods_called
 from contad.functions.stand_in_classes import original
 from contad.functions.stand_in_modules import ANSWERED, MADE, OF_NUMBERS, StandIns, answering
 from contad.functions.watched_blocks import look_at, watch
@@ -46,7 +47,9 @@ class Questions(NamedTuple):
     of_objects: bool  # it names what NumPy answers without asking the variables
     stored: frozenset[str]  # globals that it assigns to
     writes: bool  # it may write to elements of arrays
+    compares_types: bool  # it may do more with type(x) than to call it, as type(self)(...) does
     compares_classes: bool  # it may compare x.__class__ with a class, or look it up
+    of_dot: frozenset[str | None]  # what it calls a method `dot` of: global names, None for all else
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
 
@@ -66,9 +69,24 @@ def questions_of(code: CodeType) -> Questions:
         not names.isdisjoint(ANSWERED),
         frozenset(i.argval for i in instructions if i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL")),
         any(map(_is_write, instructions)) or not names.isdisjoint(_WRITING) or any(map(_names_out, codes)),
-        "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
+        any(map(_compares_types, codes)),
+        code.co_filename != "<string>"  # the == of data classes, of which stand-ins have their own
+        and "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
+        frozenset(name for c in codes for name in methods_called(c, "dot")) if "dot" in names else frozenset(),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
     )
+
+
+def _compares_types(code: CodeType) -> bool:
+    steps = [*dis.get_instructions(code)]
+    for k, i in enumerate(steps):
+        if i.opname in ("LOAD_GLOBAL", "LOAD_NAME") and i.argval == "type":
+            called = next((n for n in range(k + 1, len(steps)) if steps[n].opname.startswith("CALL")), len(steps) - 1)
+            after = steps[called + 1].opname if called + 1 < len(steps) else ""
+            is_made = k > 0 and steps[k - 1].opname == "PUSH_NULL"
+            if not is_made and after not in ("PUSH_NULL", "LOAD_ATTR", "LOAD_METHOD"):
+                return True
+    return False
 
 
 def _is_write(i: dis.Instruction) -> bool:
@@ -91,6 +109,8 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
         _warn_of_unseen(f.__code__)
     if any(isinstance(x, np.vectorize) for x in named):
         return True
+    if not asked.of_dot.issubset(modules_of(f)):
+        return True
     if asked.catches or watch(f.__code__) is not None or names_of_objects(f, named):
         return True
     names = {name for name in ANSWERS if name in asked.names and name not in f.__globals__}
@@ -101,6 +121,11 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
         or ("isinstance" in names and (asked.of_types or any(isinstance(x, (type, tuple)) for x in named)))
         or ("hasattr" in names and asked.iterates)
     )
+
+
+def modules_of(f: FunctionType) -> set[str | None]:
+    """The global names of a function, among those whose `dot` it calls, that are modules."""
+    return {x for x in questions_of(f.__code__).of_dot if x and isinstance(f.__globals__.get(x), ModuleType)}
 
 
 def is_contads(f: FunctionType) -> bool:
@@ -217,6 +242,13 @@ class _Meta(type):
 
 class type_of_primal(type, metaclass=_Meta):
     """`type`, for which the type of a variable is that of what it stands for."""
+
+
+def type_of_stand_in(*args: Any, **options: Any) -> Any:
+    """`type`, where it is called for the class of an object, of which it makes another one."""
+    if len(args) == 1 and not isinstance(args[0], Carrier):
+        return type(args[0])
+    return type_of_primal(*args, **options)
 
 
 ANSWERS = {"isinstance": isinstance_of_primal, "type": type_of_primal, "hasattr": hasattr_of_primal}

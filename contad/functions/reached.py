@@ -1,12 +1,21 @@
 """The plain functions that a function reaches, and which of them run as copies where variables are passed to them."""
 
 import functools
+import importlib.util
 import operator
 import os
 import struct
 import sys
 import sysconfig
-from types import BuiltinFunctionType, CellType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
 from typing import Any
 
 import numpy as np
@@ -18,11 +27,14 @@ from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 
-# where Python and libraries are, as the system compares names of files
-_INSTALLED = tuple(
-    os.path.join(os.path.normcase(place), "")
-    for place in {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
-)
+# where Python and libraries are, as the system compares names of files; NumPy may be beside the user's modules
+_PLACES = {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
+_PLACES |= {
+    os.path.dirname(found.origin)
+    for found in map(importlib.util.find_spec, ("llvmlite", "numba", "numpy", "optree", "scipy"))
+    if found is not None and found.origin is not None
+}
+_INSTALLED = tuple(os.path.join(os.path.normcase(place), "") for place in _PLACES)
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))  # of another environment, by a .pth file; of Debian
 
 
@@ -159,6 +171,8 @@ def leads_to_objects(x: Any, attributes: frozenset[str], depth: int = 4) -> bool
     if parts is not None:
         return depth > 0 and any(leads_to_objects(y, attributes, depth - 1) for y in parts)
     cls: Any = x if isinstance(x, type) else type(x)
+    if cls is SimpleNamespace:
+        return any(map(leads_on, vars(x).values()))
     return cls not in DATA and is_users_class(cls) and (class_leads_on(cls) or any(map(leads_on, held_by(x))))
 
 
@@ -185,6 +199,8 @@ def leads_on(x: Any, depth: int = 4) -> bool:
         return True
     if isinstance(x, type):
         return is_users_class(x)
+    if kind is SimpleNamespace:
+        return depth > 0 and any(leads_on(y, depth - 1) for y in vars(x).values())
     if not is_users_class(kind):
         return False
     return _does_more(kind) or (depth > 0 and any(leads_on(y, depth - 1) for y in held_by(x)))
@@ -196,8 +212,8 @@ _FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
 @functools.lru_cache(1024)
 def class_leads_on(cls: type) -> bool:
     """Whether a class of the user's has functions or objects that are no methods of it."""
-    own = [x for c in cls.__mro__[:-1] for x in vars(c).values() if not isinstance(x, (FunctionType, type))]
-    return any(map(leads_on, own))
+    named = [(name, x) for c in cls.__mro__[:-1] for name, x in vars(c).items() if name[:2] != "__"]
+    return any(leads_on(x) for name, x in named if not isinstance(x, (FunctionType, type)) and name != "_abc_impl")
 
 
 @functools.lru_cache(1024)
@@ -346,6 +362,10 @@ class Family:
     def _is_users(g: Any) -> bool:
         if not isinstance(g, FunctionType) or is_contads(g):
             return False
+        inner = vars(g).get("__wrapped__")  # of a decorator of a library's, such as contextlib.contextmanager
+        held = [c.cell_contents for c in g.__closure__ or () if is_filled(c)]
+        if isinstance(inner, FunctionType) and any(x is inner for x in held):
+            return Family._is_users(inner)
         return not _is_left_alone(g.__code__.co_filename, g.__module__)
 
     def _needs_itself(self, r: Reached) -> bool:

@@ -1,6 +1,7 @@
 """Classes of the user's with copies of their methods: a subclass stands for a class, and is taken for it."""
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Callable
 from types import FunctionType
@@ -56,6 +57,9 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
     for name, x in vars(cls).items():
         if name in _KEPT or (name == "__hash__" and x is None):
             continue
+        if name == "__eq__" and "__dataclass_fields__" in vars(cls) and x.__code__.co_filename == "<string>":
+            type.__setattr__(new, name, _equal_data)
+            continue
         if isinstance(x, property) and isinstance(x.fget, FunctionType):
             method: Any = property(of(x.fget), x.fset and of(x.fset), x.fdel, x.__doc__)
         elif isinstance(x, functools.cached_property):
@@ -66,13 +70,21 @@ def give_methods(new: Any, cls: type, of: Callable[[Any], Any]) -> None:
         elif isinstance(x, FunctionType) or is_dispatcher(x):
             method = of(x)
         else:
-            method = of(x)
+            method = x if name[:2] == "__" else of(x)
             if method is x and name not in below:  # which would hide it
                 continue
             if method is not x and not hasattr(type(x), "__get__"):  # a function of C code, which is no method
                 method = staticmethod(method)
         type.__setattr__(new, name, method)
     abc.update_abstractmethods(new)
+
+
+def _equal_data(x: Any, y: Any) -> Any:
+    """x == y of a data class, whichever of them is of a stand-in."""
+    if original(type(x)) is not original(type(y)):
+        return NotImplemented
+    names = [f.name for f in dataclasses.fields(x) if f.compare]
+    return tuple(getattr(x, name) for name in names) == tuple(getattr(y, name) for name in names)
 
 
 def names_below(new: Any) -> set[str]:
@@ -91,7 +103,11 @@ def _metaclass(kind: type) -> Any:
     names = {
         "__instancecheck__": lambda cls, x: isinstance(x, original(cls)),
         "__subclasscheck__": lambda cls, c: issubclass(c, original(cls)),
-        "__setattr__": lambda cls, name, value: setattr(original(cls), name, value),
+        "__setattr__": lambda cls, name, value: (
+            type.__setattr__(cls, name, value)
+            if name == "__abstractmethods__"
+            else setattr(original(cls), name, value)
+        ),
         "__delattr__": lambda cls, name: delattr(original(cls), name),
     }
     return type(kind.__name__, (kind,), names)

@@ -59,14 +59,22 @@ def stand_for_container(x: Any, of: Callable[[Any], Any], users_of: Callable[[An
     kind = type(x)
     if kind in (tuple, frozenset):
         return kind(map(of, x))
-    new = _STAND_INS[kind].__new__(_STAND_INS[kind])
-    new.users, new.users_of = x, users_of
-    _fill(new, kind, of)
+    new = make_empty(x, users_of)
+    fill(new, of)
     return new
 
 
-def _fill(new: Any, kind: Any, of: Callable[[Any], Any]) -> None:
-    x = new.users
+def make_empty(x: Any, users_of: Callable[[Any], Any]) -> Any:
+    """What is going to stand for a container that can be changed, for `fill`."""
+    made = _STAND_INS[type(x)]
+    new = made.__new__(made)
+    new.users, new.users_of = x, users_of
+    return new
+
+
+def fill(new: Any, of: Callable[[Any], Any]) -> None:
+    """Put of(y) for what is in the user's container into what stands for it."""
+    x, kind = new.users, type(new)._stands_for
     if kind in MAPPINGS:
         more = (x.default_factory and of(x.default_factory),) if kind is defaultdict else ()
         kind.__init__(new, *more, [(key, of(y)) for key, y in x.items()])
@@ -82,7 +90,7 @@ def bring_up_to_date(new: Any, of: Callable[[Any], Any]) -> None:
     if len(now) != len(new.before) or not all(map(operator.is_, now, new.before)):
         kind = type(new)._stands_for
         kind.clear(new)
-        _fill(new, kind, of)
+        fill(new, of)
 
 
 def contents_of(x: Any) -> list[Any]:

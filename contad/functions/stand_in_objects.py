@@ -7,7 +7,7 @@ holds functions, or objects with methods, something of the class of the stand-in
 import inspect
 import threading
 from collections.abc import Callable
-from types import MemberDescriptorType
+from types import MemberDescriptorType, SimpleNamespace
 from typing import Any
 
 from contad.functions.stand_in_classes import make_class, original
@@ -17,7 +17,10 @@ _MISSING = object()
 
 
 class _StandingIn(threading.local):
-    """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names."""
+    """What stands for objects while a call lasts, by their identity: one for each; and what made sure of its names.
+
+    Where arrays have no room for variables others stand for them, with the negated identity.
+    """
 
     depth = 0
 
@@ -68,6 +71,8 @@ def user_of(x: Any) -> Any:
     """What of the user's an object, a list or a function stands for; anything else itself."""
     if isinstance(x, StandInContainer):
         return x.users
+    if type(x) is _Namespace:
+        return object.__getattribute__(x, "_read")[0]
     slot = vars(type(x)).get(_USERS)
     if slot is not None:
         try:
@@ -146,3 +151,35 @@ class ObjectView:
     def _answer_for(self, name: str, slot: Any = None) -> None:
         self.names.add(name)
         type.__setattr__(self.made, name, _Reached(name, self.of, self.made, slot))
+
+
+class _Namespace(SimpleNamespace):
+    """What stands for a types.SimpleNamespace: what it has are the user's, as what stands for them."""
+
+    _stands_for = SimpleNamespace
+    __hash__ = object.__hash__  # type: ignore[assignment]  # it may be a constant of code
+
+    def __getattribute__(self, name: str) -> Any:
+        users, of = object.__getattribute__(self, "_read")
+        return vars(users) if name == "__dict__" else of(getattr(users, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(object.__getattribute__(self, "_read")[0], name, user_of(value))
+
+    def __delattr__(self, name: str) -> None:
+        delattr(object.__getattribute__(self, "_read")[0], name)
+
+    def __repr__(self) -> str:
+        return repr(object.__getattribute__(self, "_read")[0])
+
+    def __eq__(self, other: object) -> bool:
+        return bool(user_of(self) == user_of(other))
+
+
+def stand_for_namespace(x: SimpleNamespace, of: Callable[[Any], Any], leads_on: Callable[[Any], bool]) -> Any:
+    """What stands for a types.SimpleNamespace with functions or objects in it; one of data alone is as it is."""
+    if not any(map(leads_on, vars(x).values())):
+        return x
+    new = _Namespace()
+    object.__setattr__(new, "_read", (x, of))
+    return new

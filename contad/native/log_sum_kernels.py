@@ -63,6 +63,49 @@ def share(z_bar, a):  # type: ignore[no-untyped-def]
 
 
 @njit(**NJIT_OPTIONS)
+def _top_of_weighted(a, w):  # type: ignore[no-untyped-def]
+    """The largest element with a weight other than zero, -inf where there is none; nan where there is a nan."""
+    top = -np.inf
+    for x, weight in zip(a.flat, w.flat):  # noqa: B905  (Numba has no strict=)
+        if x != x:
+            return np.nan
+        if weight != 0.0 and x > top:
+            top = x
+    return top
+
+
+@njit(**NJIT_OPTIONS)
+def sum_weighted(a, w):  # type: ignore[no-untyped-def]
+    """log(sum(w exp(a))), the largest terms apart; nan where the sum is negative."""
+    top = _top_of_weighted(a, w)
+    at_top, rest = 0.0, 0.0
+    for x, weight in zip(a.flat, w.flat):  # noqa: B905
+        if x == top:
+            at_top += weight
+        elif weight != 0.0:
+            rest += weight * math.exp(x - top)
+    if at_top > 0.0:
+        return np.log1p(rest / at_top) + np.log(at_top) + top
+    return np.log(at_top + rest) + top
+
+
+@njit(**NJIT_OPTIONS)
+def share_weighted(z_bar, a, w):  # type: ignore[no-untyped-def]
+    """Each term's share of z_bar; infinite terms that tie share by their weights."""
+    top = _top_of_weighted(a, w)
+    made = np.zeros(a.shape)
+    flat = made.reshape(made.size)
+    total = 0.0
+    for k, (x, weight) in enumerate(zip(a.flat, w.flat)):  # noqa: B905
+        if weight != 0.0:
+            flat[k] = weight * ((1.0 if x == top else 0.0) if np.isinf(top) else math.exp(x - top))
+        total += flat[k]
+    for k in range(flat.size):
+        flat[k] = flat[k] / total * z_bar
+    return made
+
+
+@njit(**NJIT_OPTIONS)
 def normalise(x):  # type: ignore[no-untyped-def]
     """e^x over its sum."""
     top, _ = _top_of(x)
@@ -123,6 +166,27 @@ def share_lines(z_bar, a, axis):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
+def sum_weighted_lines(a, w, axis):  # type: ignore[no-untyped-def]
+    """log(sum(w exp(line))) of each line of a matrix along an axis."""
+    rows, weights = as_rows(a, axis), as_rows(w, axis)
+    made = np.empty(rows.shape[0])
+    for i in range(made.size):
+        made[i] = sum_weighted(rows[i], weights[i])
+    return made
+
+
+@in_machine_code
+def share_weighted_lines(z_bar, a, w, axis):  # type: ignore[no-untyped-def]
+    """Each term's share of the cotangent of its line."""
+    rows, weights = as_rows(a, axis), as_rows(w, axis)
+    for i in range(rows.shape[0]):
+        found = share_weighted(z_bar[i], rows[i], weights[i])
+        for j in range(rows.shape[1]):
+            rows[i, j] = found[j] if z_bar[i] != 0.0 else 0.0
+    return as_rows(rows, axis)
+
+
+@in_machine_code
 def normalise_lines(x, axis):  # type: ignore[no-untyped-def]
     """e^x over the sum of its line."""
     rows = as_rows(x, axis)
@@ -162,27 +226,57 @@ def _require_only(axis):  # type: ignore[no-untyped-def]
         raise ValueError("axis is out of bounds for array of dimension 1")
 
 
-def _sum(a: Any, axis: Any) -> Any: ...
-def _share(axis: Any, a: Any, z_bar: Any) -> Any: ...
+def _sum(a: Any, axis: Any, b: Any) -> Any: ...
+def _share(axis: Any, b: Any, a: Any, z_bar: Any) -> Any: ...
 def _normalise(x: Any, axis: Any) -> Any: ...
 def _pull_normalised(axis: Any, z: Any, z_bar: Any) -> Any: ...
 
 
+def _is_weighted(b: Any, a: Any) -> bool:
+    """Whether a call has weights: an array, which is broadcast to the shape of a."""
+    if b is None or isinstance(b, types.NoneType) or getattr(b, "value", b) is None:
+        return False
+    if isinstance(b, types.Array) and isinstance(b.dtype, types.Float) and isinstance(a, types.Array):
+        return True
+    raise UnsupportedError("contad.logsumexp inside njit: b must be an array of floats")
+
+
 @add_overload(_sum)
-def _of_sum(a: Any, axis: Any) -> Any:
-    def of_line(a: Any, axis: Any) -> Any:
+def _of_sum(a: Any, axis: Any, b: Any) -> Any:
+    if _is_weighted(b, a):
+
+        def weighted_line(a: Any, axis: Any, b: Any) -> Any:
+            _require_only(axis)
+            return sum_weighted(a, np.broadcast_to(b, a.shape))
+
+        return _by_axis(
+            axis, a, lambda a, axis, b: sum_weighted(a, np.broadcast_to(b, a.shape)), weighted_line,
+            lambda a, axis, b: sum_weighted_lines(a, np.broadcast_to(b, a.shape), axis),
+        )  # fmt: skip
+
+    def of_line(a: Any, axis: Any, b: Any) -> Any:
         _require_only(axis)
         return sum_exponentials(a)
 
-    return _by_axis(axis, a, lambda a, axis: sum_exponentials(a), of_line, sum_lines)
+    return _by_axis(axis, a, lambda a, axis, b: sum_exponentials(a), of_line, lambda a, axis, b: sum_lines(a, axis))
 
 
 @add_overload(_share)
-def _of_share(axis: Any, a: Any, z_bar: Any) -> Any:
-    def of_all(axis: Any, a: Any, z_bar: Any) -> Any:
+def _of_share(axis: Any, b: Any, a: Any, z_bar: Any) -> Any:
+    if _is_weighted(b, a):
+
+        def of_weighted(axis: Any, b: Any, a: Any, z_bar: Any) -> Any:
+            return share_weighted(z_bar, a, np.broadcast_to(b, a.shape))
+
+        return _by_axis(
+            axis, a, of_weighted, of_weighted,
+            lambda axis, b, a, z_bar: share_weighted_lines(z_bar, a, np.broadcast_to(b, a.shape), axis),
+        )  # fmt: skip
+
+    def of_all(axis: Any, b: Any, a: Any, z_bar: Any) -> Any:
         return share(z_bar, a)
 
-    return _by_axis(axis, a, of_all, of_all, lambda axis, a, z_bar: share_lines(z_bar, a, axis))
+    return _by_axis(axis, a, of_all, of_all, lambda axis, b, a, z_bar: share_lines(z_bar, a, axis))
 
 
 @add_overload(_normalise)
@@ -204,18 +298,18 @@ def _of_pull_normalised(axis: Any, z: Any, z_bar: Any) -> Any:
 
 # ---- the parts -------------------------------------------------------------------------------------------------------
 @njit(**NJIT_OPTIONS)
-def _compute_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
-    return _sum(a, axis)
+def _compute_logsumexp(a, axis=None, b=None):  # type: ignore[no-untyped-def]
+    return _sum(a, axis, b)
 
 
 @njit(**NJIT_OPTIONS)
-def _push_logsumexp(a, axis=None):  # type: ignore[no-untyped-def]
-    return _sum(a, axis), a
+def _push_logsumexp(a, axis=None, b=None):  # type: ignore[no-untyped-def]
+    return _sum(a, axis, b), a
 
 
 @njit(**NJIT_OPTIONS)
-def _pull_logsumexp(axis, a, z_bar):  # type: ignore[no-untyped-def]
-    return (_share(axis, a, z_bar),)
+def _pull_logsumexp(axis, b, a, z_bar):  # type: ignore[no-untyped-def]
+    return (_share(axis, b, a, z_bar),)
 
 
 @njit(**NJIT_OPTIONS)
@@ -235,6 +329,6 @@ def _pull_softmax(axis, z, z_bar):  # type: ignore[no-untyped-def]
 
 
 PARTS: dict[ArrayRule, Parts] = {
-    logsumexp: Parts(_compute_logsumexp, _push_logsumexp, _pull_logsumexp, (1,)),
+    logsumexp: Parts(_compute_logsumexp, _push_logsumexp, _pull_logsumexp, (1, 2)),
     softmax: Parts(_compute_softmax, _push_softmax, _pull_softmax, (1,)),
 }

@@ -13,6 +13,7 @@ An engine is a module with these functions:
                                                        argument; with has_aux ((value, aux), grads)
     vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
     jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
+    hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
 
 `run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the
 arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
@@ -23,7 +24,7 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-Mode = Literal["value_and_grad", "vjp", "jvp"]
+Mode = Literal["value_and_grad", "vjp", "jvp", "hvp"]
 
 
 class Request(NamedTuple):
@@ -39,3 +40,6 @@ class Request(NamedTuple):
     argnums: tuple[int, ...]  # what is differentiated: float64 scalars, float64 arrays, (nested) tuples of them
     has_aux: bool
     mode: Mode
+    # of "hvp", for each order of differentiation before the reverse pass the arguments that it has tangents of; argnums
+    # once where there is none. Tangents are in their order, level by level.
+    along: tuple[tuple[int, ...], ...] = ()

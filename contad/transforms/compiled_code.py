@@ -8,6 +8,7 @@ from typing import Any
 from contad.engines import COMPILED, DEFAULT, engine as engine_class
 from contad.errors import OutputError, UnsupportedError
 from contad.front.explained import Explanation
+from contad.front.numba_transforms import pair_of
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.memo import memo_of
 from contad.functions.user_call import numba_function
@@ -30,6 +31,7 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
     grad: <lambda>: engine matrix, on variables
     """
     check.callable_("explain", "f", f)
+    f = getattr(f, "compiled", f)
     gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
     if f is jvp and jvp.made_for and args and (dispatcher := numba_function(args[0])) is not None:
         gradient, args = jvp.made_for(dispatcher), args[1:]
@@ -46,8 +48,13 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
     return Explanation.of(f"{gradient.what}: engine {engine}, on variables", engine)
 
 
-def source(f: Function, *args: Nested, argnums: int | tuple[int, ...] = 0, **kwargs: Nested) -> str:
+def source(
+    f: Function, *args: Nested, argnums: int | tuple[int, ...] = 0, of: str = "value_and_grad", **kwargs: Nested
+) -> str:
     """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
+
+    With of="hvp" for hvp(f, argnums)(*args), the vector last, and with of="jvp" for jvp(f, *args), of primals and
+    tangents: tangents have the suffix _dot.
 
     f is a Numba function, its gradient (as contad.grad(f, has_aux=True)), or a plain function that Numba could compile.
     Values have the user's names, their adjoints the suffix _bar, and comments tell the user's lines. The text runs as a
@@ -71,15 +78,32 @@ def source(f: Function, *args: Nested, argnums: int | tuple[int, ...] = 0, **kwa
     <BLANKLINE>
     """
     check.callable_("source", "f", f)
+    f = getattr(f, "compiled", f)
     derivative: Any = f
     has_aux = False
     if not hasattr(f, "form"):
         if hasattr(f, "argnums"):  # the gradient of a plain function
             f, argnums, has_aux = derivative.f, derivative.argnums, derivative.has_aux
-        derivative = value_and_grad(_compilable(f), argnums, has_aux=has_aux, engine="generated")
+        made = _OF.get(of)
+        if made is None:
+            fail("source", "of", f"be one of {', '.join(map(repr, _OF))}", of)
+        derivative = made(_compilable(f), argnums, has_aux)
     from contad.front.explanation import source_of
 
     return source_of(derivative, args, kwargs)
+
+
+def _product_of(f: NumbaFunction, argnums: int | tuple[int, ...]) -> Any:
+    from contad.transforms.hessians import hvp  # which most programs do without
+
+    return hvp(f, argnums, engine="generated").compiled  # type: ignore[attr-defined]
+
+
+_OF: dict[str, Function] = {
+    "value_and_grad": lambda f, argnums, has_aux: value_and_grad(f, argnums, has_aux=has_aux, engine="generated"),
+    "hvp": lambda f, argnums, has_aux: _product_of(f, argnums),
+    "jvp": lambda f, argnums, has_aux: pair_of(f, "jvp", jvp, "generated"),
+}
 
 
 def _compilable(f: Function) -> NumbaFunction:

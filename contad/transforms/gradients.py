@@ -23,6 +23,7 @@ from contad.front.numba_transforms import (
     require_no_counts,
 )
 from contad.front.recorded import Recorded
+from contad.front.repeated import gradient_of_gradient, is_first_gradient, is_repeatable, product_along
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed, reference, remade
 from contad.functions.user_call import positional, positions, require_number, split_aux
@@ -203,6 +204,21 @@ def jvp(
         except (TypeError, UnsupportedError) as error:
             require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
             raise
+    if is_first_gradient(f) and len(primals) == 1 and not (has_aux or several):
+        gradient: Any = f
+
+        def tangent(x: Nested, x_dot: Nested) -> Nested:
+            return _push_forward(function, (x,), (x_dot,), what)[1]
+
+        return gradient(*primals), product_along(f, lambda: tangent)(*primals, *tangents)
+    return _push_forward(function, primals, tangents, what, has_aux, several)
+
+
+def _push_forward(
+    function: UserFunction, primals: Sequence[Nested], tangents: Sequence[Nested], what: str,
+    has_aux: bool = False, several: bool = False,
+) -> tuple[Nested, ...]:  # fmt: skip
+    """The value and the tangent by running the function on duals."""
     run = function.runnable()
     pairs = [_tangent_pairs(x, x_dot, what) for x, x_dot in zip(primals, tangents, strict=True)]
     lead: tuple[int, ...] = ()
@@ -285,10 +301,12 @@ def _memoise(f: Function, value: bool, argnums: int | tuple[int, ...], has_aux: 
     name = transform.function.__name__
     function = UserFunction(name, f)
     numbers, single = positions(name, argnums), isinstance(argnums, int)
-    key = (value, single, numbers, has_aux, engine)
+    key: Any = (value, single, numbers, has_aux, engine)
+    eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
+    if not value and not has_aux and is_repeatable(f, engine):
+        return gradient_of_gradient(f, argnums, (transform, {"argnums": argnums}), functools.partial(eager, None))
     memo = function.memo
     if key not in memo:
-        eager = functools.partial(_Gradient, function, numbers, single, has_aux, value=value)
         if function.takes_compiled(engine):
             options = {"argnums": argnums, "has_aux": has_aux, "engine": engine}
             memo[key] = gradient_of(function, transform, options, functools.partial(eager, None))

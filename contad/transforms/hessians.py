@@ -4,6 +4,7 @@ A product of the Hessian with directions is a tangent of the gradient. Several d
 here but `hessian` and `grad_tr_mat_times_hessian` forms the matrix.
 """
 
+import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from contad.engines.forward import forward_level
 from contad.engines.matrix.matrix_stack import stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
+from contad.front.numba_transforms import Transform, higher_of
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
@@ -24,7 +26,7 @@ from contad.variables.activation import activate, seeds
 from contad.variables.arguments import fail
 from contad.variables.array import is_plain
 from contad.variables.dual import plain_float
-from contad.variables.open_types import ArrayValue, Function, Nested, Options, Real
+from contad.variables.open_types import ArrayValue, Function, Nested, NumbaType, Options, Real
 from contad.variables.stack import THREAD, opened
 from contad.variables.trees import Tree, flatten, plain_leaf, scalar_output
 
@@ -101,11 +103,15 @@ class Curvature:
             yield start, self(np.eye(min(BLOCK, self.size - start), self.size, start))
 
 
+@Transform
 def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """The matrix of second derivatives of a function that returns one number, by forward over reverse.
 
     For an array argument of shape T an array of shape T + T; for other structures the structure of the gradient, with
     that of the argument in place of each number. For a tuple of argnums a tuple of tuples, mixed partials included.
+
+    Of a Numba function it is compiled: a product with a unit vector for each number of the argument, and a Numba
+    function itself, callable in njit as contad.hessian(f)(x).
 
     Cost:    f is recorded once, then up to 32 rows at a time take two passes over the records. Inside derivatives, and
              where f has rules of its own (custom_vjp, checkpoint), a gradient on duals for every 32 rows.
@@ -132,16 +138,20 @@ def hessian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | No
             made.append(tree.unflatten(leaves))
         return made[0] if isinstance(argnums, int) else tuple(made)
 
+    if function.takes_compiled(engine):
+        return higher_of(function, "hessian", lambda: hessian_of_f, (hessian, {"argnums": argnums, "engine": engine}))
     return Transformed(hessian_of_f, hessian, f, argnums, engine=engine)
 
 
+@Transform
 def hvp(
     f: Function, argnums: int | tuple[int, ...] = 0, *, vector: int | None = None, engine: str | None = None
 ) -> Function:
     """The product of the Hessian of f with a vector: hvp(f)(*args, v), which never forms the Hessian.
 
     v comes last, or at position `vector`: with vector=1 the product is what SciPy's minimize calls, hessp(x, p, *args).
-    It has the structure of the argument, a tuple of these for a tuple of argnums; so has the product.
+    It has the structure of the argument, a tuple of these for a tuple of argnums; so has the product. Of a Numba
+    function it is compiled, and a Numba function itself, to which all arguments are given in their order.
 
     Raises:  TypeError where v has another structure or shape than the argument.
     Cost:    a small multiple of the gradient's, whatever the size of the Hessian.
@@ -171,7 +181,46 @@ def hvp(
         found = split_last(np.reshape(rows, (-1,)), curvature.trees, False)
         return found[0] if isinstance(argnums, int) else tuple(found)
 
+    if function.takes_compiled(engine):
+        options: Options = {"argnums": argnums, "vector": vector, "engine": engine}
+        place = -1 if vector is None else vector
+        return CompiledProduct(product, higher_of(function, "hvp", lambda: product, (hvp, options), place), f, options)
     return Transformed(product, hvp, f, argnums, vector=vector, engine=engine)
+
+
+class CompiledProduct(Transformed):
+    """The product of the Hessian of a Numba function with a vector; to compiled code it is a Numba function."""
+
+    def __init__(self, run: Function, compiled: Any, f: Function, options: Options) -> None:
+        super().__init__(run, hvp, f, **options)
+        self.compiled, self.place = compiled, -1 if options["vector"] is None else options["vector"]
+        self.count = compiled.f.py_func.__code__.co_argcount + 1
+
+    def __call__(self, *args: Nested, **kwargs: Nested) -> Nested:
+        """The product; what is left out has the default of f."""
+        if kwargs or len(args) < self.count:
+            args = self._complete(args, kwargs)
+        return self.compiled(*args)
+
+    def _complete(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[Nested, ...]:
+        name = self.compiled.f.__name__
+        if len(args) < max(2, self.place + 1):
+            last = "then the vector" if self.place < 0 else f"with the vector at position {self.place}"
+            raise TypeError(f"hvp: {name}: expected the arguments of the function, {last}")
+        own = list(args)
+        v = own.pop(self.place)
+        try:
+            bound = inspect.signature(self.compiled.f.py_func).bind(*own, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"hvp: {name}: {error}") from None
+        bound.apply_defaults()
+        own = list(bound.args)
+        own.insert(self.place if self.place >= 0 else len(own), v)
+        return tuple(own)
+
+    @property
+    def _numba_type_(self) -> NumbaType:
+        return self.compiled._numba_type_
 
 
 def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Function:

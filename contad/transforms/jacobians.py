@@ -8,6 +8,8 @@ import numpy as np
 from contad.engines import engine as engine_class
 from contad.engines.forward import forward_level
 from contad.errors import UnsupportedError
+from contad.front.numba_transforms import Transform, higher_of
+from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
@@ -22,6 +24,7 @@ from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
 BLOCK = 32  # directions in one pass of forward mode: memory grows with them, the overhead of a pass is shared
 
 
+@Transform
 def jacrev(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """The Jacobian of a function by reverse mode: for every number of the result, the gradient.
 
@@ -33,10 +36,13 @@ def jacrev(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | Non
     >>> jacrev(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-    of_f = _transform("jacrev", f, argnums, lambda *call: _by_rows(*call, engine=engine))
-    return Transformed(of_f, jacrev, f, argnums, engine=engine)
+    def by_rows(*call: Any) -> Nested:
+        return _by_rows(*call, engine=engine)
+
+    return _make("jacrev", jacrev, f, by_rows, {"argnums": argnums, "engine": engine})
 
 
+@Transform
 def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
     """The Jacobian of a function by forward mode, several columns in one pass; structures are those of `jacrev`.
 
@@ -45,12 +51,15 @@ def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
     >>> jacfwd(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-    return Transformed(_transform("jacfwd", f, argnums, _by_columns), jacfwd, f, argnums)
+    return _make("jacfwd", jacfwd, f, _by_columns, {"argnums": argnums})
 
 
+@Transform
 def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """The Jacobian of a function, as `jacrev` or `jacfwd`: by forward mode where the result has more numbers than the
     argument, else by reverse mode, and there if an engine is named or a rule of f has no forward mode.
+
+    Of a Numba function the Jacobian is compiled, and callable in njit as contad.jacobian(f)(x); so are the other two.
 
     Cost:    one evaluation of f on variables, to see the shape of its result, and that of the mode.
 
@@ -70,7 +79,24 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
                 pass
         return _by_rows(*call, engine=engine)
 
-    return Transformed(_transform("jacobian", f, argnums, choose), jacobian, f, argnums, engine=engine)
+    return _make("jacobian", jacobian, f, choose, {"argnums": argnums, "engine": engine})
+
+
+def _make(name: str, transform: Function, f: Function, compute: Function, options: Options) -> Function:
+    """What a transform returns: compiled of a Numba function, whose Python copy is made where it is needed."""
+    function = UserFunction(name, f)
+    argnums, engine = options["argnums"], options.get("engine")
+
+    def eager() -> Function:
+        return _transform(name, f, argnums, compute)
+
+    gradient: Any = f
+    if is_first_gradient(f, engine) and gradient.form.argnums == (argnums,):
+        return jacobian_of_gradient(f, (transform, options), eager)
+    if function.takes_compiled(engine):
+        positions(name, argnums)
+        return higher_of(function, name, eager, (transform, options))
+    return Transformed(eager(), transform, f, **options)
 
 
 def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: Function) -> Function:

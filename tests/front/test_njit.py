@@ -123,7 +123,7 @@ def test_overlapping_arguments_are_refused_inside():
 
 
 def second_derivative(x):
-    return contad.grad(contad.grad(guarded))(x)
+    return contad.value_and_grad(contad.grad(guarded))(x)
 
 
 def of_a_number(x):

@@ -2,12 +2,14 @@
 
 import abc
 import argparse
+import contextlib
 import copy
 import functools
 import math
 import threading
 from collections import defaultdict, deque, namedtuple
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numba
@@ -228,6 +230,58 @@ class OnTheClass:
         return OnTheClass.layers[0].forward(x).sum() + self.head(x[0])
 
 
+class Scaled:
+    def __init__(self, a):
+        self.a = a
+
+    def doubled(self):
+        return type(self)(2.0 * self.a)
+
+    def at(self, x):
+        return math.exp(self.a * x[0]) if self.a == 1.0 else 0.0 * x[0]
+
+
+@dataclass
+class Powers:
+    a: float
+
+    def __post_init__(self):
+        self.b = math.exp(self.a)
+
+    def at(self, x):
+        return math.pow(self.b, 2.0) * x[1]
+
+
+class Exponential:
+    def __set_name__(self, owner, name):
+        self.name = f"_{name}"
+
+    def __get__(self, x, cls=None):
+        return math.exp(getattr(x, self.name))
+
+    def __set__(self, x, v):
+        setattr(x, self.name, v)
+
+
+class Described:
+    v = Exponential()
+
+    def __init__(self, v):
+        self.v = v
+
+
+@contextlib.contextmanager
+def filled(x):
+    z = np.zeros(3)
+    z[:] = x
+    yield z
+
+
+def in_a_context(x):
+    with filled(x) as z:
+        return math.exp(z[0]) * z[1]
+
+
 def deep():
     return Net(Dense(0.5), Asking(), Dense(2.0, lambda v: math.exp(v)), head=functools.partial(np.dot, X))
 
@@ -257,6 +311,10 @@ OF = {
     "on the class": (lambda x, o: o.at(x), (OnTheClass(),)),
     "a namespace": (lambda x, n: n.f(x[0]) * n.layer.forward(x)[0], (argparse.Namespace(f=math.exp, layer=Asking()),)),
     "a copy": (lambda x, net: copy.copy(net)(x) + copy.deepcopy(net)(x), (Net(Dense(0.5), Asking()),)),
+    "a simple namespace": (lambda x, n: n.f(x[0]) * n.g.forward(x)[0], (SimpleNamespace(f=math.exp, g=Asking()),)),
+    "type(self)": (lambda x, p: p.doubled().at(x), (Scaled(0.5),)),
+    "dataclasses.replace": (lambda x, d: replace(d, a=x[0]).at(x) * (1.0 if d == d else 0.0), (Powers(0.5),)),
+    "a descriptor": (lambda x: Described(x[0]).v, ()), "contextlib": (in_a_context, ()),
     "of math": (lambda x, f: f(x[0]), (math.exp,)),
 }  # fmt: skip
 
@@ -265,6 +323,18 @@ OF = {
 def test_objects_in_objects(name):
     f, args = OF[name]
     agree(f, *args)
+
+
+def test_what_is_set_in_a_namespace_is_set_on_the_users():
+    names = SimpleNamespace(f=math.exp, count=0)
+
+    def f(x):
+        names.count += 1
+        vars(names)["other"] = names.f(x[1])
+        return names.f(x[0]) * (2.0 if hasattr(names, "count") and "f" in vars(names) else 0.0)
+
+    agree(f)
+    assert names.count > 0
 
 
 def test_nothing_is_left_in_the_users_objects():

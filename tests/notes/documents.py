@@ -29,7 +29,7 @@ COMMAND = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 MARK = "\x1e"  # between what two blocks print
-LIBRARIES = {"arviz", "iminuit", "lmfit", "mici", "nlopt", "pymc", "sksundae", "walnutpie"}  # of the extra `adapters`
+LIBRARIES = {"iminuit", "ipyopt", "lmfit", "mici", "nlopt", "sksundae", "walnutpie"}  # of the extra `adapters`
 
 
 def blocks(text, language):

@@ -30,12 +30,28 @@ REACHED = {
     "a comprehension": "sum([g({args}) for g in ({f},)])",
     "mapped": "next(iter(map({f}, [{first}], [{rest}])))",
     "vectorized": "np.vectorize({f})({args})[()]",
+    "an attribute's method": "OWNER.inner.{f}({args})",
+    "a list in an object": "OWNER.parts[-1].{f}({args})",
+    "a function in an object": "OWNER.table['{f}']({args})",
+    "its owner": "OWNER.inner.owner.table['{f}']({args})",
+    "an object with slots": "SLOTS.inner.{f}({args})",
+    "a named tuple": "PAIR.object.{f}({args})",
+    "a method of a tuple": "PAIR.call('{f}', {args})",
+    "a namespace": "SPACE.{f}({args})",
+    "one object": "same(OWNER.inner, OWNER.parts[0], {f}, {args})",
+    "type(self)": "OBJECT.again().{f}({args})",
+    "a descriptor": "Described({first}, {rest}).{f}",
+    "a context": "in_context({f}, {args})",
+    "a plain product": "np.array([[0.0, 1.0]]).dot(np.array([1.0, {f}({args})]))[0]",
 }
 GIVEN = {"a given table": "given['{f}']({args})", "a given object": "model.{f}({args})"}  # as arguments of main
 HEADER = """\
+import contextlib
 import functools
 import math
 from math import exp as natural_exp
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import contad
 import numpy as np
@@ -43,6 +59,22 @@ import numpy as np
 
 def call(f, *args):
     return f(*args)
+
+
+def same(a, b, f, *args):
+    return f(*args) if a is b else 0.0 * args[0]
+
+
+@contextlib.contextmanager
+def given(f, *args):
+    z = np.zeros(2)
+    z[0] = f(*args)
+    yield z
+
+
+def in_context(f, *args):
+    with given(f, *args) as z:
+        return z.sum()
 
 
 def by_keyword(*args, f):
@@ -60,6 +92,38 @@ def decorate(f):
     return run
 
 
+"""
+
+
+OWNERS = """
+class Owner:
+    def __init__(self, *parts):
+        self.inner, self.parts, self.table = parts[0], list(parts), dict(TABLE)
+        for part in parts:
+            part.owner = self
+
+class Slots:
+    __slots__ = ("inner",)
+    def __init__(self, inner):
+        self.inner = inner
+
+class Pair(NamedTuple):
+    number: float
+    object: Base
+    def call(self, name, *args):
+        z = np.zeros(1)
+        z[0] = TABLE[name](*args)
+        return z[0]
+
+class Called:
+    def __init__(self, f):
+        self.f = f
+    def __get__(self, x, cls=None):
+        return self.f(*x.args)
+
+OWNER = Owner(Derived(0.25), Base(1.0))
+SLOTS = Slots(Derived(1.25))
+PAIR = Pair(1.0, Base(2.0))
 """
 
 
@@ -150,8 +214,15 @@ class Writer:
             "\nclass Base:\n    def __init__(self, shift):\n        self.shift = shift\n" + "\n".join(base)
             + "\n\nclass Derived(Base):\n    def __call__(self, f, *args):\n        return f(*args)\n"
             + "\n".join(derived)
-            + f"\n\nTABLE = {{{names}}}\nOBJECT = Derived(0.25)\n\n"
+            + "\n    def again(self):\n        return type(self)(0.5)\n"
+            + f"\n\nTABLE = {{{names}}}\nOBJECT = Derived(0.25)\n" + OWNERS + self.described(count)
+            + f"SPACE = SimpleNamespace({names.replace(chr(39), '').replace(':', ' =')})\n\n"
         )  # fmt: skip
+
+    @staticmethod
+    def described(count):
+        names = "".join(f"    f{k} = Called(f{k})\n" for k in range(count))
+        return f"class Described:\n    def __init__(self, *args):\n        self.args = args\n{names}\n"
 
     def main(self, count):
         lines = ["total = 0.0"], ["total = 0.0"]

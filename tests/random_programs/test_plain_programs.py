@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import contad
-from contad.functions import bound_names, callees, math_functions, reached, stand_in_classes
+from contad.functions import bound_names, callees, math_functions, reached, stand_in_classes, stand_in_objects
 from contad.rules.function_names import global_names
 from tests.judges.samples import shortened
 from tests.random_programs.plain_programs import GIVEN, REACHED, Writer, run
@@ -77,6 +77,8 @@ FAULTS = {
     "names in strings": (reached, "attributes_of", lambda code: frozenset(global_names(code))),
     "functions that are passed": (callees._StandIns, "of_argument", lambda self, x: x),
     "objects": (callees._StandIns, "of_object", lambda self, x: x),
+    "attributes": (stand_in_objects._Reached, "__get__", lambda self, x, cls=None: x.__dict__[self.name]),
+    "named tuples": (callees, "is_users_class", lambda cls: not issubclass(cls, tuple) and reached.is_users_class(cls)),
     "what is left of an attempt": (callees, "forget_since", lambda before: None),
 }
 

@@ -260,7 +260,9 @@ def test_a_numba_function_by_its_copy():
     expected = [math.exp(0.3), 2.0 * math.exp(0.3)]
     for engine in ("matrix", "records", "closures"):
         np.testing.assert_allclose(contad.grad(guarded, engine=engine)(p), expected)
-    np.testing.assert_allclose(contad.hessian(guarded)(p)[1], expected)
+    with pytest.warns(UserWarning, match="guarded: try/except.*a Python copy of it answers"):
+        np.testing.assert_allclose(contad.hessian(guarded)(p)[1], expected)
+    np.testing.assert_allclose(contad.hessian(guarded)(2.0 * p)[0], [0.0, math.exp(0.6)])  # it is said once
 
     class Holder:
         __slots__ = ()  # for such a class nothing stands, and the dispatcher refuses variables

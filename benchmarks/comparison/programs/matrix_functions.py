@@ -28,11 +28,16 @@ def draw_normal(count: int, dimension: int) -> tuple[Any, ...]:
     return rng.normal(size=dimension), a @ a.T / dimension + np.eye(dimension), rng.normal(size=(count, dimension))
 
 
-def density_over(np: Any, solve: Any, diagonal: Any) -> Any:
+def mirror_lower(np: Any) -> Any:
+    """The symmetric matrix of a lower triangle, for tools that take the derivative for half in each triangle."""
+    return lambda a: np.tril(a) + np.tril(a, -1).T
+
+
+def density_over(np: Any, solve: Any, diagonal: Any, read: Any = lambda covariance: covariance) -> Any:
     """By Cholesky's factor; solve(lower, b) solves with it."""
 
     def f(mean: Any, covariance: Any, y: Any) -> Any:
-        lower = np.linalg.cholesky(covariance)
+        lower = np.linalg.cholesky(read(covariance))
         z = solve(lower, (y - mean).T)
         constant = -0.5 * y.shape[0] * y.shape[1] * LOG_2PI
         return constant - 0.5 * np.sum(z * z) - y.shape[0] * np.sum(np.log(diagonal(lower)))
@@ -69,20 +74,20 @@ def density_in_autograd(*args: Any) -> Any:
     from autograd.scipy.linalg import solve_triangular
 
     solve = functools.partial(solve_triangular, lower=True)
-    return shaped.with_autograd(lambda anp: density_over(anp, solve, anp.diag), (0, 1))(*args)
+    return shaped.with_autograd(lambda anp: density_over(anp, solve, anp.diag, mirror_lower(anp)), (0, 1))(*args)
 
 
 def density_in_jax(*args: Any) -> Any:
     from jax.scipy.linalg import solve_triangular
 
     solve = functools.partial(solve_triangular, lower=True)
-    return shaped.with_jax(lambda jnp: density_over(jnp, solve, jnp.diagonal), (0, 1))(*args)
+    return shaped.with_jax(lambda jnp: density_over(jnp, solve, jnp.diagonal, mirror_lower(jnp)), (0, 1))(*args)
 
 
 def density_in_torch(*args: Any) -> Any:
     def write(torch: Any) -> Any:
         solve = functools.partial(torch.linalg.solve_triangular, upper=False)
-        return density_over(torch, solve, torch.diagonal)
+        return density_over(torch, solve, torch.diagonal, mirror_lower(torch))
 
     return shaped.with_torch(write, (0, 1))(*args)
 
@@ -101,7 +106,8 @@ MULTIVARIATE_NORMAL = Program(
     contad=shaped.on_compiled(density, (0, 1)) | shaped.on_eager(density_of_arrays, (0, 1)),
     peers={"autograd": density_in_autograd, "jax": density_in_jax, "torch": density_in_torch},
     idioms=name_idioms("autograd", "jax", "torch"),
-    remarks="By hand the inverse gives the derivative of the covariance without one of the factor.",
+    remarks="By hand the inverse gives the derivative of the covariance without one of the factor. The lower triangle "
+    "of the covariance is read; jax, torch and autograd, which share the derivative between both, are told so.",
 )  # fmt: skip
 
 
@@ -189,7 +195,8 @@ def least_squares(name: str, about: str, f: Any, compiled: Any, by_hand: Any, by
         contad=shaped.on_compiled(compiled, (0, 1)) | shaped.on_eager(f, (0, 1)),
         peers={"jax": fit_in_jax(by_qr), "torch": fit_in_torch(by_qr)},
         idioms=name_idioms("jax", "torch"),
-        remarks="By hand the derivative is that of the least squares, not of the factor: two products less.",
+        remarks="By hand the derivative is that of the least squares, not of the factor: a product of the whole matrix "
+        "with a small one less by the normal equations, two less by QR, each as dear as the factor's own work.",
     )  # fmt: skip
 
 

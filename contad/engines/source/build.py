@@ -1,5 +1,6 @@
 """From a request to a compiled function: types, source, compilation."""
 
+import functools
 import re
 from types import ModuleType
 from typing import Any
@@ -8,9 +9,10 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
 from contad.engines.source.ir.options import options_of, write_options
-from contad.engines.source.ir.single_assignment import BOOL, Kind, Value
+from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
@@ -54,20 +56,40 @@ def derivative_of(request: Any) -> DerivativeWriter:
     name = request.function.__name__
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
-    if request.mode not in ("value_and_grad", "vjp"):
-        raise UnsupportedError(f"{what}: forward mode is not generated; the tape has it")
     kinds = tuple(kind_of(t, what) for t in request.types)
-    program = read(request.function, kinds, flags_of(request.dispatcher), request.dispatcher, request.argnums)
+    transform = None
+    if request.mode in ("jvp", "hvp"):
+        transform = functools.partial(_with_tangents, request=request, what=what)
+    flags = flags_of(request.dispatcher)
+    argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
+    program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
+    if transform is None:
+        _require_differentiable(program, request, what)
+    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode)
+
+
+def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
+    """Add the tangents that forward mode, and products with higher derivatives, are made of; once for each order."""
+    _require_differentiable(program, request, what)
+    value = tangent = program.returned
+    for argnums in request.along or (request.argnums,):
+        add_tangents(program, argnums)
+        tangent = program.returned = program.returned[0]
+    program.returned = tangent, value
+
+
+def _require_differentiable(program: SourceProgram, request: Any, what: str) -> None:
+    """UnsupportedError unless what is returned, and the arguments, can be differentiated in this mode."""
     returned = program.returned
     if request.has_aux and not (isinstance(returned, tuple) and len(returned) == 2):
         raise UnsupportedError(f"{what}: with has_aux=True it must return (value, aux)")
     value = returned[0] if request.has_aux else returned
-    if request.mode == "value_and_grad" and (not isinstance(value, Value) or value.is_array or value.kind == BOOL):
+    is_number = isinstance(value, Value) and not value.is_array and value.kind != BOOL
+    if request.mode in ("value_and_grad", "hvp") and not is_number:
         raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
     for k in request.argnums:
         if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
-    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode)
 
 
 def build(request: Any) -> Any:

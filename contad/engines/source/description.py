@@ -55,7 +55,8 @@ def explain(request: Any) -> str:
     """
     derivative = derivative_of(request)
     derivative.source()
-    lines = ["the reverse pass is source made from that of the function; contad.source shows it"]
+    what = {"jvp": "forward mode", "hvp": "the reverse pass of forward mode"}.get(request.mode, "the reverse pass")
+    lines = [f"{what} is source made from that of the function; contad.source shows it"]
     loops = _list_loops(derivative)
     lines += map(_tell, loops)
     grows = any(loop.stored for loop in loops)

@@ -98,3 +98,32 @@ def test_axes_that_are_not_there():
     np.testing.assert_allclose(contad.grad(beside)(M, 1), contad.grad(beside.py_func)(M, 1), rtol=1e-13)
     with pytest.raises(contad.UnsupportedError, match="over one of a matrix"):
         contad.grad(over_three, engine="tape")(M)
+
+
+@njit
+def with_weights(x, b):
+    return contad.logsumexp(x, b=b)
+
+
+@njit
+def with_weights_along(m, b, w):
+    return np.sum(contad.logsumexp(m, axis=-1, b=b) * w)
+
+
+WEIGHTS = [[0.4, 0.0, 1.7], [1.0, 2.0, 0.5], [-1.0, 0.2, 0.1], [0.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS, ids=str)
+@pytest.mark.parametrize("point", [[1.3, -0.7, 2.1], [INF, 1.0, INF], [-INF, -INF, -INF]], ids=str)
+def test_weights_are_those_of_the_rule(point, weights):
+    x, b = np.array(point), np.array(weights)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(with_weights(x, b), contad.logsumexp(x, b=b), rtol=1e-15)
+        expected = contad.grad(with_weights.py_func)(x, b)
+    np.testing.assert_allclose(value_and_grad(with_weights, x, b)[1][0], expected, rtol=1e-13)
+
+
+def test_weights_broadcast_and_a_derivative_that_is_asked_for_finds_its_engine():
+    b, w = np.array([0.4, 0.0, 1.7]), np.array([1.0, 2.0])
+    expected = contad.grad(with_weights_along.py_func)(M, b, w)
+    np.testing.assert_allclose(contad.grad(with_weights_along)(M, b, w), expected, rtol=1e-13)

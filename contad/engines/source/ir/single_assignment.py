@@ -405,6 +405,7 @@ class SourceProgram:
         self.name = name
         self.parameters = parameters  # one per argument: a value, or nested tuples of them
         self.block = block
+        self.tangents: list[Any] = []  # the last parameters, where tangents have been added; as parameters
         self.returned: Any = None
         self.fastmath: Any = False  # Numba's option under which all of it may be compiled
         self.captured: dict[str, Any] = {}  # global arrays, by the name under which the generated source finds them

@@ -206,7 +206,7 @@ class StorePlan:
         if isinstance(o, Apply):
             same = all(x.constant is not None or self.region(x.block) is not loop for x in o.inputs)
             return 0.1 if same and o.function.name in MOVED else o.function.cost, o.inputs
-        if isinstance(o, Length) and self.gone & set(o.inputs[0].roots):
+        if isinstance(o, Length) and self._is_lost(o.inputs[0]):
             return INFINITE, []
         if isinstance(o, (View, Choose, Length)):
             return 0.1, o.inputs
@@ -225,6 +225,12 @@ class StorePlan:
                 if value is c.inner and isinstance(o, For) and (steps := find_steps(o, c)) is not None:
                     return 0.6, [c.result, *(x for step in steps for x in step.reads_outside(o))]
         return INFINITE, []
+
+    def _is_lost(self, array: Value) -> bool:
+        """Whether an array is not there in the reverse pass: iterations have made it, and it has no adjoint."""
+        if self.gone & set(array.roots):
+            return True
+        return array not in self.activity and any(self.region(root.block) is not None for root in array.roots)
 
     def is_unchanged(self, reader: Operation, array: Value) -> bool:
         """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""

@@ -1,5 +1,6 @@
 """The front end: a user's function and the types of its arguments, read into a program."""
 
+from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.analysis.hoist import hoist
@@ -49,24 +50,31 @@ def read(
     flags: Flags | None = None,
     dispatcher: Any = None,
     argnums: tuple[int, ...] | None = None,
+    transform: Callable[[SourceProgram], None] | None = None,
 ) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
     The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
     and arrays that they only read, are called. The dispatcher of the function is asked for the types that it declares.
     What depends only on arguments that are not differentiated (not in argnums) need not be written out.
+    `transform` may change the program before it is divided into parts.
     """
     flags = flags or flags_of(function)
     scope = Scope(getattr(function, "py_func", function), dispatcher)
     try:
-        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums)
+        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums, transform)
     except TooLong:
         progress = Progress(scope, flags)
         progress.calling = True
-        return _program(_readers(progress, MOST), kinds, argnums)
+        return _program(_readers(progress, MOST), kinds, argnums, transform)
 
 
-def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int, ...] | None = None) -> SourceProgram:
+def _program(
+    reader: StatementReader,
+    kinds: tuple[Any, ...],
+    argnums: tuple[int, ...] | None = None,
+    transform: Callable[[SourceProgram], None] | None = None,
+) -> SourceProgram:
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
@@ -105,6 +113,10 @@ def _program(reader: StatementReader, kinds: tuple[Any, ...], argnums: tuple[int
     simplify(program)
     hoist(program)
     program.captured_values = [value for value, _ in progress.captured.values()]
+    if transform is not None:
+        transform(program)
+        simplify(program)
+        hoist(program)
     divide(program)
     return program
 

@@ -1,0 +1,84 @@
+"""Operations again, under other values: programs are written into others."""
+
+import copy
+from collections.abc import Iterable
+
+from contad.engines.source.ir.single_assignment import (
+    Block,
+    Carried,
+    For,
+    Handed,
+    If,
+    Loop,
+    Merge,
+    Operation,
+    Value,
+    While,
+)
+
+
+def clone(operations: Iterable[Operation], new: dict[Value, Value]) -> list[Operation]:
+    """The operations once more, reading `new[x]` for x; what they compute joins `new`. They are in no block yet."""
+    return [_Clone(new).operation(o) for o in operations]
+
+
+class _Clone:
+    """One copy: what stands for each value."""
+
+    def __init__(self, new: dict[Value, Value]) -> None:
+        self.new = new
+
+    def now(self, value: Value) -> Value:
+        return self.new.get(value, value)
+
+    def fresh(self, value: Value) -> Value:
+        """Another value in place of one that an operation computes."""
+        made = self.new[value] = Value(value.kind, value.hint, value.constant)
+        made.roots = tuple(dict.fromkeys(made if root is value else self.now(root) for root in value.roots))
+        return made
+
+    def operation(self, o: Operation) -> Operation:
+        """An operation with what is inside it."""
+        made = copy.copy(o)
+        made.inputs = [self.now(x) for x in o.inputs]
+        if isinstance(made, Loop) and isinstance(o, Loop):
+            self._loop(made, o)
+        elif isinstance(made, If) and isinstance(o, If):
+            made.blocks = [self._block(block) for block in o.blocks]
+            made.merges = [Merge(self.fresh(m.result), self.now(m.then), self.now(m.otherwise)) for m in o.merges]
+            made.results = [m.result for m in made.merges]
+        else:
+            made.results = [self.fresh(x) for x in o.results]
+        if isinstance(made, Handed) and isinstance(o, Handed):
+            made.aliases = [self.now(x) for x in o.aliases]
+        for value in made.results:
+            value.operation = made
+        for block in made.blocks:
+            block.parent = made
+        return made
+
+    def _loop(self, made: Loop, o: Loop) -> None:
+        """What a loop counts, carries and repeats."""
+        inner = [self.fresh(c.inner) for c in o.carried]
+        if isinstance(made, For) and isinstance(o, For):
+            made.index = self.fresh(o.index)
+            made.index.operation = made
+        made.blocks = [self._block(block) for block in o.blocks]
+        if isinstance(made, For):
+            made.index.block = made.blocks[0]
+        made.count = self.fresh(o.count)
+        made.exit = None if o.exit is None else self.now(o.exit)
+        if isinstance(made, While):
+            made.condition = self.now(made.condition)
+        made.carry(
+            [
+                Carried(self.now(c.initial), i, self.now(c.following), self.fresh(c.result))
+                for c, i in zip(o.carried, inner, strict=True)
+            ]
+        )
+
+    def _block(self, block: Block) -> Block:
+        made = Block()
+        for o in block.operations:
+            made.append(self.operation(o))
+        return made

@@ -1,0 +1,194 @@
+"""Appending operations to a program that has been read: what can be seen to be 0, or a constant, is not computed."""
+
+import contextlib
+import operator
+from collections.abc import Callable, Iterator, Sequence
+
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.known_functions import (
+    ADD,
+    AND,
+    MULTIPLY,
+    NEGATIVE,
+    OR,
+    SELECT,
+    SQUARE,
+    SUBTRACT,
+    Function,
+)
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    INT,
+    Accumulate,
+    Apply,
+    Block,
+    Carried,
+    Create,
+    For,
+    If,
+    Kind,
+    Length,
+    Load,
+    Operation,
+    Product,
+    Store,
+    Value,
+    View,
+)
+
+ZERO = constant(0.0)
+_COMPARED: dict[str, Callable[..., bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+class Appender:
+    """Appends operations to a block, under the line of the user's source that they stand for."""
+
+    def __init__(self, block: Block) -> None:
+        self.block, self.line = block, 0
+
+    def add(self, operation: Operation) -> Operation:
+        operation.line = operation.line or self.line
+        self.block.append(operation)
+        return operation
+
+    @contextlib.contextmanager
+    def inside(self, block: Block) -> Iterator[Block]:
+        """Append to another block meanwhile."""
+        outer, self.block = self.block, block
+        try:
+            yield block
+        finally:
+            self.block = outer
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def apply(self, function: Function, *operands: Value, hint: str = "") -> Value:
+        """A function of numbers."""
+        known = self._fold(function, operands)
+        if known is not None:
+            return known
+        result = Value(function.kind([x.kind for x in operands]), hint)
+        self.add(Apply(function, list(operands), result))
+        return result
+
+    def _fold(self, function: Function, operands: Sequence[Value]) -> Value | None:
+        """What is known of a result before it is computed."""
+        constants = [x.constant for x in operands]
+        if function.name in _COMPARED and None not in constants:
+            return constant(_COMPARED[function.name](*constants))
+        if function in (AND, OR) and any(c is not None for c in constants):
+            known, other = (0, 1) if constants[0] is not None else (1, 0)
+            return operands[other] if bool(constants[known]) == (function is AND) else operands[known]
+        if function is SELECT and constants[0] is not None:
+            return operands[1 if constants[0] else 2]
+        if function is MULTIPLY and 1.0 in constants:
+            return operands[1 - constants.index(1.0)]
+        if function is MULTIPLY and -1.0 in constants:
+            return self.apply(NEGATIVE, operands[1 - constants.index(-1.0)])
+        if function is MULTIPLY and operands[0] is operands[1]:
+            return self.apply(SQUARE, operands[0])
+        if function is NEGATIVE and constants[0] is not None:
+            return constant(-constants[0])
+        return None
+
+    def sum(self, terms: Sequence[Value], hint: str = "") -> Value:
+        """The sum of numbers, without those that are known to be 0."""
+        kept = [x for x in terms if x.constant != 0.0]
+        if not kept:
+            return ZERO
+        total = kept[0]
+        for k, x in enumerate(kept[1:], 2):
+            name = hint if k == len(kept) else ""
+            negated = x.operation if x.block is self.block and isinstance(x.operation, Apply) else None
+            if negated is not None and negated.function is NEGATIVE:
+                total = self.apply(SUBTRACT, total, negated.inputs[0], hint=name)
+            else:
+                total = self.apply(ADD, total, x, hint=name)
+        return total
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def load(self, array: Value, indices: Sequence[Value]) -> Value:
+        result = Value(Kind(array.kind.base))
+        self.add(Load(array, list(indices), result))
+        return result
+
+    def store(self, array: Value, indices: Sequence[Value], value: Value) -> None:
+        self.add(Store(array, list(indices), value))
+
+    def accumulate(self, array: Value, indices: Sequence[Value], value: Value) -> None:
+        self.add(Accumulate(array, list(indices), value, "+"))
+
+    def shape_of(self, array: Value) -> list[Value]:
+        made = array.operation
+        if isinstance(made, Create):
+            return list(made.inputs)
+        if isinstance(made, View) and made.spec is None:
+            return self.shape_of(made.inputs[0])[::-1]
+        return [self.add(Length(array, axis, Value(INT))).result for axis in range(array.kind.ndim)]
+
+    def zeros(self, shape: Sequence[Value], hint: str = "") -> Value:
+        result = Value(Kind("float", len(shape)), hint)
+        self.add(Create("zeros", list(shape), result))
+        return result
+
+    def transpose(self, array: Value) -> Value:
+        result = Value(array.kind, array.hint)
+        self.add(View(array, [], None, result))
+        return result
+
+    def over(self, shape: Sequence[Value], visit: Callable[[list[Value]], None]) -> None:
+        """Loops over all indices of a shape."""
+
+        def nest(indices: list[Value]) -> None:
+            if len(indices) == len(shape):
+                visit(indices)
+                return
+            index, body = Value(INT, "k"), Block()
+            with self.inside(body):
+                nest([*indices, index])
+            self.add(For([constant(0), shape[len(indices)], constant(1)], index, body))
+
+        nest([])
+
+    def copy_into(self, array: Value, source: Value) -> None:
+        """array[...] = source."""
+        self.over(self.shape_of(array), lambda at: self.store(array, at, self.load(source, at)))
+
+    def total(self, count: Value, term: Callable[[Value], Value]) -> Value:
+        """The sum of term(k) for k in range(count)."""
+        inner, index, body = Value(FLOAT, "total"), Value(INT, "k"), Block()
+        with self.inside(body):
+            following = self.apply(ADD, inner, term(index))
+        loop = For([constant(0), count, constant(1)], index, body)
+        loop.carry([Carried(ZERO, inner, following, Value(FLOAT, "total"))])
+        self.add(loop)
+        return loop.carried[0].result
+
+    def product(self, o: Product) -> None:
+        """A product of arrays that is one, as loops: what an iteration makes has an adjoint of its own there."""
+        (a, b), result = o.inputs, o.result
+        rows, columns = self.shape_of(a)[:-1], self.shape_of(b)[1:]
+        inner = self.shape_of(b)[0]
+        self.add(Create("empty", [*rows, *columns], result))
+
+        def element(at: list[Value]) -> None:
+            row, column = at[: len(rows)], at[len(rows) :]
+
+            def term(k: Value) -> Value:
+                return self.apply(MULTIPLY, self.load(a, [*row, k]), self.load(b, [k, *column]))
+
+            self.store(result, at, self.total(inner, term))
+
+        self.over([*rows, *columns], element)
+
+    def choose(self, condition: Value, then: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
+        """One of two numbers, of which only the chosen one is computed."""
+        blocks = Block(), Block()
+        values = []
+        for block, compute in zip(blocks, (then, otherwise), strict=True):
+            with self.inside(block):
+                values.append(compute())
+        branch = If(condition, *blocks)
+        self.add(branch)
+        return branch.merge(values[0], values[1], Value(FLOAT))

@@ -1,0 +1,68 @@
+"""The tangents of functions of matrices, written into a program: the formulas, read as a user's function is."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from contad.engines.source.ir import known_matrix_functions as known
+from contad.engines.source.ir.clones import clone
+from contad.engines.source.ir.single_assignment import Kind, Loop, MatrixCall, Product, SourceProgram, Value
+from contad.engines.source.ir.walks import around, leaves
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents import matrix_formulas as formulas
+from contad.engines.source.tangents.appending import Appender
+from contad.errors import UnsupportedError
+from contad.functions.python_copy import Flags
+
+_FORMULAS: dict[known.MatrixFunction, Callable[..., Any]] = {
+    known.SOLVE: formulas.solve, known.INV: formulas.inv, known.SLOGDET: formulas.slogdet,
+    known.CHOLESKY: formulas.cholesky, known.EIGH: formulas.eigh, known.EIGVALSH: formulas.eigvalsh,
+    known.NORM: formulas.norm, known.EXPM: formulas.expm_of_block, known.LOGSUMEXP: formulas.logsumexp_of_all,
+    known.SOFTMAX: formulas.softmax_of_all,
+}  # fmt: skip
+# by the constant that is read at this place
+_BY_OPTION: dict[known.MatrixFunction, tuple[int, tuple[Callable[..., Any], ...]]] = {
+    known.SOLVE_TRIANGULAR: (2, (formulas.solve_triangular_as_it_is, formulas.solve_triangular_transposed)),
+    known.LOGSUMEXP_ALONG: (1, (formulas.logsumexp_down, formulas.logsumexp_across)),
+    known.SOFTMAX_ALONG: (1, (formulas.softmax_down, formulas.softmax_across)),
+}
+
+
+class MatrixTangents:
+    """Writes the formulas into a program."""
+
+    def __init__(self, append: Appender) -> None:
+        self.append = append
+
+    def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:
+        """The tangents of what a call computes that may have one, from those of its operands."""
+        formula = _formula(o)
+        in_loop = any(isinstance(holder, Loop) for holder in around(self.append.block))
+        given = [*o.read, *o.filled, *o.results]
+        given += [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
+        program = _program(formula, tuple(x.kind for x in given))
+        new = dict(zip(leaves(tuple(program.parameters)), given, strict=True))
+        for operation in clone(program.block.operations, new):
+            operation.line = 0
+            if isinstance(operation, Product) and operation.result.is_array and in_loop:
+                self.append.product(operation)
+            else:
+                self.append.add(operation)
+        return [new.get(x, x) for x in leaves(program.returned)]
+
+
+def _formula(o: MatrixCall) -> Callable[..., Any]:
+    if o.function in _BY_OPTION:
+        place, choices = _BY_OPTION[o.function]
+        option = o.read[place].constant
+        if option is not None:
+            return choices[bool(option)]
+    if o.function not in _FORMULAS:
+        raise UnsupportedError(f"forward mode of {o.function.name} is not generated, which second derivatives need")
+    return _FORMULAS[o.function]
+
+
+@functools.cache
+def _program(formula: Callable[..., Any], kinds: tuple[Kind, ...]) -> SourceProgram:
+    """A formula as a program, to be copied."""
+    return read(formula, kinds, Flags(error_model="numpy"))

@@ -1,0 +1,282 @@
+"""The tangents of a program, written into it: forward mode as a transformation of operations.
+
+    z = f(x, y)     beside it     z_dot = df/dx x_dot + df/dy y_dot
+
+Every array that is differentiated gets an array of tangents, which is created, viewed, read and written as it is;
+every number that a loop carries or a branch hands on gets one that is carried or handed on with it. Control flow stays
+that of the program. The result is a program like any other: it can be simplified, written as it is (forward mode), and
+reversed (second derivatives).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from contad.engines.source.analysis.activity import Activity, refuse_lost
+from contad.engines.source.analysis.finite_partials import may_be_infinite, wild_values
+from contad.engines.source.analysis.partials import partial
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
+from contad.engines.source.ir.masked_products import CHAIN
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    Accumulate,
+    Apply,
+    Block,
+    Call,
+    Carried,
+    Choose,
+    Create,
+    Handed,
+    If,
+    Load,
+    Loop,
+    MatrixCall,
+    Operation,
+    Product,
+    SourceProgram,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.tangents.appending import ZERO, Appender
+from contad.engines.source.tangents.called_tangents import CalleeTangents
+from contad.engines.source.tangents.matrix_tangents import MatrixTangents
+from contad.engines.source.tangents.partial_operations import Partials
+
+DOT = "_dot"  # the suffix of a tangent
+
+
+def map_tree(tree: Any, new: Any) -> Any:
+    """Nested tuples with every leaf replaced."""
+    return tuple(map_tree(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
+
+
+class ProgramTangents:
+    """Writes the tangents of a program into it, with respect to some values that it is given."""
+
+    def __init__(
+        self,
+        program: SourceProgram,
+        given: Sequence[Value],
+        outputs: Sequence[Value],
+        callees: CalleeTangents | None = None,
+    ) -> None:
+        """Find what depends on the values that are given and reaches the outputs; only that has a tangent."""
+        self.active = Activity(program, list(given), list(outputs))
+        refuse_lost(program, self.active)
+        self.wild = wild_values(program)
+        self.program = program
+        self.append = Appender(program.block)
+        self.matrices = MatrixTangents(self.append)
+        self.callees = callees or CalleeTangents(self._of_callee)
+        self.dots: dict[Value, Value] = {}
+        for value in given:
+            self.dots[value] = Value(value.kind, value.hint + DOT)
+
+    def write(self) -> None:
+        """Write them; values that do not depend on what is given have none."""
+        operations, self.program.block.operations = self.program.block.operations, []
+        made = {x for o in walk_all(operations) for x in o.results}
+        for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
+            if root not in made and root not in self.dots and root in self.active:  # an argument that is written into
+                self.dots[root] = self.append.zeros(self.append.shape_of(root), root.hint + DOT)
+        self._operations(operations)
+
+    def dot(self, value: Value) -> Value:
+        """The tangent of a value; of a number that has none, 0."""
+        found = self.dots.get(value)
+        if found is not None:
+            return found
+        assert not value.is_array or value not in self.active
+        return ZERO
+
+    def has_dot(self, value: Value) -> bool:
+        """Whether a value has a tangent that is not known to be 0."""
+        return value in self.dots and self.dots[value].constant != 0.0
+
+    def new_dot(self, value: Value) -> Value:
+        """A tangent that is not computed yet."""
+        self.dots[value] = Value(value.kind, value.hint + DOT if value.hint else "")
+        return self.dots[value]
+
+    # ---- blocks ------------------------------------------------------------------------------------------------------
+    def _block(self, block: Block) -> None:
+        operations, block.operations = block.operations, []
+        with self.append.inside(block):
+            self._operations(operations)
+
+    def _operations(self, operations: list[Operation]) -> None:
+        """Append operations, each with its tangent."""
+        for o in operations:
+            self.append.line = o.line
+            write = getattr(self, f"_of_{type(o).__name__}", None)
+            if write is None or not self.active.changes(o):
+                self.append.add(o)
+                for x in o.results:  # what is made as a constant and written into later
+                    if x.is_array and x in self.active:
+                        self.dots[x] = self.append.zeros(self.append.shape_of(x), x.hint + DOT)
+            else:
+                write(o)
+
+    def _of_If(self, o: If) -> None:
+        for block in o.blocks:
+            self._block(block)
+        self.append.add(o)
+        for m in list(o.merges):
+            if m.result in self.active:
+                o.merge(self.dot(m.then), self.dot(m.otherwise), self.new_dot(m.result))
+
+    def _of_Loop(self, o: Loop) -> None:
+        """A tangent is carried beside each number that has one."""
+        carried = [c for c in o.carried if c.inner in self.active]
+        initial = [self.dot(c.initial) for c in carried]
+        inner = [self.new_dot(c.inner) for c in carried]
+        for block in o.blocks:
+            self._block(block)
+        added = [
+            Carried(first, i, self.dot(c.following), self.new_dot(c.result))
+            for c, first, i in zip(carried, initial, inner, strict=True)
+        ]
+        self.append.add(o)
+        o.carry([*o.carried, *added])
+
+    _of_For = _of_While = _of_Loop
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def _of_Apply(self, o: Apply) -> None:
+        """The sum of the partials times the tangents of the operands."""
+        self.append.add(o)
+        if o.function is SELECT:
+            then, otherwise = map(self.dot, o.inputs[1:])
+            self.dots[o.result] = self._give_name(self.append.apply(SELECT, o.inputs[0], then, otherwise), o.result)
+            return
+        if o.function is TO_FLOAT:
+            self.dots[o.result] = self.dot(o.inputs[0])
+            return
+        terms = []
+        partials = Partials(self.append, o) if o.function.rule is not None else None
+        for k, x in enumerate(o.inputs):
+            if self.has_dot(x) and x.kind == FLOAT:
+                terms.append(self._term(o, k, partials))
+        self.dots[o.result] = self._give_name(self.append.sum(terms), o.result)
+
+    def _term(self, o: Apply, k: int, partials: Partials | None) -> Value:
+        """The tangent of operand k times its partial."""
+        x_dot, literal = self.dot(o.inputs[k]), partial(o.function, k).literal
+        if literal is not None:
+            if literal == 0.0:
+                return ZERO
+            return self.append.apply(NEGATIVE, x_dot) if literal == -1.0 else self._times(x_dot, constant(literal))
+        assert partials is not None and o.function.rule is not None and o.function.rule.body is not None
+        masked = may_be_infinite(o, k, self.wild, set())
+        p = partials(k)
+        if o.function.rule.body.routes(k):
+            return self.append.apply(CHAIN, p, x_dot)
+        return self.append.apply(CHAIN, x_dot, p) if masked and p.constant is None else self._times(x_dot, p)
+
+    def _times(self, x: Value, y: Value) -> Value:
+        return self.append.apply(MULTIPLY, x, y)
+
+    def _give_name(self, dot: Value, value: Value) -> Value:
+        if value.hint and not dot.hint and dot.constant is None:
+            dot.hint = value.hint + DOT
+        return dot
+
+    def _of_Call(self, o: Call) -> None:
+        self.append.add(self.callees.with_tangents(o, self.dots))
+
+    def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
+        tangents = ProgramTangents(program, given, leaves(program.returned), self.callees)
+        tangents.write()
+        return tangents
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def _of_Load(self, o: Load) -> None:
+        self.append.add(o)
+        guard = [] if o.guard is None else [o.guard]
+        self.append.add(Load(self.dot(o.array), [*o.indices, *guard], self.new_dot(o.result)))
+
+    def _of_Store(self, o: Store) -> None:
+        self.append.add(Store(self.dot(o.array), list(o.indices), self.dot(o.stored)))
+        self.append.add(o)
+
+    def _of_Accumulate(self, o: Accumulate) -> None:
+        if self.has_dot(o.added):
+            self.append.add(Accumulate(self.dot(o.array), list(o.indices), self.dot(o.added), o.sign))
+        self.append.add(o)
+
+    def _of_Create(self, o: Create) -> None:
+        self.append.add(o)
+        self.append.add(Create("zeros" if o.fill == "ones" else o.fill, list(o.inputs), self.new_dot(o.result)))
+
+    def _of_View(self, o: View) -> None:
+        self.append.add(o)
+        self.append.add(View(self.dot(o.inputs[0]), o.inputs[1:], o.spec, self.new_dot(o.result)))
+
+    def _of_Choose(self, o: Choose) -> None:
+        self.append.add(o)
+        arrays = dict(zip(o.numbers, map(self.dot, o.inputs[1:]), strict=True))
+        self.append.add(Choose(o.inputs[0], arrays, self.new_dot(o.result)))
+
+    # ---- matrices ----------------------------------------------------------------------------------------------------
+    def _of_Product(self, o: Product) -> None:
+        """z_dot = a_dot b + a b_dot"""
+        self.append.add(o)
+        a, b = o.inputs
+        terms = []
+        for x in dict.fromkeys(x for x in o.inputs if x in self.active):
+            for left, right in [(self.dots[x], b)] * (x is a) + [(a, self.dots[x])] * (x is b):
+                term = Value(o.result.kind, o.result.hint + DOT)
+                self.append.add(Product(left, right, term))
+                terms.append(term)
+        if not o.result.is_array:
+            self.dots[o.result] = self.append.sum(terms)
+            return
+        for term in terms[1:]:
+            shape = self.append.shape_of(terms[0])
+            self.append.over(
+                shape,
+                lambda at, x=term: self.append.accumulate(terms[0], at, self.append.load(x, at)),  # type: ignore[misc]
+            )
+        self.dots[o.result] = terms[0]
+
+    def _of_MatrixCall(self, o: MatrixCall) -> None:
+        self.append.add(o)
+        found = self.matrices.tangents(o, {x: self.dots[x] for x in o.operands if x in self.active})
+        for x, dot in zip(o.varying, found, strict=True):
+            if not x.is_array:
+                self.dots[x] = dot
+            elif x in self.active:
+                self.append.copy_into(self.dots[x], dot)
+
+    def _of_Handed(self, o: Handed) -> None:
+        """Its derivative is zero, or it would have been refused; its arrays may be written to."""
+        self.append.add(o)
+        for x in o.results:
+            if x.is_array and x in self.active:
+                self.dots[x] = self.append.zeros(self.append.shape_of(x), x.hint + DOT)
+
+
+def walk_all(operations: list[Operation]) -> list[Operation]:
+    """Operations and those inside them."""
+    return [x for o in operations for x in (o, *(inner for block in o.blocks for inner in walk(block)))]
+
+
+def add_tangents(program: SourceProgram, argnums: Sequence[int]) -> None:
+    """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
+    wanted = [program.parameters[k] for k in argnums]
+    given = [v for tree in wanted for v in leaves(tree)]
+    tangents = ProgramTangents(program, given, leaves(program.returned))
+    tangents.write()
+    added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
+    program.parameters += added
+    program.tangents += added
+
+    def tangent_of(value: Value) -> Value:
+        if value in tangents.dots or not value.is_array:
+            return tangents.dot(value)
+        return tangents.append.zeros(tangents.append.shape_of(value))
+
+    tangents.append.line = 0
+    program.returned = map_tree(program.returned, tangent_of), program.returned

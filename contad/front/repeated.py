@@ -1,0 +1,62 @@
+"""Derivatives of compiled gradients: what can be compiled as a whole, as higher derivatives of the function itself."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from contad.functions.user_call import positions
+from contad.variables.open_types import Function, Options
+
+if TYPE_CHECKING:
+    from contad.front.derivative import Derivative
+
+
+def is_repeatable(f: Function, engine: str | None = None) -> bool:
+    """Whether f is the compiled gradient by one argument, which can be compiled with a further derivative."""
+    form = getattr(f, "form", None)
+    repeatable = form is not None and form.kind == "grad" and form.single and not form.has_aux
+    return repeatable and engine in (None, "generated") and getattr(f, "engine", None) in (None, "generated")
+
+
+def is_first_gradient(f: Any, engine: str | None = None) -> bool:
+    """Whether f is one that is the gradient of a function."""
+    return is_repeatable(f, engine) and not f.form.along
+
+
+def gradient_of_gradient(
+    f: Any, argnums: int | tuple[int, ...], made_by: tuple[Function, Options], eager: Callable[[], Function]
+) -> "Derivative":
+    """The compiled gradient of a gradient by a number, `f`; what is no number is left to `eager()`."""
+    from contad.front.form import Form
+
+    along = (*f.form.along, *f.form.argnums)
+    return _differentiate(
+        f, Form("grad", positions("grad", argnums), isinstance(argnums, int), along=along), made_by, eager
+    )
+
+
+def product_along(f: Any, eager: Callable[[], Function]) -> "Derivative":
+    """The compiled tangent of a gradient: the arguments of the function, then the tangent of the one argument."""
+    from contad.front.form import Form
+
+    return _differentiate(f, Form("hvp", f.form.argnums, True), None, eager)
+
+
+def jacobian_of_gradient(f: Any, made_by: tuple[Function, Options], eager: Callable[[], Function]) -> "Derivative":
+    """The compiled Jacobian of a gradient by its argument."""
+    from contad.front.form import Form
+
+    return _differentiate(f, Form("hessian", f.form.argnums, True), made_by, eager)
+
+
+def _differentiate(
+    f: Any, form: Any, made_by: tuple[Function, Options] | None, eager: Callable[[], Function]
+) -> "Derivative":
+    from contad.front.derivative import Derivative
+
+    memo = f.frozen.memo
+    key = "of a gradient", form, f.engine, made_by and made_by[0]
+    if key not in memo:
+        memo[key] = Derivative(f.f, form, f.engine, eager, memo, made_by)
+        memo[key].inner = f
+    made: Derivative = memo[key]
+    return made

@@ -1,0 +1,271 @@
+"""Tangents of programs: forward mode, and its reverse, as text that runs without Numba."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir.clones import clone
+from contad.engines.source.ir.walks import walk
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents import program_tangents
+from contad.engines.source.tangents.appending import Appender
+from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.writing.derivative_text import DerivativeWriter
+from contad.errors import UnsupportedError
+from contad.functions.python_copy import Flags
+from tests.random_programs import second_order_programs
+
+VECTOR, MATRIX = ir.Kind("float", 1), ir.Kind("float", 2)
+X, V = np.array([0.4, -0.7, 1.1]), np.array([0.3, 1.0, -0.5])
+A = np.array([[2.0, 0.3, -0.1], [0.2, 1.5, 0.4], [-0.3, 0.1, 1.8]])
+
+
+def product(f, kinds, args, v, argnums=(0,)):
+    """Value and product of the Hessian with v, by the generated text."""
+    program = read(f, kinds, Flags("numpy"), transform=lambda p: add_tangents(p, argnums))
+    made = DerivativeWriter(program, argnums, mode="hvp")
+    names = {}
+    with np.errstate(all="ignore"):
+        exec(compile(made.source(), "<generated>", "exec"), names)
+        names["math"] = np  # whose functions do not raise at poles, as compiled code does not
+        return names["run"](tuple(args), tuple(v))
+
+
+def differences(f, args, v, h=1e-5):
+    """The product by differences of gradients of the plain function."""
+    above, below = (contad.grad(f)(args[0] + step * v, *args[1:]) for step in (h, -h))
+    return (above - below) / (2.0 * h)
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+def of_solve(x, a):
+    return np.sum(np.linalg.solve(a + np.outer(x, x), x) * x)
+
+
+def of_inverse(x, a):
+    return np.sum(np.linalg.inv(a + np.outer(x, x)) * a)
+
+
+def of_determinant(x, a):
+    return np.linalg.slogdet(a + np.outer(x, x))[1]
+
+
+def of_cholesky(x, a):
+    return np.sum(np.linalg.cholesky(a @ a.T + np.outer(x, x)) * a)
+
+
+def of_eigenvectors(x, a):
+    w, v = np.linalg.eigh(a + a.T + np.outer(x, x))
+    return np.sum(w * w * w) + np.sum(v[:, 0] * v[:, 0] * x)
+
+
+def of_eigenvalues(x, a):
+    return np.sum(np.exp(0.3 * np.linalg.eigvalsh(a + a.T + np.outer(x, x))))
+
+
+def of_norm(x, a):
+    return np.linalg.norm(a @ x) * np.linalg.norm(a * x)
+
+
+def of_triangle(x, a):
+    u = contad.scipy.linalg.solve_triangular(a + np.outer(x, x), x, lower=True)
+    return np.sum(u * contad.scipy.linalg.solve_triangular(a * x[0], x, trans=1, unit_diagonal=True))
+
+
+def of_exponential(x, a):
+    return np.sum(contad.scipy.linalg.expm(np.outer(x, x) * 0.3) * a)
+
+
+def of_log_sums(x, a):
+    return contad.logsumexp(x * x) + np.sum(contad.softmax(x * x) * x)
+
+
+def of_log_sums_along(x, a):
+    b = a * x
+    down, across = contad.logsumexp(b, axis=0), contad.logsumexp(b * b, axis=1)
+    return np.sum(down * across) + np.sum(contad.softmax(b, axis=1) * a * contad.softmax(b, axis=0))
+
+
+MATRICES = (
+    of_solve, of_inverse, of_determinant, of_cholesky, of_eigenvectors, of_eigenvalues, of_norm, of_triangle,
+    of_exponential, of_log_sums, of_log_sums_along,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("f", MATRICES, ids=lambda f: f.__name__)
+def test_functions_of_matrices(f):
+    value, (found,) = product(f, (VECTOR, MATRIX), (X, A), (V,))
+    assert value == pytest.approx(f(X, A), rel=1e-12)
+    np.testing.assert_allclose(found, contad.hvp(f)(X, A, V), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(found, differences(f, (X, A), V), rtol=1e-5, atol=1e-7)
+
+
+def test_functions_of_matrices_in_loops():
+    def f(x, a):
+        y = x.copy()
+        for k in range(3):
+            y = np.linalg.solve(a + np.outer(y, y), x * y[k])
+        return np.sum(y * y)
+
+    found = product(f, (VECTOR, MATRIX), (X, A), (V,))[1][0]
+    np.testing.assert_allclose(found, contad.hvp(f)(X, A, V), rtol=1e-9)
+
+
+def test_what_has_no_formula_is_refused_by_name():
+    with pytest.raises(UnsupportedError, match="forward mode of qr is not generated"):
+        product(lambda_of_qr, (VECTOR, MATRIX), (X, A), (V,))
+
+
+def lambda_of_qr(x, a):
+    return np.sum(np.linalg.qr(a + np.outer(x, x))[1])
+
+
+# ---- zeros -----------------------------------------------------------------------------------------------------------
+def square(x):
+    return (x[0] - 1.0) ** 2 + x[1] * 0.0
+
+
+def residual(x):
+    r = x[0] * 2.0 - x[1] * 3.0 + 1.0
+    return r * r
+
+
+def cube(x):
+    return x[0] ** 3 + abs(x[1]) * x[0]
+
+
+def largest(x):
+    return np.maximum(x[0], x[1]) ** 2 + max(x[0], x[1]) * x[0]
+
+
+def branches(x):
+    y = np.where(x > 0.0, np.sqrt(x) * x, x * x)
+    return np.sum(y) + np.sum(np.where(x < 5.0, x * x, np.log(x - 5.0)))
+
+
+def unselected_pole(x):
+    return np.sum(np.where(x != 0.0, x / x * x * x, x * x))
+
+
+def product_with_zero(x):
+    return x[0] * np.sqrt(x[1]) * x[0] if x[1] > 0.0 else x[0] * x[0] + x[1] * x[0]
+
+
+ZEROS = [
+    (square, (1.0, 0.0), (1.0, 1.0), (2.0, 0.0)),
+    (residual, (1.0, 1.0), (1.0, 0.5), (4.0 * 2.0 - 6.0 * 0.5 * 2.0, -12.0 + 18.0 * 0.5)),
+    (cube, (0.0, 0.0), (1.0, 0.0), (0.0, 0.0)),
+    (cube, (2.0, -1.0), (1.0, 1.0), (12.0 - 1.0, -1.0)),
+    (branches, (0.25, -2.0), (1.0, 0.0), (0.75 / 0.5 + 2.0, 0.0)),
+    (branches, (-1.0, 0.0), (0.0, 1.0), (0.0, 4.0)),
+    (unselected_pole, (0.0, 1.0), (1.0, 1.0), (2.0, 2.0)),
+    (product_with_zero, (0.0, 4.0), (1.0, 0.0), (4.0, 0.0)),
+]
+
+
+@pytest.mark.parametrize(("f", "x", "v", "expected"), ZEROS)
+def test_zeros_hide_nothing_and_make_no_nan(f, x, v, expected):
+    found = product(f, (VECTOR,), (np.array(x),), (np.array(v),))[1][0]
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+def test_ties_have_the_derivative_of_one():
+    found = product(largest, (VECTOR,), (np.array([1.5, 1.5]),), (np.array([1.0, 0.0]),))[1][0]
+    np.testing.assert_allclose(found, contad.hvp(largest)(np.array([1.5, 1.5]), np.array([1.0, 0.0])))
+
+
+def test_a_tangent_of_zero_masks_the_partial_and_keeps_its_own_derivative():
+    def f(x):
+        return np.sqrt(x[0]) * x[1] + np.log(x[2]) * 0.0 + x[1] * x[1]
+
+    found = product(f, (VECTOR,), (np.array([0.0, 2.0, 0.0]),), (np.array([0.0, 1.0, 0.0]),))[1][0]
+    assert found[1] == 2.0
+
+
+# ---- structure -------------------------------------------------------------------------------------------------------
+def test_what_does_not_depend_on_the_arguments_has_no_tangent():
+    def f(x, a):
+        total = 0.0
+        for k in range(3):
+            total += a[k, k] * a[k, 0]
+        return total * x[0] * x[0]
+
+    program = read(f, (VECTOR, MATRIX), transform=lambda p: add_tangents(p, (0,)))
+    loops = [o for o in walk(program.block) if isinstance(o, ir.For)]
+    assert [len(loop.carried) for loop in loops] == [1]
+
+
+def test_a_buffer_that_is_no_argument_to_differentiate_is_written_into():
+    def f(x, buffer):
+        for k in range(3):
+            buffer[k] = x[k] * x[k]
+        return np.sum(buffer * x)
+
+    buffer = np.array([5.0, 6.0, 7.0])
+    found = product(f, (VECTOR, VECTOR), (X, buffer), (V,))[1][0]
+    np.testing.assert_allclose(found, 6.0 * X * V, rtol=1e-14)
+    np.testing.assert_array_equal(buffer, [5.0, 6.0, 7.0])
+
+
+def test_lengths_of_arrays_without_an_adjoint_are_there_in_reverse():
+    def f(x):
+        r = 1.0
+        for _ in range(2):
+            y = x + 0.1
+            for _ in range(2):
+                y = y[1:] * 0.6 + r
+            r += 0.1 * y[0] * x[0]
+        return r
+
+    found = product(f, (VECTOR,), (X,), (V,))[1][0]
+    np.testing.assert_allclose(found, contad.hvp(f)(X, V), rtol=1e-12)
+
+
+def test_a_copy_of_a_program_shares_nothing_that_changes():
+    def f(x):
+        total = 0.0
+        for k in range(3):
+            while total < x[k]:
+                total += x[k] * x[0] if x[1] > 0.0 else 0.5
+        return total
+
+    program = read(f, (VECTOR,))
+    before = DerivativeWriter(read(f, (VECTOR,)), (0,)).source()
+    copied = clone(program.block.operations, {program.parameters[0]: ir.Value(VECTOR, "y")})
+    own = {v for o in walk(program.block) for v in o.results}
+    assert own.isdisjoint(v for o in copied for v in o.results)
+    assert DerivativeWriter(program, (0,)).source() == before
+
+
+# ---- random programs, and planted bugs -------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", [3, 94, 99, 104, 4134])
+def test_random_programs(seed):
+    """Callees, parts, products in loops, lengths of arrays without adjoints; `second_order_programs` has thousands."""
+    assert second_order_programs.check(seed) is None
+
+
+def drop_carried(monkeypatch):
+    of_loop = program_tangents.ProgramTangents._of_Loop
+
+    def planted(tangents, o):
+        of_loop(tangents, o)
+        o.carry([c for c in o.carried if not c.inner.hint.endswith("_dot")])
+
+    monkeypatch.setattr(program_tangents.ProgramTangents, "_of_For", planted)
+
+
+def keep_tangents_of_stores(monkeypatch):
+    monkeypatch.setattr(program_tangents.ProgramTangents, "_of_Store", lambda tangents, o: tangents.append.add(o))
+
+
+def forget_a_term(monkeypatch):
+    total = Appender.sum
+    monkeypatch.setattr(Appender, "sum", lambda append, terms, hint="": total(append, terms[:1], hint))
+
+
+@pytest.mark.parametrize("plant", [drop_carried, keep_tangents_of_stores, forget_a_term])
+def test_a_planted_bug_is_noticed(plant, monkeypatch):
+    plant(monkeypatch)
+    results = [second_order_programs.check(seed, small=True) for seed in range(20, 27)]
+    assert any(second_order_programs.first.is_failure(result) for result in results)

@@ -1,0 +1,80 @@
+"""plain.dot(x) of a plain array and a variable, as it is typed; and what `dot` means of anything else."""
+
+import numpy as np
+import pytest
+
+import contad
+from contad.functions import callees
+from contad.functions.bound_names import bind_names, methods_called
+from tests.judges import ways
+
+X = np.array([0.5, 1.3, 0.7])
+A = np.arange(9.0).reshape(3, 3)
+
+
+class Linear:
+    def __init__(self, a):
+        self.a = a
+
+    def dot(self, x):
+        return self.a.dot(x) + (self.a * 0.5).dot(x[0])[0]
+
+
+LINEAR = Linear(A)
+
+
+def in_a_loop(x):
+    return sum([row.dot(x) * x[k] for k, row in enumerate(A)])
+
+
+OF_DOT = {
+    "a matrix": lambda x: A.dot(x).sum(), "expressions": lambda x: (2.0 * A).T.dot(x).dot(A.dot(np.sin(x))),
+    "a number": lambda x: A.dot(x[0]).sum(), "a list": lambda x: A.dot([x[0], 1.0, x[1]]).sum(),
+    "an object's own": lambda x: LINEAR.dot(x).sum(), "one that is made": lambda x: Linear(A).dot(x).sum(),
+    "of a variable": lambda x: x.dot(A).dot(x), "the function": lambda x: np.dot(A, x).sum() * np.dot(x, x),
+    "rows": in_a_loop, "data": lambda x: A.dot(A).dot(X).sum() * x[0],
+    "keywords": lambda x: A.dot(b=x, out=None).sum(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_DOT)
+def test_dot(name):
+    f = OF_DOT[name]
+    expected = ways.differences(f, X)
+    np.testing.assert_allclose(contad.grad(f)(X), expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(contad.jvp(f, (X,), (X,))[1], expected @ X, rtol=1e-7)
+    assert f(X) == pytest.approx(contad.value_and_grad(f)(X)[0], rel=1e-14)
+
+
+def test_it_is_one_operation():
+    big = np.ones((300, 300))
+
+    def f(x):
+        return big.dot(x).sum()
+
+    _, rows = contad.value_and_grad(lambda x: (f(x), contad.stack().top), has_aux=True)(np.ones(300))[0]
+    assert rows < 1000  # cells, not a record for each of 90,000 products
+
+
+def test_a_method_that_is_passed_on_is_refused_with_what_to_write():
+    with pytest.raises(contad.LostDerivativeError, match=r": next\(map\(A\.dot, \[x\]\)\): .*a @ x for"):
+        contad.grad(lambda x: sum(next(map(A.dot, [x]))))(X)
+
+
+def test_code_with_many_constants():
+    lines = "".join(f"    y = x * {k}.5\n" for k in range(300))
+    names = {"A": A}
+    exec(f"def f(x):\n{lines}    return A.dot(y).sum() + A.dot(x).dot(x)", names)
+    np.testing.assert_allclose(contad.grad(names["f"])(X), ways.differences(names["f"], X), rtol=1e-7)
+
+
+def test_modules_are_left_alone():
+    code = OF_DOT["the function"].__code__
+    assert set(methods_called(code, "dot")) <= {"np"}  # a module's function may be loaded as an attribute
+    assert bind_names(code, {}, {"dot": None}, {"np"}).co_code == code.co_code
+
+
+def test_without_it_dot_is_refused(monkeypatch):
+    monkeypatch.setattr(callees, "METHODS", {})
+    with pytest.raises(contad.LostDerivativeError, match=r"A\.dot\(x\): .*a @ x for a\.dot\(x\)"):
+        contad.grad(lambda x: A.dot(x).sum())(X)

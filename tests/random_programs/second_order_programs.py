@@ -1,0 +1,213 @@
+"""Random programs for second derivatives by the engine `generated`: its source, run as plain Python.
+
+The programs are those of `tests.random_programs.generated_programs`. The product of the Hessian with a vector, and the
+directional derivative, are compared with those of the engine `matrix`; every fourth program also with differences of
+complex steps, which share no derivative with contad.
+
+    python -m tests.random_programs.second_order_programs --count 5000 --seed 1
+"""
+
+import argparse
+import collections
+import functools
+import signal
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.source.analysis import shared_callees
+from contad.engines.source.planning import store_plan
+from contad.engines.source.planning.parts import divide
+from contad.engines.source.reading import frontend
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.writing.derivative_text import DerivativeWriter
+from contad.errors import LostDerivativeError, UnsupportedError
+from contad.functions.python_copy import python_twin
+from tests.judges.planted import known
+from tests.random_programs import generated_programs as first
+from tests.random_programs.generated_grammar import PLANNED, Maker
+
+
+def product(function, args, v, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """(v . gradient, value) and the product of the Hessian with v, by the generated source, run as Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_plan, "STORE", store)
+        if calls:
+            patch.setattr(frontend, "INLINED", 0)
+            patch.setattr(shared_callees, "SMALL", -1)
+        if parts:
+            patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
+
+        def transform(program):
+            program.returned = program.returned[0] if aux else program.returned
+            add_tangents(program, first.ARGNUMS)
+
+        program = read(function, first.KINDS, transform=transform)
+        made = DerivativeWriter(program, first.ARGNUMS, True, fuse=fuse)
+        text = made.source()
+    names = {}
+    exec(compile(text, "<generated>", "exec"), names)
+    names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=first.grown, **made.constants())
+    (slope, value), found = names["run"](*first.copied(args), *v)
+    return slope, value, first.flat(found)
+
+
+def eager(function, args, v, maker):
+    """The same by the engine `matrix`."""
+    twin = python_twin(function, dict(first.TWINS))
+
+    def f(*given):
+        return twin(*given)[0] if maker.aux else twin(*given)
+
+    rest = args[len(first.ARGNUMS) :]
+    slope = contad.jvp(lambda *x: f(*x, *rest), args[: len(first.ARGNUMS)], v)[1]
+    return slope, first.flat(contad.hvp(f, first.ARGNUMS)(*args, v))
+
+
+def directions(seed):
+    rng = np.random.default_rng(seed + 10**6)
+    v = [rng.standard_normal(np.shape(x)) for x in first.arguments(seed)[: len(first.ARGNUMS)]]
+    return tuple(x if x.ndim else float(x) for x in v)
+
+
+def stepped(text, seed, args, v):
+    """The product by central differences of complex steps along v."""
+    h = 1e-5
+    found = []
+    for sign in (h, -h):
+        moved = [x + sign * d for x, d in zip(args, v, strict=False)] + args[len(v) :]
+        found.append(first.complex_step(text, seed, moved))
+    return (found[0] - found[1]) / (2.0 * h)
+
+
+def outcome(maker, block, seed, independent=False):
+    """None if all agree, "raised alike", or what went wrong; raises Rejected where the program proves nothing."""
+    text = maker.source(block)
+    f = first.namespace(text, seed)["f"]
+    args, v = first.arguments(seed), directions(seed)
+    plain = first.namespace(text, seed, njit=first.plainly)["f"]
+    raised = None
+    try:
+        value = first.numbers_of(plain(*first.copied(args)))[0]
+    except (ArithmeticError, NameError, ValueError, IndexError, AssertionError) as error:
+        if str(error) != PLANNED:
+            raise first.Rejected(type(error).__name__) from None
+        raised = error
+    if raised is None and (not np.isfinite(value) or abs(value) > 1e8):
+        raise first.Rejected("large")
+    store, fuse = first.VARIANTS[seed % len(first.VARIANTS)]
+    parts = first.PARTS[seed % len(first.PARTS)]
+    try:
+        slope, got_value, got = product(f, args, v, maker.aux, store, fuse, seed % 2 == 1, parts)
+    except UnsupportedError as error:
+        return f"refused: {str(error).split(': ', 2)[-1]}"
+    except Exception as error:
+        if raised is not None and (type(error), str(error)) == (type(raised), PLANNED):
+            return "raised alike"
+        if isinstance(error, ZeroDivisionError) and not first.is_raised_by_statement(error):
+            raise first.Rejected("the source divides by zero where only compiled code may") from None
+        return f"crash {type(error).__name__}: {error}"
+    if raised is not None:
+        return f"wrong: {type(raised).__name__} is not raised"
+    if not first.close(got_value, value):
+        return f"wrong value: {got_value} for {value}"
+    try:
+        expected_slope, expected = eager(f, args, v, maker)
+    except (UnsupportedError, LostDerivativeError):
+        expected_slope, expected = slope, None
+        if not first.is_stepped(text):
+            raise first.Rejected("neither reference takes it") from None
+        independent = True
+
+    def unsteady():
+        rng = np.random.default_rng(0)
+        nudged = [
+            x * (1.0 + 1e-12 * rng.standard_normal(np.shape(x))) if np.asarray(x).dtype.kind == "f" else x for x in args
+        ]
+        if expected is None:
+            return True
+        moved = eager(f, nudged, v, maker)
+        return not (first.close(moved[1], expected) and first.close(moved[0], expected_slope))
+
+    if not np.all(np.isfinite(got)) and expected is not None and not np.all(np.isfinite(expected)):
+        raise first.Rejected("not finite")
+    if not first.close(slope, expected_slope):
+        if unsteady():
+            raise first.Rejected("ill-conditioned")
+        return f"wrong slope (fuse {fuse}, store {store}): {slope} for {expected_slope}"
+    if expected is not None and not first.close(got, expected):
+        if unsteady():
+            raise first.Rejected("ill-conditioned")
+        return f"wrong product (fuse {fuse}, store {store}): {got} for {expected}"
+    if independent and first.is_stepped(text):
+        try:
+            differences = stepped(text, seed, args, v)
+        except (ArithmeticError, ValueError, IndexError, TypeError):  # what complex steps do not know
+            return None
+        if not first.close(got, differences, 1e-4):
+            if expected is not None:  # differences across a kink
+                raise first.Rejected("differences part")
+            return f"wrong product against differences: {got} for {differences}"
+    return None
+
+
+def attempt(maker, block, seed, independent=False):
+    with warnings.catch_warnings(), np.errstate(all="ignore"), known(first.softened):
+        warnings.simplefilter("ignore")
+        return outcome(maker, block, seed, independent)
+
+
+def check(seed, small=False):
+    """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
+    first.prepare()
+    signal.signal(signal.SIGVTALRM, first.too_slow)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * first.SECONDS)
+    try:
+        maker = Maker(seed, small)
+        return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
+    except first.Rejected as error:
+        return f"rejected: {error}"
+    except first.TooSlow:
+        return "rejected: slow"
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+
+
+def shrunk(seed, result, small=False):
+    """The source of a failing program, shrunk."""
+    maker = Maker(seed, small)
+
+    def fails(block):
+        try:
+            return first.kind(attempt(maker, block, seed, "differences" in result)) == first.kind(result)
+        except (first.Rejected, SyntaxError, contad.errors.ContadError):
+            return False
+
+    return maker.source(first.shrink(maker.program(), fails))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    counts, failures = collections.Counter(), {}
+    for seed in range(options.seed, options.seed + options.count):
+        result = check(seed, options.small)
+        counts["agree" if result is None else first.kind(result)] += 1
+        if first.is_failure(result):
+            failures.setdefault(result[:60], (seed, result))
+            print(f"seed {seed}: {result[:200]}", flush=True)
+    print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
+    for seed, result in list(failures.values())[:4]:
+        print(f"\nseed {seed}: {result}\n{shrunk(seed, result, options.small)}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
