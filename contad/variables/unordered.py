@@ -88,12 +88,12 @@ def _call_at(code: CodeType, offset: int) -> _Call:
     start, end = next((_extent(i) for i in instructions if i.offset == offset), ((0, 0), (sys.maxsize, 0)))
     inside = [i for i in instructions if start <= _extent(i)[0] and _extent(i)[1] <= end]
     strings = [i.argval for i in inside if isinstance(i.argval, str)]
-    loads = {name for i in inside if i.opname in _LOADS for name in _loaded(i)}
-    of_lists = {_loaded(x)[-1] for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
+    loads = {name for i in inside if i.opname in _LOADS for name in _list_names(i)}
+    of_lists = {_list_names(x)[-1] for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
     return _Call(next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads)
 
 
-def _loaded(i: dis.Instruction) -> tuple[Any, ...]:
+def _list_names(i: dis.Instruction) -> tuple[Any, ...]:
     """The names that an instruction loads, in their order: since Python 3.13 one may load two."""
     return i.argval if isinstance(i.argval, tuple) else (i.argval,)
 
