@@ -1,11 +1,14 @@
 """What second derivatives cost, and what a checkpoint saves."""
 
+import timeit
 from collections.abc import Callable
 from typing import Any
 
+import numba
 import numpy as np
 
 import contad
+from benchmarks import loops
 from benchmarks.comparison.memory import measure_memory
 from benchmarks.comparison.program import Program, Run
 from benchmarks.comparison.shaped import on_engine
@@ -143,10 +146,68 @@ def count_memory(choice: Choice) -> dict[str, dict[str, Any]]:
     return {way: {"peak, MB": f["peak"] / 1e6 if "peak" in f else f.get("raised")} for way, f in found.items()}
 
 
+# ---- Numba functions -------------------------------------------------------------------------------------------------
+COMPILED = ("rosenbrock", "logistic", "recurrence", "mixture", "lstm")
+INPUTS = (30, 100, 300)
+
+
+@numba.njit
+def volatility(h, y, phi, sigma):
+    """The log density of a stochastic volatility model: an autoregression of logarithms of variances."""
+    total = 0.0
+    for t in range(len(h)):
+        mean = phi * h[t - 1] if t > 0 else 0.0
+        total -= 0.5 * ((h[t] - mean) / sigma) ** 2 + 0.5 * h[t] + 0.5 * y[t] * y[t] * np.exp(-h[t])
+    return total - len(h) * np.log(sigma)
+
+
+def list_compiled(scale: float) -> dict[str, tuple[Any, Any, tuple[int, ...]]]:
+    """name -> (function, arguments, argnums)"""
+    found = loops.problems(scale)
+    rng = np.random.default_rng(3)
+    n = max(int(1000 * scale), 10)
+    series = rng.normal(size=n), rng.normal(size=n), 0.9, 0.4
+    return {name: found[name] for name in COMPILED} | {"volatility": (volatility, series, (0, 2, 3))}
+
+
+def time_call(f: Callable[..., Any], *args: Any) -> float:
+    """Seconds of a call, the least of several runs."""
+    f(*args)
+    timer = timeit.Timer(lambda: f(*args))
+    count = timer.autorange()[0]
+    return min(timer.repeat(5, count)) / count
+
+
+def count_products(choice: Choice) -> dict[str, dict[str, Any]]:
+    """The times of a gradient, and of a product with the Hessian; compiled Hessians of the Rosenbrock function."""
+    table: dict[str, dict[str, Any]] = {}
+    for name, (f, args, argnums) in list_compiled(0.02 if choice.quick else 1.0).items():
+        if choice.chooses(name):
+            rng = np.random.default_rng(5)
+            v = tuple(rng.normal(size=args[k].shape) if np.ndim(args[k]) else float(rng.normal()) for k in argnums)
+            gradient = time_call(contad.grad(f, argnums), *args)
+            product = time_call(contad.hvp(f, argnums), *args, v)
+            table[name] = {"gradient, us": 1e6 * gradient, "product, us": 1e6 * product, "ratio": product / gradient}
+    f = loops.rosenbrock
+    for n in INPUTS[:1] if choice.quick else INPUTS:
+        if choice.chooses(f"Hessian of {n}"):
+            x = np.linspace(-1.0, 1.0, n)
+            gradient, hessian = time_call(contad.grad(f), x), time_call(contad.hessian(f), x)
+            product = hessian / n
+            figures = {"gradient, us": 1e6 * gradient, "product, us": 1e6 * product, "ratio": product / gradient}
+            table[f"Hessian of {n}"] = figures
+    return table
+
+
 TOPIC = Topic(
     "Second derivatives",
     {
         "Logistic regression, us": Timed("", list_programs, beside="own gradient"),
+        "Products with compiled Hessians": Counted(
+            "The gradient of Numba functions, and the product of the Hessian with a vector; in rows of Hessians, of "
+            "the Rosenbrock function, the time for each of their columns.",
+            count_products,
+        ),
         "Checkpoints": Counted(
             f"The peak of resident memory over that before the gradient of {2 * STEPS} operations on 100 000 numbers "
             f"(1000 in a quick run), whole and in {PIECES} checkpointed pieces.",

@@ -1,6 +1,7 @@
 """The plain functions that a function reaches, and which of them run as copies where variables are passed to them."""
 
 import functools
+import importlib.util
 import operator
 import os
 import struct
@@ -26,11 +27,14 @@ from contad.functions.stand_in_classes import function_of
 from contad.functions.stand_in_containers import CONTAINERS, MAPPINGS
 from contad.functions.stand_in_modules import ASSIGNABLE, PLAIN, StandIns
 
-# where Python and libraries are, as the system compares names of files
-_INSTALLED = tuple(
-    os.path.join(os.path.normcase(place), "")
-    for place in {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
-)
+# where Python and libraries are, as the system compares names of files; NumPy may be beside the user's modules
+_PLACES = {os.path.dirname(os.__file__), *(sysconfig.get_path(x) for x in ("stdlib", "purelib", "platlib"))}
+_PLACES |= {
+    os.path.dirname(found.origin)
+    for found in map(importlib.util.find_spec, ("llvmlite", "numba", "numpy", "optree", "scipy"))
+    if found is not None and found.origin is not None
+}
+_INSTALLED = tuple(os.path.join(os.path.normcase(place), "") for place in _PLACES)
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))  # of another environment, by a .pth file; of Debian
 
 

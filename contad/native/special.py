@@ -1,4 +1,4 @@
-"""SciPy's special functions of one or two floats inside Numba, by the C addresses that SciPy publishes for Cython.
+"""SciPy's special functions of one to three floats inside Numba, by the C addresses that SciPy publishes for Cython.
 
 The addresses are external symbols, so that machine code from a disk cache finds them; importing this module registers
 them.
@@ -17,8 +17,11 @@ from contad.native.machine_code import njit
 
 # what the value functions of contad.ops call, with the number of arguments
 ARITIES = {
-    "beta": 2, "betaln": 2, "erfc": 1, "erfcx": 1, "gamma": 1, "gammaln": 1, "log_ndtr": 1, "logit": 1, "ndtri": 1,
-    "psi": 1,
+    "beta": 2, "betainc": 3, "betaincc": 3, "betainccinv": 3, "betaincinv": 3, "betaln": 2, "binom": 2, "boxcox": 2,
+    "boxcox1p": 2, "cosm1": 1, "entr": 1, "erfc": 1, "erfcinv": 1, "erfcx": 1, "erfinv": 1, "exprel": 1, "gamma": 1,
+    "gammainc": 2, "gammaincc": 2, "gammainccinv": 2, "gammaincinv": 2, "gammaln": 1, "gammasgn": 1, "inv_boxcox": 2,
+    "inv_boxcox1p": 2, "kl_div": 2, "log_ndtr": 1, "logit": 1, "ndtri": 1, "poch": 2, "psi": 1, "rel_entr": 2,
+    "rgamma": 1, "xlog1py": 2, "xlogy": 2,
 }  # fmt: skip
 
 
@@ -44,7 +47,9 @@ def _function(name: str, arity: int) -> Any:
     external = types.ExternalFunction(f"contad_special_{name}", signature)
     if arity == 1:
         return njit(**NJIT_OPTIONS)(lambda x: external(x, 0))
-    return njit(**NJIT_OPTIONS)(lambda x, y: external(x, y, 0))
+    if arity == 2:
+        return njit(**NJIT_OPTIONS)(lambda x, y: external(x, y, 0))
+    return njit(**NJIT_OPTIONS)(lambda x, y, z: external(x, y, z, 0))
 
 
 @njit(**NJIT_OPTIONS)

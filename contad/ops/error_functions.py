@@ -1,4 +1,4 @@
-"""Error functions and the normal distribution."""
+"""Error functions, the normal distribution, and their inverses."""
 
 import math
 
@@ -7,6 +7,7 @@ import numpy as np
 from contad.ops._scipy import special
 from contad.ops.exponential import exp
 from contad.ops.logic import select
+from contad.ops.logistic import expit, expit_slope
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
 from contad.rules.vectorised import mend
@@ -16,6 +17,7 @@ SQRT_HALF = 0.7071067811865476
 SQRT_HALF_PI = 1.2533141373155003
 SQRT_TWO_OVER_PI = 0.7978845608028654
 ONE_OVER_SQRT_TWO_PI = 0.3989422804014327
+HALF_SQRT_PI = 0.886226925452758
 
 
 @scalar_rule(ufunc="scipy.special.erf", math="erf", points=[(0.7,), (-1.6,)])
@@ -41,6 +43,10 @@ def erf_partials(z, x):
 def _erfc(x):
     z = special().erfc(x)
     return mend(z, (x > 0.5) & (x < 28.0), math.erfc, x)  # SciPy loses two digits there
+
+
+def _erfcinv(y):
+    return mend(special().erfcinv(y), (y > 0.0) & (y < 1e-290), erfcinv.function, y)
 
 
 def _erfcx(x):
@@ -207,3 +213,74 @@ def _normal_tail(x):
     """ndtr(-x) for x > 0, where the rounding of x / sqrt(2) inside erfc would double the error of large x."""
     u = x * SQRT_HALF
     return 0.5 * math.erfc(u) if x < 1.0 else 0.5 * math.exp(-0.5 * x * x) * float(special().erfcx(u))
+
+
+@scalar_rule(ufunc="scipy.special.erfinv", points=[(0.3,), (-0.8,)])
+def erfinv(y):
+    """The inverse of erf.
+
+        z = erf^-1(y),     dz/dy = sqrt(pi)/2 e^(z^2)
+
+    Domain:  |y| < 1; z = +-inf and dz/dy = inf at +-1, and nan outside.
+    Ref:     e^(z^2) is erfcx(|z|) / (1 - |y|) for |y| > 1/2, which forgives an error in z.
+
+    >>> round(erfinv(0.5), 12)
+    0.476936276204
+    """
+    return float(special().erfinv(y))
+
+
+@erfinv.partials
+def erfinv_partials(z, y):
+    size = select(y < 0.0, -y, y)
+    tail = 1.0 - size
+    near = select(size < 0.5, z, 0.0)
+    far = select(tail <= 0.0, 1.0, erfcx(select(y < 0.0, -z, z)))
+    return select(size < 0.5, HALF_SQRT_PI * exp(near * near), HALF_SQRT_PI * far / tail)
+
+
+@scalar_rule(ufunc="scipy.special.erfcinv", array=_erfcinv, points=[(0.3,), (1.8,)])
+def erfcinv(y):
+    """The inverse of erfc; `inv_erfc` in Stan.
+
+        z = erfc^-1(y),     dz/dy = -sqrt(pi)/2 e^(z^2)
+
+    Domain:  0 < y < 2; z = inf at 0, -inf at 2, dz/dy = -inf at both, and nan outside.
+    Ref:     e^(z^2) is erfcx(|z|) / min(y, 2 - y) where that is below 1/2, which forgives an error in z.
+
+    >>> round(erfcinv(1e-20), 12)
+    6.601580622355
+    """
+    if 0.0 < y < 1e-290:  # SciPy ends where y is subnormal
+        z = 25.0
+        for _ in range(6):
+            scaled = erfcx.function(z)
+            z += (math.log(scaled) - math.log(y) - z * z) * scaled * HALF_SQRT_PI
+        return z
+    return float(special().erfcinv(y))
+
+
+@erfcinv.partials
+def erfcinv_partials(z, y):
+    tail = select(y < 1.0, y, 2.0 - y)
+    near = select(tail > 0.5, z, 0.0)
+    far = select(tail <= 0.0, 1.0, erfcx(select(y > 1.0, -z, z)))
+    return select(tail > 0.5, -HALF_SQRT_PI * exp(near * near), -HALF_SQRT_PI * far / tail)
+
+
+@scalar_rule(points=[(0.7,), (-1.6,)])
+def Phi_approx(x):
+    """Stan's approximation of the normal distribution function by a logistic one.
+
+        z = expit(0.07056 x^3 + 1.5976 x),     dz/dx = z (1 - z) (0.21168 x^2 + 1.5976)
+
+    >>> round(Phi_approx(0.7), 12)
+    0.758142394942
+    """
+    return expit.function(x * (0.07056 * x * x + 1.5976))
+
+
+@Phi_approx.partials
+def Phi_approx_partials(z, x):
+    y = select(x > 30.0, 30.0, select(x < -30.0, -30.0, x))  # where the slope is 0, and its factors overflow
+    return expit_slope(y * (0.07056 * y * y + 1.5976)) * (0.21168 * y * y + 1.5976)

@@ -164,3 +164,25 @@ def logaddexp_partials(z, x, y):
     d = select(x == y and difference != 0.0, 0.0, difference)
     t = exp(select(d > 0.0, -d, d))  # at most 1: no overflow, at any order of derivative
     return select(d > 0.0, t, 1.0) / (1.0 + t), select(d > 0.0, 1.0, t) / (1.0 + t)
+
+
+@scalar_rule(ufunc=np.logaddexp2, points=[(0.7, -0.4), (1.3, 2.6)])
+def logaddexp2(x, y):
+    """log2(2^x + 2^y) without overflow.
+
+        z = log2(2^x + 2^y),     dz/dx = 1 / (1 + 2^(y-x)),     dz/dy = 1 / (1 + 2^(x-y))
+
+    Domain:  every (x, y); at two equal infinities both partials are 1/2.
+
+    >>> logaddexp2(1000.0, 1000.0)
+    1001.0
+    """
+    return x + 1.0 if x == y else max(x, y) + LOG2_E * math.log1p(math.pow(2.0, -abs(x - y)))
+
+
+@logaddexp2.partials
+def logaddexp2_partials(z, x, y):
+    difference = y - x
+    d = select(x == y and difference != 0.0, 0.0, difference)
+    t = exp2(select(d > 0.0, -d, d))
+    return select(d > 0.0, t, 1.0) / (1.0 + t), select(d > 0.0, 1.0, t) / (1.0 + t)

@@ -7,6 +7,7 @@ import numpy as np
 from contad.ops._scipy import special
 from contad.ops.exponential import exp, expm1
 from contad.ops.hyperbolic import tanh
+from contad.ops.logic import select
 from contad.rules.scalar_rule import scalar_rule
 
 MINUS_LN_2 = -0.6931471805599453
@@ -203,3 +204,40 @@ def log_diff_exp(x, y):
 def log_diff_exp_partials(z, x, y):
     d = -(x - y)  # -0.0 where x = y, so that the infinities have the signs of one side
     return -1.0 / expm1(d), exp(d) / expm1(d)
+
+
+@scalar_rule(points=[(0.3, 0.7, -0.4), (0.8, -1.6, 2.3)])
+def log_mix(theta, x, y):
+    """Logarithm of a mixture of two densities, from their logarithms.
+
+        z = log(theta e^x + (1 - theta) e^y),     dz/dtheta = e^(x-z) - e^(y-z),     dz/dx = theta e^(x-z),
+        dz/dy = (1 - theta) e^(y-z)
+
+    Domain:  0 <= theta <= 1; every (x, y). Outside z is nan.
+
+    >>> log_mix(0.25, -1000.0, -1001.0)
+    -1000.6426259804912
+    """
+    if not 0.0 <= theta <= 1.0 or math.isnan(x) or math.isnan(y):
+        return math.nan
+    if x == y or theta in (0.0, 1.0):
+        return x if theta == 1.0 else y
+    top, share = (x, 1.0 - theta) if x > y else (y, theta)
+    change = share * math.expm1(-abs(x - y))
+    if change > -0.5:
+        return top + math.log1p(change)
+    return top + math.log((1.0 - share if x < y else theta) + share * math.exp(-abs(x - y)))
+
+
+@log_mix.partials
+def log_mix_partials(z, theta, x, y):
+    d = y - x
+    s = select(d > 0.0, -d, d)
+    t = exp(s)
+    rest = 1.0 - theta
+    total = select(d > 0.0, theta * t + rest, theta + rest * t)
+    return (
+        select(d > 0.0, expm1(s), -expm1(s)) / total,
+        theta * select(d > 0.0, t, 1.0) / total,
+        rest * select(d > 0.0, 1.0, t) / total,
+    )

@@ -374,6 +374,13 @@ def test_both_chains_have_one_gradient():
 
 
 @pytest.mark.long
+def test_products_with_compiled_hessians_cost_few_gradients():
+    table = find_part("orders", "Products with compiled Hessians")["table"]
+    assert set(table) == {*orders.list_compiled(0.02), "Hessian of 30"}
+    assert all(0.0 < row["ratio"] < 5.0 for row in table.values())  # 2.5 on a quiet machine
+
+
+@pytest.mark.long
 def test_memory_is_followed_after_every_call():
     assert len(find_part("eager", "Memory")["table"]) == (5 if sys.platform == "linux" else 0)
 

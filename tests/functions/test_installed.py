@@ -2,6 +2,8 @@
 
 import ntpath
 import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +25,35 @@ def test_a_file_of_a_library(filename):
 )
 def test_a_file_of_the_users(filename):
     assert not is_installed(filename)
+
+
+def test_a_library_beside_the_users_modules(tmp_path):
+    """As `pip install --target` puts it."""
+    numpy, lib = os.path.dirname(np.__file__), tmp_path / "lib"
+    lib.mkdir()
+    os.symlink(numpy, lib / "numpy", target_is_directory=True)
+    program = "import contad.functions.reached as r, numpy as np, sys; print(np.__file__, r.is_installed(np.__file__))"
+    path = os.pathsep.join([str(lib), *sys.path])
+    environment = dict(os.environ, PYTHONPATH=path)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+    ).stdout.split()
+    assert found == [str(lib / "numpy" / "__init__.py"), "True"]
+
+
+class Model:
+    def loss(self, x):
+        self.seen = 1
+        return x * x
+
+
+def test_what_python_puts_into_a_class_leads_nowhere():
+    """`__static_attributes__`, since 3.13."""
+    assert not reached.class_leads_on(Model)
+    reached.class_leads_on.cache_clear()
+    Planted = type("Planted", (), {"__static_attributes__": (), "loss": lambda self, x: x})
+    assert not reached.class_leads_on(Planted)
+    assert reached.class_leads_on(type("Planted", (), {"other": [], "loss": lambda self, x: x}))
 
 
 def test_windows_names_are_compared_as_windows_does(monkeypatch):

@@ -16,8 +16,10 @@ Box = tuple[Interval, ...]
 WIDENING = tuple(2.0**k for k in range(-7, 7))
 LARGEST_VALUE = 200.0
 LARGEST_PARTIAL = 50.0
-WHOLE_ARGUMENTS = {"n"}  # arguments of these names are whole numbers and stay as in the points of the rule
+WHOLE_ARGUMENTS = {"n", "m", "d"}  # arguments of these names are whole numbers and stay as in the points of the rule
 # Whole exponents: bases of either sign, to which the points of `power` do not lead.
+# Rules that cost a quadrature each: their boxes are small, and are not searched for.
+DEAR = {name for name in RULES if name.startswith(("gammainc", "betainc", "gamma_", "beta_", "zeta"))}
 MORE_BOXES: dict[str, list[Box]] = {
     "power": [((-3.0, 3.0), (2.0, 2.0)), ((-3.0, 3.0), (3.0, 3.0)), ((-3.0, -0.4), (-1.0, -1.0))]
 }
@@ -51,6 +53,8 @@ def safe_box(rule: ScalarRule, point: tuple[float, ...]) -> Box:
     def around(radii: Sequence[float]) -> Box:
         return tuple((x - r * abs(x), x + r * abs(x)) for x, r in zip(point, radii, strict=True))
 
+    if rule.name in DEAR:
+        return around([0.0 if name in WHOLE_ARGUMENTS else 0.0625 for name in rule.argument_names])
     radii = [0.0] * rule.arity
     for k, name in enumerate(rule.argument_names):
         if name not in WHOLE_ARGUMENTS:

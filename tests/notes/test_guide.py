@@ -156,7 +156,7 @@ def element(make):
         ("`data.copy()`", element(lambda n: FLOATS.copy()), element(lambda n: np.array(FLOATS))),
         ("`a += x`", of_floats, added),
         ("`out=a`", lambda x: np.sum(np.exp(x, out=FLOATS)), lambda x: np.sum(np.exp(x, out=contad.zeros(3)))),
-        ("`a.dot(x)`", lambda x: np.eye(3)[0].dot(x), lambda x: np.eye(3)[0] @ x),
+        ("the method `a.dot` passed on", lambda x: next(map(np.eye(3)[0].dot, [x])), lambda x: np.eye(3)[0].dot(x)),
         ("`where=`", lambda x: np.sum(x, where=x > 1.0), lambda x: np.sum(np.where(x > 1.0, x, 0.0))),
         ("`initial=`", lambda x: np.max(x, initial=1.5), lambda x: np.max(np.where(x > 1.5, x, 1.5))),
         ("`dtype=`", lambda x: np.sum(x, dtype=np.float32), np.sum),

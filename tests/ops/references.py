@@ -1,20 +1,17 @@
 """The mpmath references of all rules, by name, and where and how closely they are compared."""
 
 import importlib
-import importlib.util
 
-SUBJECTS = [
-    importlib.import_module(name)
-    for name in ("tests.ops.reference_core", "tests.ops.reference_special")
-    if importlib.util.find_spec(name)
-]
+CORE = importlib.import_module("tests.ops.reference_core")
+SPECIAL = [importlib.import_module(f"tests.ops.reference_{name}") for name in ("special", "pieces", "incomplete")]
 
 
-def table(name):
+def table(name, subjects=(CORE, *SPECIAL)):
     """One table of all references, by rule name."""
-    return {key: entry for subject in SUBJECTS for key, entry in getattr(subject, name, {}).items()}
+    return {key: entry for subject in subjects for key, entry in getattr(subject, name, {}).items()}
 
 
 REFERENCE, DOMAIN, EXTRA, COUNT, VALUES, EXCEPTIONS = map(
     table, ("REFERENCE", "DOMAIN", "EXTRA", "COUNT", "VALUES", "EXCEPTIONS")
 )
+SPECIAL_REFERENCE = table("REFERENCE", SPECIAL)

@@ -24,9 +24,13 @@ LINEAR = {"absolute", "add", "deg2rad", "negative", "rad2deg", "subtract"}
 # q is within so many ulp of what the second function gives
 COARSE = {
     "hypot": (8.0, lambda x, y: 1.0 / math.hypot(x, y)),
+    "poch": (64.0, lambda x, m: abs(contad.poch(x, m)) / min(abs(x), abs(x + m), 1.0) ** 2),
+    "binom": (64.0, lambda n, k: max(1.0, n) / min(abs(n - k + 1.0), abs(k + 1.0), abs(n + 1.0), 1.0) ** 2),
+    "gammaincinv": (4000.0, lambda a, p: contad.gammaincinv(a, p) * (1.0 / a + 1.0 / p) ** 2),
+    "gammainccinv": (4000.0, lambda a, q: contad.gammainccinv(a, q) * (1.0 / a + 1.0 / q) ** 2),
     "beta": (64.0, lambda a, b: abs(contad.beta(a, b)) * (1.0 + 1.0 / abs(a * b))),  # terms that cancel near 0
 }
-SLOW = {"polygamma", "erfcx_integral"}  # in mpmath
+SLOW = {"polygamma", "erfcx_integral", "multigammaln", "zeta"}  # in mpmath
 OWN = sorted(r.name for r in rules() if r.__module__.startswith("contad.ops.") and r.arity <= 2)
 
 
@@ -105,7 +109,7 @@ def test_second_derivatives(name):
 
 CONSTANT = {
     "ceil", "copysign", "floor", "floor_divide", "fmax", "fmin", "maximum", "minimum", "rint", "sign", "trunc",
-    "remainder",
+    "fdim", "fmod", "gammasgn", "ldexp", "remainder",
 }  # fmt: skip
 
 

@@ -15,10 +15,11 @@ from contad.rules.body import RuleBody
 from contad.rules.scalar_rule import ScalarRule, rule, rules
 from tests.judges.accuracy import measure, points
 from tests.judges.samples import sampled
-from tests.ops.reference_special import REFERENCE
+from tests.ops.references import SPECIAL_REFERENCE as REFERENCE
 
 INF, NAN = math.inf, math.nan
 TINY = 5e-324
+LARGEST = sys.float_info.max
 PHI_0 = 1.0 / math.sqrt(2.0 * math.pi)
 SPECIAL = sorted(REFERENCE)
 FLOATS = [
@@ -53,10 +54,14 @@ def scipy_is_wrong(name, args):
         a, b = sorted(args)
         regular = abs(a) + abs(b) < INF and not any(x <= 0.0 and x.is_integer() for x in args)
         return regular and (a < 0.0 or b > 1e9 or a < 1e-300)
+    if name in ("binom", "erfcinv", "poch", "rgamma"):
+        return any(0.0 < abs(x) < (1e-15 if name == "poch" else 1e-290) for x in args)
+    if name == "kl_div":
+        return args[0] > 0.0 and args[1] > 0.0 and args[0] > LARGEST * min(args[1], 1.0)
     return False
 
 
-@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs])
+@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name != "ldexp"])
 def test_values_are_those_of_scipy(name):
     at = rule(name)
     compared = 0
@@ -75,9 +80,9 @@ def test_floats_come_out_and_nothing_is_raised(name):
     at = rule(name)
     orders = [(0.0,), (3.0,), (171.0,), (1e10,), (-1.0,), (INF,), (NAN,)] if "n" in at.argument_names else [()]
     free = at.arity - len(orders[0])
-    for order, rest in itertools.product(
-        orders, itertools.chain(itertools.product(FLOATS, repeat=free), points(free, 50))
-    ):
+    stride = len(FLOATS) ** max(0, free - 2) + max(0, free - 2)  # prime to the period of each argument
+    chosen = itertools.islice(itertools.product(FLOATS, repeat=free), 0, None, stride)
+    for order, rest in itertools.product(orders, itertools.chain(chosen, points(free, 50))):
         z = at(*order, *rest)
         assert type(z) is float
         assert all(type(at.partial(k)(z, *order, *rest)) is float for k in range(at.arity))

@@ -17,7 +17,7 @@ SYMBOLS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "{} / {}", "floordiv": "{} // {}",
     "mod": "{} % {}", "pow": "{} ** {}", "neg": "-{}", "abs": "abs({})",
 }  # fmt: skip
-NOT_IN_NUMBA = {"np.float_power", "math.cbrt", "math.exp2"}  # on plain numbers either
+NOT_IN_NUMBA = {"np.float_power", "math.cbrt", "math.exp2", "math.fmod", "np.ldexp"}  # on plain floats either
 
 
 def written(rule):
@@ -36,7 +36,7 @@ def written(rule):
 
 SOME = [
     rule
-    for rule, chosen in zip(RULES.values(), choose(RULES, [r.arity for r in RULES.values()], 3), strict=True)
+    for rule, chosen in zip(RULES.values(), choose(RULES, [(r.arity, r.core) for r in RULES.values()], 5), strict=True)
     if chosen
 ]
 

@@ -95,7 +95,7 @@ BITWISE = {  # of integers, or of booleans as NumPy combines masks
     for name, symbol in (("BitAnd", "&"), ("BitOr", "|"), ("BitXor", "^"), ("LShift", "<<"), ("RShift", ">>"))
 }
 
-_NOT_IN_NUMBA = ("exp2", "cbrt")  # functions of `math`
+_NOT_IN_NUMBA = ("exp2", "cbrt", "fmod")  # functions of `math`
 _COST = {"sqrt": 8.0, "hypot": 10.0, "copysign": 1.0, "maximum": 1.0, "minimum": 1.0, "sign": 1.0, "reciprocal": 5.0}
 # operators, as functions of NumPy and of the module `operator`
 _OPERATOR_UFUNCS = {

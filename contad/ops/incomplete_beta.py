@@ -1,0 +1,332 @@
+"""The incomplete beta functions and their inverses, with derivatives of every order in all three arguments."""
+
+import math
+
+from contad.ops._scipy import special
+from contad.ops.arithmetic import absolute
+from contad.ops.beta_functions import _stirling, beta, betaln
+from contad.ops.entropies import log1pmx
+from contad.ops.gamma_functions import polygamma, polygamma_difference
+from contad.ops.incomplete_gamma import NEGLIGIBLE
+from contad.ops.quadrature import NODES, WEIGHTS
+from contad.ops.rounding import rint
+from contad.rules.scalar_rule import scalar_rule
+
+
+@scalar_rule(ufunc="scipy.special.betainc", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 0.8, 0.7)])
+def betainc(a, b, x):
+    """Regularised incomplete beta function; `inc_beta` in Stan.
+
+        z = I_x(a, b) = int_0^x g(a, b, t) dt,     dz/da = betainc_derivative(1, 0, a, b, x),
+        dz/db = betainc_derivative(0, 1, a, b, x),     dz/dx = g(a, b, x),
+        where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
+
+    Domain:  a, b > 0, 0 <= x <= 1; elsewhere the partials are nan.
+    Ref:     DLMF 8.17.2.
+
+    >>> round(betainc(2.0, 3.0, 0.4), 12)
+    0.5248
+    """
+    return float(special().betainc(a, b, x))
+
+
+@betainc.partials
+def betainc_partials(z, a, b, x):
+    return (
+        betainc_derivative(1.0, 0.0, a, b, x),
+        betainc_derivative(0.0, 1.0, a, b, x),
+        beta_density(0.0, 0.0, a, b, x),
+    )
+
+
+@scalar_rule(ufunc="scipy.special.betaincc", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 0.8, 0.7)])
+def betaincc(a, b, x):
+    """Complement of the regularised incomplete beta function.
+
+        z = 1 - I_x(a, b),     dz/da = -betainc_derivative(1, 0, a, b, x),
+        dz/db = -betainc_derivative(0, 1, a, b, x),     dz/dx = -x^(a-1) (1 - x)^(b-1) / B(a, b)
+
+    Domain:  a, b > 0, 0 <= x <= 1; elsewhere the partials are nan.
+    Ref:     DLMF 8.17.2.
+
+    >>> round(betaincc(2.0, 3.0, 0.4), 12)
+    0.4752
+    """
+    return float(special().betaincc(a, b, x))
+
+
+@betaincc.partials
+def betaincc_partials(z, a, b, x):
+    return (
+        -betainc_derivative(1.0, 0.0, a, b, x),
+        -betainc_derivative(0.0, 1.0, a, b, x),
+        -beta_density(0.0, 0.0, a, b, x),
+    )
+
+
+@scalar_rule(ufunc="scipy.special.betaincinv", points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)])
+def betaincinv(a, b, p):
+    """The inverse of betainc in x; `inv_inc_beta` in Stan.
+
+        z = x where I_x(a, b) = p,     dz/da = -betainc_derivative(1, 0, a, b, z) / g(a, b, z),
+        dz/db = -betainc_derivative(0, 1, a, b, z) / g(a, b, z),     dz/dp = 1 / g(a, b, z),
+        where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
+
+    Domain:  a, b > 0, 0 < p < 1. Where z is so close to 1 that 1 - z has few digits, so have the partials.
+    Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
+
+    >>> round(betaincinv(2.0, 3.0, 0.5248), 12)
+    0.4
+    """
+    return float(special().betaincinv(a, b, p))
+
+
+@betaincinv.partials
+def betaincinv_partials(z, a, b, p):
+    density = beta_density(0.0, 0.0, a, b, z)
+    return (
+        -betainc_derivative(1.0, 0.0, a, b, z) / density,
+        -betainc_derivative(0.0, 1.0, a, b, z) / density,
+        1.0 / density,
+    )
+
+
+@scalar_rule(
+    ufunc="scipy.special.betainccinv",
+    points=[(2.3, 1.7, 0.4), (0.6, 3.2, 0.3), (3.1, 1.8, 0.7)],
+)
+def betainccinv(a, b, q):
+    """The inverse of betaincc in x.
+
+        z = x where 1 - I_x(a, b) = q,     dz/da = -betainc_derivative(1, 0, a, b, z) / g(a, b, z),
+        dz/db = -betainc_derivative(0, 1, a, b, z) / g(a, b, z),     dz/dq = -1 / g(a, b, z),
+        where g(a, b, x) = x^(a-1) (1 - x)^(b-1) / B(a, b)
+
+    Domain:  a, b > 0, 0 < q < 1. Where z is so close to 1 that 1 - z has few digits, so have the partials.
+    Accuracy: partials 1000 ulp + 4 ulp x condition number, from the error of SciPy's z
+
+    >>> round(betainccinv(2.0, 3.0, 0.4752), 12)
+    0.4
+    """
+    return float(special().betainccinv(a, b, q))
+
+
+@betainccinv.partials
+def betainccinv_partials(z, a, b, q):
+    density = beta_density(0.0, 0.0, a, b, z)
+    return (
+        -betainc_derivative(1.0, 0.0, a, b, z) / density,
+        -betainc_derivative(0.0, 1.0, a, b, z) / density,
+        -1.0 / density,
+    )
+
+
+@scalar_rule(points=[(1.0, 0.0, 2.3, 1.7, 0.4), (0.0, 1.0, 0.6, 3.2, 0.3), (1.0, 1.0, 3.1, 0.8, 0.7)])
+def beta_density(n, m, a, b, x):
+    """Derivatives in a and b of the density of the beta distribution.
+
+        z = d^n/da^n d^m/db^m g with g = x^(a-1) (1 - x)^(b-1) / B(a, b),     dz/dn = 0,     dz/dm = 0,
+        dz/da = beta_density(n + 1, m, a, b, x),     dz/db = beta_density(n, m + 1, a, b, x),
+        dz/dx = ((a - 1) z + n beta_density(n - 1, m, ...)) / x - ((b - 1) z + m beta_density(n, m - 1, ...)) / (1 - x)
+
+    Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, 0 < x < 1. Elsewhere nan.
+    Accuracy: partials 200 ulp + 4 ulp x condition number
+    Ref:     a complete Bell polynomial in the derivatives of log g, times g.
+
+    >>> round(beta_density(0.0, 0.0, 2.0, 3.0, 0.5), 12)
+    1.5
+    """
+    if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 < a < math.inf and 0.0 < b < math.inf and 0.0 < x < 1.0):
+        return math.nan
+    z = _density(a, b, x)
+    if z == 0.0 or n + m < 0.5:
+        return z
+    return z * _weight(round(n), round(m), a, b, _first(a, b, x, 1.0 - x), _first(b, a, 1.0 - x, x))
+
+
+@beta_density.partials
+def beta_density_partials(z, n, m, a, b, x):
+    n_above = rint(n)
+    m_above = rint(m)
+    n_below = (n_above + absolute(n_above - 1.0) - 1.0) / 2.0  # n - 1, and 0 for 0, where its factor is 0
+    m_below = (m_above + absolute(m_above - 1.0) - 1.0) / 2.0
+    left = ((a - 1.0) * z + n_above * beta_density(n_below, m_above, a, b, x)) / x
+    right = ((b - 1.0) * z + m_above * beta_density(n_above, m_below, a, b, x)) / (1.0 - x)
+    return 0.0, 0.0, beta_density(n_above + 1.0, m, a, b, x), beta_density(n, m_above + 1.0, a, b, x), left - right
+
+
+@scalar_rule(points=[(1.0, 0.0, 2.3, 1.7, 0.4), (0.0, 1.0, 0.6, 3.2, 0.3), (1.0, 1.0, 3.1, 0.8, 0.7)])
+def betainc_derivative(n, m, a, b, x):
+    """Derivatives in a and b of the regularised incomplete beta function.
+
+        z = d^n/da^n d^m/db^m I_x(a, b),     dz/dn = 0,     dz/dm = 0,
+        dz/da = betainc_derivative(n + 1, m, a, b, x),     dz/db = betainc_derivative(n, m + 1, a, b, x),
+        dz/dx = beta_density(n, m, a, b, x)
+
+    Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; a, b > 0, a + b < 1e12, 0 <= x <= 1; elsewhere nan.
+             z = 0 at x = 0 and 1, for n + m > 0.
+    Ref:     DLMF 8.17.2, 8.17.20. The integrand of dI/da has one change of sign, at log t = psi(a) - psi(a + b), so
+             that the integral on the side of x where there is none loses nothing; so has that of dI/db. A quadrature
+             in log(t / (1 - t)), after recurrence to a shape above 5.
+    Accuracy: partials 1000 ulp + 4 ulp x condition number: those of higher orders are sums of terms that cancel
+
+    >>> round(betainc_derivative(1.0, 0.0, 2.0, 1.0, 0.5), 12)
+    -0.173286795140
+    """
+    if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 < a < math.inf and 0.0 < b < math.inf and 0.0 <= x <= 1.0):
+        return math.nan
+    if n + m < 0.5:
+        return betainc.function(a, b, x)
+    if a + b > 1e12:
+        return math.nan
+    y = 1.0 - x
+    if x * y == 0.0:
+        return 0.0
+    n, m = round(n), round(m)
+    if m == 0:
+        lower = _first(a, b, x, y) < 0.0
+    elif n == 0:
+        lower = _first(b, a, y, x) > 0.0
+    else:
+        lower = x * b < y * a
+    return _lower(n, m, a, b, x, y) if lower else -_lower(m, n, b, a, y, x)
+
+
+@betainc_derivative.partials
+def betainc_derivative_partials(z, n, m, a, b, x):
+    above = rint(n)
+    other = rint(m)
+    return (
+        0.0,
+        0.0,
+        betainc_derivative(above + 1.0, other, a, b, x),
+        betainc_derivative(above, other + 1.0, a, b, x),
+        beta_density(above, other, a, b, x),
+    )
+
+
+# ---- the density; y stands for 1 - x, and each of the two is accurate where it is small ------------------------------
+def _logarithm(x, y):
+    return math.log1p(-y) if y < 0.5 else math.log(x)
+
+
+def _density(a, b, x):
+    if x < 0.5 and a > 1.0 and min(a, b) < 10.0 and beta.function(a, b) > 1e-290:
+        return math.pow(x, a - 1.0) * math.exp((b - 1.0) * math.log1p(-x)) / beta.function(a, b)
+    return _powers_over_beta(a, b, x, 1.0 - x) / x / (1.0 - x)
+
+
+def _powers_over_beta(a, b, x, y):
+    """x^a y^b / B(a, b), for large a and b by Stirling's series around the largest value."""
+    if min(a, b) >= 10.0:
+        w = x * b - y * a
+        c = a + b
+        exponent = a * log1pmx.function(w / a) + b * log1pmx.function(-w / b)
+        root = math.sqrt(a / c * b / (2.0 * math.pi))
+        return root * math.exp(exponent + _stirling(c) - _stirling(a) - _stirling(b))
+    exponent = a * _logarithm(x, y) + b * _logarithm(y, x)
+    below = beta.function(a, b)
+    if below > 1e-290 and exponent > -600.0:
+        return math.exp(exponent) / below
+    return math.exp(exponent - betaln.function(a, b))
+
+
+def _first(a, b, x, y):
+    """The derivative of the logarithm of the density in a."""
+    return _logarithm(x, y) + polygamma_difference.function(0.0, a, b)
+
+
+def _weight(n, m, a, b, first, other):
+    """The derivatives of the density over the density; without the derivatives of 1 / a and 1 / b, which cancel."""
+    left, right = 1.0 if a < 2.0 else 0.0, 1.0 if b < 2.0 else 0.0
+    c = a + b
+    first += 0.0 if left == 0.0 else -1.0 / a
+    other += 0.0 if right == 0.0 else -1.0 / b
+    total = 0.0
+    for i in range(n - round(left) if n else 0, n + 1):
+        for j in range(m - round(right) if m else 0, m + 1):
+            factor = (1.0 if i == n else n / a) * (1.0 if j == m else m / b)
+            total += factor * _bell(i, j, a + left, b + right, c, first, other)
+    return total
+
+
+def _bell(n, m, a, b, c, first, other):
+    """The complete Bell polynomial of log(Gamma(c) / (Gamma(a) Gamma(b))), c = a + b in both arguments."""
+    if n + m < 2:
+        return first if n else other if m else 1.0
+    values = [1.0] * ((n + 1) * (m + 1))
+    for i in range(n + 1):
+        for j in range(m + 1):
+            if i + j == 0:
+                continue
+            along = i > 0  # the last derivative is one in a, else in b
+            p, q = (i - 1, j) if along else (i, j - 1)
+            total, left = 0.0, 1.0
+            for k in range(p + 1):
+                right = left
+                for h in range(q + 1):
+                    order = k + h + 1
+                    if order == 1:
+                        cumulant = first if along else other
+                    elif along and h == 0:
+                        cumulant = polygamma_difference.function(order - 1.0, a, c - a)
+                    elif not along and k == 0:
+                        cumulant = polygamma_difference.function(order - 1.0, b, c - b)
+                    else:
+                        cumulant = polygamma.function(order - 1.0, c)
+                    total += right * cumulant * values[(p - k) * (m + 1) + q - h]
+                    right *= (q - h) / (h + 1.0)
+                left *= (p - k) / (k + 1.0)
+            values[i * (m + 1) + j] = total
+    return values[n * (m + 1) + m]
+
+
+# ---- the integral ----------------------------------------------------------------------------------------------------
+def _lower(n, m, a, b, x, y):
+    """The derivatives of I_x(a, b) = x^a y^b / (a B(a, b)) + I_x(a + 1, b) as that sum, up to a shape above 5."""
+    total = 0.0
+    while a < 5.0:
+        scale = _powers_over_beta(a, b, x, y) / a
+        if scale > 0.0:
+            first = _logarithm(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
+            other = _first(b, a, y, x)
+            right = 1.0 if b < 2.0 else 0.0
+            if right:
+                other -= 1.0 / b
+            for j in range(m - round(right) if m else 0, m + 1):
+                factor = 1.0 if j == m else m / b
+                total += scale * factor * _bell(n, j, a + 1.0, b + right, a + b, first, other)
+        a += 1.0
+    return total + _integral(n, m, a, b, x, y)
+
+
+def _integral(n, m, a, b, x, y):
+    """The integral over t / (1 - t) = x / y e^-v, up to where the integrand is negligible, found by Newton's method."""
+    scale = _powers_over_beta(a, b, x, y)
+    if scale == 0.0:
+        return 0.0
+    c = a + b
+    length = (NEGLIGIBLE - c * _logarithm(y, x)) / a
+    for _ in range(200):
+        rest = y + x * math.exp(-length)
+        slope = a - c * x * math.exp(-length) / rest
+        if not slope > 0.0:
+            break
+        step = (a * length + c * math.log(rest) - NEGLIGIBLE) / slope
+        length -= step
+        if step < 0.01 * length:
+            break
+    first, other = _first(a, b, x, y), _first(b, a, y, x)
+    panels = math.ceil(length / 4.0)
+    half = 0.5 * length / panels
+    total = 0.0
+    for k in range(int(panels)):
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            for s in (-node, node):
+                v = half * (2.0 * k + 1.0 + s)
+                change = x * math.expm1(-v)
+                q = math.log1p(change) if change > -0.5 else math.log(y + x * math.exp(-v))
+                growth = y * math.expm1(v) if v < 500.0 else 1.0
+                p = -math.log1p(growth) if growth < 1.0 else -v - q
+                total += weight * math.exp(a * p - b * q) * _weight(n, m, a, b, first + p, other - q)
+    return half * total * scale
