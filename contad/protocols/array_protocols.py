@@ -104,10 +104,19 @@ def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
             f"{find_exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
             "write a = a + x, or create a with contad.zeros"
         )
-    if np.shape(result) != target.shape:
-        raise ValueError(f"{find_exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
+    shape = np.shape(result)
+    if shape != target.shape and not _fills(shape, target.shape):
+        raise ValueError(f"{find_exported_name(ufunc)}: out must have shape {shape}, got {target.shape}")
     target[...] = result
     return target
+
+
+def _fills(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether NumPy repeats a result of this shape to fill such an out=."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
 
 
 def _in_place(operator: str) -> Callable[[Value, Value], Value]:
