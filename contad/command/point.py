@@ -105,7 +105,7 @@ def assignment(text: str) -> tuple[str, Nested]:
     (('w', [1, 2.5]), ("p['b'][0, 1]", 2))
     """
     ends = (k for k, character in enumerate(text) if character == "=")
-    end, name = next(((k, name) for k in ends if (name := _place(text[:k]))), (-1, ""))
+    end, name = next(((k, name) for k in ends if (name := _read_place(text[:k]))), (-1, ""))
     if not name:
         raise CommandError(f"--at {text}: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'")
     literal = text[end + 1 :]
@@ -122,10 +122,10 @@ def assignment(text: str) -> tuple[str, Nested]:
     return name, value
 
 
-def _place(text: str) -> str:
+def _read_place(text: str) -> str:
     """A name, or the name of a number in a container as reports write it; "" for anything else.
 
-    >>> _place(" w"), _place("w[ 1,2 ]"), _place("w[1"), _place("f()")
+    >>> _read_place(" w"), _place("w[ 1,2 ]"), _place("w[1"), _place("f()")
     ('w', 'w[1, 2]', '', '')
     """
     if text.strip().isidentifier():

@@ -166,7 +166,7 @@ def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...], bo
     if bounds is None:
         free = np.full(len(x), True)
     else:
-        kept, equal = _held(x, model.grad(x, *args), np.diag(hess), bounds)
+        kept, equal = _find_held(x, model.grad(x, *args), np.diag(hess), bounds)
         free = ~(kept | equal)
         if kept.any():
             names = [name for name, at in zip(model.names, kept, strict=True) if at]
@@ -192,7 +192,7 @@ def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...], bo
     return covariance
 
 
-def _held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tuple[Any, Any]:
+def _find_held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tuple[Any, Any]:
     """Which coordinates are at a bound beyond which the function is smaller, and which have two equal bounds.
 
     Interior methods stop before the bound: at it is what is much nearer to it than the minimum along the coordinate.
