@@ -61,7 +61,7 @@ def questions_of(code: CodeType) -> Questions:
     names = frozenset(global_names(code))
     codes = codes_of(code)
     instructions = [i for c in codes for i in dis.get_instructions(c)]
-    operations = {i.opname for i in instructions}
+    operations = {"BINARY_SUBSCR" if i.argrepr == "[]" else i.opname for i in instructions}  # an operator since 3.14
     return Questions(
         names,
         not names.isdisjoint(_TYPES),
@@ -98,7 +98,7 @@ def _compares_types(code: CodeType) -> bool:
 
 
 def _is_write(i: dis.Instruction) -> bool:
-    return i.opname == "STORE_SUBSCR" or (i.opname == "BINARY_OP" and i.argrepr.endswith("="))
+    return i.opname in ("STORE_SUBSCR", "STORE_SLICE") or (i.opname == "BINARY_OP" and i.argrepr.endswith("="))
 
 
 def _names_out(code: CodeType) -> bool:
@@ -172,7 +172,7 @@ def _warn_of_unseen(code: CodeType) -> None:
         line = inner.co_firstlineno
         instructions = list(dis.get_instructions(inner))
         for k, i in enumerate(instructions):
-            line = i.starts_line or line
+            line = (i.positions and i.positions.lineno) or line
             after = {j.opname for j in instructions[k + 1 : k + 5]}
             asked = "match" if i.opname == "MATCH_CLASS" else ""
             if i.opname == "LOAD_ATTR" and i.argval == "__class__" and after & {"IS_OP", "COMPARE_OP", "CONTAINS_OP"}:

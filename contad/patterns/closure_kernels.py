@@ -31,6 +31,18 @@ def mark_shared(starts, parents, marked, kept):  # type: ignore[no-untyped-def]
                 seen[parent] = True
 
 
+@njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))
+def _include(members, size, seen, node, column):  # type: ignore[no-untyped-def]
+    """(members, size) with a column in the set of a node, which is the last one."""
+    if seen[column] != node:
+        seen[column] = node
+        if size == len(members):
+            members = np.concatenate((members, np.empty(size, np.int64)))
+        members[size] = column
+        size += 1
+    return members, size
+
+
 @njit("Tuple((int64[::1], int64[::1], int64[::1]))(int64[::1], int64[::1], int64[::1], boolean[::1])",
       **NJIT_OPTIONS)  # fmt: skip
 def find_sets(starts, parents, columns, kept):  # type: ignore[no-untyped-def]
@@ -54,20 +66,10 @@ def find_sets(starts, parents, columns, kept):  # type: ignore[no-untyped-def]
             count -= 1
             current = waiting[count]
             if columns[current] >= 0:
-                if seen[columns[current]] != node:
-                    seen[columns[current]] = node
-                    if size == len(members):
-                        members = np.concatenate((members, np.empty(size, np.int64)))
-                    members[size] = columns[current]
-                    size += 1
+                members, size = _include(members, size, seen, node, columns[current])
             elif kept[current] and current != node:
                 for k in range(first[current], last[current]):
-                    if seen[members[k]] != node:
-                        seen[members[k]] = node
-                        if size == len(members):
-                            members = np.concatenate((members, np.empty(size, np.int64)))
-                        members[size] = members[k]
-                        size += 1
+                    members, size = _include(members, size, seen, node, members[k])
             else:
                 more = starts[current + 1] - starts[current]
                 while count + more > len(waiting):

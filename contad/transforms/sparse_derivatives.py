@@ -20,7 +20,7 @@ from contad.functions.user_call import positional, positions
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
 from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
 from contad.transforms.gradients import jvp, vjp
-from contad.transforms.hessians import Curvature
+from contad.transforms.hessians import Curvature, hvp
 from contad.transforms.jacobians import BLOCK, is_array, real_trees, size_of, split_last
 from contad.transforms.linearized import cells_of_result, linearize, restrict
 from contad.variables.activation import activate
@@ -177,9 +177,13 @@ class SparseDerivative(Transformed):
         kept: np.ndarray = places.row >= places.col if triangle == "lower" else places.row <= places.col
         return kept
 
+    @functools.cached_property
+    def _run(self) -> Function:
+        return self.function.runnable()
+
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def _evaluate(self, *args: Nested, **kwargs: Nested) -> tuple[Any, Compression]:
-        args, kwargs = positional(self.function.runnable(), self.what, self.argnums, args, kwargs)
+        args, kwargs = positional(self._run, self.what, self.argnums, args, kwargs)
         with contextlib.ExitStack() as held:
             if self.function.takes_compiled(self.engine):
                 return self._evaluate_at(args, kwargs, None)
@@ -252,12 +256,14 @@ class SparseDerivative(Transformed):
 
     def _find_missed(self, matrix: Any, products: Any) -> int | None:
         """A row in which the matrix is not the derivative, by a product with a random vector."""
-        v = np.random.default_rng(20190101).standard_normal(matrix.shape[1])
+        v = _draw_probe(matrix.shape[1])
         exact = products.push(v[None])[0]
         if exact.shape != matrix.shape[:1]:
             fail(self.what, "pattern", f"have a row for each of the {len(exact)} numbers", f"shape {matrix.shape}")
-        difference = np.abs(matrix @ v - exact)
-        bound = _NOISE * (abs(matrix) @ np.abs(v) + np.abs(exact))
+        terms = matrix.data * v[matrix.indices]
+        rows = np.repeat(np.arange(len(exact)), np.diff(matrix.indptr))
+        difference = np.abs(np.bincount(rows, terms, len(exact)) - exact)
+        bound = _NOISE * (np.bincount(rows, np.abs(terms), len(exact)) + np.abs(exact))
         wrong = np.flatnonzero(difference > bound)  # what is nan here is so in f
         return int(wrong[np.argmax(difference[wrong])]) if len(wrong) else None
 
@@ -348,6 +354,9 @@ class _Products:
     def push(self, directions: np.ndarray) -> np.ndarray:
         """The products with directions, as rows."""
         d = self.derivative
+        if d.of == HESSIAN and self._is_compiled:
+            product = hvp(d.function.f, d.argnums, engine=d.engine)
+            return np.stack([_row(product(*self._positional, tuple(self._split(x)))) for x in directions])
         if d.of == HESSIAN:
             with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
                 return _in_blocks(curvature, directions, BLOCK)
@@ -442,6 +451,12 @@ def _given_pattern(function: str, pattern: Any, of: str) -> Any:
     made.sum_duplicates()
     made.eliminate_zeros()
     return made
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _draw_probe(n: int) -> np.ndarray:
+    """A vector that hides no element: the same at every call, so that errors can be repeated."""
+    return np.random.default_rng(20190101).standard_normal(n)
 
 
 def _shapes(args: Sequence[Nested], argnums: Sequence[int]) -> tuple[Any, ...]:

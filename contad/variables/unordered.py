@@ -51,7 +51,10 @@ def refuse_of_numpy(symbol: str, level: object) -> None:
     )
 
 
-_LOADS = {"LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"}
+_LOADS = {
+    "LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW",
+    "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW",
+}  # fmt: skip
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD"}
 
 
@@ -85,9 +88,14 @@ def _call_at(code: CodeType, offset: int) -> _Call:
     start, end = next((_extent(i) for i in instructions if i.offset == offset), ((0, 0), (sys.maxsize, 0)))
     inside = [i for i in instructions if start <= _extent(i)[0] and _extent(i)[1] <= end]
     strings = [i.argval for i in inside if isinstance(i.argval, str)]
-    loads = {i.argval for i in inside if i.opname in _LOADS}
-    of_lists = {x.argval for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
+    loads = {name for i in inside if i.opname in _LOADS for name in _list_names(i)}
+    of_lists = {_list_names(x)[-1] for x, i in pairwise(inside) if i.opname in _ATTRIBUTES and i.argval == "sort"}
     return _Call(next(iter(strings), None), _METHODS.intersection(strings), loads, of_lists & loads)
+
+
+def _list_names(i: dis.Instruction) -> tuple[Any, ...]:
+    """The names that an instruction loads, in their order: since Python 3.13 one may load two."""
+    return i.argval if isinstance(i.argval, tuple) else (i.argval,)
 
 
 def _extent(i: dis.Instruction) -> tuple[tuple[int, int], tuple[int, int]]:
