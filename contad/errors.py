@@ -2,11 +2,11 @@
 
 import ast
 import dis
-import importlib
 import inspect
 import itertools
 import linecache
 import math
+import operator
 import os
 import re
 import sys
@@ -467,14 +467,13 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
 
 def _instead_of_scipy(name: str) -> str:
     """What of contad's or NumPy's does what a function of SciPy's does, in words; "" where nothing is known."""
-    module, _, function = name.rpartition(".")
-    own = "contad" if module == "scipy.special" else f"contad.{module}"
-    try:
-        found = callable(getattr(importlib.import_module(own), function, None))
-    except ImportError:  # no such mirror
+    own = name.removeprefix("scipy.special.")
+    try:  # mirrors are loaded as they are asked for
+        found = callable(operator.attrgetter(own)(sys.modules["contad"]))
+    except (AttributeError, ImportError):
         found = False
     if found or name in _OTHERWISE:
-        return f"use {_OTHERWISE.get(name, f'{own}.{function}')}; else "
+        return f"use {_OTHERWISE.get(name, f'contad.{own}')}; else "
     return next((advice for start, advice in _MIRRORED.items() if name.startswith(start)), "")
 
 
