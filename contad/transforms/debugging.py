@@ -143,7 +143,7 @@ def _watch_compiled(step: int) -> None:
     with _entering:
         _entered += step
         if _entered == 1 and step == 1:
-            Derivative.__call__ = _call_watched  # type: ignore[method-assign]
+            Derivative.__call__ = _call_watched
         elif _entered == 0:
             del Derivative.__call__
 
