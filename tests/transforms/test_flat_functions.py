@@ -65,6 +65,19 @@ def test_draws_with_leading_axes():
     }  # fmt: skip
 
 
+def test_draws_as_arviz_takes_them():
+    start, unravel = contad.ravel({"mu": 0.0, "theta": np.zeros(3), "L": np.eye(2)})
+    draws = np.random.default_rng(4).normal(size=(4, 10, len(start)))
+    posterior = unravel(draws)  # by name an array (chain, draw, *shape), and nothing else
+    assert type(posterior) is dict and all(type(x) is np.ndarray for x in posterior.values())
+    assert {name: x.shape[2:] for name, x in posterior.items()} == unravel.shapes
+    for chain, draw in np.ndindex(4, 10):
+        one = unravel(draws[chain, draw])
+        assert posterior.keys() == one.keys()
+        for name, x in one.items():
+            np.testing.assert_array_equal(posterior[name][chain, draw], x)
+
+
 @pytest.mark.parametrize("engine", [None, "records", "closures"])
 def test_both_directions_differentiate(engine):
     def there(tree):
