@@ -86,11 +86,11 @@ class Profiler:
             if engine_for(gradient, args, kwargs) != DEFAULT:
                 return profile_compiled(gradient, self.name, args, kwargs)
             gradient = gradient.eager()
-        gradient = _renamed(gradient, f"profile: {self.name}")
+        gradient = _rename(gradient, f"profile: {self.name}")
         return _profile_eager(gradient, self, args, kwargs)
 
 
-def _renamed(gradient: Any, what: str) -> Any:
+def _rename(gradient: Any, what: str) -> Any:
     """The gradient, under another name in errors; the one that value_and_grad gives is shared by all who ask for it."""
     copy = object.__new__(type(gradient))
     copy.__dict__.update(gradient.__dict__, what=what)

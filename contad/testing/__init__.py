@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contad.engines import engine_names
 from contad.testing import array_legs, hessian_legs, legs
 from contad.testing.forms import usable
-from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances, shown
+from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances, describe_arguments
 from contad.variables.open_types import Function, Nested
 
 __all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
@@ -118,7 +118,7 @@ def check_grads(
     if not chosen or chosen - {"rev", "fwd"}:
         raise ValueError(f"check_grads: modes must be 'rev', 'fwd' or both, got {sorted(chosen)}")
     if not isinstance(args, (tuple, list)):
-        got = shown([args])
+        got = describe_arguments([args])
         raise TypeError(f"check_grads: args must be a tuple of the arguments, got {got}; write ({got},)")
     named = engine_names() if engines is None else engines
     ways = [*(named if "rev" in chosen else ()), *([FORWARD] if "fwd" in chosen else [])]

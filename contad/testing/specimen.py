@@ -64,7 +64,7 @@ class Specimen:
         self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
         self.runnable = runnable(f)  # a Numba function is rewritten for variables
         self.name = name_of(f)
-        self.report = Report(f"{self.name}({shown(args)})")
+        self.report = Report(f"{self.name}({describe_arguments(args)})")
         self.trees = [flatten(x) for x in args]
         self.has_arrays = any(isinstance(leaf, np.ndarray) for tree in self.trees for leaf in tree.leaves)
         self.numbers = [float(v) for x in args for v in numbers_of(x)]
@@ -180,7 +180,7 @@ class Specimen:
         if raised is not None:
             self.fail(leg, way, "", "no exception, as from the plain call", raised)
         if frozen(self.args) != self.state:
-            self.fail("unmutated", way, "", f"arguments unchanged by leg {leg}", f"({shown(self.args)})")
+            self.fail("unmutated", way, "", f"arguments unchanged by leg {leg}", f"({describe_arguments(self.args)})")
         self.count("unmutated")
         return result
 
@@ -190,7 +190,7 @@ def _directions(n: int) -> list[list[float]]:
     return np.eye(n).tolist() if n <= FEW else [weights(n)]
 
 
-def shown(args: Sequence[Nested]) -> str:
+def describe_arguments(args: Sequence[Nested]) -> str:
     """The arguments for a message: of long arrays the first and last elements, of other long texts the beginning."""
     with np.printoptions(threshold=LONG_ARRAY):
         texts = map(repr, args)
