@@ -1,9 +1,12 @@
 """The named errors of contad; each message names the function, the argument, what was expected and what came."""
 
+import ast
 import dis
 import inspect
 import itertools
 import linecache
+import math
+import operator
 import os
 import re
 import sys
@@ -198,11 +201,27 @@ _NO_ARRAY = re.compile(r"'float' object has no attribute '(shape|dtype|ndim)'$")
 _NO_METHOD = re.compile(r"loop of ufunc does not support argument \d+ of type (\w+) which has no callable (\w+) method")
 _METHOD = re.compile(r"__\w+__")
 _NO_ROOM = re.compile(r"Cannot cast ufunc '(\w+)' output from dtype\('O'\)")
-_MIRRORED = {
+_IN_ARRAYS = "S @ x takes array variables (of a list contad.array([...]), of an object array contad.to_varmat(v)), and "
+_MIRRORED = {  # how names begin: what to say beside the function of contad's that has the name, if there is one
     "scipy.linalg.": "contad.scipy.linalg has SciPy's names for variables; else ",
-    "scipy.sparse.": "S @ x takes array variables (of a list contad.array([...]), of an object array "
-    "contad.to_varmat(v)), and contad.scipy.sparse has matrices of variables, spsolve, splu, cg; else ",
+    "scipy.sparse.": f"{_IN_ARRAYS}contad.scipy.sparse has matrices of variables, spsolve, splu, cg; else ",
+    "scipy.stats.": "write its formula with functions of np and contad (contad.gammaln, contad.erf, contad.xlogy); "
+    "else ",
 }
+_ROOT_SCALAR = "contad.scipy.optimize.root_scalar"
+_OTHERWISE = {  # functions of SciPy's: what gives the same under another name
+    "scipy.special.log_softmax": "x - contad.logsumexp(x)",
+    "scipy.integrate.trapezoid": "np.trapezoid",
+    "scipy.integrate.simpson": "np.trapezoid, or the sum of Simpson's rule as a product with its weights",
+    "scipy.optimize.fsolve": "contad.scipy.optimize.root",
+}
+_OTHERWISE |= {
+    f"scipy.optimize.{name}": "contad.scipy.optimize.root of the gradient of what is minimized"
+    for name in ("minimize", "minimize_scalar", "curve_fit", "least_squares", "leastsq")
+}
+_OTHERWISE |= {f"scipy.optimize.{name}": _ROOT_SCALAR for name in (
+    "brentq", "brenth", "ridder", "bisect", "toms748", "newton",
+)}  # fmt: skip
 _BY_A_RULE = (
     "differentiate its result by a rule, contad.custom_vjp or contad.scalar_rule (roots and minima by the implicit "
     "function theorem), or give it contad.value_of(v) where a constant is meant"
@@ -216,7 +235,7 @@ _CALLED_BACK = (
 def make_lost(message: str, kind: str, level: Any) -> LostDerivativeError:
     """The error of a conversion to plain numbers: this message, unless a function of SciPy or np.linalg converts."""
     frames = _frames_above()
-    told = _refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or message
+    told = _refusal_of_scipy(frames, kind) or _refusal_of_linalg(frames) or _refusal_by_place(frames) or message
     return LostDerivativeError(told, level=level)
 
 
@@ -278,15 +297,20 @@ def _place_in(frame: FrameType | None, step: TracebackType | None = None) -> str
     stores = dis.opname[frame.f_code.co_code[last_instruction]].startswith("STORE_")
     if first is None or last is None or start is None or stores:
         shown = linecache.getline(file, line)
-    else:  # positions count bytes
-        lines = [linecache.getline(file, k).encode() for k in range(first, last + 1)]
-        lines[-1] = lines[-1][:end]
-        lines[0] = lines[0][start:]
-        shown = b" ".join(lines).decode(errors="replace")
+    else:
+        shown = _source_between(file, first, last, start, end)
     shown = " ".join(shown.split())
     if len(shown) > _LONGEST:
         shown = shown[: _LONGEST - 4] + " ..."
     return f"{file}:{line}: {shown}: " if shown else f"{file}:{line}: "
+
+
+def _source_between(file: str, first: int, last: int, start: int, end: int | None) -> str:
+    """The text of a file between two places; columns count bytes."""
+    lines = [linecache.getline(file, k).encode() for k in range(first, last + 1)]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    return b" ".join(lines).decode(errors="replace")
 
 
 def _place_in_trace(error: BaseException) -> str:
@@ -435,11 +459,82 @@ def _refusal_of_scipy(frames: list[FrameType], kind: str) -> str | None:
     if not name:
         return None
     article = "an" if kind[0] == "a" else "a"
-    mirrored = next((advice for start, advice in _MIRRORED.items() if name.startswith(start)), "")
     return (
         f"{name}: SciPy computes with plain numbers, and got {article} {kind} as an argument or from a function that "
-        f"it calls; {mirrored}{_BY_A_RULE}"
+        f"it calls; {_instead_of_scipy(name)}{_BY_A_RULE}"
     )
+
+
+def _instead_of_scipy(name: str) -> str:
+    """What of contad's or NumPy's does what a function of SciPy's does, in words; "" where nothing is known."""
+    own = name.removeprefix("scipy.special.")
+    try:  # mirrors are loaded as they are asked for
+        found = callable(operator.attrgetter(own)(sys.modules["contad"]))
+    except (AttributeError, ImportError):
+        found = False
+    if found or name in _OTHERWISE:
+        return f"use {_OTHERWISE.get(name, f'contad.{own}')}; else "
+    return next((advice for start, advice in _MIRRORED.items() if name.startswith(start)), "")
+
+
+def _refusal_by_place(frames: list[FrameType]) -> str | None:
+    """What to say where the user's own code assigns to an element of a plain array, or calls a function of `math`.
+
+    `frames` are those of libraries that have been called, innermost first; only contad's may be among them.
+    """
+    frame = frames[-1].f_back if frames else None
+    if frame is None or not all(f.f_code.co_filename.startswith(OWN_FILES) for f in frames):
+        return None
+    expression = _expression_in(frame)
+    names = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}
+    operation = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+    if operation in ("STORE_SUBSCR", "STORE_SLICE"):
+        array: Any = expression.value if isinstance(expression, ast.Subscript) else ast.Name("it")
+        while isinstance(array, ast.Subscript) and isinstance(names.get(ast.unparse(array.value)), np.ndarray):
+            array = array.value  # of a[0][1] = x, a itself
+        z = ast.unparse(array).removesuffix(".flat")
+        dtype = getattr(names.get(z), "dtype", None)
+        other = dtype is not None and dtype != np.float64
+        return (
+            f"{z} is a plain array{f' of {dtype}' if other else ''}, whose elements cannot hold variables; make it in "
+            f"the function that is differentiated: {z} = np.array({z}{', dtype=float' if other else ''}) before the "
+            "first assignment, or by np.zeros, np.full, y.copy(); elsewhere by contad.array, contad.zeros"
+        )
+    called = expression.func if isinstance(expression, ast.Call) else None
+    if called is not None:
+        function = names.get(called.id) if isinstance(called, ast.Name) else None
+        if isinstance(called, ast.Attribute) and names.get(ast.unparse(called.value)) is math:
+            function = getattr(math, called.attr)
+        name = getattr(function, "__name__", "")
+        if inspect.isbuiltin(function) and function.__module__ == "math":
+            return _instead_of_math(name)
+    return None
+
+
+def _instead_of_math(name: str) -> str:
+    """What to say where a function of `math` is called as it is."""
+    numpy, own = sys.modules["numpy"], sys.modules["contad"]
+    own_name = next((known for known in (name, name.replace("a", "arc", 1)) if hasattr(own, known)), None)
+    choices = [f"contad.{own_name}"] if own_name else []
+    choices += [f"np.{own_name or name}"] if hasattr(numpy, own_name or name) else []
+    instead = f"use {' or '.join(choices)}" if choices else "write it with functions of np"
+    return (
+        f"math.{name}: it computes with plain numbers, so the derivative would be lost; {instead}, or give it "
+        "contad.value_of(v) where a constant is meant"
+    )
+
+
+def _expression_in(frame: FrameType) -> ast.expr | None:
+    """What a frame is computing, or the target to which it assigns, as far as there is a source."""
+    first, last, start, end = next(
+        itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4
+    )
+    if first is None or last is None or start is None:
+        return None
+    try:
+        return ast.parse(_source_between(frame.f_code.co_filename, first, last, start, end), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
 
 
 def _name_in_scipy(public: str, called: str, own: Any) -> str:

@@ -32,6 +32,18 @@ def assigns(x):
     return DATA[0]
 
 
+def assigns_a_row(x):
+    rows = A * 1.0
+    rows[0] = x
+    return rows.sum()
+
+
+def assigns_a_part(x):
+    rows = A * 1.0
+    rows[0, 1:] = x[1:] * 2.0
+    return rows.sum()
+
+
 def adds_in_place(x):
     a = DATA
     a += x
@@ -67,7 +79,9 @@ REFUSED = {  # (function, the expression that is told, what else the message say
     "out=": (lambda x: np.exp(x, out=DATA), "np.exp(x, out=DATA)", "out="),
     "where=": (lambda x: np.exp(x, where=X > 0.4), "np.exp(x, where=X > 0.4)", "where= is not supported"),
     "an axis": (lambda x: np.sum(x, dtype=np.float32), "np.sum(x, dtype=np.float32)", "dtype="),
-    "a statement": (assigns, "DATA[0] = x[0]", "cannot|float: "),
+    "a statement": (assigns, "DATA[0] = x[0]", r"DATA is a plain array, .* DATA = np\.array\(DATA\) before"),
+    "a row": (assigns_a_row, "rows[0] = x", r"rows is a plain array, .* rows = np\.array\(rows\) before"),
+    "part of a row": (assigns_a_part, "rows[0, 1:] = x[1:] * 2.0", r"rows is a plain array"),
     "in place": (adds_in_place, "a += x", "a = a \\+ x"),
     "a ufunc among objects": (lambda x: np.logaddexp(contad.to_matvar(x), 1.0),
                               "np.logaddexp(contad.to_matvar(x), 1.0)", "np.logaddexp: "),
@@ -113,6 +127,70 @@ def test_every_refusal_has_its_place(name, engine):
         assert found[2].startswith(f"{expression}: "), str(error)
         assert re.search(told, found[2][len(expression) :])
     assert str(error).count(__file__) == 1
+
+
+OF_SCIPY = {  # a function of SciPy's, at variables: what gives the same
+    "special.logsumexp": "use contad.logsumexp;", "special.softmax": "use contad.softmax;",
+    "special.log_softmax": "use x - contad.logsumexp(x);", "integrate.trapezoid": "use np.trapezoid;",
+    "integrate.simpson": "use np.trapezoid, or", "linalg.expm": "use contad.scipy.linalg.expm;",
+    "linalg.cosm": "contad.scipy.linalg has", "stats.norm.logpdf": "write its formula",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_SCIPY)
+def test_contads_own_is_named(name):
+    function = operator.attrgetter(name)(scipy)
+    error = raised(lambda: contad.grad(lambda x: np.sum(function(x[0] * A)))(X))
+    assert f" scipy.{name}: SciPy computes" in str(error)
+    assert f"; {OF_SCIPY[name]}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [("brentq", "root_scalar"), ("root_scalar", "root_scalar"), ("fixed_point", "fixed_point"), ("root", "root"),
+     ("minimize", "root of the gradient of what is minimized")],
+)
+def test_contads_own_solvers_are_named(name, own):
+    given = {"brentq": (0.0, 1.0), "root_scalar": ((), "brentq", (0.0, 1.0))}.get(name, (0.3,))
+    solve = getattr(scipy.optimize, name)
+    error = raised(lambda: contad.grad(lambda p: solve(lambda z: np.sum(z**3) - p, *given))(0.5))
+    assert f"scipy.optimize.{name}: SciPy computes" in str(error)
+    assert f"; use contad.scipy.optimize.{own}; else" in str(error)
+
+
+def test_ufuncs_inside_of_scipys_functions_are_told_by_names_that_one_can_type():
+    error = str(raised(lambda: contad.grad(lambda x: scipy.special.lambertw(x).real)(0.5)))
+    assert ": scipy.special.lambertw: contad has no" in error
+    assert "_lambertw" not in error
+    error = str(raised(lambda: contad.grad(lambda x: np.sum(scipy.special.zeta(x + 2.0, 1.0)))(X)))
+    assert "; use contad.zeta, or" in error
+
+
+def test_functions_of_math_are_told_contads():
+    x = contad.var(0.5)
+    for f, told in [(math.exp, "contad.exp or np.exp"), (math.asin, "contad.arcsin or np.arcsin"),
+                    (math.lgamma, "contad.lgamma")]:  # fmt: skip
+        with pytest.raises(LostDerivativeError, match=rf"math\.{f.__name__}: .*; use {re.escape(told)}, or give it"):
+            f(x)
+
+
+class Net:
+    def __init__(self, w):
+        self._count, self.w = 1, w
+
+
+def test_objects_are_told_how_to_go_on():
+    with pytest.raises(UnsupportedError, match=r'got Net; pass a tree .*, as \{"w": x\.w\} of an object x'):
+        contad.grad(lambda net: net.w.sum())(Net(X))
+    net = Net(X)
+
+    def keeps(x):
+        net.w = x
+        return x.sum()
+
+    contad.grad(keeps)(X)
+    with pytest.raises(StaleVariableError, match="made inside the function, or its attribute set to a plain number"):
+        net.w * 2.0
 
 
 def test_places_of_other_forms():

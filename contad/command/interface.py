@@ -72,7 +72,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("target", nargs="?", metavar="FILE.py:FUNCTION")
     p.add_argument(
         "--at", action="append", default=[], metavar="NAME=VALUE",
-        help="move the point: --at rate=0.7; --at 'w=[1, 2.5]'; may be repeated",
+        help="move the point: --at rate=0.7; --at 'w=[1, 2.5]'; --at 'w[0]=1'; may be repeated",
     )  # fmt: skip
     p.add_argument("--data", metavar="FILE", help="arguments by name from a .json, .csv or .npz file: --data trial.csv")
     p.add_argument(
@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
         with _warnings(debug):
-            return _example(options) if options.target is None else _file(options)
+            text, status = _example(options) if options.target is None else _file(options)
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -117,6 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = error if known else f"unexpected {type(error).__name__}: {error} (--debug shows where)"
         print("contad:", _line(message), file=sys.stderr)
         return 2
+    print(text, end="")  # out here: a reader that has gone is no error of the file or of ours
+    return status
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -137,8 +139,8 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _file(options: argparse.Namespace) -> int:
-    """Report on a function of a user's file."""
+def _file(options: argparse.Namespace) -> tuple[str, int]:
+    """The report on a function of a user's file, and the exit status."""
     path, colon, name = options.target.rpartition(":")
     if not colon or not path or not name:
         raise CommandError(f"expected FILE.py:FUNCTION, got {options.target!r}")
@@ -153,8 +155,7 @@ def _file(options: argparse.Namespace) -> int:
             text, agrees = view_source(problem, colours), True
         else:
             text, agrees = _report(options, problem, colours)
-    print(text, end="" if options.source else "\n")
-    return 1 if options.check and not agrees else 0
+    return text if options.source else f"{text}\n", int(options.check and not agrees)
 
 
 def _report(options: argparse.Namespace, problem: Problem, colours: bool) -> tuple[str, bool]:
@@ -171,14 +172,14 @@ def _report(options: argparse.Namespace, problem: Problem, colours: bool) -> tup
     return _finish(options, report, report.text(colours), report.as_dict(), pattern), report.agrees
 
 
-def _example(options: argparse.Namespace) -> int:
-    """Report on the function of the bundled example, and fit it."""
+def _example(options: argparse.Namespace) -> tuple[str, int]:
+    """The report on the function of the bundled example with its fit, and the exit status."""
     example = examine_example(options.data, options.engine, options.tolerance)
     pattern = None
     if options.plot is not None and options.plot.kind == "sparsity":
         pattern = find_sparsity(example.report.problem)
-    print(_finish(options, example.report, example.text(has_colours()), example.as_dict(), pattern))
-    return 1 if options.check and not example.report.agrees else 0
+    text = _finish(options, example.report, example.text(has_colours()), example.as_dict(), pattern)
+    return f"{text}\n", int(options.check and not example.report.agrees)
 
 
 def _finish(

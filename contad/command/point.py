@@ -4,6 +4,7 @@ import ast
 import difflib
 import inspect
 import math
+import re
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -98,14 +99,16 @@ class Coordinate(NamedTuple):
 
 # ---- the parameters --------------------------------------------------------------------------------------------------
 def assignment(text: str) -> tuple[str, Nested]:
-    """NAME=VALUE, where VALUE is a number, or a list, tuple or dict of numbers.
+    """NAME=VALUE, where VALUE is a number, or a list, tuple or dict of numbers; or NAME[INDEX]=NUMBER.
 
-    >>> assignment("w=[1, 2.5]")
-    ('w', [1, 2.5])
+    >>> assignment("w=[1, 2.5]"), assignment("p['b'][0,1]=2")
+    (('w', [1, 2.5]), ("p['b'][0, 1]", 2))
     """
-    name, equals, literal = text.partition("=")
-    if not equals or not name.strip().isidentifier():
-        raise CommandError(f"--at {text}: expected NAME=VALUE")
+    ends = (k for k, character in enumerate(text) if character == "=")
+    end, name = next(((k, name) for k in ends if (name := _read_place(text[:k]))), (-1, ""))
+    if not name:
+        raise CommandError(f"--at {text}: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'")
+    literal = text[end + 1 :]
     try:
         special = literal.strip().lower().lstrip("+-") in ("nan", "inf")
         value: Nested = float(literal) if special else ast.literal_eval(literal.strip())
@@ -114,7 +117,26 @@ def assignment(text: str) -> tuple[str, Nested]:
         numeric = False
     if not numeric or value is None:
         raise CommandError(f"--at {text}: expected a number, or a list, tuple or dict of numbers, got {literal!r}")
-    return name.strip(), value
+    if not name.isidentifier() and not _is_number(value):
+        raise CommandError(f"--at {text}: expected one number for {name}, got {literal!r}")
+    return name, value
+
+
+def _read_place(text: str) -> str:
+    """A name, or the name of a number in a container as reports write it; "" for anything else.
+
+    >>> _read_place(" w"), _place("w[ 1,2 ]"), _place("w[1"), _place("f()")
+    ('w', 'w[1, 2]', '', '')
+    """
+    if text.strip().isidentifier():
+        return text.strip()
+    try:
+        whole = node = ast.parse(text.strip(), mode="eval").body
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return ""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return ast.unparse(whole) if isinstance(node, ast.Name) else ""
 
 
 def bind(
@@ -127,12 +149,15 @@ def bind(
 ) -> Problem:
     """The function with a value for every parameter: from `at`, the data file, its default, or a variable of the file.
 
+    Names in `at` of one number, `w[0]`, change that number of the value.
     Differentiated are the parameters in `wrt`; without it, those with a numeric default or a value in `at`; if there
     are none, those that have a float, or else a list, dict or array of floats.
     """
     function = function_of(module, path, name)
     label = f"{path}:{name}"
-    at = at or {}
+    moved = {n: x for n, x in (at or {}).items() if not n.isidentifier()}
+    at = {n: x for n, x in (at or {}).items() if n.isidentifier()}
+    owners = {place: re.split(r"[.\[]", place)[0] for place in moved}
     with blame(label, path):
         parameters = {
             p.name: p
@@ -141,7 +166,7 @@ def bind(
         }
     if not parameters:
         raise CommandError(f"{label}: the function has no parameters, so there is nothing to differentiate")
-    for option, names in (("--at", at), ("--wrt", wrt or [])):
+    for option, names in (("--at", [*at, *owners.values()]), ("--wrt", wrt or [])):
         for unknown in (n for n in names if n not in parameters):
             raise CommandError(f"{label}: {option}: no parameter {unknown!r}; there are {', '.join(parameters)}")
 
@@ -159,12 +184,14 @@ def bind(
             raise CommandError(_missing(label, n, data))
         if n in at:
             values[n] = np.array(at[n], float) if isinstance(values.get(n), np.ndarray) else at[n]
+        for place in (p for p, owner in owners.items() if owner == n):
+            values[n] = _move(label, n, values[n], place, moved[place])
         require_no_nan(label, n, values[n])
 
     def is_given(n: str) -> bool:
         default = parameters[n].default
         has_point = default is not inspect.Parameter.empty and _is_point(default)
-        return n in at or (has_point and (n in read or _is_point(values[n])))
+        return n in at or n in owners.values() or (has_point and (n in read or _is_point(values[n])))
 
     given = [n for n in parameters if is_given(n)]
     floats = [n for n, v in values.items() if isinstance(v, (float, np.floating))]
@@ -191,6 +218,30 @@ def _take(label: str, parameters: list[str], at: Options, data: DataFile | None)
             f"are {', '.join(data.names) or 'none'}"
         )
     return read, tuple(n for n in data.names if n in parameters)
+
+
+def _move(label: str, n: str, value: Nested, place: str, number: Any) -> Nested:
+    """The value of a parameter with another number in that place; CommandError where there is none."""
+    tree = flatten(value)
+    names = [name for name, _ in components(n, value)]
+    if place not in names:
+        listed = f"{names[0]}, ..., {names[-1]}" if len(names) > 2 else ", ".join(names)
+        raise CommandError(f"{label}: --at: no number {place}" + (f"; there are {listed}" if names else ""))
+    at, leaves = names.index(place), list(tree.leaves)
+    ends = np.cumsum([np.size(x) for x in leaves])
+    leaf = int(np.searchsorted(ends, at, side="right"))
+    old = leaves[leaf]
+    k = at - (int(ends[leaf]) - np.size(old))
+    if not _is_number(old):
+        raise CommandError(f"{label}: --at: {place} is no number to change but {components('', old)[k][1]!r}")
+    if isinstance(old, np.ndarray):
+        if np.asarray(number).dtype.kind not in "fi":
+            raise CommandError(f"{label}: --at: expected a number of 64 bits for {place}, got {number}")
+        leaves[leaf] = old.astype(np.result_type(old, np.asarray(number)))  # an array of integers takes 0.5, too
+        leaves[leaf].flat[k] = number
+    else:
+        leaves[leaf] = number
+    return tree.unflatten(leaves)
 
 
 def _missing(label: str, n: str, data: DataFile | None) -> str:

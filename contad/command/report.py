@@ -93,16 +93,16 @@ class CommandReport:
         return found if self.agrees else f"DISAGREE: {found}; the tolerance is {self.tolerance:g}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The report as what JSON can hold; a disagreement of inf is None."""
+        """The report as what `as_json` takes; a disagreement of inf becomes null."""
         found = {
             "function": self.problem.label,
             "engine": self.engine,
             "value": self.value,
-            "gradient": {name: plain(x) for name, x in self.gradient.items()},
-            "point": {name: plain(self.problem.values[name]) for name in self.problem.active},
+            "gradient": self.gradient,
+            "point": {name: self.problem.values[name] for name in self.problem.active},
             "constants": [name for name in self.problem.values if name not in self.problem.active],
             "differences": {
-                "disagreement": None if math.isinf(self.disagreement) else self.disagreement,
+                "disagreement": self.disagreement,
                 "component": self.worst,
                 "checked": self.checked,
                 "components": len(self.derivatives),
@@ -146,15 +146,21 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def plain(x: Nested) -> Any:
-    """A pytree of numbers as what JSON can hold."""
+def plain(x: Any) -> Any:
+    """Numbers, truth values and texts in dicts, lists and arrays as what JSON can hold; None for nan and infinities.
+
+    >>> plain({"a": (np.float64(1.5), np.True_), 2: np.array([1.0, np.inf])})
+    {'a': [1.5, True], '2': [1.0, None]}
+    """
     if isinstance(x, dict):
         return {str(key): plain(value) for key, value in x.items()}
     if isinstance(x, (list, tuple)):
         return [plain(value) for value in x]
-    return x.tolist() if isinstance(x, np.ndarray) else float(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return plain(x.tolist())
+    return None if isinstance(x, float) and not math.isfinite(x) else x
 
 
 def as_json(found: dict[str, Any]) -> str:
-    """One line of JSON."""
-    return json.dumps(found, allow_nan=False)
+    """One line of JSON, whatever of NumPy's is in it."""
+    return json.dumps(plain(found), allow_nan=False)

@@ -68,6 +68,12 @@ def function_of(module: ModuleType, path: str, name: str) -> Function:
     found = module.__dict__.get(name)
     if callable(found):
         return found
+    owner, dot, method = name.rpartition(".")
+    if dot:
+        raise CommandError(
+            f"{path}: {name!r}: methods are not taken; write a function in the file whose parameters are the numbers, "
+            f"and call .{method} of a {owner} in it"
+        )
     if name in module.__dict__:
         raise CommandError(f"{path}: {name!r} is no function but of type {type(found).__name__}")
     own = [n for n, v in module.__dict__.items() if callable(v) and getattr(v, "__module__", None) == module.__name__]

@@ -2,11 +2,15 @@
 
 import functools
 import linecache
+import re
 import traceback
 
 import numpy as np
+from numba import typeof
+from numba.core.errors import NumbaError
 
 from contad.errors import ContadError, LostDerivativeError, UnsupportedError
+from contad.front.choice import reason
 from contad.functions.callees import OnNumbers
 from contad.functions.memo import memo_of
 from contad.functions.python_copy import assignable, python_twin
@@ -37,7 +41,10 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
         plain = [x if own is not x else map_leaves(_for_compiled, x) for x, own in zip(given, for_twin, strict=True)]
         try:
             y = twin(*for_twin[:n], **dict(zip(kwargs, for_twin[n:], strict=True)))
-        except ContadError:
+        except ContadError as error:
+            why = _refusal_of_numba(f, plain[:n], dict(zip(kwargs, plain[n:], strict=True)))
+            if why is not None:
+                raise UnsupportedError(why) from error
             raise
         except Exception as error:
             if _raises(f, plain[:n], dict(zip(kwargs, plain[n:], strict=True))):
@@ -64,6 +71,24 @@ def checked_twin(f: NumbaFunction, keeps_arrays: bool = False) -> Function:
 
     run.is_twin = True  # type: ignore[attr-defined]  # it names the Numba function, and means it
     return run
+
+
+def _refusal_of_numba(f: NumbaFunction, args: list[Nested], kwargs: Options) -> str | None:
+    """What to say where Numba cannot compile the function itself; None where it can."""
+    try:
+        f._numba_type_.get_call_type(
+            f.typingctx, tuple(map(typeof, args)), {name: typeof(x) for name, x in kwargs.items()}
+        )
+    except NumbaError as error:
+        told = reason(error)
+        plain = re.search(r"name '(\w+)'.*<class 'function'>", told)
+        more = "call it with plain numbers to see all that Numba says"
+        if plain is not None:
+            more = f"decorate {plain[1]}, a plain Python function, with numba.njit"
+        return f"{f.__name__}: Numba cannot compile this function itself ({told}); {more}"
+    except Exception:  # of typeof, for values without a type
+        return None
+    return None
 
 
 def _raises(f: NumbaFunction, args: list[Nested], kwargs: Options) -> bool:

@@ -58,7 +58,7 @@ def describe_refusal(engine: str, why: str) -> str:
 
 def reason(error: Exception) -> str:
     """An error as one line; of Numba's long reports what stands before the first empty line."""
-    text = str(error)
+    text, longest = str(error), 400
     if isinstance(error, NumbaError):
         lines = [line.strip() for line in text.partition("\n\n")[0].splitlines()]
         text = " ".join(line for line in lines if line and not line.startswith("Failed in"))
@@ -67,4 +67,6 @@ def reason(error: Exception) -> str:
         text = "it is nested too deeply; split long expressions and chains of calls"
     elif not isinstance(error, (UnsupportedError, StaleSourceError)):
         text = f"{type(error).__name__}: {text}"
-    return " ".join(text.split())[:400]
+    else:  # which tells a path
+        longest = 2000
+    return " ".join(text.split())[:longest]

@@ -18,7 +18,7 @@ import numpy as np
 from contad.errors import LostDerivativeError
 from contad.functions.bound_names import CAN_BIND, bind_names
 from contad.functions.memo import memo_of
-from contad.functions.methods_of_arrays import METHODS
+from contad.functions.methods_of_arrays import ASSIGNABLE_METHODS, METHODS
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.questions import (
     ANSWERS,
@@ -449,7 +449,9 @@ class _StandIns:
         _COPIES.add(copy)
         self.made[id(f)] = f, copy  # before its names are bound: a function that names itself meets it there
         if type(copy.__globals__) is dict and CAN_BIND:
-            methods = METHODS if questions_of(f.__code__).of_dot else {}
+            asked = questions_of(f.__code__)
+            known = ASSIGNABLE_METHODS if self.family.assignable else METHODS
+            methods = known if asked.of_dot or asked.of_copy else {}
             copy.__code__ = bind_names(code, self._names(f), methods, modules_of(f))
         for new, cell, mine in zip(replaced, cells, own, strict=True):
             if new:

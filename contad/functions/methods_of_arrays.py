@@ -1,9 +1,15 @@
-"""Methods of plain arrays that convert a variable which is passed to them, as the copy of a function calls them."""
+"""Methods of plain arrays of which variables ask more than NumPy gives, as the copy of a function calls them.
+
+`dot` would convert a variable that is passed to it; `copy` makes an array, to which variables may be assigned.
+"""
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from contad.functions.array_making import CREATIONS
 
 
 class _Dot:
@@ -13,4 +19,16 @@ class _Dot:
         return functools.partial(np.dot, x) if x.__class__ is np.ndarray else x.dot
 
 
-METHODS = {"dot": _Dot()}
+class _Copy:
+    """x.copy for any x: of a plain array it is np.copy as functions that assign to elements find it."""
+
+    def __getitem__(self, x: Any) -> Any:
+        return functools.partial(_copy, x) if x.__class__ is np.ndarray else x.copy
+
+
+def _copy(x: Any, order: str = "C") -> Any:
+    return CREATIONS["copy"](x, order)
+
+
+METHODS: Mapping[str, Any] = {"dot": _Dot()}
+ASSIGNABLE_METHODS = {**METHODS, "copy": _Copy()}  # where variables are assigned to elements

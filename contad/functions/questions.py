@@ -15,6 +15,7 @@ import math
 import operator
 import sys
 import warnings
+from collections.abc import Iterable
 from itertools import starmap
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ class Questions(NamedTuple):
     compares_types: bool  # it may do more with type(x) than to call it, as type(self)(...) does
     compares_classes: bool  # it may compare x.__class__ with a class, or look it up
     of_dot: frozenset[str | None]  # what it calls a method `dot` of: global names, None for all else
+    of_copy: frozenset[str | None]  # and a method `copy`
     in_classes: frozenset[str]  # names that class bodies read, which look past the stand-ins
 
 
@@ -72,9 +74,15 @@ def questions_of(code: CodeType) -> Questions:
         any(map(_compares_types, codes)),
         code.co_filename != "<string>"  # the == of data classes, of which stand-ins have their own
         and "__class__" in names and not operations.isdisjoint(("IS_OP", "COMPARE_OP", "CONTAINS_OP", "BINARY_SUBSCR")),
-        frozenset(name for c in codes for name in methods_called(c, "dot")) if "dot" in names else frozenset(),
+        _receivers(codes, "dot") if "dot" in names else frozenset(),
+        _receivers(codes, "copy") if "copy" in names else frozenset(),
         frozenset(i.argval for i in instructions if i.opname in ("LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")),
     )
+
+
+def _receivers(codes: Iterable[CodeType], method: str) -> frozenset[str | None]:
+    """What a method of this name is called of: global names, None for all else."""
+    return frozenset(name for c in codes for name in methods_called(c, method))
 
 
 def _compares_types(code: CodeType) -> bool:
@@ -124,8 +132,9 @@ def asks(f: FunctionType, named: list[Any]) -> bool:
 
 
 def modules_of(f: FunctionType) -> set[str | None]:
-    """The global names of a function, among those whose `dot` it calls, that are modules."""
-    return {x for x in questions_of(f.__code__).of_dot if x and isinstance(f.__globals__.get(x), ModuleType)}
+    """The global names of a function, among those whose `dot` or `copy` it calls, that are modules."""
+    asked = questions_of(f.__code__)
+    return {x for x in asked.of_dot | asked.of_copy if x and isinstance(f.__globals__.get(x), ModuleType)}
 
 
 def is_contads(f: FunctionType) -> bool:
@@ -144,7 +153,7 @@ def names_of_objects(f: FunctionType, named: list[Any]) -> bool:
 
 
 def makes_arrays(f: FunctionType, named: list[Any], stand_ins: StandIns) -> bool:
-    """Whether a function names what of NumPy makes arrays."""
+    """Whether a function names what of NumPy makes arrays, or a method of the name, which may be `copy`."""
     if not questions_of(f.__code__).names.isdisjoint(MADE):
         return True
     return any(id(x) in stand_ins.of for x in named if x.__class__ is not ModuleType)

@@ -39,11 +39,13 @@ def _unshare(args: tuple[Nested, ...], argnums: Sequence[int]) -> tuple[Nested, 
     return args if own is None else tuple(own)
 
 
-def positions(transform: str, argnums: int | Sequence[int]) -> tuple[int, ...]:
+def positions(transform: str, argnums: int | Sequence[int], advice: str = "") -> tuple[int, ...]:
     """argnums as a tuple of positions; TypeError where it is something else, or repeats one."""
     numbers = tuple(argnums) if isinstance(argnums, (list, tuple)) else (argnums,)
     if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in numbers):
-        raise TypeError(f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}")
+        raise TypeError(
+            f"{transform}: argnums must be an argument's position or a tuple of them, got {argnums!r}{advice}"
+        )
     if len(set(numbers)) < len(numbers):
         raise TypeError(f"{transform}: argnums must not repeat a position, got {argnums!r}")
     return numbers

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from numba import types
+from numba.core.errors import NumbaError, TypingError, UnsupportedBytecodeError
 from numba.extending import overload, overload_method, register_jitable
 
 from contad.native.arena import INTERNAL_OPTIONS
@@ -29,6 +31,21 @@ def add_overload_method(kind: Any, name: str, **options: Any) -> Callable[[Calla
         return typing
 
     return register
+
+
+def require_compilable(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
+    """Raise where Numba cannot compile the value function of a rule for these types: its own message names no rule."""
+    if any(not isinstance(k, types.Type) or isinstance(k, (types.Literal, types.Omitted)) for k in kinds):
+        return
+    if not all(k.is_precise() for k in kinds):
+        return
+    try:
+        value.get_call_template(kinds, {})
+    except (NumbaError, UnsupportedBytecodeError) as error:
+        raise TypingError(
+            f"{name}: in a Numba function, Numba has to compile the value function of the rule as well, and cannot: "
+            f"{error}\nWrite it in what Numba compiles, or call {name} from Python alone."
+        ) from error
 
 
 def _bare(typing: Callable[..., Any]) -> Callable[..., Any]:

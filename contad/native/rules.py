@@ -15,7 +15,7 @@ from numba.core.registry import cpu_target
 
 from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.machine_code import njit
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, require_compilable
 from contad.native.rule_source import GENERATORS, or_call, partial_source, value_source
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -98,7 +98,10 @@ def numba_type(rule: ScalarRule) -> Any:
         _declared.add(rule)
         names = ", ".join(rule.argument_names)
         floats = ", ".join(f"float({name})" for name in rule.argument_names)
-        known: dict[str, Any] = {"value_": value_function(rule), "_PLAIN": PLAIN}
+        value: Any = value_function(rule)
+        known: dict[str, Any] = {"value_": value, "_PLAIN": PLAIN, "check": lambda: None}
+        if not _is_own(rule):
+            known["check"] = lambda: require_compilable(rule.name, value, (types.float64,) * rule.arity)
         exec(_PLAIN_CALL.format(names=names, floats=floats), known)
         add_overload(rule)(known["typing"])
         cpu_target.typing_context.refresh()
@@ -110,6 +113,7 @@ _declared: set[ScalarRule] = set()
 _PLAIN_CALL = """\
 def typing({names}):
     if all(isinstance(x, _PLAIN) for x in ({names},)):
+        check()
         return lambda {names}: value_({floats})
 """
 

@@ -12,7 +12,7 @@ from contad.errors import RuleError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
 from contad.native.log_sum_kernels import PARTS
-from contad.native.overloads import add_overload
+from contad.native.overloads import add_overload, require_compilable
 from contad.rules.compilable import Parts, WithParts
 
 _typed: set[WithParts] = set()
@@ -30,6 +30,7 @@ def numba_type(rule: WithParts) -> Any:
         def choose(*kinds: Any) -> Any:
             if any(map(holds_derivative, kinds)):
                 return None
+            require_compilable(rule.name, parts.value, kinds)
             given = ", ".join(text_of(kind, name) for kind, name in zip(kinds, names, strict=True))
             known = {"value": parts.value}
             exec(f"def implementation({parameters_of(parts)}):\n    return value({given})\n", known)

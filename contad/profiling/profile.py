@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from contad.engines import DEFAULT
 from contad.engines.stream.record_stream import Recording
 from contad.errors import UnsupportedError
-from contad.functions.user_call import name_of, positional, split_aux
+from contad.functions.user_call import name_of, positional, positions, split_aux
 from contad.profiling.line_clock import LineClock, cost_of_ignored_call
 from contad.profiling.record_watch import ClosureWatch, RecordWatch, StreamWatch
 from contad.profiling.results import LineProfile
@@ -66,6 +66,9 @@ class Profiler:
     def __init__(
         self, f: Function, argnums: int | tuple[int, ...], has_aux: bool, engine: str | None, warm_up: bool
     ) -> None:
+        if not callable(f):
+            raise TypeError(f"profile: expected a function, got {f!r}")
+        positions("profile", argnums, f"; the arguments of {name_of(f)} follow: profile(f)(*args)")
         self.gradient: Any = value_and_grad(f, argnums, has_aux=has_aux, engine=engine)
         self.name, self.warm_up = name_of(f), warm_up
         self.package = str(getattr(f, "__module__", "")).partition(".")[0]
@@ -83,7 +86,15 @@ class Profiler:
             if engine_for(gradient, args, kwargs) != DEFAULT:
                 return profile_compiled(gradient, self.name, args, kwargs)
             gradient = gradient.eager()
+        gradient = _rename(gradient, f"profile: {self.name}")
         return _profile_eager(gradient, self, args, kwargs)
+
+
+def _rename(gradient: Any, what: str) -> Any:
+    """The gradient, under another name in errors; the one that value_and_grad gives is shared by all who ask for it."""
+    copy = object.__new__(type(gradient))
+    copy.__dict__.update(gradient.__dict__, what=what)
+    return copy
 
 
 class _Run(NamedTuple):

@@ -10,7 +10,14 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.ops import reciprocal, sqrt, square
 from contad.ops.sparse_patterns import is_sparse
 from contad.ops.sparse_products import product_before_constant, product_with_constant
-from contad.protocols.number_protocols import CONSTANTS, at_elements, find_exported_name, general_methods, install
+from contad.protocols.number_protocols import (
+    CONSTANTS,
+    at_elements,
+    find_exported_name,
+    general_methods,
+    install,
+    refuse_ufunc,
+)
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
@@ -86,11 +93,7 @@ def _find_called(ufunc: np.ufunc, inputs: tuple[Value, ...]) -> Any:
         return inputs[0] // inputs[1], inputs[0] % inputs[1]
     if ufunc in CONSTANTS:
         return observe(ufunc, *inputs)
-    name = find_exported_name(ufunc)
-    raise UnsupportedError(
-        f"{name}: contad has no derivative rule for this ufunc; write one with "
-        f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(x) where a constant is meant"
-    )
+    raise refuse_ufunc(ufunc, "x")
 
 
 def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
@@ -104,10 +107,19 @@ def _assign(ufunc: np.ufunc, out: Any, result: Value) -> Value:
             f"{find_exported_name(ufunc)}: an array of floats cannot hold a variable (out=, or an operation in place); "
             "write a = a + x, or create a with contad.zeros"
         )
-    if np.shape(result) != target.shape:
-        raise ValueError(f"{find_exported_name(ufunc)}: out must have shape {np.shape(result)}, got {target.shape}")
+    shape = np.shape(result)
+    if shape != target.shape and not _fills(shape, target.shape):
+        raise ValueError(f"{find_exported_name(ufunc)}: out must have shape {shape}, got {target.shape}")
     target[...] = result
     return target
+
+
+def _fills(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether NumPy repeats a result of this shape to fill such an out=."""
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
 
 
 def _in_place(operator: str) -> Callable[[Value, Value], Value]:

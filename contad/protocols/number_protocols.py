@@ -76,10 +76,7 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
         if not number.is_float:  # or NumPy would round the number to the precision of the other operand
             inputs = tuple(_in_float64(x) for x in inputs)
         return np.asarray(observe(ufunc, *inputs), dtype=bool)[()]
-    raise UnsupportedError(
-        f"{name}: contad has no derivative rule for this ufunc; write one with "
-        f"@contad.scalar_rule(ufunc={name}), or use contad.value_of(v) where a constant is meant"
-    )
+    raise refuse_ufunc(ufunc, "v")
 
 
 # ufunc.reduce of these is a function of its own
@@ -145,10 +142,27 @@ def _as_array(x: Value) -> Value:
 def find_exported_name(ufunc: np.ufunc) -> str:
     """The name that a reader would look for: np.exp, scipy.special.erf, or that of a ufunc of somebody's own."""
     name: str = ufunc.__name__
-    for prefix, module in (("np", np), ("scipy.special", sys.modules.get("scipy.special"))):
+    special = sys.modules.get("scipy.special")
+    for prefix, module in (("np", np), ("scipy.special", special)):
         if module is not None and vars(module).get(name) is ufunc:
             return f"{prefix}.{name}"
-    return name
+    within = name.removeprefix("_")  # scipy.special.zeta calls a ufunc _zeta
+    return f"scipy.special.{within}" if within != name and hasattr(special, within) else name
+
+
+def refuse_ufunc(ufunc: np.ufunc, variable: str) -> UnsupportedError:
+    """The error for a ufunc without a rule; `variable` is what a message calls the argument."""
+    name = find_exported_name(ufunc)
+    own = name.rpartition(".")[2]
+    instead = f"write one with @contad.scalar_rule(ufunc={name})"
+    if ufunc.__name__ not in (name, own):  # a ufunc inside of a function that can be named
+        instead = "write a function that calls it, with a rule by @contad.scalar_rule"
+        if hasattr(sys.modules["contad"], own):
+            instead = f"use contad.{own}, or {instead}"
+    return UnsupportedError(
+        f"{name}: contad has no derivative rule for this ufunc; {instead}, or use contad.value_of({variable}) where a "
+        "constant is meant"
+    )
 
 
 def round_number(number: Number, digits: int | None = None) -> Value:

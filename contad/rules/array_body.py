@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import RuleError
-from contad.rules.definition import definition_of, find_named
+from contad.rules.definition import definition_of, describe_statement, find_named
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, rule_of_ufunc
 from contad.variables.open_types import Function
@@ -69,10 +69,10 @@ class _Lint:
             raise self._error([self.definition, *statements][-1], "a body ends with the return of its result")
         for statement in statements[:-1]:
             if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-                raise self._error(statement, "a body holds assignments to one name each, and one return")
+                raise self._error(statement, describe_statement(statement))
             target = statement.targets[0]
             if not isinstance(target, ast.Name):
-                raise self._error(statement, "a body holds assignments to one name each, and one return")
+                raise self._error(statement, describe_statement(statement))
             self._check(statement.value)
             if target.id in self.local:
                 raise self._error(statement, f"{target.id} is assigned twice; give each value its own name")

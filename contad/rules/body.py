@@ -7,6 +7,7 @@ cut down to what one partial needs, run on any kind of number, and pasted into g
 import ast
 import functools
 import inspect
+import sys
 import textwrap
 from types import CellType, FunctionType
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from contad.errors import RuleError
-from contad.rules.definition import definition_of, find_named
+from contad.rules.definition import definition_of, describe_statement, find_named
 from contad.rules.vectorised import REWRITTEN, Vectoriser, by_element
 from contad.variables.open_types import Function, Value
 
@@ -69,14 +70,19 @@ class RuleBody:
         for statement in statements[:-1]:
             simple = isinstance(statement, ast.Assign) and len(statement.targets) == 1
             if not simple or not isinstance(statement.targets[0], ast.Name):  # type: ignore[attr-defined]
-                raise self._error(statement, "a body holds assignments to one name each, and one return")
+                raise self._error(statement, describe_statement(statement))
             assignments.append((statement.targets[0].id, statement.value))  # type: ignore[attr-defined]
         last = statements[-1]
         if not isinstance(last, ast.Return) or last.value is None:
             raise self._error(last, "a body ends with the return of its partials")
         returned = list(last.value.elts) if isinstance(last.value, ast.Tuple) else [last.value]
         if len(returned) != self.arity:
-            raise self._error(last, f"expected {self.arity} partial(s), got {len(returned)}")
+            advice = ""
+            if isinstance(last.value, ast.List) and len(last.value.elts) == self.arity:
+                advice = " list; write a tuple, return " + ", ".join(map(ast.unparse, last.value.elts))
+            elif isinstance(last.value, ast.Name):
+                advice = " name; write the partials themselves in the return, one for each argument"
+            raise self._error(last, f"expected {self.arity} partial(s), got {len(returned)}{advice}")
         local = {*self.parameters}
         for name, value in assignments:
             self._check(value, local)
@@ -108,10 +114,18 @@ class RuleBody:
             if isinstance(node, ast.Call):
                 target = self.resolve(node.func)
                 if node.keywords or not (hasattr(target, "partial") or getattr(target, "is_select", False)):
-                    raise self._error(
-                        node, f"{ast.unparse(node.func)} is not a rule; bodies call only contad.ops and select"
-                    )
+                    raise self._error(node, self._describe_call(node, target))
                 called.update(ast.walk(node.func))
+
+    def _describe_call(self, node: ast.Call, target: Any) -> str:
+        called = ast.unparse(node.func)
+        if node.keywords and hasattr(target, "partial"):
+            return f"{called} takes no arguments by name in a body"
+        # contad is above this module, and complete by the time that a body is read
+        name = getattr(target, "__name__", "")
+        if hasattr(getattr(sys.modules["contad"], name, None), "partial"):
+            return f"{called} is not a rule; write contad.{name}"
+        return f"{called} is not a rule; a body calls contad's functions of numbers, as contad.exp, and contad.select"
 
     def resolve(self, node: ast.expr) -> Any:
         """The object that a global name, a captured name or a module attribute in the body stands for."""

@@ -96,3 +96,14 @@ def find_named(function: Any, node: ast.expr, refuse: Callable[[ast.expr, str], 
         if node.id in names:
             return names[node.id]
     raise refuse(node, f"the name {node.id} is not defined" + (hint if hasattr(builtins, node.id) else ""))
+
+
+def describe_statement(statement: ast.stmt) -> str:
+    """What a straight-line body holds, and what to write in place of a statement that it does not."""
+    base = "a body holds assignments to one name each, and one return"
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        target, binary = statement.target.id, ast.BinOp(statement.target, statement.op, statement.value)
+        return f"{base}; write {target}_2 = {ast.unparse(binary)}, a new name"
+    if isinstance(statement, ast.If):
+        return f"{base}; in place of if, contad.select({ast.unparse(statement.test)}, one, other) chooses a value"
+    return base

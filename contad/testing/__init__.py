@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contad.engines import engine_names
 from contad.testing import array_legs, hessian_legs, legs
 from contad.testing.forms import usable
-from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances
+from contad.testing.specimen import FORWARD, TOLERANCES, Report, Specimen, Tolerances, describe_arguments
 from contad.variables.open_types import Function, Nested
 
 __all__ = ["TOLERANCES", "Report", "Tolerances", "check_grads", "expect_ad"]
@@ -97,27 +97,40 @@ def check_grads(
     f: Function,
     args: Sequence[Nested],
     order: int = 2,
-    modes: Iterable[str] = ("rev", "fwd"),
+    modes: str | Iterable[str] = ("rev", "fwd"),
     *,
+    engines: Sequence[str] | None = None,
     tolerances: Tolerances = TOLERANCES,
     verbose: bool = False,
 ) -> Report:
     """Check the derivatives of f at args up to `order` against differences, in every nesting of modes "rev" and "fwd".
 
+    args is a tuple of the arguments. `modes` is one mode or several. All engines are checked that can run f; where
+    another than the default one refuses it (no array can be assigned to on `closures` and `records`), or a rule
+    has no forward mode, the report's `skipped` has the reason. What is named may not refuse: `engines`, or "fwd" alone.
+
     >>> import contad
     >>> report = check_grads(lambda x, y: x * contad.exp(y), (1.3, 0.7), order=3)
+    >>> check_grads(contad.exp, (1.3,), modes="rev", engines=["matrix"]).passed["gradient"]
+    1
     """
-    chosen = set(modes)
+    chosen = {modes} if isinstance(modes, str) else set(modes)
     if not chosen or chosen - {"rev", "fwd"}:
         raise ValueError(f"check_grads: modes must be 'rev', 'fwd' or both, got {sorted(chosen)}")
-    ways = [*(engine_names() if "rev" in chosen else ()), *([FORWARD] if "fwd" in chosen else [])]
+    if not isinstance(args, (tuple, list)):
+        got = describe_arguments([args])
+        raise TypeError(f"check_grads: args must be a tuple of the arguments, got {got}; write ({got},)")
+    named = engine_names() if engines is None else engines
+    ways = [*(named if "rev" in chosen else ()), *([FORWARD] if "fwd" in chosen else [])]
+    asked = {*(engines or ()), *([FORWARD] if chosen == {"fwd"} else [])}
     specimen = Specimen(f, tuple(args), False, tolerances)
     if specimen.raised is not None:
         raise ValueError(f"check_grads: {specimen.report.call} raises {specimen.raised}")
-    if specimen.has_arrays:
-        array_legs.check_derivatives(specimen, usable(specimen, ways), order)
-    else:
-        legs.check_derivatives(specimen, ways, order)
+    ways = usable(specimen, ways, asked)
+    if not ways:
+        raise ValueError(f"check_grads: there is nothing to check: {specimen.report}")
+    of_kind = array_legs if specimen.has_arrays else legs
+    of_kind.check_derivatives(specimen, ways, order)
     if verbose:
         print(specimen.report)
     return specimen.report

@@ -2,15 +2,17 @@
 
 A way is a name: of an engine or of forward mode, which take arrays as they are, or that with ON_OBJECTS, where an
 object array of scalars stands for each array. The engines `closures` and `records` make object arrays of any array.
+Where they, or object arrays, cannot run f, and the default engine can, checks skip them with the reason.
 """
 
 import dis
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import TracebackType
 
 import numpy as np
 
+from contad.engines import DEFAULT
 from contad.engines.forward import forward_level
 from contad.errors import NUMPY_FILES, OWN_FILES, LostDerivativeError, UnsupportedError
 from contad.protocols.number_protocols import array_ufunc
@@ -115,12 +117,17 @@ def like(args: Sequence[Nested], numbers: Sequence[float]) -> list[Nested]:
 
 
 # ---- what NumPy cannot do --------------------------------------------------------------------------------------------
-def usable(s: Specimen, ways: Sequence[str]) -> list[str]:
-    """The ways to differentiate a function of arrays, without those on object arrays where NumPy refuses these."""
-    every = [*ways, *(way + ON_OBJECTS for way in ways if way in ARRAYS)]
+def usable(s: Specimen, ways: Sequence[str], asked: Collection[str] | None = None) -> list[str]:
+    """The ways to differentiate a function of arrays, without those on object arrays where NumPy refuses these.
+
+    Without `asked` everything else that raises is left to fail. With it, only what is asked for: of the other ways,
+    those where contad refuses f, as the engines without assignable arrays do, are skipped as well, and so is forward
+    mode where a rule has none. That is decided before any number is compared, so a wrong number is never skipped.
+    """
+    every = [*ways, *(way + ON_OBJECTS for way in ways if s.has_arrays and way in ARRAYS)]
     refused: dict[str, list[str]] = {}
     for way in every:
-        reason = None if is_on_arrays(way) else _refusal(s, way)
+        reason = _refusal(s, way, asked is not None and way not in asked)
         if reason is not None:
             refused.setdefault(reason, []).append(way)
     for reason, names in refused.items():
@@ -128,8 +135,11 @@ def usable(s: Specimen, ways: Sequence[str]) -> list[str]:
     return [way for way in every if not any(way in names for names in refused.values())]
 
 
-def _refusal(s: Specimen, way: str) -> str | None:
-    """Why NumPy, rather than contad, cannot run f on object arrays; None if f runs on them, or contad is to blame."""
+def _refusal(s: Specimen, way: str, lenient: bool) -> str | None:
+    """Why a way cannot run f where it need not; None if it can, or contad is to blame."""
+    of_arrays = s.has_arrays and not is_on_arrays(way)
+    if not of_arrays and not (lenient and way != DEFAULT):
+        return None
     args = form(way, s.rebuilt(s.numbers))
     try:
         if is_forward(way):
@@ -138,7 +148,11 @@ def _refusal(s: Specimen, way: str) -> str | None:
             vjp(s.f, *args, engine=engine_of(way))
         return None
     except Exception as error:
-        return refusal(error, s.f, s.rebuilt(s.numbers))
+        reason = refusal(error, s.f, s.rebuilt(s.numbers)) if of_arrays else None
+        if reason is None and lenient and isinstance(error, (LostDerivativeError, UnsupportedError)):
+            if way != FORWARD or "no forward mode" in str(error):
+                return str(error)
+        return reason
 
 
 def refusal(error: Exception, f: Function, args: Sequence[Nested], active: Sequence[int] | None = None) -> str | None:

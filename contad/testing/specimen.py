@@ -19,6 +19,7 @@ from contad.variables.trees import Tree, assemble, elements, flatten
 
 FORWARD = "forward"  # the name of forward mode among the engines
 MANY = 40  # beyond so many numbers in arrays, differences are taken along one direction
+LONG_ARRAY, LONG_TEXT = 12, 200  # more elements, or letters, of an argument are cut in messages
 FEW = 8  # beyond so many numbers, forward mode and special values take a sample
 
 
@@ -63,7 +64,7 @@ class Specimen:
         self.f, self.args, self.nan, self.tolerances = f, args, nan, tolerances
         self.runnable = runnable(f)  # a Numba function is rewritten for variables
         self.name = name_of(f)
-        self.report = Report(f"{self.name}({', '.join(map(repr, args))})")
+        self.report = Report(f"{self.name}({describe_arguments(args)})")
         self.trees = [flatten(x) for x in args]
         self.has_arrays = any(isinstance(leaf, np.ndarray) for tree in self.trees for leaf in tree.leaves)
         self.numbers = [float(v) for x in args for v in numbers_of(x)]
@@ -179,7 +180,7 @@ class Specimen:
         if raised is not None:
             self.fail(leg, way, "", "no exception, as from the plain call", raised)
         if frozen(self.args) != self.state:
-            self.fail("unmutated", way, "", f"arguments unchanged by leg {leg}", f"({', '.join(map(repr, self.args))})")
+            self.fail("unmutated", way, "", f"arguments unchanged by leg {leg}", f"({describe_arguments(self.args)})")
         self.count("unmutated")
         return result
 
@@ -187,6 +188,13 @@ class Specimen:
 def _directions(n: int) -> list[list[float]]:
     """The coordinate axes if they are few, else one direction in general position."""
     return np.eye(n).tolist() if n <= FEW else [weights(n)]
+
+
+def describe_arguments(args: Sequence[Nested]) -> str:
+    """The arguments for a message: of long arrays the first and last elements, of other long texts the beginning."""
+    with np.printoptions(threshold=LONG_ARRAY):
+        texts = map(repr, args)
+        return ", ".join(x if len(x) <= LONG_TEXT else f"{x[:LONG_TEXT]} ..." for x in texts)
 
 
 def outcome(call: Function, *args: Nested) -> tuple[Nested, str | None]:

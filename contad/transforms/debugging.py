@@ -1,10 +1,13 @@
 """Where a nan or an infinity comes from: levels that look at everything they compute, and remember the source lines.
 
-Nothing of it costs anything outside of `debug_nans`: inside, stacks are given a watch.
+Nothing of it costs anything outside of `debug_nans`: inside, stacks are given a watch, and compiled derivatives are
+called through a method that looks at their results.
 """
 
 import linecache
 import sys
+import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -20,21 +23,33 @@ from contad.protocols.number_protocols import general_methods, install
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.dual import ArrayDual, Dual, ForwardLevel
 from contad.variables.number import like_numpy, map_numbers, peek
-from contad.variables.open_types import ArrayValue, Options, Real, Rule, Value
+from contad.variables.open_types import ArrayValue, Nested, Options, Real, Rule, Value
 from contad.variables.stack import THREAD
 from contad.variables.trees import leaves_of
 
 Place = tuple[str, str]  # an operation, and where the user's code called it
 
 
-class debug_nans:
+class _Context(type):
+    """The class of `debug_nans`, which is no context itself."""
+
+    def __enter__(cls) -> None:
+        raise TypeError(f"{cls.__name__}: expected a call, got the class: with contad.{cls.__name__}(): ...")
+
+    def __exit__(cls, *exception: object) -> None:
+        """Never called."""
+
+
+class debug_nans(metaclass=_Context):
     """Report the first operation that makes a nan or an infinity, forward or reverse, with its source line.
 
     Inside the context every gradient, vjp and jvp of this thread looks at each value, tangent and adjoint when it is
     made, and raises NonFiniteError at the first that is not finite; `infinities=False` lets infinities pass. A zero
     adjoint masks a partial that is not finite, here as elsewhere, so dead code reports nothing in the sweep. Operations
-    on plain numbers alone are NumPy's own: see np.errstate.
+    on plain numbers alone are NumPy's own: see np.errstate. Of compiled derivatives of Numba functions the results are
+    looked at: NonFiniteError then says that engine="matrix" finds the operation.
 
+    Raises:  NonFiniteError; TypeError for `with debug_nans:` without a call. A UserWarning where no `with` enters it.
     Cost:    sweeps run in Python, and each operation looks up its source line; for debugging only.
 
     >>> import contad
@@ -44,17 +59,26 @@ class debug_nans:
     contad.errors.NonFiniteError: the derivative of sqrt made inf, ...
     """
 
-    __slots__ = ("_before", "infinities")
+    __slots__ = ("_before", "_entered", "infinities")
 
     def __init__(self, infinities: bool = True) -> None:
+        self._entered = False
         self.infinities = infinities
 
     def __enter__(self) -> None:
+        self._entered = True
+        _watch_compiled(1)
         self._before = THREAD.watch
         THREAD.watch = self
 
     def __exit__(self, *exception: object) -> None:
         THREAD.watch = self._before
+        _watch_compiled(-1)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_entered", True):
+            told = "debug_nans: nothing is looked at without a block: with contad.debug_nans(): ..."
+            warnings.warn(told, UserWarning, stacklevel=2)
 
     def look_at(self, s: Any) -> None:
         """Look for what is not finite at everything that a new stack records and sweeps."""
@@ -101,6 +125,47 @@ def caller() -> tuple[str, str]:
     text = linecache.getline(frame.f_code.co_filename, line).strip()
     where = f"{frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
     return name, f"{where}: {text}" if text else where
+
+
+# ---- compiled derivatives --------------------------------------------------------------------------------------------
+_entering = threading.Lock()
+_entered = 0  # contexts, of all threads
+
+
+def _watch_compiled(step: int) -> None:
+    """Count a context that begins (1) or ends (-1); while there are any, compiled derivatives are looked at.
+
+    Their class has no `__call__` of its own otherwise: Numba's goes from C to machine code.
+    """
+    global _entered
+    from contad.front.derivative import Derivative
+
+    with _entering:
+        _entered += step
+        if _entered == 1 and step == 1:
+            Derivative.__call__ = _call_watched
+        elif _entered == 0:
+            del Derivative.__call__
+
+
+def _call_watched(derivative: Any, *args: Nested, **kwargs: Nested) -> Nested:
+    """Call a compiled derivative, and look at its result on threads that debug."""
+    from numba.core.registry import CPUDispatcher
+
+    result = CPUDispatcher.__call__(derivative, *args, **kwargs)
+    watch = THREAD.watch
+    if watch is None:
+        return result
+    parts = leaves_of(result)  # variables, where the derivative is differentiated, are looked at by their stack
+    numbers = [x for x in parts if isinstance(x, float) or getattr(getattr(x, "dtype", None), "kind", "") == "f"]
+    found = fault(numbers, watch.infinities)
+    if found:
+        raise NonFiniteError(
+            f"{derivative.what} made {found}, called at {caller()[1]}; compiled code does not tell the operation: "
+            f'ask for the derivative of {derivative.__name__} by engine="matrix" here, which searches a Python copy',
+            place="",
+        )
+    return result
 
 
 # ---- reverse mode ----------------------------------------------------------------------------------------------------

@@ -81,13 +81,14 @@ class Unravel:
         return split_last(v, [self.tree], v.ndim > 1)[0]
 
 
-def flat(f: Function, example: Nested, *, argnums: int | tuple[int, ...] = 0) -> "FlatFunction":
+def flat(f: Function, example: Nested, *more: Nested, argnums: int | tuple[int, ...] = 0) -> "FlatFunction":
     """f as a function of one vector, with its derivatives: what optimisers and samplers ask for. See `FlatFunction`.
 
     `example` is the argument at `argnums`, a tree of numbers and arrays; for a tuple of argnums a tuple of them. The
     other arguments of f follow the vector. Of a Numba function of one vector all derivatives are the compiled ones.
 
-    Raises:  UnsupportedError for leaves of example that are no real numbers or float arrays.
+    Raises:  UnsupportedError for leaves of example that are no real numbers or float arrays; TypeError for more
+             examples that are not in a tuple.
 
     >>> model = flat(lambda p, y: np.sum((y - p["mean"]) ** 2) / p["width"], {"mean": 1.0, "width": 2.0})
     >>> model.x0
@@ -95,6 +96,12 @@ def flat(f: Function, example: Nested, *, argnums: int | tuple[int, ...] = 0) ->
     >>> model.grad(model.x0, np.array([2.0, 4.0]))
     array([-4. , -2.5])
     """
+    if more:
+        places = tuple(range(1 + len(more)))
+        raise TypeError(
+            f"flat: expected one example, got {1 + len(more)}; for several arguments write "
+            f"flat(f, ({', '.join(f'x{k}' for k in places)}), argnums={places}), with their examples"
+        )
     return FlatFunction(f, example, argnums)
 
 

@@ -89,7 +89,9 @@ def refuse_unusable(level: Level, function: str) -> None:
     """Raise where a level has ended, or belongs to another thread."""
     if level.ended is not None:
         raise StaleVariableError(
-            f"{function}: this variable is stale: {level.ended}; return what you need instead", level=level
+            f"{function}: this variable is stale: {level.ended}; return what you need instead; an object that keeps "
+            "it in an attribute is to be made inside the function, or its attribute set to a plain number again",
+            level=level,
         )
     if level.thread != get_ident():
         raise OtherThreadError(

@@ -4,6 +4,7 @@ A leaf is a real number, a number of an outer level, or an array of these.
 """
 
 from collections.abc import Callable, Sequence
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,19 @@ def real_leaf(leaf: Value, what: str) -> Value:
         return checked
     raise UnsupportedError(
         f"{what}: expected real numbers, or lists, tuples, dicts and arrays of them; got {kind_of(leaf)}"
+        f"{_how_to_differentiate(leaf)}"
+    )
+
+
+def _how_to_differentiate(x: object) -> str:
+    """Of an object of a class of the user's: by a tree of its attributes, one of which is named."""
+    held = {} if isinstance(x, (type, ModuleType, FunctionType)) else getattr(x, "__dict__", {})
+    names = sorted((name for name in held if name[0] != "_"), key=lambda name: not _is_number_or_array(held[name]))
+    if not names:
+        return ""
+    return (
+        f'; pass a tree of the attributes to differentiate, as {{"{names[0]}": x.{names[0]}}} of an object x, and make '
+        "the object from the tree inside the function"
     )
 
 

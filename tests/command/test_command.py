@@ -45,6 +45,49 @@ def test_at_moves_the_point(run):
     assert found["point"] == {"rate": 0.25}
 
 
+MOVED = """
+import numpy as np
+
+def of_array(drift=np.array([1, 2]), n=3):
+    return np.sum(drift * drift) * n
+
+def of_tree(p={"a": 2.0, "b": (1.5, np.array([[4.0, 5.0]]))}):
+    return p["a"] * p["b"][0] + np.sum(p["b"][1] ** 2)
+
+def of_data(x):
+    return np.sum(x * x)
+
+x = np.array([1.0, 2.0])
+"""
+
+
+def test_at_moves_one_number_by_the_name_of_the_report(run):
+    found = as_json(run("of_array", "--at", "drift[1]=0.5", "--wrt", "drift", "--json", source=MOVED))
+    assert found["gradient"] == {"drift": [6.0, 3.0]} and found["point"] == {"drift": [1.0, 0.5]}
+    moves = ("--at", "p['b'][1][0,1] = -1", "--at", 'p["a"]=3', "--at", "p['b'][0]=.5")
+    found = as_json(run("of_tree", *moves, "--json", source=MOVED))
+    assert found["point"] == {"p": {"a": 3.0, "b": [0.5, [[4.0, -1.0]]]}}
+    assert found["gradient"] == {"p": {"a": 0.5, "b": [3.0, [[8.0, -2.0]]]}}
+    found = as_json(run("of_data", "--at", "x[0]=7", "--at", "x=[3, 4]", "--json", source=MOVED))
+    assert found["point"] == {"x": [7.0, 4.0]}  # whatever the order, one number is of the whole that is given
+
+
+@pytest.mark.parametrize(
+    ("target", "at", "message"),
+    [
+        ("of_array", "drift[2]=1", "model.py:of_array: --at: no number drift[2]; there are drift[0], drift[1]"),
+        ("of_tree", "p[0]=1", "model.py:of_tree: --at: no number p[0]; there are p['a'], ..., p['b'][1][0, 1]"),
+        ("of_array", "speed[0]=1", "model.py:of_array: --at: no parameter 'speed'; there are drift, n"),
+        ("of_array", "drift[0]=[1]", "--at drift[0]=[1]: expected one number for drift[0], got '[1]'"),
+        ("of_array", "drift[0=1", "--at drift[0=1: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
+        ("of_array", "drift[0]=1" + 20 * "0", "model.py:of_array: --at: expected a number of 64 bits for drift[0]"),
+    ],
+)
+def test_a_number_to_move_that_is_not_there_is_one_line(run, target, at, message):
+    status, out, err = run(target, "--at", at, source=MOVED)
+    assert (status, out) == (2, "") and err.startswith(f"contad: {message}") and err.count("\n") == 1
+
+
 @pytest.mark.parametrize("engine", ["closures", "records", "matrix"])
 def test_engine(run, engine):
     found = as_json(run("log_likelihood", "--engine", engine, "--json", "--check"))
@@ -122,6 +165,18 @@ def test_json_is_alone_on_standard_output(run):
     assert status == 0
     assert json.loads(out)["gradient"] == {"x": 2.0}
     assert err == "hello\n"
+
+
+def test_json_is_of_plain_numbers_whatever_numpy_gives(run):
+    source = """
+import numpy as np
+def a(x=np.array([0.1, 0.3])): return np.sum(np.exp(x))
+def single(x=np.array([1.5, 2.5])): return np.float32(4.0) * np.sum(x)
+"""
+    found = as_json(run("a", "--json", source=source))
+    assert found["differences"]["agrees"] is True
+    assert found["gradient"]["x"] == pytest.approx(np.exp([0.1, 0.3]).tolist())
+    assert as_json(run("single", "--json", source=source))["gradient"] == {"x": [4.0, 4.0]}
 
 
 def test_an_edited_file_is_read_again(run):
@@ -275,7 +330,8 @@ def line(text):
         ("fine", "--wrt x,", "model.py:fine: --wrt: no parameter ''"),
         ("fine", "--wrt x --wrt z", "model.py:fine: --wrt: no parameter 'z'; there are x"),
         ("fine", "--at z=1", "model.py:fine: --at: no parameter 'z'; there are x"),
-        ("fine", "--at x", "--at x: expected NAME=VALUE"),
+        ("fine", "--at x", "--at x: expected NAME=VALUE, or for one number of it 'NAME[0]=VALUE'"),
+        ("Model.log_likelihood", "", "model.py: 'Model.log_likelihood': methods are not taken; write a function in"),
         ("fine", "--at x=", "--at x=: expected a number"),
         ("fine", "--at x=one", "--at x=one: expected a number, or a list, tuple or dict of numbers, got 'one'"),
         ("fine", "--at x='one'", "--at x='one': expected a number"),

@@ -65,6 +65,23 @@ def test_a_reader_that_has_gone_is_no_error(tmp_path, monkeypatch, number):
         assert run(monkeypatch, "--help") == 0
 
 
+class GonePipe(ClosedPipe):
+    """The same of a long text, which is written at once."""
+
+    def write(self, text):
+        raise OSError(self.number, "planted")
+
+
+@pytest.mark.parametrize("arguments", [("--json",), ()])
+def test_a_reader_that_has_gone_before_the_report_is_no_error(tmp_path, monkeypatch, capsys, arguments):
+    model = tmp_path / "model.py"
+    model.write_text("def f(x=1.5): return x * x\n", encoding="utf-8")
+    with open(tmp_path / "out", "w", encoding="utf-8") as file:
+        monkeypatch.setattr(sys, "stdout", GonePipe(errno.EPIPE, file))
+        assert run(monkeypatch, f"{model}:f", *arguments) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_another_error_of_the_stream_is_one(tmp_path, monkeypatch):
     with open(tmp_path / "out", "w", encoding="utf-8") as file:
         monkeypatch.setattr(sys, "stdout", ClosedPipe(errno.ENOSPC, file))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines import engine_names
 from contad.engines.matrix.joined_arrays import Blocks
 from contad.engines.matrix.matrix_stack import MatrixStack
 from contad.testing import check_grads
@@ -80,7 +81,8 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", sampled(FUNCTIONS, 3))
 def test_derivatives(name):
     f = FUNCTIONS[name]
-    check_grads(f, (X,))
+    skipped = check_grads(f, (X,), engines=engine_names()).skipped
+    assert all(reason.startswith("NumPy") for reason in skipped.values())
     gradient = contad.grad(f)(X)
     np.testing.assert_allclose(contad.record(f, X).gradient(X), gradient, rtol=1e-12, atol=1e-14)
     by_reverse = contad.grad(lambda x: np.sum(contad.grad(f)(x) * ROWS[0]))(X)

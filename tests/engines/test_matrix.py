@@ -6,6 +6,7 @@ variables, where NumPy supplies the meaning of views and assignments.
 
 import functools
 import itertools
+import re
 import subprocess
 import sys
 import threading
@@ -1320,3 +1321,33 @@ def test_results_of_constants_written_into_a_variable_have_the_layout_that_numpy
     value, gradient = contad.value_and_grad(f)(written)
     assert value == f(written) == 84.0 + 21.0
     np.testing.assert_array_equal(gradient, np.ones((3, 2)))
+
+
+def test_a_result_fills_a_larger_out_as_in_numpy():
+    def f(p, q):
+        z = np.zeros((2, 3))
+        np.multiply(p, 2.0, out=z[:, :1])
+        np.multiply(q, p, out=z[:, 1:])
+        return np.sum(z * np.arange(1.0, 7.0).reshape(2, 3)) * z[1, 2]
+
+    p, q = 1.5, np.array([0.3, 0.7])
+    found = contad.grad(f, (0, 1))(p, q)
+    assert f(p, q) == contad.value_and_grad(f, (0, 1))(p, q)[0]
+    h = 1e-6
+    assert found[0] == pytest.approx((f(p + h, q) - f(p - h, q)) / (2 * h), rel=1e-8)
+    for k, e in enumerate(np.eye(2) * h):
+        assert found[1][k] == pytest.approx((f(p, q + e) - f(p, q - e)) / (2 * h), rel=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2,), ()])
+def test_a_result_that_does_not_fit_out_is_refused(shape):
+    def f(x):
+        z = np.zeros(shape)
+        np.multiply(x, 2.0, out=z)
+        return np.sum(z)
+
+    x = np.ones((1, 3))
+    with pytest.raises(ValueError):
+        f(x)
+    with pytest.raises(ValueError, match=rf"np.multiply: out must have shape \(1, 3\), got {re.escape(str(shape))}"):
+        contad.grad(f)(x)

@@ -1,4 +1,6 @@
-"""plain.dot(x) of a plain array and a variable, as it is typed; and what `dot` means of anything else."""
+"""plain.dot(x) and plain.copy() of plain arrays among variables, as typed; what the names mean of anything else."""
+
+import copy
 
 import numpy as np
 import pytest
@@ -78,3 +80,73 @@ def test_without_it_dot_is_refused(monkeypatch):
     monkeypatch.setattr(callees, "METHODS", {})
     with pytest.raises(contad.LostDerivativeError, match=r"A\.dot\(x\): .*a @ x for a\.dot\(x\)"):
         contad.grad(lambda x: A.dot(x).sum())(X)
+
+
+# ---- copy ------------------------------------------------------------------------------------------------------------
+class Series:
+    def __init__(self, values):
+        self.values = values
+
+    def copy(self):
+        return Series(self.values.copy())
+
+
+def filters(p):
+    z = X.copy()
+    for t in range(1, 3):
+        z[t] += p * z[t - 1]
+    return z.sum() * z[1]
+
+
+def fills_rows(p):
+    m = A.copy("F")
+    for t in range(2):
+        m[t + 1] = m[t] * p
+    return m.sum()
+
+
+def of_an_object(p):
+    s = Series(X).copy()
+    s.values[1] = p * s.values[2]
+    return s.values.sum() * s.values[1]
+
+
+def of_other_things(p):
+    z, names, same = X.copy(), {"a": [p]}.copy(), copy.copy([p, p])
+    z[0] = names["a"][0] * same[1]
+    y = z.copy()
+    y[1] = p
+    return z.sum() * y.sum()
+
+
+def of_integers(p):
+    k = np.arange(3).copy()
+    k[0] = 2
+    z = np.zeros(3)
+    z[k] = p * p
+    return z[1] * z[2] + (X * z).sum()
+
+
+OF_COPY = [filters, fills_rows, of_an_object, of_other_things, of_integers]
+
+
+@pytest.mark.parametrize("f", OF_COPY)
+def test_a_copy_has_room_for_variables(f):
+    x, kept = 0.7, (X.copy(), A.copy())
+    np.testing.assert_allclose(contad.grad(f)(x), ways.differences(lambda p: f(p[0]), np.array([x]))[0], rtol=1e-7)
+    np.testing.assert_allclose(contad.jvp(f, (x,), (1.0,))[1], contad.grad(f)(x), rtol=1e-12)
+    assert contad.value_and_grad(f)(x)[0] == pytest.approx(f(x), rel=1e-14)
+    np.testing.assert_array_equal(X, kept[0])
+    np.testing.assert_array_equal(A, kept[1])
+
+
+def test_without_it_a_copy_has_none(monkeypatch):
+    def fills(p):
+        np.zeros(1)
+        z = X.copy()
+        z[1] = p
+        return z.sum()
+
+    monkeypatch.setattr(callees, "ASSIGNABLE_METHODS", callees.METHODS)
+    with pytest.raises(contad.LostDerivativeError, match=r"z is a plain array, .* z = np\.array\(z\)"):
+        contad.grad(fills)(0.5)

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 
 import contad
 from contad.errors import UnsupportedError
@@ -100,3 +101,43 @@ def test_a_value_that_cannot_be_compiled_is_refused_by_name():
     rule.partials(lambda z, x: TABLE)
     with pytest.raises(UnsupportedError, match="_looks_up: TABLE is a dict"):
         value_function(rule)
+
+
+@contad.scalar_rule
+def imported(x):
+    """exp x, by a value function that imports, which Numba does not compile."""
+    import math as library
+
+    return library.exp(x)
+
+
+@imported.partials
+def imported_partials(z, x):
+    return z
+
+
+@contad.scalar_rule
+def opening(x):
+    """A value function that Numba has no types for."""
+    return float(open(x).read())
+
+
+@opening.partials
+def opening_partials(z, x):
+    return z
+
+
+@pytest.mark.parametrize(("rule", "reason"), [(imported, "IMPORT_NAME"), (opening, "Untyped global name")])
+def test_numba_says_whose_value_function_it_cannot_compile(rule, reason):
+    @njit
+    def calling(x):
+        return 2.0 * rule(x)
+
+    with pytest.raises(TypingError) as caught:
+        calling(1.3)
+    said = (
+        f"{rule.name}: in a Numba function, Numba has to compile the value function of the rule as well, and cannot: "
+    )
+    assert said in str(caught.value)
+    assert reason in str(caught.value)
+    assert f"or call {rule.name} from Python alone" in str(caught.value)

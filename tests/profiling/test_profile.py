@@ -303,3 +303,20 @@ def test_deep_recursion():
     found = contad.profile(recursive)(1.0, 200)
     assert counts(found, recursive)["recursive", 1] == 200
     ET.fromstring(found._repr_html_())
+
+
+def test_errors_name_profile():
+    def loss(p):
+        return np.sum(p**2)
+
+    p = np.array([1.0, 2.0])
+    with pytest.raises(
+        TypeError, match=r"^profile: argnums .* got array.*; the arguments of loss follow: profile\(f\)"
+    ):
+        contad.profile(loss, p)
+    with pytest.raises(contad.OutputError, match=r"^profile: loss must return one real number"):
+        contad.profile(contad.grad(loss))(p)
+    with pytest.raises(TypeError, match=r"^profile: expected a function, got 2\.0"):
+        contad.profile(2.0)
+    with pytest.raises(contad.OutputError, match=r"^value_and_grad: "):  # whose function is another
+        contad.value_and_grad(contad.grad(loss))(p)

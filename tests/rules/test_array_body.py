@@ -49,7 +49,8 @@ FORM = "assignments to one name each, and one return"
     [
         ("for i in range(3):\n    t = a\nreturn z_bar", 5, FORM),
         ("if axis is None:\n    t = a\nreturn z_bar", 5, FORM),
-        ("t = a\nt += b\nreturn z_bar", 6, FORM),
+        ("t = a\nt += b\nreturn z_bar", 6, f"{FORM}; write t_2 = t + b, a new name"),
+        ("if axis is None:\n    t = a\nreturn z_bar", 5, "if, contad.select(axis is None, one, other) chooses a value"),
         ("t = a * 1.0\nt[0] = 0.0\nreturn t", 6, FORM),
         ("u, v = a, b\nreturn u * v", 5, FORM),
         ("t = u = a\nreturn t", 5, FORM),

@@ -1,5 +1,7 @@
 """SciPy's optimisers with contad's derivatives, of trees of parameters."""
 
+import warnings
+
 import numba
 import numpy as np
 import pytest
@@ -78,6 +80,58 @@ def test_no_covariance_where_the_data_leave_a_direction_open():
     with pytest.warns(RuntimeWarning, match=r"not positive definite .* along [+-]0.71 [ab] [+-]0.71 [ab]") as found:
         fit = optimize.minimize(lambda p: (p["a"] + p["b"] - 1.0) ** 2, {"a": 0.1, "b": 0.7}, covariance=True)
     assert np.isnan(fit.covariance).all() and np.isnan(fit.standard_errors["a"]) and found[0].filename == __file__
+
+
+QUADRATIC = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
+
+
+def bowl(p):
+    z = np.stack([p["a"] - 1.0, p["b"] + 2.0, p["c"] - 3.0])
+    return 0.5 * np.dot(z, QUADRATIC @ z)
+
+
+@pytest.mark.parametrize("method", ["L-BFGS-B", "SLSQP", "TNC", "trust-constr", "Nelder-Mead"])
+def test_what_a_bound_holds_has_no_error_and_the_others_that_of_their_own_hessian(method):
+    bounds = {"a": (-50.0, None), "b": (0.5, 9.0), "c": (None, 3.0 + 1e-1)}
+    options = {"xatol": 1e-9, "fatol": 1e-12} if method == "Nelder-Mead" else None
+    start = {"a": 0.0, "b": 1.0, "c": 0.0}
+    with pytest.warns(UserWarning, match=r"^minimize: at their bound: b; they have no") as found:
+        fit = optimize.minimize(bowl, start, method=method, bounds=bounds, covariance=True, options=options)
+    assert fit.x["b"] == pytest.approx(0.5, abs=1e-6)
+    assert [w.filename for w in found if w.category is UserWarning] == [__file__]
+    errors = fit.standard_errors
+    assert np.isnan(errors["b"]) and np.isnan(fit.covariance[1]).all() and np.isnan(fit.covariance[:, 1]).all()
+    expected = np.linalg.inv(QUADRATIC[np.ix_([0, 2], [0, 2])])
+    np.testing.assert_allclose(fit.covariance[np.ix_([0, 2], [0, 2])], expected, rtol=1e-10)
+    assert errors["c"] == pytest.approx(np.sqrt(expected[1, 1]))
+
+
+def test_bounds_that_hold_nothing_change_no_error():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # the last bound is met where the slope is zero: it keeps from nothing
+        for bounds in ({"a": (-5.0, 5.0), "b": (None, 4.0)}, {"c": (0.0, 3.0)}):
+            start = {"a": 1.0, "b": -2.0, "c": 3.0}
+            fit = optimize.minimize(bowl, start, bounds=bounds, covariance=True)
+            np.testing.assert_allclose(fit.covariance, np.linalg.inv(QUADRATIC), rtol=1e-10)
+        # fixed on purpose
+        fit = optimize.minimize(bowl, start, bounds={"b": (1.0, 1.0)}, covariance=True)
+        assert np.isnan(fit.standard_errors["b"])
+        assert fit.standard_errors["a"] == pytest.approx(np.sqrt(np.linalg.inv(QUADRATIC[::2, ::2])[0, 0]))
+
+
+@pytest.mark.parametrize("curvature", [1.0, -1.0, 0.0])
+def test_bounds_of_a_vector_as_scipy_takes_them(curvature):
+    def f(v):
+        return (v[0] - 2.0) ** 2 - v[1] + 0.5 * curvature * v[1] ** 2
+
+    for bounds in ([(None, 5.0), (0.0, 0.5)], scipy.optimize.Bounds([-np.inf, 0.0], 0.5 + np.array([5.0, 0.0]))):
+        with pytest.warns(UserWarning, match=r"at their bound: .*1"):
+            fit = optimize.minimize(f, np.array([0.0, 0.2]), bounds=bounds, covariance=True)
+        np.testing.assert_allclose(fit.standard_errors, [np.sqrt(0.5), np.nan], rtol=1e-10)
+    with pytest.warns(UserWarning, match="at their bound"):
+        fit = optimize.minimize(lambda v: np.sum(v), np.ones(2), bounds=[(0.5, None)] * 2, covariance=True)
+    assert np.isnan(fit.covariance).all()
 
 
 def test_vectors_numbers_and_numba_functions():

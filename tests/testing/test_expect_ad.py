@@ -765,3 +765,103 @@ def test_check_grads_refuses_unknown_modes(modes):
 def test_check_grads_refuses_a_point_that_raises():
     with pytest.raises(ValueError, match=r"check_grads: error_type\(1\.3\) raises ValueError: planted"):
         check_grads(error_type, (1.3,))
+
+
+def assigned(th):
+    z = np.zeros(2)
+    z[0], z[1] = th[0], th[1] ** 2
+    return np.sum(z * th)
+
+
+def assigned_numbers(x):
+    z = np.zeros(2)
+    z[0], z[1] = x, 2.0
+    return np.sum(z * x)
+
+
+@pytest.mark.parametrize(("f", "x"), [(assigned, V[:2]), (assigned_numbers, 0.7)])
+def test_check_grads_skips_engines_that_refuse_what_the_default_one_takes(f, x):
+    report = check_grads(f, (x,))
+    assert "a variable cannot become a plain number" in report.skipped["closures, records"]
+    assert report.passed["gradient"] and report.passed["jvp"] and report.passed["hessian"]
+    with pytest.raises(AssertionError, match="leg gradient, engine records: expected no exception"):
+        check_grads(f, (x,), engines=["records", "matrix"])
+    assert not {"closures", "records"} & set(check_grads(f, (x,), engines=["matrix"]).skipped)
+
+
+def test_check_grads_skips_no_wrong_number():
+    """A wrong number on an engine that nobody named fails, and so does what the default engine refuses."""
+
+    def wrong_on_records(a):
+        is_records = isinstance(a, np.ndarray) and class_of(a.flat[0]).__module__.startswith("contad.engines.records")
+        return np.sum(a * a * (1.5 if is_records else 1.0))
+
+    with pytest.raises(AssertionError, match="engine records, argument a"):
+        check_grads(wrong_on_records, (V,))
+    with pytest.raises(AssertionError, match="leg gradient, engine matrix: expected no exception.*Lost"):
+        check_grads(lambda a: np.sum(a) * float(a[0]), (V,))
+    with pytest.raises(AssertionError, match="leg gradient, engine closures: expected no exception.*planted"):
+        check_grads(type_error_of_objects, (V,))
+    with pytest.raises(AssertionError, match="leg value, engine closures"):  # expect_ad skips none of it
+        expect_ad(assigned, V[:2])
+
+
+def type_error_of_objects(a):
+    if isinstance(a, np.ndarray) and a.dtype == object:
+        raise TypeError("planted for object arrays")
+    return np.sum(a * a)
+
+
+def without_forward(backward):
+    """x squared by custom_vjp."""
+
+    @contad.custom_vjp
+    def planted(x):
+        return x * x
+
+    planted.defvjp(lambda x: (x * x, x), backward)
+    return planted
+
+
+def array_rule_without_forward():
+    @contad.array_rule
+    def planted_square(a):
+        return a * a
+
+    @planted_square.vjp("a")
+    def planted_square_vjp(z, z_bar, a):
+        return 2.0 * z_bar * a
+
+    return planted_square
+
+
+def test_check_grads_skips_forward_mode_where_a_rule_has_none():
+    right = without_forward(lambda x, z_bar: (2.0 * x * z_bar,))
+    report = check_grads(right, (1.3,))
+    assert "a custom_vjp has no forward mode" in report.skipped["forward"]
+    assert "jvp" not in report.passed
+    assert report.passed["hessian"] == 9
+    skipped = check_grads(array_rule_without_forward(), (V,)).skipped
+    assert any("forward" in names and "no forward mode; declare one" in reason for names, reason in skipped.items())
+    with pytest.raises(AssertionError, match="leg jvp, engine forward: .*no forward mode"):
+        check_grads(right, (1.3,), modes="fwd")
+    with pytest.raises(AssertionError, match=r"leg gradient, engine closures, argument x: expected 2\.5999"):
+        check_grads(without_forward(lambda x, z_bar: (x * z_bar,)), (1.3,))
+
+
+def test_check_grads_takes_one_mode_as_text():
+    assert "jvp" not in check_grads(contad.exp, (0.7,), modes="rev").passed
+    assert "gradient" not in check_grads(contad.exp, (0.7,), modes="fwd").passed
+
+
+@pytest.mark.parametrize(("args", "got"), [(2.0, "2.0"), (V, r"array\(\[")])
+def test_check_grads_asks_for_a_tuple(args, got):
+    with pytest.raises(TypeError, match=rf"check_grads: args must be a tuple of the arguments, got {got}.*; write \("):
+        check_grads(contad.exp, args)
+
+
+def test_messages_cut_long_arguments():
+    report = check_grads(lambda a, b: np.sum(a) * b[0], (np.linspace(0.4, 2.3, 60), [0.7] * 100), order=1)
+    assert len(report.call) < 400
+    assert "..., " in report.call
+    assert report.call.endswith(" ...)")

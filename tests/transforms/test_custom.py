@@ -64,7 +64,10 @@ FUNCTIONS = {f.__name__: f for f in (by_function_gradients, by_custom_jvp, by_te
 def test_numbers_to_third_order(name):
     f = FUNCTIONS[name]
     modes = ("rev",) if name == "by_custom_vjp" else ("rev", "fwd")
-    check_grads(lambda x, y: f(x, y) * contad.sin(x) + f(y, x), (0.4, 1.3), order=3, modes=modes)
+    report = check_grads(
+        lambda x, y: f(x, y) * contad.sin(x) + f(y, x), (0.4, 1.3), order=3, modes=modes, engines=engine_names()
+    )
+    assert report.skipped == {} or "fwd" not in modes
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "by_custom_vjp"])

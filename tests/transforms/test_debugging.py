@@ -1,7 +1,10 @@
 """debug_nans names the operation that makes the first nan or infinity, in both modes, and the line that called it."""
 
 import inspect
+import threading
+import warnings
 
+import numba
 import numpy as np
 import pytest
 
@@ -176,6 +179,66 @@ def test_the_inside_of_a_checkpoint_is_looked_at():
     with debug_nans(), pytest.raises(NonFiniteError) as caught:
         grad(contad.checkpoint(root_at_zero))(2.0)
     assert str(caught.value) == f"the derivative of sqrt made inf, called at {line_of(root_at_zero, '# first')}"
+
+
+@numba.njit
+def mean_root(x):
+    total = 0.0
+    for k in range(len(x)):
+        total += np.sqrt(x[k])
+    return total / len(x)
+
+
+def test_results_of_compiled_derivatives_are_looked_at():
+    x, fine = np.array([0.0, 4.0]), np.array([1.0, 4.0])
+    gradient = grad(mean_root)
+    for _ in range(2):  # the first call, and one that Numba sends straight to machine code
+        assert gradient(x)[0] == np.inf
+    calls = [
+        (lambda x: gradient(x), "grad: mean_root made inf"),
+        (lambda x: contad.value_and_grad(mean_root)(x), "value_and_grad: mean_root made inf"),
+        (lambda x: contad.vjp(mean_root, x)[1](1.0), "vjp: mean_root made inf"),
+        (lambda x: contad.hessian(mean_root)(x), "hessian: mean_root made -inf"),
+    ]
+    with debug_nans():
+        for call, message in calls:
+            call(fine)
+            with pytest.raises(NonFiniteError, match=f'^{message}, called at .*by engine="matrix"') as caught:
+                call(x)
+        assert f"{__file__}:" in str(caught.value)
+        with pytest.raises(NonFiniteError, match="the derivative of sqrt made inf"):
+            grad(mean_root, engine="matrix")(x)
+    with debug_nans(infinities=False):
+        assert gradient(x)[0] == np.inf
+        with pytest.raises(NonFiniteError, match="made nan"):
+            gradient(-fine)
+    assert gradient(x)[0] == np.inf and "__call__" not in vars(type(gradient))
+
+
+def test_compiled_derivatives_of_other_threads_are_left_alone():
+    x, found = np.array([0.0, 4.0]), []
+    gradient = grad(mean_root)
+    with debug_nans():
+        thread = threading.Thread(target=lambda: found.append(gradient(x)))
+        thread.start()
+        thread.join()
+        assert found[0][0] == np.inf
+        with debug_nans():
+            pass
+        with pytest.raises(NonFiniteError):
+            gradient(x)
+
+
+def test_a_context_that_is_none_is_said():
+    with pytest.warns(UserWarning, match="nothing is looked at without a block") as found:
+        debug_nans(True)
+    assert found[0].filename == __file__
+    with pytest.raises(TypeError, match=r"expected a call, got the class: with contad.debug_nans\(\): "), debug_nans:
+        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with debug_nans():
+            pass
 
 
 def test_nothing_is_left_behind():

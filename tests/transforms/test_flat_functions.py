@@ -204,3 +204,9 @@ def test_the_vector_of_a_product_may_come_second():
         contad.hvp(f, vector=1)(Y)
     with pytest.raises(TypeError, match="hvp: argnums must be"):
         contad.hvp(f, vector=-1)
+
+
+def test_several_examples_belong_in_a_tuple():
+    with pytest.raises(TypeError, match=r"flat: expected one example, got 2; .*flat\(f, \(x0, x1\), argnums"):
+        contad.flat(lambda x, y: x * y, 1.0, 1.0)
+    assert contad.flat(lambda x, y: x * y, (2.0, 3.0), argnums=(0, 1)).grad(np.array([2.0, 3.0])).tolist() == [3.0, 2.0]

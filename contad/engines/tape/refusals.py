@@ -98,7 +98,7 @@ def _find_said(text: str) -> str:
     if unknown:
         return f"no implementation of {unknown[1].strip()}"[:200]
     for line in text.splitlines():
-        said = line.strip(" >-")
+        said = line.strip().lstrip("> -")
         if said and not said.startswith(
             ("Failed in", "During:", "There are", "- Of which", "Overload", "File", "With")
         ):

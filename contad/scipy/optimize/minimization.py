@@ -32,7 +32,10 @@ def minimize(
                  LinearConstraint of the vector
     callback     as SciPy's, with the tree
     covariance   also the inverse of the Hessian at the minimum: the covariance of the estimates where fun is a negative
-                 log likelihood
+                 log likelihood. Coordinates whose bound keeps them from a smaller value are held fixed, with a
+                 UserWarning that names them: their rows and errors are nan, and the covariance of the others is
+                 conditional on them, the inverse of the others' Hessian. Where both bounds are equal it is the same,
+                 without a warning. `constraints` are not regarded
     progress     a bar on the terminal with the value and the gradient's largest element (needs tqdm)
 
     The result is SciPy's OptimizeResult with the tree as `x`, the vector as `vector` and `names` of its numbers; with
@@ -63,14 +66,15 @@ def minimize(
         supplied["hessp"] = model.hessp
     if callback is not None:
         supplied["callback"] = _on_trees(callback, unravel)
+    bounds = _bounds(bounds, x0, unravel)
     with _Progress(objective, progress, name not in _WITHOUT_GRADIENT) as watched:
         result = scipy.optimize.minimize(
-            watched, model.x0, tuple(args), method, bounds=_bounds(bounds, x0, unravel), tol=tol, options=options,
+            watched, model.x0, tuple(args), method, bounds=bounds, tol=tol, options=options,
             constraints=_constraints(constraints, x0, name), **supplied,
         )  # fmt: skip
     result.vector, result.x, result.names = result.x, unravel(result.x), unravel.names
     if covariance:
-        result.covariance = _covariance(model, result.vector, tuple(args))
+        result.covariance = _covariance(model, result.vector, tuple(args), bounds)
         result.standard_errors = unravel(np.sqrt(np.diag(result.covariance)))
     return result
 
@@ -151,20 +155,59 @@ def _constraint(constraint: Any, x0: Nested, method: str) -> Any:
 
 
 # ---- the result ------------------------------------------------------------------------------------------------------
-def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...]) -> Any:
-    """The inverse of the Hessian; nan, with a warning, where it is not positive definite."""
+_AT_BOUND = 1e-3  # of the step to the minimum along a coordinate: one whose bound is nearer by so much is kept by it
+_ON_BOUND = 1e-6  # of the bound, or of 1: likewise, where there is no such step
+
+
+def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...], bounds: Any) -> Any:
+    """The inverse of the Hessian of what no bound holds; nan for the rest, and where it is not positive definite."""
     hess = model.hess(x, *args)
+    covariance = np.full(hess.shape, np.nan)
+    if bounds is None:
+        free = np.full(len(x), True)
+    else:
+        kept, equal = _find_held(x, model.grad(x, *args), np.diag(hess), bounds)
+        free = ~(kept | equal)
+        if kept.any():
+            names = [name for name, at in zip(model.names, kept, strict=True) if at]
+            warnings.warn(
+                f"minimize: at their bound: {', '.join(names)}; they have no standard error (nan), and the covariance "
+                "of the others is conditional on them",
+                UserWarning, stacklevel=3,
+            )  # fmt: skip
+        if not free.any():
+            return covariance
+    hess = hess[np.ix_(free, free)]
     values, vectors = np.linalg.eigh(np.nan_to_num(hess))
     if np.isfinite(hess).all() and values[0] > len(hess) * np.finfo(float).eps * values[-1]:
-        return vectors / values @ vectors.T
-    least = vectors[:, 0]
-    direction = " ".join(f"{least[k]:+.2g} {model.names[k]}" for k in np.argsort(-np.abs(least))[:3])
+        covariance[np.ix_(free, free)] = vectors / values @ vectors.T
+        return covariance
+    least, names = vectors[:, 0], [name for name, is_free in zip(model.names, free, strict=True) if is_free]
+    direction = " ".join(f"{least[k]:+.2g} {names[k]}" for k in np.argsort(-np.abs(least))[:3])
     warnings.warn(
         "minimize: no covariance: the Hessian at the result is not positive definite (its least eigenvalue is "
-        f"{values[0]:.2g}, along {direction}): no minimum, one at a bound, or a direction that the data leave open",
+        f"{values[0]:.2g}, along {direction}): no minimum, or a direction that the data leave open",
         RuntimeWarning, stacklevel=3,
     )  # fmt: skip
-    return np.full(hess.shape, np.nan)
+    return covariance
+
+
+def _find_held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tuple[Any, Any]:
+    """Which coordinates are at a bound beyond which the function is smaller, and which have two equal bounds.
+
+    Interior methods stop before the bound: at it is what is much nearer to it than the minimum along the coordinate.
+    """
+    if isinstance(bounds, scipy.optimize.Bounds):
+        low, high = (np.broadcast_to(np.asarray(end, float), x.shape) for end in (bounds.lb, bounds.ub))
+    else:
+        low, high = np.array([[np.nan if end is None else end for end in pair] for pair in bounds], float).T
+    kept = np.full(x.shape, False)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for end, slope in ((low, slopes), (high, -slopes)):
+            near = np.where(curvatures > 0.0, _AT_BOUND * slope / curvatures, _ON_BOUND * np.maximum(1.0, np.abs(end)))
+            kept |= (slope > 0.0) & np.isfinite(end) & (np.abs(x - end) <= near)
+    equal = low == high
+    return kept & ~equal, equal
 
 
 class _Progress:
