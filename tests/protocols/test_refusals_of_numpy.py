@@ -127,7 +127,7 @@ def test_the_deviation_of_equal_numbers_has_derivative_0(name, engine):
     np.testing.assert_array_equal(contad.grad(lambda v: DEVIATIONS[name](v) + v[0], engine=engine)(x), [1.0, 0.0, 0.0])
 
 
-@pytest.mark.parametrize("f", [lambda v: np.fmod([v[0]], 2.0), lambda v: np.hypot([v[0], 1.0], [1.0, v[0]])])
+@pytest.mark.parametrize("f", [lambda v: np.fmod([v[0], 1.0], 2.0), lambda v: np.hypot([v[0], 1.0], [1.0, v[0]])])
 def test_lists_that_numpy_refuses_element_by_element(f):
     for engine in ("closures", "matrix"):
         with pytest.raises(UnsupportedError, match=r"np\.(fmod|hypot): "):
