@@ -213,7 +213,10 @@ _FUNCTIONS = (FunctionType, MethodType, functools.partial, np.vectorize)
 def class_leads_on(cls: type) -> bool:
     """Whether a class of the user's has functions or objects that are no methods of it."""
     named = [(name, x) for c in cls.__mro__[:-1] for name, x in vars(c).items() if name[:2] != "__"]
-    return any(leads_on(x) for name, x in named if not isinstance(x, (FunctionType, type)) and name != "_abc_impl")
+    return any(leads_on(x) for name, x in named if not isinstance(x, (FunctionType, type)) and name not in _MADE_UP)
+
+
+_MADE_UP = {"_abc_impl", "_fields", "_field_defaults"}  # by `abc` and `collections.namedtuple`
 
 
 @functools.lru_cache(1024)

@@ -520,3 +520,13 @@ def test_planted_faults_are_found(fault, monkeypatch):
         test_what_changes_between_calls_is_seen()
         test_functions_where_data_were()
         test_a_container_that_others_change_as_f_runs()
+
+
+Place = namedtuple("Place", "x y")
+TREE_OF_DATA = {"rate": 0.5, "at": Place(2.0, 3.5), "layers": [np.ones(2)]}
+
+
+def test_a_captured_tree_of_data_with_a_named_tuple_is_the_users_own():
+    found = contad.grad(lambda v: np.sum(contad.ravel(TREE_OF_DATA)[1](v)["at"].y * v))(np.arange(5.0))
+    assert found.shape == (5,)
+    assert contad.grad(lambda x: x * (type(TREE_OF_DATA) is dict) * (type(TREE_OF_DATA["at"]) is Place))(2.0) == 1.0

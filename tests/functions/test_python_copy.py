@@ -185,7 +185,8 @@ def test_second_derivatives_of_the_copy(f, rest):
     expected = [(gradient(X + 1e-5 * e, *rest) - gradient(X - 1e-5 * e, *rest)) / 2e-5 for e in np.eye(3)]
     np.testing.assert_allclose(contad.hessian(f, engine="matrix")(X, *rest), expected, rtol=1e-6, atol=1e-7)
     direction = np.array([0.3, -1.0, 0.5])
-    np.testing.assert_allclose(contad.hvp(f, engine="matrix")(X, *rest, direction), direction @ expected, rtol=1e-6, atol=1e-7)
+    product = contad.hvp(f, engine="matrix")(X, *rest, direction)
+    np.testing.assert_allclose(product, direction @ expected, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.long  # as for a library
