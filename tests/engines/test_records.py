@@ -38,7 +38,7 @@ def test_one_push_per_active_operation_and_none_for_constants(name):
         x = s.variable(1.3)
         y = s.variable(0.4)
         for rule in rules():
-            variables = [x, y, y][: rule.arity]
+            variables = [x, y, y, y, y][: rule.arity]
             del pushed[:]
             rule(*variables)
             assert len(pushed) == 1, rule

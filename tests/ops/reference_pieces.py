@@ -249,7 +249,7 @@ def _near(x, y):
 
 
 DOMAIN = {
-    "exprel_derivative": lambda n, x: 1e-50 < abs(x) < 1e4,
+    "exprel_derivative": lambda n, x: n == round(n) and 1e-50 < abs(x) < 1e4,
     "log1prel_derivative": lambda n, x: 1e-50 < abs(x) < 1e4,
     "fmod": lambda x, y: y != 0.0 and 1e-60 < abs(x / y) < 1e15,
     "boxcox": lambda x, a: x > 0.0 and 1e-100 < abs(a) < 1e100,

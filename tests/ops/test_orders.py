@@ -16,6 +16,7 @@ from contad.rules.scalar_rule import rules
 from contad.testing import array_legs, legs
 from contad.testing.specimen import FORWARD, TOLERANCES, Specimen
 from tests.judges.array_derivatives import split
+from tests.judges.domains import DEAR
 from tests.judges.planted import registered
 from tests.judges.samples import sampled
 
@@ -38,7 +39,14 @@ def check(rule, point, ways, order):
     return specimen.report.passed
 
 
-@pytest.mark.parametrize(("rule", "ways"), sampled(itertools.product(RULES, MODES), 3, name=name_of_case))
+def cases_of(dear):
+    return itertools.product([rule for rule in RULES if (rule.name in DEAR) == dear], MODES)
+
+
+@pytest.mark.parametrize(
+    ("rule", "ways"),
+    [*sampled(cases_of(False), 3, name=name_of_case), *sampled(cases_of(True), 20, name=name_of_case)],
+)
 def test_numbers_to_third_order(rule, ways):
     for point in rule.points if FORWARD in ways else rule.points[:1]:
         passed = check(rule, point, ways, 3)
