@@ -12,6 +12,7 @@ from contad.transforms.compiled_code import cfunc
 from contad.transforms.gradients import grad, value_and_grad
 from contad.transforms.hessians import hessian, hvp
 from contad.transforms.jacobians import is_array, jacobian, split_last
+from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian
 from contad.variables.arguments import fail
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Value
@@ -114,6 +115,8 @@ class FlatFunction:
     hess            x, *args -> the Hessian, a matrix
     hessp           x, p, *args -> the Hessian times p, as SciPy's `hessp`
     jac             x, *args -> the Jacobian of an f that returns a vector
+    sparse_hess     x, *args -> the Hessian as a sparse array: see `sparse_hessian`
+    sparse_jac      x, *args -> the Jacobian as a sparse array: see `sparse_jacobian`
     unravel         a vector, or draws with leading axes -> trees
     names           of the numbers of the vector
 
@@ -138,6 +141,8 @@ class FlatFunction:
         self.hess = hessian(self._run)
         self.hessp = hvp(self._run, vector=1)
         self.jac = jacobian(self._run)
+        self.sparse_hess = sparse_hessian(self._run)
+        self.sparse_jac = sparse_jacobian(self._run)
 
     def __repr__(self) -> str:
         return f"<contad.flat: {self.__name__}, {self.unravel.size} numbers>"  # type: ignore[attr-defined]

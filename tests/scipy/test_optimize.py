@@ -239,3 +239,17 @@ def test_curves_are_fitted_with_exact_derivatives():
 def test_curves_of_numba_functions_and_without_a_start():
     found, _ = optimize.curve_fit(numba.njit(curve), T, NOISY)
     np.testing.assert_allclose(found, scipy.optimize.curve_fit(curve, T, NOISY)[0], rtol=1e-6)
+
+
+def test_sparse_hessians_of_a_tree():
+    def energy(p):
+        return np.sum(100.0 * (p["x"][1:] - p["x"][:-1] ** 2) ** 2 + (1.0 - p["x"][:-1]) ** 2) + p["shift"] ** 2
+
+    start = {"x": np.full(20, 0.8), "shift": 1.0}
+    fit = optimize.minimize(energy, start, method="trust-constr", options={"gtol": 1e-9}, sparse=True)
+    np.testing.assert_allclose(fit.x["x"], 1.0, rtol=1e-5)
+    model = contad.flat(energy, start)
+    np.testing.assert_allclose(model.sparse_hess(model.x0).toarray(), model.hess(model.x0))
+    assert model.sparse_hess.passes <= 3
+    with pytest.raises(ValueError, match="minimize: method must be \"trust-constr\""):
+        optimize.minimize(energy, start, method="BFGS", sparse=True)

@@ -20,7 +20,7 @@ _WITH_PRODUCTS = {"newton-cg", "trust-ncg", "trust-krylov", "trust-constr"}
 def minimize(
     fun: Function, x0: Nested, args: Sequence[Nested] = (), method: str | None = None, *, bounds: Any = None,
     constraints: Any = (), tol: float | None = None, callback: Function | None = None, options: Options | None = None,
-    covariance: bool = False, progress: bool = False,
+    covariance: bool = False, progress: bool = False, sparse: bool = False,
 ) -> scipy.optimize.OptimizeResult:  # fmt: skip
     """scipy.optimize.minimize of fun(x, *args) with exact derivatives, where x is a tree of numbers and arrays.
 
@@ -37,11 +37,13 @@ def minimize(
                  conditional on them, the inverse of the others' Hessian. Where both bounds are equal it is the same,
                  without a warning. `constraints` are not regarded
     progress     a bar on the terminal with the value and the gradient's largest element (needs tqdm)
+    sparse       for "trust-constr": its Hessians are sparse arrays, with the pattern that `sparse_hessian` finds
 
     The result is SciPy's OptimizeResult with the tree as `x`, the vector as `vector` and `names` of its numbers; with
     `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
 
-    Raises:  what SciPy raises; ValueError for bounds that do not fit; ImportError where tqdm is missing.
+    Raises:  what SciPy raises; ValueError for bounds that do not fit and for `sparse` where the method takes no sparse
+             Hessian; ImportError where tqdm is missing.
     Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters.
     Ref:     scipy.optimize.minimize.
 
@@ -53,13 +55,17 @@ def minimize(
     >>> round(fit.x["mean"], 4), round(fit.standard_errors["mean"], 3)
     (2.3333, 0.72)
     """
+    name = (method or "").lower()
+    if sparse and name != "trust-constr":
+        fail("minimize", "method", 'be "trust-constr" for a sparse Hessian', repr(method))
     model = flat(fun, x0)
     unravel = model.unravel
-    name = (method or "").lower()
     supplied: dict[str, Any] = {"jac": True}
     objective: Function = model.value_and_grad
     if name in _WITHOUT_GRADIENT:
         supplied, objective = {}, model
+    elif sparse and name == "trust-constr":
+        supplied["hess"] = model.sparse_hess
     elif name in _WITH_HESSIAN:
         supplied["hess"] = model.hess
     elif name in _WITH_PRODUCTS:
