@@ -37,7 +37,7 @@ def test_one_push_per_active_operation_and_none_for_constants(name):
         s.push = lambda record: (pushed.append(record), push(record))
         x = s.variable(1.3)
         y = s.variable(0.4)
-        for rule in rules():
+        for rule in (rule for rule in rules() if rule.__module__.startswith("contad.ops.")):
             variables = [x, y, y, y, y][: rule.arity]
             del pushed[:]
             rule(*variables)
