@@ -125,7 +125,7 @@ def assignment(text: str) -> tuple[str, Nested]:
 def _read_place(text: str) -> str:
     """A name, or the name of a number in a container as reports write it; "" for anything else.
 
-    >>> _read_place(" w"), _place("w[ 1,2 ]"), _place("w[1"), _place("f()")
+    >>> _read_place(" w"), _read_place("w[ 1,2 ]"), _read_place("w[1"), _read_place("f()")
     ('w', 'w[1, 2]', '', '')
     """
     if text.strip().isidentifier():

@@ -49,7 +49,8 @@ def fdim_partials(z, x, y):
 
 
 def _ldexp(x, n):
-    return np.ldexp(x, np.clip(np.rint(n), -5000.0, 5000.0).astype(np.intc))
+    z = np.ldexp(x, np.clip(np.rint(np.nan_to_num(n, nan=0.0)), -5000.0, 5000.0).astype(np.intc))
+    return np.where(np.isnan(n), n, z)
 
 
 @scalar_rule(ufunc=np.ldexp, array=_ldexp, points=[(1.3, 3.0), (-0.7, -2.0)])

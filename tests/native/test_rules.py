@@ -13,6 +13,7 @@ from contad.errors import UnsupportedError
 from contad.native.rules import partial_function, value_function
 from contad.rules.scalar_rule import ScalarRule
 from tests.judges.domains import RULES
+from tests.judges.planted import registered
 from tests.judges.samples import sampled
 
 EDGES = (0.0, -0.0, 1.0, -2.0, 0.5, math.inf, -math.inf, math.nan, 1e-300, -1e-300, 1e20, -1e20, 5e-324, 171.5, -180.3)
@@ -103,28 +104,27 @@ def test_a_value_that_cannot_be_compiled_is_refused_by_name():
         value_function(rule)
 
 
-@contad.scalar_rule
-def imported(x):
-    """exp x, by a value function that imports, which Numba does not compile."""
-    import math as library
+with registered():  # which the registry does not keep
 
-    return library.exp(x)
+    @contad.scalar_rule
+    def imported(x):
+        """exp x, by a value function that imports, which Numba does not compile."""
+        import math as library
 
+        return library.exp(x)
 
-@imported.partials
-def imported_partials(z, x):
-    return z
+    @imported.partials
+    def imported_partials(z, x):
+        return z
 
+    @contad.scalar_rule
+    def opening(x):
+        """A value function that Numba has no types for."""
+        return float(open(x).read())
 
-@contad.scalar_rule
-def opening(x):
-    """A value function that Numba has no types for."""
-    return float(open(x).read())
-
-
-@opening.partials
-def opening_partials(z, x):
-    return z
+    @opening.partials
+    def opening_partials(z, x):
+        return z
 
 
 @pytest.mark.parametrize(("rule", "reason"), [(imported, "IMPORT_NAME"), (opening, "Untyped global name")])

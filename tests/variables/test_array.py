@@ -215,7 +215,7 @@ def test_conversions_that_would_lose_the_derivative_are_refused(make):
     for convert in (np.asarray, np.array, lambda x: np.asarray(x, dtype=float), np.ascontiguousarray, float):
         with refused(LostDerivativeError):
             convert(x)
-    with refused(LostDerivativeError, match="np.asarray"):
+    with refused(LostDerivativeError, match="is a plain array, whose elements cannot hold variables"):
         np.zeros((2, 3))[...] = x
     with refused(ValueError, match="with a sequence") as info:  # which the end of a gradient call takes back
         np.zeros(6)[0] = x[0, 0]
