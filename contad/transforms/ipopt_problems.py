@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad
-from contad.transforms.sparse_derivatives import HESSIAN, sparse_hessian, sparse_jacobian, sparsity
+from contad.transforms.sparse_derivatives import HESSIAN, select_places, sparse_hessian, sparse_jacobian, sparsity
 from contad.variables import check
 from contad.variables.open_types import ArrayValue, Function, Real
 
@@ -50,7 +50,10 @@ class IpoptProblem:
         self._jacobian = sparse_jacobian(constraints, pattern=rows, check=True)
         bends = sum(sparsity(lagrangian, x, ones, 1.0, of=HESSIAN) for x in points)
         self._hessian = sparse_hessian(lagrangian, pattern=bends, check=True)
-        self._structures = (_places(rows.tocsr(), False), _places(bends.tocsr(), True))
+        self._structures = [
+            select_places("IpoptProblem", pattern.tocsr(), triangle)[:2]
+            for pattern, triangle in ((rows, None), (bends, "lower"))
+        ]
 
     def jacobianstructure(self) -> Structure:
         """(rows, columns) of the elements that `jacobian` gives."""
@@ -67,9 +70,3 @@ class IpoptProblem:
     def hessian(self, x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> np.ndarray:
         """The elements of the Hessian of obj_factor objective(x) + lagrange . constraints(x)."""
         return self._hessian.values(x, np.asarray(lagrange), float(obj_factor), triangle="lower")
-
-
-def _places(pattern: object, lower: bool) -> Structure:
-    places = pattern.tocoo()  # type: ignore[attr-defined]
-    rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
-    return (rows[rows >= columns], columns[rows >= columns]) if lower else (rows, columns)

@@ -153,29 +153,14 @@ class SparseDerivative(Transformed):
     # ---- for solvers that keep the structure -------------------------------------------------------------------------
     def structure(self, *args: Nested, triangle: str | None = None, **kwargs: Nested) -> tuple[np.ndarray, np.ndarray]:
         """(rows, columns) of the elements in the order of `values`, for triangle="lower" those up to the diagonal."""
-        return self._places(self._evaluate(*args, **kwargs)[1], triangle)
+        rows, columns, _ = select_places(self.what, self._evaluate(*args, **kwargs)[1].pattern, triangle)
+        return rows, columns
 
     def values(self, *args: Nested, triangle: str | None = None, **kwargs: Nested) -> np.ndarray:
         """The elements at the places of `structure`, in that order."""
         matrix, compression = self._evaluate(*args, **kwargs)
-        keep = self._choose(compression, triangle)
-        values: np.ndarray = matrix.data
-        return values if keep is None else values[keep]
-
-    def _places(self, compression: Compression, triangle: str | None) -> tuple[np.ndarray, np.ndarray]:
-        places = compression.pattern.tocoo()
-        keep = self._choose(compression, triangle)
-        rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
-        return (rows, columns) if keep is None else (rows[keep], columns[keep])
-
-    def _choose(self, compression: Compression, triangle: str | None) -> np.ndarray | None:
-        if triangle is None:
-            return None
-        if triangle not in ("lower", "upper"):
-            fail(self.what, "triangle", "be 'lower', 'upper' or None", repr(triangle))
-        places = compression.pattern.tocoo()
-        kept: np.ndarray = places.row >= places.col if triangle == "lower" else places.row <= places.col
-        return kept
+        values: np.ndarray = matrix.data[select_places(self.what, compression.pattern, triangle)[2]]
+        return values
 
     @functools.cached_property
     def _run(self) -> Function:
@@ -277,6 +262,16 @@ class SparseDerivative(Transformed):
             f"{self.what}: the pattern misses element ({row}, {column}), where the derivative is "
             f"{exact[column]:.6g}; leave pattern= out, or make it of contad.sparsity at more points"
         )
+
+
+def select_places(what: str, pattern: Any, triangle: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, columns) of the elements of a pattern, or of those of a triangle, and which of all elements they are."""
+    if triangle not in (None, "lower", "upper"):
+        fail(what, "triangle", "be 'lower', 'upper' or None", repr(triangle))
+    places = pattern.tocoo()
+    rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
+    keep = rows >= columns if triangle == "lower" else rows <= columns if triangle else np.ones(len(rows), np.bool_)
+    return rows[keep], columns[keep], keep
 
 
 class _Recording:
