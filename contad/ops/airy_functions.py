@@ -1,0 +1,96 @@
+"""Airy functions of real numbers and their derivatives."""
+
+from contad.ops._scipy import special
+from contad.rules.scalar_rule import scalar_rule
+
+
+def _airy_ai(x):
+    return special().airy(x)[0]
+
+
+def _airy_aip(x):
+    return special().airy(x)[1]
+
+
+def _airy_bi(x):
+    return special().airy(x)[2]
+
+
+def _airy_bip(x):
+    return special().airy(x)[3]
+
+
+@scalar_rule(array=_airy_ai, points=[(0.7,), (-1.6,)])
+def airy_ai(x):
+    """Airy function Ai, the first result of scipy.special.airy.
+
+        z = Ai(x),     dz/dx = Ai'(x)
+
+    Ref:     DLMF 9.2.
+
+    >>> round(airy_ai(1.0), 12)
+    0.135292416313
+    """
+    return float(special().airy(x)[0])
+
+
+@airy_ai.partials
+def airy_ai_partials(z, x):
+    return airy_aip(x)
+
+
+@scalar_rule(array=_airy_aip, points=[(0.7,), (-1.6,)])
+def airy_aip(x):
+    """The derivative of the Airy function Ai, the second result of scipy.special.airy.
+
+        z = Ai'(x),     dz/dx = x Ai(x)
+
+    Ref:     DLMF 9.2.1.
+
+    >>> round(airy_aip(1.0), 12)
+    -0.159147441297
+    """
+    return float(special().airy(x)[1])
+
+
+@airy_aip.partials
+def airy_aip_partials(z, x):
+    return x * airy_ai(x)
+
+
+@scalar_rule(array=_airy_bi, points=[(0.7,), (-1.6,)])
+def airy_bi(x):
+    """Airy function Bi, the third result of scipy.special.airy.
+
+        z = Bi(x),     dz/dx = Bi'(x)
+
+    Ref:     DLMF 9.2.
+
+    >>> round(airy_bi(1.0), 12)
+    1.207423594953
+    """
+    return float(special().airy(x)[2])
+
+
+@airy_bi.partials
+def airy_bi_partials(z, x):
+    return airy_bip(x)
+
+
+@scalar_rule(array=_airy_bip, points=[(0.7,), (-1.6,)])
+def airy_bip(x):
+    """The derivative of the Airy function Bi, the fourth result of scipy.special.airy.
+
+        z = Bi'(x),     dz/dx = x Bi(x)
+
+    Ref:     DLMF 9.2.1.
+
+    >>> round(airy_bip(1.0), 12)
+    0.932435933393
+    """
+    return float(special().airy(x)[3])
+
+
+@airy_bip.partials
+def airy_bip_partials(z, x):
+    return x * airy_bi(x)
