@@ -145,7 +145,9 @@ def i0e(x):
 
 @i0e.partials
 def i0e_partials(z, x):
-    return sign(x) * ive_derivative(0.0, 1.0, 0.0, absolute(x))
+    small = absolute(x) < 0.5
+    y = select(small, 0.5, absolute(x))
+    return select(small, i1e(x) - sign(x) * z, sign(x) * ive_derivative(0.0, 1.0, 0.0, y))
 
 
 @scalar_rule(ufunc="scipy.special.i1e", points=[(0.7,), (-1.6,)])
@@ -164,7 +166,9 @@ def i1e(x):
 
 @i1e.partials
 def i1e_partials(z, x):
-    return ive_derivative(0.0, 1.0, 1.0, absolute(x))
+    small = absolute(x) < 0.5
+    y = select(small, 0.5, absolute(x))
+    return select(small, 0.5 * (i0e(x) + ive(2.0, x)) - sign(x) * z, ive_derivative(0.0, 1.0, 1.0, y))
 
 
 @scalar_rule(ufunc="scipy.special.k0", points=[(0.7,), (4.3,)])
@@ -328,9 +332,14 @@ def ive(v, x):
 
 @ive.partials
 def ive_partials(z, v, x):
+    small = absolute(x) < 1.0
+    y = select(small, 1.0, absolute(x))
+    w = select(x == 0.0, 1.0, x)
+    below = select(x == 0.0, ive(v - 1.0, x), ive(v + 1.0, x) + 2.0 * v / w * z)
+    near = 0.5 * (below + ive(v + 1.0, x)) - sign(x) * z
     return (
         ive_derivative(1.0, 0.0, v, x),
-        select(x < 0.0, -cos(math.pi * v), 1.0) * ive_derivative(0.0, 1.0, v, absolute(x)),
+        select(small, near, select(x < 0.0, -cos(math.pi * v), 1.0) * ive_derivative(0.0, 1.0, v, y)),
     )
 
 
@@ -339,7 +348,7 @@ def kv(v, x):
     """Modified Bessel function of the second kind of real order; `modified_bessel_second_kind` in Stan.
 
         z = K_v(x),     dz/dv = e^-x kve_derivative(1, 0, v, x),
-        dz/dx = -(kv(v - 1, x) + kv(v + 1, x)) / 2
+        dz/dx = e^-x (kve_derivative(0, 1, v, x) - kve_derivative(0, 0, v, x))
 
     Domain:  x > 0; nan below.
     Ref:     DLMF 10.27.4, 10.29.1.
@@ -352,7 +361,10 @@ def kv(v, x):
 
 @kv.partials
 def kv_partials(z, v, x):
-    return exp(-x) * kve_derivative(1.0, 0.0, v, x), -0.5 * (kv(v - 1.0, x) + kv(v + 1.0, x))
+    return (
+        exp(-x) * kve_derivative(1.0, 0.0, v, x),
+        exp(-x) * (kve_derivative(0.0, 1.0, v, x) - kve_derivative(0.0, 0.0, v, x)),
+    )
 
 
 @scalar_rule(ufunc="scipy.special.kve", points=[(0.6, 1.7), (2.3, 0.9), (1.0, 4.3)])

@@ -2,36 +2,111 @@
 
 import math
 
+import numpy as np
+
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.rules.scalar_rule import scalar_rule
+from contad.rules.vectorised import by_element
 
 FALL = 42.0  # integrands are followed down to e^-42 of their largest value
 
 
-@scalar_rule(points=[(1.0, 0.0, 0.6, 1.7), (0.0, 1.0, 2.3, 0.9), (1.0, 1.0, 1.4, 5.3)])
-def ive_derivative(n, k, v, x):
+# ---- values on arrays ------------------------------------------------------------------------------------------------
+def _ive_derivative(n, m, v, x):
+    """The main part alone, which is all for whole orders that are not differentiated."""
+    v, x = np.asarray(v), np.asarray(x)
+    if np.ndim(n) or np.ndim(m) or n > 0.5 or (v != np.rint(v)).any() or not (x > 0.0).all():
+        return _each_ive(n, m, v, x)
+    with np.errstate(all="ignore"):
+        a = np.arcsinh(v / x)
+        width, height = x * np.cosh(a), 2.0 * np.sinh(0.5 * a) ** 2
+        top = np.where(width <= 0.5 * FALL, math.pi, 2.0 * np.arcsin(np.sqrt(np.minimum(0.5 * FALL / width, 1.0))))
+        phases = np.max(np.abs(v) * (top - np.sin(top)), initial=0.0)
+        m = round(float(m))
+        panels = 2 + round(float(phases) / 25.0) + m
+        total = np.zeros(np.broadcast_shapes(v.shape, x.shape))
+        for y, weight in _gauss(panels):
+            t = top * y
+            low = 2.0 * np.sin(0.5 * t) ** 2
+            moment = (height - np.cosh(a) * low + 1j * (np.sinh(a) * np.sin(t))) ** m
+            total += weight * np.real(moment * np.exp(1j * (v * (np.sin(t) - t)))) * np.exp(-width * low)
+        z = total * top * np.exp(x * height - v * a) / math.pi
+    return np.where((np.abs(v) < 1e5) & (x < math.inf), z, math.nan)
+
+
+def _kve_derivative(n, m, v, x):
+    """The trapezoidal rule, which converges fast for such integrands."""
+    if np.ndim(n) or np.ndim(m) or not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0):
+        return _each_kve(n, m, v, x)
+    n, m, order, x = round(float(n)), round(float(m)), np.abs(v), np.asarray(x)
+    with np.errstate(all="ignore"):
+        peak = np.arcsinh((order + n) / x)
+        highest = order * peak - 2.0 * x * np.sinh(0.5 * peak) ** 2
+        high = peak + 1.0
+        for _ in range(800):
+            if not (order * high - 2.0 * x * np.sinh(0.5 * high) ** 2 > highest - FALL - 20.0).any():
+                break
+            high = high + 1.0
+        inside, outside = np.stack([peak, peak]), np.stack([high, np.zeros_like(peak)])
+        for _ in range(12):
+            middle = 0.5 * (inside + outside)
+            is_inside = order * middle - 2.0 * x * np.sinh(0.5 * middle) ** 2 > highest - FALL
+            inside, outside = np.where(is_inside, middle, inside), np.where(is_inside, outside, middle)
+        high, start = outside[0], np.where(highest - FALL < 0.0, 0.0, outside[1])
+        count = max(48, math.ceil(5.0 * float(np.max(high - start, initial=0.0, where=np.isfinite(high - start)))))
+        step = (high - start) / count
+        total = np.zeros(np.shape(step))
+        for j in range(count + 1):
+            t = start + step * j
+            below = 2.0 * np.sinh(0.5 * t) ** 2
+            waves = -0.5 * np.expm1(-2.0 * order * t) if n % 2 else 0.5 + 0.5 * np.exp(-2.0 * order * t)
+            part = waves * np.exp(order * t - x * below - highest) * t**n * (-below) ** m
+            total += part if j else 0.5 * part
+        z = np.where(total == 0.0, 0.0, step * total * np.exp(highest)) * (np.sign(v) if n % 2 else 1.0)
+    return np.where((x > 0.0) & (x < math.inf) & (order < 1e5), z, math.nan)
+
+
+def _each_ive(n, m, v, x):
+    return by_element(ive_derivative.function, 4)(n, m, v, x)
+
+
+def _each_kve(n, m, v, x):
+    return by_element(kve_derivative.function, 4)(n, m, v, x)
+
+
+def _gauss(panels):
+    """Gauss's rule in so many panels of (0, 1): the nodes and their weights."""
+    for p in range(panels):
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            for s in (-node, node):
+                yield (2.0 * p + 1.0 + s) / (2.0 * panels), weight / (2.0 * panels)
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+@scalar_rule(array=_ive_derivative, points=[(1.0, 0.0, 0.6, 1.7), (0.0, 1.0, 2.3, 0.9), (1.0, 1.0, 1.4, 5.3)])
+def ive_derivative(n, m, v, x):
     """Derivatives of e^-x I_v(x) in the order and in x.
 
-        z = d^n/dv^n d^k/dx^k e^-x I_v(x),     dz/dn = 0,     dz/dk = 0,
-        dz/dv = ive_derivative(n + 1, k, v, x),     dz/dx = ive_derivative(n, k + 1, v, x)
+        z = d^n/dv^n d^m/dx^m e^-x I_v(x),     dz/dn = 0,     dz/dm = 0,
+        dz/dv = ive_derivative(n + 1, m, v, x),     dz/dx = ive_derivative(n, m + 1, v, x)
 
-    Domain:  n, k = 0, 1, ..., rounded to integers, at most 20; x >= 0, |v| < 1e5. Elsewhere nan.
-    Ref:     DLMF 10.32.12: (2 pi i)^-1 int (-t)^n (cosh t - 1)^k e^(x (cosh t - 1) - v t) dt from inf - pi i to
+    Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; x >= 0, |v| < 1e5. Elsewhere nan.
+    Ref:     DLMF 10.32.12: (2 pi i)^-1 int (-t)^n (cosh t - 1)^m e^(x (cosh t - 1) - v t) dt from inf - pi i to
              inf + pi i, through the saddle point asinh(v / x).
 
     >>> round(ive_derivative(0.0, 0.0, 0.0, 1.0), 12)
-    0.46575960759
+    0.465759607594
     """
-    if not (-0.5 <= n <= 20.0 and -0.5 <= k <= 20.0 and 0.0 <= x < math.inf and abs(v) < 1e5):
+    if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 <= x < math.inf and abs(v) < 1e5):
         return math.nan
-    n, k = round(n), round(k)
+    n, m = round(n), round(m)
     if x == 0.0:
-        return _at_zero(n, k, v)
+        return _at_zero(n, m, v)
     a = math.asinh(v / x)
     width, height = x * math.cosh(a), 2.0 * math.sinh(0.5 * a) ** 2
     top = math.pi if width <= 0.5 * FALL else 2.0 * math.asin(math.sqrt(0.5 * FALL / width))
-    panels = 2 + round(abs(v) * (top - math.sin(top)) / 25.0) + n + k
+    panels = 2 + round(abs(v) * (top - math.sin(top)) / 25.0) + n + m
     half = 0.5 * top / panels
     total = 0.0
     for p in range(panels):
@@ -40,39 +115,39 @@ def ive_derivative(n, k, v, x):
                 y = half * (2.0 * p + 1.0 + s)
                 low = 2.0 * math.sin(0.5 * y) ** 2
                 real = height - math.cosh(a) * low
-                part = _real_part(n, -a, -y, k, real, math.sinh(a) * math.sin(y), v * (math.sin(y) - y))
+                part = _real_part(n, -a, -y, m, real, math.sinh(a) * math.sin(y), v * (math.sin(y) - y))
                 total += weight * part * math.exp(-width * low)
-    total *= half * math.exp(x * height - v * a)
-    return (total + _cut(n, k, v, x, a, True)) / math.pi
+    total *= half * _scaled_power(x * height, v, a, x / (v + math.sqrt(v * v + x * x)))
+    return (total + _cut(n, m, v, x, a, True)) / math.pi
 
 
 @ive_derivative.partials
-def ive_derivative_partials(z, n, k, v, x):
-    return 0.0, 0.0, ive_derivative(rint(n) + 1.0, k, v, x), ive_derivative(n, rint(k) + 1.0, v, x)
+def ive_derivative_partials(z, n, m, v, x):
+    return 0.0, 0.0, ive_derivative(rint(n) + 1.0, m, v, x), ive_derivative(n, rint(m) + 1.0, v, x)
 
 
-@scalar_rule(points=[(1.0, 0.0, 0.6, 1.7), (0.0, 1.0, 2.3, 0.9), (1.0, 1.0, 1.4, 5.3)])
-def kve_derivative(n, k, v, x):
+@scalar_rule(array=_kve_derivative, points=[(1.0, 0.0, 0.6, 1.7), (0.0, 1.0, 2.3, 0.9), (1.0, 1.0, 1.4, 5.3)])
+def kve_derivative(n, m, v, x):
     """Derivatives of e^x K_v(x) in the order and in x.
 
-        z = d^n/dv^n d^k/dx^k e^x K_v(x),     dz/dn = 0,     dz/dk = 0,
-        dz/dv = kve_derivative(n + 1, k, v, x),     dz/dx = kve_derivative(n, k + 1, v, x)
+        z = d^n/dv^n d^m/dx^m e^x K_v(x),     dz/dn = 0,     dz/dm = 0,
+        dz/dv = kve_derivative(n + 1, m, v, x),     dz/dx = kve_derivative(n, m + 1, v, x)
 
-    Domain:  n, k = 0, 1, ..., rounded to integers, at most 20; x > 0, |v| < 1e5. Elsewhere nan.
-    Ref:     DLMF 10.32.9: int_0^inf t^n cosh(v t) (1 - cosh t)^k e^(x (1 - cosh t)) dt, with sinh for odd n: nothing in
+    Domain:  n, m = 0, 1, ..., rounded to integers, at most 20; x > 0, |v| < 1e5. Elsewhere nan.
+    Ref:     DLMF 10.32.9: int_0^inf t^n cosh(v t) (1 - cosh t)^m e^(x (1 - cosh t)) dt, with sinh for odd n: nothing in
              it cancels.
 
     >>> round(kve_derivative(0.0, 0.0, 0.0, 1.0), 12)
-    1.144463079806
+    1.144463079807
     """
-    if not (-0.5 <= n <= 20.0 and -0.5 <= k <= 20.0 and 0.0 < x < math.inf and abs(v) < 1e5):
+    if not (-0.5 <= n <= 20.0 and -0.5 <= m <= 20.0 and 0.0 < x < math.inf and abs(v) < 1e5):
         return math.nan
-    n, k = round(n), round(k)
+    n, m = round(n), round(m)
     order = abs(v)
     odd = n % 2 == 1
     if odd and v == 0.0:
         return 0.0
-    sign = -1.0 if (odd and v < 0.0) != (k % 2 == 1) else 1.0
+    sign = -1.0 if (odd and v < 0.0) != (m % 2 == 1) else 1.0
     peak = math.asinh((order + n) / x)
     highest = order * peak - 2.0 * x * math.sinh(0.5 * peak) ** 2
     high = peak + 1.0
@@ -93,7 +168,7 @@ def kve_derivative(n, k, v, x):
                 start = middle
             else:
                 end = middle
-    panels = 3 + round((high - start) / 2.0) + n + k
+    panels = 3 + round((high - start) / 2.0) + n + m
     half = 0.5 * (high - start) / panels
     total = 0.0
     for p in range(panels):
@@ -102,12 +177,8 @@ def kve_derivative(n, k, v, x):
                 t = start + half * (2.0 * p + 1.0 + s)
                 below = 2.0 * math.sinh(0.5 * t) ** 2
                 grown = order * t
-                if odd and grown < 1.0:
-                    wave = math.sinh(grown) * math.exp(-x * below - highest)
-                else:
-                    change = math.exp(-2.0 * grown)
-                    wave = 0.5 * (1.0 - change if odd else 1.0 + change) * math.exp(grown - x * below - highest)
-                total += weight * wave * math.pow(t, n) * math.pow(below, k)
+                waves = -0.5 * math.expm1(-2.0 * grown) if odd else 0.5 + 0.5 * math.exp(-2.0 * grown)
+                total += weight * waves * math.exp(grown - x * below - highest) * math.pow(t, n) * math.pow(below, m)
     if total == 0.0:
         return 0.0
     whole = math.log(half * total) + highest
@@ -115,8 +186,8 @@ def kve_derivative(n, k, v, x):
 
 
 @kve_derivative.partials
-def kve_derivative_partials(z, n, k, v, x):
-    return 0.0, 0.0, kve_derivative(rint(n) + 1.0, k, v, x), kve_derivative(n, rint(k) + 1.0, v, x)
+def kve_derivative_partials(z, n, m, v, x):
+    return 0.0, 0.0, kve_derivative(rint(n) + 1.0, m, v, x), kve_derivative(n, rint(m) + 1.0, v, x)
 
 
 @scalar_rule(points=[(1.0, 0.6, 1.7), (0.0, 2.3, 0.9), (1.0, 1.4, 5.3)])
@@ -150,7 +221,7 @@ def jv_derivative(n, v, x):
                 y = half * (2.0 * p + 1.0 + s)
                 part = _real_part(n, -a, -y, 0, 0.0, 0.0, speed * math.sin(y) - v * y)
                 total += weight * part * math.exp(-2.0 * width * math.sin(0.5 * y) ** 2)
-    total *= half * math.exp(width - v * a)
+    total *= half * (_scaled_power(width, v, a, x / (v + width)) if a > 0.0 else 1.0)
     return (total + _cut(n, 0, v, x, a, False)) / math.pi
 
 
@@ -172,10 +243,10 @@ def yv_derivative(n, v, x):
         dz/dx = (yv_derivative(n, v - 1, x) - yv_derivative(n, v + 1, x)) / 2
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; 0 < x < 1e5, |v| < 1e5. Elsewhere nan.
-    Ref:     DLMF 10.9.7. The time grows as x + |v|.
+    Ref:     DLMF 10.9.7. The time grows as x + |v|. Below order 1 dz/dx loses two digits where x is small.
 
     >>> round(yv_derivative(1.0, 0.0, 1.0), 12)
-    -1.201967157534
+    -1.201969715317
     """
     if not (-0.5 <= n <= 20.0 and 0.0 < x < 1e5 and abs(v) < 1e5):
         return math.nan
@@ -216,39 +287,46 @@ def yv_derivative_partials(z, n, v, x):
     )
 
 
-def _at_zero(n, k, v):
-    """What a function of the first kind, or the k-th derivative of the scaled one, tends to at 0."""
-    if v > k:
+def _at_zero(n, m, v):
+    """What a function of the first kind, or the m-th derivative of the scaled one, tends to at 0."""
+    if v > m:
         return 0.0
     if n > 0 or v != math.floor(v):
         return math.nan
     order = round(abs(v))
-    z = 0.5**k if (k - order) % 2 == 0 else -(0.5**k)
-    if order > k:
+    z = 0.5**m if (m - order) % 2 == 0 else -(0.5**m)
+    if order > m:
         return 0.0
-    for j in range(1, k - order + 1):
-        z *= (k + order + j) / j
+    for j in range(1, m - order + 1):
+        z *= (m + order + j) / j
     return z
 
 
 # ---- the integrands --------------------------------------------------------------------------------------------------
-def _real_part(n, a, b, k, c, d, phase):
-    """The real part of (a + i b)^n (c + i d)^k e^(i phase)."""
+def _scaled_power(exponent, v, a, base):
+    """e^(exponent - v a), where e^-a is the base."""
+    if v > 0.0 and v * a < 300.0:
+        return math.exp(exponent) * math.pow(base, v)
+    return math.exp(exponent - v * a)
+
+
+def _real_part(n, a, b, m, c, d, phase):
+    """The real part of (a + i b)^n (c + i d)^m e^(i phase)."""
     real, imaginary = math.cos(phase), math.sin(phase)
     for _ in range(n):
         real, imaginary = a * real - b * imaginary, a * imaginary + b * real
-    for _ in range(k):
+    for _ in range(m):
         real, imaginary = c * real - d * imaginary, c * imaginary + d * real
     return real
 
 
-def _cut(n, k, v, x, a, modified):
+def _cut(n, m, v, x, a, modified):
     """pi times the part of the contour from a + pi i to inf + pi i and its conjugate."""
     order = v - 2.0 * math.floor(0.5 * v)
     if n == 0 and order in (0.0, 1.0):
         return 0.0
     start, end = _reach(-v, x, a, modified)
-    panels = 3 + round((end - start) / 1.5) + n + k
+    panels = 3 + round((end - start) / 1.5) + n + m
     half = 0.5 * (end - start) / panels
     total = 0.0
     for p in range(panels):
@@ -257,7 +335,7 @@ def _cut(n, k, v, x, a, modified):
                 u = start + half * (2.0 * p + 1.0 + s)
                 fall = math.cosh(u) + 1.0 if modified else math.sinh(u)
                 # the imaginary part, as the real part of -i times it
-                part = _real_part(n, -u, -math.pi, k, -math.cosh(u) - 1.0, 0.0, -math.pi * (order + 0.5))
+                part = _real_part(n, -u, -math.pi, m, -math.cosh(u) - 1.0, 0.0, -math.pi * (order + 0.5))
                 total += weight * part * math.exp(-x * fall - v * u)
     return half * total
 

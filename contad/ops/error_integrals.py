@@ -8,6 +8,7 @@ from contad.ops.exponential import exp
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import cos, sin
 from contad.rules.scalar_rule import scalar_rule
+from contad.rules.scipy_functions import stands_for
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_2 = math.sqrt(2.0)
@@ -41,7 +42,7 @@ def dawsn(x):
     Ref:     DLMF 7.2.5.
 
     >>> round(dawsn(1.0), 12)
-    0.538079506912
+    0.538079506913
     """
     return float(special().dawsn(x))
 
@@ -63,7 +64,7 @@ def dawsn_derivative(n, x):
     Accuracy: for n > 1 relative to the largest of F, F', ..., z.
 
     >>> round(dawsn_derivative(1.0, 1.0), 12)
-    -0.076159013825
+    -0.076159013826
     """
     if not -0.5 <= n <= 20.0 or math.isnan(x):
         return math.nan
@@ -116,7 +117,7 @@ def fresnel_s(x):
     Ref:     DLMF 7.2.8.
 
     >>> round(fresnel_s(1.0), 12)
-    0.438259147390
+    0.43825914739
     """
     return float(special().fresnel(x)[0])
 
@@ -178,7 +179,7 @@ def ndtri_exp(y):
     Domain:  y < 0; z = -inf at -inf, inf at 0, nan above.
 
     >>> round(ndtri_exp(-50.0), 12)
-    -9.674843387218
+    -9.674825283612
     """
     return float(special().ndtri_exp(y))
 
@@ -186,3 +187,13 @@ def ndtri_exp(y):
 @ndtri_exp.partials
 def ndtri_exp_partials(z, y):
     return SQRT_PI / SQRT_2 * erfcx(-z / SQRT_2)
+
+
+@stands_for("fresnel")
+def fresnel(x):
+    """Fresnel's sine and cosine integral.
+
+    >>> [round(z, 6) for z in fresnel(1.0)]
+    [0.438259, 0.779893]
+    """
+    return fresnel_s(x), fresnel_c(x)

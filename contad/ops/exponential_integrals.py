@@ -12,6 +12,7 @@ from contad.ops.rounding import trunc
 from contad.ops.spherical_bessel import spherical_jn
 from contad.ops.trigonometric import cos
 from contad.rules.scalar_rule import scalar_rule
+from contad.rules.scipy_functions import stands_for
 from contad.rules.vectorised import mend
 
 
@@ -170,7 +171,7 @@ def chi(x):
     Ref:     DLMF 6.2.16.
 
     >>> round(chi(1.0), 12)
-    0.837866940981
+    0.83786694098
     """
     return float(special().shichi(x)[1])
 
@@ -178,3 +179,23 @@ def chi(x):
 @chi.partials
 def chi_partials(z, x):
     return cosh(x) / x
+
+
+@stands_for("sici")
+def sici(x):
+    """Sine and cosine integral.
+
+    >>> [round(z, 6) for z in sici(1.0)]
+    [0.946083, 0.337404]
+    """
+    return si(x), ci(x)
+
+
+@stands_for("shichi")
+def shichi(x):
+    """Hyperbolic sine and cosine integral.
+
+    >>> [round(z, 6) for z in shichi(1.0)]
+    [1.057251, 0.837867]
+    """
+    return shi(x), chi(x)

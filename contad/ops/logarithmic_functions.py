@@ -2,11 +2,15 @@
 
 import math
 
+import numpy as np
+
+from contad.errors import UnsupportedError
 from contad.ops._scipy import special
 from contad.ops.exponential import exp, log
 from contad.ops.logic import select
 from contad.ops.power_transforms import log1prel_derivative
 from contad.rules.scalar_rule import scalar_rule
+from contad.rules.scipy_functions import stands_for
 
 # -1/e is the sum of these two numbers
 BRANCH, BRANCH_REST = -0.36787944117144233, 1.2428753672788363e-17
@@ -118,6 +122,18 @@ def wrightomega(x):
 @wrightomega.partials
 def wrightomega_partials(z, x):
     return z / (1.0 + z)
+
+
+@stands_for("_lambertw")
+def lambertw(x, k=0, tol=1e-8):
+    """A real branch of Lambert's W, 0 or -1, on variables a real number where SciPy's is complex.
+
+    >>> round(lambertw(-0.1, -1), 12)
+    -3.577152063957
+    """
+    if np.ndim(k) or k not in (0, -1):
+        raise UnsupportedError(f"lambertw: on variables k must be 0 or -1, the branches with real values; got {k!r}")
+    return lambert_w0(x) if k == 0 else lambert_wm1(x)
 
 
 def _near_branch(p):
