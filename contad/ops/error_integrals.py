@@ -3,10 +3,11 @@
 import math
 
 from contad.ops._scipy import special
+from contad.ops.arithmetic import absolute
 from contad.ops.error_functions import erf, erfcx
 from contad.ops.exponential import exp
 from contad.ops.rounding import rint
-from contad.ops.trigonometric import cos, sin
+from contad.ops.trigonometric import sin
 from contad.rules.scalar_rule import scalar_rule
 from contad.rules.scipy_functions import stands_for
 
@@ -59,9 +60,8 @@ def dawsn_derivative(n, x):
         z = F^(n)(x),     dz/dn = 0,     dz/dx = dawsn_derivative(n + 1, x)
 
     Domain:  n = 0, 1, ..., rounded to an integer, at most 20; nan for other n. Every x.
-    Ref:     DLMF 7.12.1 differentiated for large x; else Taylor's series around a multiple of 1/2, with derivatives
-             there by F' = 1 - 2 x F, whose first two lose nothing by a continued fraction.
-    Accuracy: for n > 1 relative to the largest of F, F', ..., z.
+    Ref:     DLMF 7.12.1 differentiated for large x; else F and F' by one continued fraction, so that F' loses nothing,
+             and F'' = -2 (x F' + F) and so on, which lose two digits each where x is about 6.
 
     >>> round(dawsn_derivative(1.0, 1.0), 12)
     -0.076159013826
@@ -75,7 +75,7 @@ def dawsn_derivative(n, x):
         return 0.0
     if n == 0:
         return dawsn.function(x)
-    if y > 7.0 + n:
+    if y > 6.3 + 0.25 * n:
         term = 0.5 / y  # (2 k - 1)!! / 2^(k + 1) y^-(2 k + 1), times (2 k + 1) ... (2 k + n) (-1 / y)^n
         for j in range(1, n + 1):
             term *= -j / y
@@ -89,7 +89,8 @@ def dawsn_derivative(n, x):
     c = 0.0
     for k in range(60 + round(4.0 * y * y), 0, -1):
         c = 4.0 * k * y * y / (2.0 * k + 1.0 + 2.0 * y * y - c)
-    before, z = dawsn.function(y), (1.0 - c) / (1.0 + 2.0 * y * y - c)
+    below = 1.0 + 2.0 * y * y - c
+    before, z = y / below, (1.0 - c) / below
     for k in range(1, n):
         before, z = z, -2.0 * (y * z + k * before)
     return -z if odd else z
@@ -124,7 +125,12 @@ def fresnel_s(x):
 
 @fresnel_s.partials
 def fresnel_s_partials(z, x):
-    return sin(0.5 * math.pi * x * x)
+    k = rint(0.5 * x)
+    r = x - 2.0 * k
+    t = 2.0 * k * r + 0.5 * r * r  # x^2 / 2 less a multiple of 2
+    j = rint(t)
+    turn = 1.0 - 2.0 * absolute(j - 2.0 * rint(0.5 * j))
+    return turn * sin(math.pi * (t - j))
 
 
 @scalar_rule(array=_fresnel_c, points=[(0.7,), (-1.6,)])
@@ -143,7 +149,12 @@ def fresnel_c(x):
 
 @fresnel_c.partials
 def fresnel_c_partials(z, x):
-    return cos(0.5 * math.pi * x * x)
+    k = rint(0.5 * x)
+    r = x - 2.0 * k
+    t = 2.0 * k * r + 0.5 * r * r  # x^2 / 2 less a multiple of 2
+    j = rint(t)
+    turn = 1.0 - 2.0 * absolute(j - 2.0 * rint(0.5 * j))
+    return turn * sin(math.pi * (0.5 - absolute(t - j)))
 
 
 @scalar_rule(ufunc="scipy.special.owens_t", points=[(0.7, 0.4), (-1.6, 2.3)])

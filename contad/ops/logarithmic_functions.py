@@ -42,7 +42,7 @@ def spence_partials(z, x):
 def lambert_w0(x):
     """The upper real branch of Lambert's W; the real part of scipy.special.lambertw(x).
 
-        z = w >= -1 where w e^w = x,     dz/dx = e^-z / (1 + z)
+        z = w >= -1 where w e^w = x,     dz/dx = e^-z / (1 + z), and z / (x (1 + z)) beyond 1
 
     Domain:  x >= -1/e, where dz/dx = inf; nan below.
     Ref:     DLMF 4.13.1, 4.13.6; Halley's method.
@@ -66,14 +66,15 @@ def lambert_w0(x):
 
 @lambert_w0.partials
 def lambert_w0_partials(z, x):
-    return exp(-z) / (1.0 + z)
+    is_large = x > 1.0
+    return select(is_large, z / select(is_large, x, 1.0), exp(-z)) / (1.0 + z)
 
 
 @scalar_rule(points=[(-0.2,), (-0.013,), (-0.35,)])
 def lambert_wm1(x):
     """The lower real branch of Lambert's W; the real part of scipy.special.lambertw(x, -1).
 
-        z = w <= -1 where w e^w = x,     dz/dx = e^-z / (1 + z)
+        z = w <= -1 where w e^w = x,     dz/dx = z / (x (1 + z))
 
     Domain:  -1/e <= x < 0, where dz/dx = -inf at -1/e; z = -inf at 0, nan elsewhere.
     Ref:     DLMF 4.13.1, 4.13.11; Halley's method.
@@ -102,7 +103,7 @@ def lambert_wm1(x):
 
 @lambert_wm1.partials
 def lambert_wm1_partials(z, x):
-    return exp(-z) / (1.0 + z)
+    return z / x / (1.0 + z)
 
 
 @scalar_rule(ufunc="scipy.special.wrightomega", points=[(0.7,), (-1.6,), (12.3,)])
