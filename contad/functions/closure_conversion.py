@@ -1,7 +1,7 @@
 """Closure conversion: the variables that a function captures become arguments of it.
 
-A function that a solver calls may read variables that are no arguments of it. Found behind its names, they are exchanged
-for other values in copies of the functions and objects that lead to them; the user's own are left as they are.
+A function that a solver calls may read variables that are no arguments of it. Found behind its names, they are
+exchanged for other values in copies of the functions and objects that lead to them; the user's are left as they are.
 """
 
 import copy
@@ -99,7 +99,7 @@ class Closure:
             return list(x.flat)
         if is_dispatcher(x) or _is_of_library(type(x).__module__):
             return []
-        return [*_attributes(x).values(), getattr(type(x), "__call__", None)]
+        return [*_attributes(x).values(), vars(type(x)).get("__call__")]
 
     # ---- copies ------------------------------------------------------------------------------------------------------
     def _rebuild(self, x: Any, made: dict[int, Any]) -> Any:
@@ -159,7 +159,8 @@ class Closure:
 def _attributes(x: Any) -> dict[str, Any]:
     """The attributes of an object, those in slots among them."""
     names = [name for cls in type(x).__mro__ for name in getattr(cls, "__slots__", ()) if hasattr(x, name)]
-    return {name: getattr(x, name) for name in names if name not in ("__dict__", "__weakref__")} | getattr(x, "__dict__", {})
+    slots = {name: getattr(x, name) for name in names if name not in ("__dict__", "__weakref__")}
+    return slots | getattr(x, "__dict__", {})
 
 
 def _contents(cell: CellType) -> Any:
