@@ -26,6 +26,7 @@ _RESERVED = {
     "np",
     "math",
     "njit",
+    "note",
     "run",
     "rule",
     "value_function",
