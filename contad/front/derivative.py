@@ -23,6 +23,7 @@ from numba.extending import typeof_impl
 
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
+from contad.front.called_gradients import compile_call
 from contad.front.choice import Choice, choose, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
@@ -33,6 +34,7 @@ from contad.functions.user_call import level_of_user
 from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen
 from contad.native.modules import Served, install_finder
+from contad.native.user_rules import holds_derivative
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
@@ -68,7 +70,7 @@ class Derivative(CPUDispatcher):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
-        stub = _with_vector(f, form) if form.kind == "hvp" else _STUBS.get(form.kind, f.py_func)
+        stub = _with_vector(f, form) if form.takes_vector else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub, targetoptions={"nopython": True})
         self.f = f
         self.form = form
@@ -82,6 +84,7 @@ class Derivative(CPUDispatcher):
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
+        self.called: dict[tuple[int, ...], Any] = {}  # operations for functions that call this and are differentiated
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -297,6 +300,8 @@ class Derivative(CPUDispatcher):
 
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
+        if any(map(holds_derivative, args)):
+            return compile_call(self, args)
         p = self._plan(args)
         served = self._module(args)
         text = served.text()
