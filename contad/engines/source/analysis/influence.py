@@ -57,6 +57,7 @@ class Influence:
             self._operation(o, controlled, decides)
 
     def _operation(self, o: Operation, controlled: bool, decides: bool) -> None:
+        """What an operation computes or writes; `controlled` where inputs decide whether it runs."""
         given = self.any(o.inputs)
         if isinstance(o, If):
             self._add(*(m.result for m in o.merges if decides or self.any([m.then, m.otherwise])))

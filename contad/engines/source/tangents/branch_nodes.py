@@ -101,6 +101,7 @@ class BranchNodes(ProgramNodes):
             self.append.add(o)
 
     def _all_of_If(self, o: If) -> None:
+        """Both branches, one after the other, where inputs decide between them."""
         if not self.influence.decides(o):
             for block in o.blocks:
                 self._block(block)
@@ -154,6 +155,7 @@ class BranchNodes(ProgramNodes):
         return found
 
     def _all_of_For(self, o: Loop) -> None:
+        """Nodes are carried beside numbers; where inputs decide how often it runs it does not."""
         if self.influence.decides(o):
             self._of_any_number(o)
             return
@@ -328,6 +330,7 @@ class BranchNodes(ProgramNodes):
         super()._operations([o])
 
     def _all_of_Call(self, o: Call) -> None:
+        """With what is influenced in a hidden way all results depend on all arguments."""
         reached = [bool(outputs) for outputs in o.callee.reached]
         hidden = any(
             x in self.influence and not (follows and self.has_dot(x))
