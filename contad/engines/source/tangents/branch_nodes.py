@@ -111,29 +111,29 @@ class BranchNodes(ProgramNodes):
                     o.merge(self.dot(m.then), self.dot(m.otherwise), self.new_dot(m.result))
             return
         outer, self.uncertain = self.uncertain, True
-        then = self._run(o.blocks[0], self._needed(o.inputs[0], True), [m.then for m in o.merges])
-        otherwise = self._run(o.blocks[1], self._needed(o.inputs[0], False), [m.otherwise for m in o.merges])
+        then = self._run(o.blocks[0], self._find_needed(o.inputs[0], True), [m.then for m in o.merges])
+        otherwise = self._run(o.blocks[1], self._find_needed(o.inputs[0], False), [m.otherwise for m in o.merges])
         self.uncertain = outer
         for m, x, y in zip(o.merges, then, otherwise, strict=True):
             self.append.add(Apply(SELECT, [o.inputs[0], x.value, y.value], m.result))
             if m.result in self.active:
                 self.dots[m.result] = self.note(x.node, y.node)
 
-    def _needed(self, condition: Value, holds: bool) -> list[Value]:
+    def _find_needed(self, condition: Value, holds: bool) -> list[Value]:
         """What else has to hold for a condition to hold, or not to, that inputs do not decide."""
         o = condition.operation
         if condition not in self.influence:
             return [condition if holds else self.append.apply(NOT, condition)]
         if isinstance(o, Apply) and o.function is (AND if holds else OR):
-            return [x for part in o.inputs for x in self._needed(part, holds)]
+            return [x for part in o.inputs for x in self._find_needed(part, holds)]
         if isinstance(o, Apply) and o.function is NOT:
-            return self._needed(o.inputs[0], not holds)
+            return self._find_needed(o.inputs[0], not holds)
         if isinstance(o, If):  # `test and then` is a branch, too
             (m,) = (m for m in o.merges if m.result is condition)
             if m.otherwise.constant is (not holds):
-                return self._needed(o.inputs[0], True)
+                return self._find_needed(o.inputs[0], True)
             if m.then.constant is (not holds):
-                return self._needed(o.inputs[0], False)
+                return self._find_needed(o.inputs[0], False)
         return []
 
     def _run(self, block: Block, needed: list[Value], values: list[Value]) -> list[_Found]:
