@@ -9,7 +9,7 @@ from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
-from contad.engines.source.ir.writer import BRANCHLESS, GRAM_PRODUCTS, LENT, PRODUCTS, WORKSPACE, tuple_text
+from contad.engines.source.ir.writer import BRANCHLESS, GRAM_PRODUCTS, KEPT, LENT, PRODUCTS, WORKSPACE, tuple_text
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.store_plan import StorePlan
@@ -122,11 +122,12 @@ class DerivativeWriter:
         own = []
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
+            ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT,)),
+            ("errors", (LIMIT, "RuleError")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.product_adjoints", PRODUCTS),
         ):
