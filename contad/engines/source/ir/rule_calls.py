@@ -57,7 +57,8 @@ class RuleValue(MatrixCall):
     """The value of a call: a number, or what fills an array; its reverse is the backward part of the rule."""
 
     def __init__(self, forward: RuleForward, filled: list[Value]) -> None:
-        function = MatrixFunction(forward.site.rule.name, len(forward.inputs), reads_all=False, is_finite=False, plain="")
+        name, count = forward.site.rule.name, len(forward.inputs)
+        function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain="")
         results = [] if filled else [Value(FLOAT)]
         super().__init__(function, [*forward.inputs, forward.found], filled, results)
         self.site = forward.site

@@ -36,12 +36,12 @@ def read_rule(
     read: list[Value] = []
     given: list[int | str] = []
     plain: list[Any] = []
-    for x in _bind(calls, parts, arguments, keywords, node).values():
-        if isinstance(x, Elementwise):
-            x = calls.arrays.compute(x)
+    for entry in _bind(calls, parts, arguments, keywords, node).values():
+        x = calls.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
         if is_number(x) and x.constant is not None:
-            x = Object(x.constant)
-        if is_number(x) or (is_array(x) and not x.kind.narrow):
+            given.append(number(x.constant))
+            plain.append(typeof(x.constant))
+        elif is_number(x) or (is_array(x) and not x.kind.narrow):
             given.append(len(read))
             read.append(x)
             plain.append(number_type(x.kind, False))
