@@ -6,9 +6,9 @@ from numba import njit
 
 import contad
 from contad.engines.source.reading.rule_calls import may_take_derivatives
+from tests.engines import user_rules
 from tests.engines.source.agreement import as_python, request
-from tests.engines.tape import test_user_rules as user_rules
-from tests.engines.tape.test_user_rules import clipped, doubled_by_rule, remembered, scaled, spread, squares
+from tests.engines.user_rules import clipped, doubled_by_rule, make_vjp, remembered, scaled, spread, squares
 
 DRAW = np.random.default_rng(83)
 V = DRAW.standard_normal(4)
@@ -128,14 +128,8 @@ def test_what_a_rule_overwrites_is_its_own(compiled):
 
 
 # ---- zeros -----------------------------------------------------------------------------------------------------------
-def _vjp_of(value, forward, backward, options=()):
-    made = contad.custom_vjp(value, nondiff_argnums=options)
-    made.defvjp(forward, backward)
-    return made
-
-
-steep = _vjp_of(lambda a: np.sqrt(a), lambda a: (np.sqrt(a), a), lambda a, z_bar: (z_bar * 0.5 / np.sqrt(a),))
-unread = _vjp_of(lambda x, a: x * 2.0, lambda x, a: (x * 2.0, None), lambda saved, z_bar: (2.0 * z_bar, None))
+steep = make_vjp(lambda a: np.sqrt(a), lambda a: (np.sqrt(a), a), lambda a, z_bar: (z_bar * 0.5 / np.sqrt(a),))
+unread = make_vjp(lambda x, a: x * 2.0, lambda x, a: (x * 2.0, None), lambda saved, z_bar: (2.0 * z_bar, None))
 
 
 @njit
@@ -250,7 +244,7 @@ def slope_backward(x, z_bar):
     return (contad.grad(cube)(x) * z_bar,)
 
 
-slope = _vjp_of(cube, njit(lambda x: (x * x * x, x)), slope_backward)
+slope = make_vjp(cube, njit(lambda x: (x * x * x, x)), slope_backward)
 
 
 @njit
@@ -272,8 +266,8 @@ def test_rules_that_take_derivatives_are_left_to_the_tape():
 
 
 def test_rules_of_two_functions_with_one_name_are_told_apart():
-    first = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
-    other = _vjp_of(lambda x: 3.0 * x, lambda x: (3.0 * x, None), lambda saved, z_bar: (5.0 * z_bar,))
+    first = make_vjp(lambda x: 1.0 * x, lambda x: (1.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
+    other = make_vjp(lambda x: 3.0 * x, lambda x: (3.0 * x, None), lambda saved, z_bar: (5.0 * z_bar,))
 
     def both(x):
         return first(x) * 7.0 + other(x)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numba import typeof, types
 
 from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
-from contad.engines.source.ir.rule_calls import RuleForward, RuleSite, RuleValue
+from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import number_type

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
-from contad.engines.source.ir.rule_calls import RuleForward, RuleValue
+from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
     DIVISION_BY_ZERO,
     FLOAT,

@@ -3,7 +3,7 @@
 import functools
 import math
 
-from contad.engines.source.ir.rule_calls import RuleForward
+from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Apply,

@@ -4,7 +4,7 @@ from typing import Any
 
 from numba import types
 
-from contad.engines.source.ir.rule_calls import RuleForward, RuleSite, RuleValue
+from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import FLOAT, Value
 from contad.engines.source.ir.writer import bare, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
@@ -25,7 +25,7 @@ class RuleWriter:
     def forward(self, o: RuleForward) -> None:
         """The forward part, or the value alone where nobody asks for a derivative."""
         site, found = o.site, o.found.name
-        given = ", ".join(self._argument(site, k, o.inputs) for k in range(len(site.given)))
+        given = ", ".join(self._give(site, k, o.inputs) for k in range(len(site.given)))
         if any(self.adjoints.active.changes(reader) for reader in self.adjoints.readers.get(o.found, [])):
             self.writer.line(f"{found} = {site.forward_name}({given})", o.line)
         else:
@@ -33,7 +33,7 @@ class RuleWriter:
         for axis, length in enumerate(o.lengths):
             self.writer.line(f"{length.name} = {found}[0].shape[{axis}]")
 
-    def _argument(self, site: RuleSite, k: int, read: list[Value]) -> str:
+    def _give(self, site: RuleSite, k: int, read: list[Value]) -> str:
         """An argument of the forward part: of an array a copy, which the rule may keep or overwrite."""
         at = site.given[k]
         if isinstance(at, str):
@@ -48,13 +48,13 @@ class RuleWriter:
             self.writer.line(f"{o.filled[0].name}[...] = {found}[0]", o.line)
         else:
             self.writer.line(f"{o.results[0].name} = float({found}[0])", o.line)
-        kept = list(self._kept(o)) if self.adjoints.active.changes(o) else []
+        kept = list(self._list_kept(o)) if self.adjoints.active.changes(o) else []
         for text, kind in kept:
-            function, _ = _ways(kind)
+            function, _ = _choose_ways(kind)
             self.writer.line(f"work, top = keep_{function}({text}, work, top)")
         return bool(kept)
 
-    def _kept(self, o: RuleValue) -> list[tuple[str, Any]]:
+    def _list_kept(self, o: RuleValue) -> list[tuple[str, Any]]:
         """The texts and types of what the reverse reads: the options, then what the rule saves."""
         options = [k for k in o.site.parts.options if isinstance(o.site.given[k], int)]
         kept = [(bare(self.writer.text(o.read[o.site.given[k]])), o.site.plain[k]) for k in options]  # type: ignore[index]
@@ -111,7 +111,7 @@ class RuleWriter:
         if isinstance(kind, types.BaseTuple):
             parts = [self._take(name, part, lines) for part in reversed(list(kind))]
             return tuple_text(parts[::-1])
-        function, after = _ways(kind)
+        function, after = _choose_ways(kind)
         name = self.writer.fresh(name)
         axes = f"({', '.join(['0'] * kind.ndim)}{',' * (kind.ndim == 1)}), " if isinstance(kind, types.Array) else ""
         lines.append(f"{name}, top = take_{function}({axes}work, top)")
@@ -130,7 +130,7 @@ class RuleWriter:
         return self.backwards[key], backward_types(site.rule, callables[self.backwards[key]], given, count)
 
 
-def _ways(kind: Any) -> tuple[str, str]:
+def _choose_ways(kind: Any) -> tuple[str, str]:
     """How something of a type is kept and taken, and the expression of it then."""
     if isinstance(kind, types.Array):
         if kind.dtype == types.float64:
