@@ -59,6 +59,18 @@ def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tupl
     return call.with_tangents(vectors), lines
 
 
+def plan_pull(call: PlannedCall, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
+    """(types of `run`, statements) for the cotangents of the arguments from that of a gradient, the vector.
+
+    Of a gradient of gradients these are by numbers, and the last one has the cotangent.
+    """
+    last = differentiate(vector)
+    lines = [*call.checks, *shape_checks([call.given[form.along[-1]]], [last], what)]
+    along = [*(Argument(types.float64, "1.0") for _ in form.along[1:]), last]
+    lines += [f"z, products = run({call.packed}, ({tuple_of(along)}))", "return products"]
+    return call.with_tangents(along), lines
+
+
 class _Leaf:
     """A number or an array among the arguments, or in the result, and its direction."""
 
@@ -164,7 +176,7 @@ def plan_hessian(call: PlannedCall, form: Form, what: str) -> tuple[tuple[NumbaT
     """(types of `run`, statements) for the Hessian, by its products with unit vectors."""
     tree = _arguments(call)
     products = _Tree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
-    lines = [*call.checks, *_name_all(call), *tree.directions()]
+    lines = [*call.checks, *name_all(call), *tree.directions()]
     lines += [f"{_matrix(x, y)} = np.empty(({x.size}, {y.size}))" for x in tree.leaves for y in tree.leaves]
     body = {
         x: [_take(f"{_matrix(x, y)}[k, {':' if y.is_array else '0'}]", p, p.expression)
@@ -173,6 +185,19 @@ def plan_hessian(call: PlannedCall, form: Form, what: str) -> tuple[tuple[NumbaT
     }  # fmt: skip
     lines += tree.over(body, f"z, products = run({call.packed}, {{}})")
     lines.append(f"return {_result(tree, tree, form.single, form.single)}")
+    return (types.Tuple(call.request.types), tree.types()), lines
+
+
+def plan_laplacian(call: PlannedCall) -> tuple[tuple[NumbaType, ...], list[str]]:
+    """(types of `run`, statements) for the trace of the Hessian, by its products with unit vectors."""
+    tree = _arguments(call)
+    products = _Tree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    body = {
+        x: [f"total += {p.expression}.reshape({p.expression}.size)[k]" if p.is_array else f"total += {p.expression}"]
+        for x, p in zip(tree.leaves, products.leaves, strict=True)
+    }
+    lines = [*call.checks, *name_all(call), *tree.directions(), "total = 0.0"]
+    lines += [*tree.over(body, f"z, products = run({call.packed}, {{}})"), "return total"]
     return (types.Tuple(call.request.types), tree.types()), lines
 
 
@@ -188,7 +213,7 @@ class Jacobian:
 
     def __init__(self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool) -> None:
         """Read the structures; with `copied` f gets copies of arrays, because it may write into them."""
-        self.start = [*call.checks, *_name_all(call)]
+        self.start = [*call.checks, *name_all(call)]
         self.call, self.single, self.returned = call, single, returned
         self.inputs, self.outputs = _arguments(call), _Tree([("y", returned)], "e")
         own = [
@@ -242,7 +267,7 @@ class Jacobian:
         return Way((types.Tuple(self.call.request.types), self.inputs.types()), [*self.inputs.directions(), *lines])
 
 
-def _name_all(call: PlannedCall) -> list[str]:
+def name_all(call: PlannedCall) -> list[str]:
     """Arguments that have to be converted are converted once."""
     lines = []
     for k, x in enumerate(call.taken):

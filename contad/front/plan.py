@@ -10,7 +10,8 @@ from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
 from contad.front.form import HIGHER, Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
-from contad.front.higher_plans import Jacobian, PlannedCall, plan_hessian, plan_hvp
+from contad.front.higher_plans import Jacobian, PlannedCall, plan_hessian, plan_hvp, plan_laplacian, plan_pull
+from contad.front.trace_plans import plan_blocks, plan_trace
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 from contad.variables.open_types import NumbaFunction, NumbaType
@@ -90,17 +91,28 @@ def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], wha
 
 
 def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
-    """The plan for a matrix of derivatives, or its product with a vector."""
+    """The plan for a matrix of derivatives, its product with a vector, or what is made of it."""
     own = list(given)
-    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.kind == "hvp" else None
+    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.takes_vector else None
     arguments, taken = _take(f, form, own, what)
     parameters = [x.expression for x in arguments]
     call = PlannedCall(arguments, taken, _request(f, form, taken, form.argnums), _checks(f, arguments, what))
     if vector is not None:
         parameters.insert(form.vector % len(given), VECTOR)
-        run_types, body = plan_hvp(call, form, vector, what)
+        if form.kind == "hvp":
+            run_types, body = plan_hvp(call, form, vector, what)
+        elif form.kind == "pull":
+            call = call._replace(request=call.request._replace(along=tuple((n,) for n in form.along)))
+            run_types, body = plan_pull(call, form, vector, what)
+        else:
+            call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
+            run_types, body = plan_trace(call, vector, what)
     elif form.kind == "hessian":
         run_types, body = plan_hessian(call, form, what)
+    elif form.kind == "laplacian":
+        run_types, body = plan_laplacian(call)
+    elif form.kind == "hessian_block_diag":
+        run_types, body = plan_blocks(call, form.size, what)
     else:
         found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
         if found is None:

@@ -14,6 +14,8 @@ An engine is a module with these functions:
     vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
     jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
+    dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
+                                                       argument, and of the result; graph: what `run` writes to
 
 `run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the
 arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
@@ -24,7 +26,7 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-Mode = Literal["value_and_grad", "vjp", "jvp", "hvp"]
+Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies"]
 
 
 class Request(NamedTuple):

@@ -178,6 +178,27 @@ def _log_of_weights(w):
     return contad.logsumexp(np.array([1.0, 2.0]), b=w)
 
 
+# ---- other derivatives -----------------------------------------------------------------------------------------------
+@njit
+def sums(v):
+    w = doubled_by_rule(v * v)
+    return w[0] * v[1] + w[2] * w[2] + v[3] * v[3]
+
+
+@pytest.mark.filterwarnings("ignore:.*Python copy")
+def test_second_derivatives_run_on_a_python_copy():
+    direction = np.array([0.4, -1.2, 0.7, 0.9])
+    by_hand = contad.hvp(lambda v: 2.0 * v[0] ** 2 * v[1] + 4.0 * v[2] ** 4 + v[3] ** 2)(V, direction)
+    np.testing.assert_allclose(contad.hvp(sums)(V, direction), by_hand, rtol=1e-13)
+    with pytest.raises(contad.UnsupportedError, match="doubled_by_rule: a rule of one's own has no forward mode"):
+        contad.hvp(sums, engine="generated")(V, direction)
+
+
+def test_patterns_hold_all_that_a_rule_may_depend_on():
+    pattern = contad.sparsity(njit(lambda v: doubled_by_rule(v[:2]) * v[2:]), V)
+    assert np.asarray(pattern.todense()).astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 def _of_text(x):
     return user_rules.of_text(x)

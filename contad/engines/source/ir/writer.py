@@ -27,6 +27,7 @@ _RESERVED = {
     "np",
     "math",
     "njit",
+    "note",
     "run",
     "rule",
     "value_function",
