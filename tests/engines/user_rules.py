@@ -80,6 +80,11 @@ def doubled_vjp_a(z, z_bar, a):
     return 2.0 * z_bar
 
 
+@doubled_by_rule.jvp
+def doubled_jvp(z, a_dot, a):
+    return 2.0 * a_dot
+
+
 @njit
 def squares(x):
     return x * x + 0.3

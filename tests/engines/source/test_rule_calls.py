@@ -185,17 +185,28 @@ def sums(v):
     return w[0] * v[1] + w[2] * w[2] + v[3] * v[3]
 
 
+DIRECTION = np.array([0.4, -1.2, 0.7, 0.9])
+
+
+def test_forward_mode_is_not_generated():
+    with pytest.raises(contad.UnsupportedError, match="doubled_by_rule: a rule of one's own has no forward mode"):
+        contad.hvp(sums, engine="generated")(V, DIRECTION)
+
+
+@pytest.mark.long  # the tape is asked, too
 @pytest.mark.filterwarnings("ignore:.*Python copy")
 def test_second_derivatives_run_on_a_python_copy():
-    direction = np.array([0.4, -1.2, 0.7, 0.9])
-    by_hand = contad.hvp(lambda v: 2.0 * v[0] ** 2 * v[1] + 4.0 * v[2] ** 4 + v[3] ** 2)(V, direction)
-    np.testing.assert_allclose(contad.hvp(sums)(V, direction), by_hand, rtol=1e-13)
-    with pytest.raises(contad.UnsupportedError, match="doubled_by_rule: a rule of one's own has no forward mode"):
-        contad.hvp(sums, engine="generated")(V, direction)
+    by_hand = contad.hvp(lambda v: 2.0 * v[0] ** 2 * v[1] + 4.0 * v[2] ** 4 + v[3] ** 2)(V, DIRECTION)
+    np.testing.assert_allclose(contad.hvp(sums)(V, DIRECTION), by_hand, rtol=1e-13)
+
+
+@njit
+def products(v):
+    return doubled_by_rule(v[:2]) * v[2:]
 
 
 def test_patterns_hold_all_that_a_rule_may_depend_on():
-    pattern = contad.sparsity(njit(lambda v: doubled_by_rule(v[:2]) * v[2:]), V)
+    pattern = contad.sparsity(products, V)
     assert np.asarray(pattern.todense()).astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]
 
 
