@@ -205,6 +205,7 @@ def products(v):
     return doubled_by_rule(v[:2]) * v[2:]
 
 
+@pytest.mark.long  # ten seconds of compilation
 def test_patterns_hold_all_that_a_rule_may_depend_on():
     pattern = contad.sparsity(products, V)
     assert np.asarray(pattern.todense()).astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]

@@ -199,7 +199,7 @@ class ProgramNodes(ProgramTangents):
     def _of_all(self, array: Value) -> Value:
         """A node that depends on all elements of an array, or on a number."""
         if not array.is_array:
-            return self.note(_NONE, self.dot(array))
+            return self.dot(array)
         nodes, shape = self.dot(array), self.append.shape_of(array)
 
         def union(at: list[Value], node: Value) -> Value:
