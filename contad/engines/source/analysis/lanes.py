@@ -6,6 +6,7 @@ Without tangents all adjoints are lanes, one for each cotangent, and nothing els
 """
 
 from collections.abc import Iterable, Iterator
+from typing import NoReturn
 
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -44,7 +45,7 @@ class LaneValues:
             for o in _walk_calls(program):
                 self._visit(o)
         for o in _walk_calls(program):
-            self._check(o)
+            self._check(program.name, o)
 
     def __contains__(self, value: Value) -> bool:
         return any(key in self.values for key in value.roots or (value,))
@@ -87,21 +88,26 @@ class LaneValues:
             if source in self:
                 self._add(target)
 
-    def _check(self, o: Operation) -> None:
+    def _check(self, name: str, o: Operation) -> None:
         """Refuse what is computed one direction at a time."""
         if isinstance(o, Apply) and o.result.kind != FLOAT and any(x in self for x in o.inputs):
-            raise UnsupportedError("a condition on a tangent")
+            refuse(name, "a condition on a tangent")
         if isinstance(o, (MatrixCall, Handed)) and any(x in self for x in o.inputs):
-            what = o.function.name if isinstance(o, MatrixCall) else "an expression that Numba computes as it stands"
-            raise UnsupportedError(f"{what} has one direction at a time")
+            expression = "an expression that Numba computes as it stands"
+            refuse(name, o.function.name if isinstance(o, MatrixCall) else expression)
         if isinstance(o, Product) and o.result in self:
-            require_vector(o)
+            require_vector(name, o)
 
 
-def require_vector(o: Product) -> None:
-    """UnsupportedError for a product of two matrices, which is one direction at a time, and by BLAS."""
+def refuse(name: str, what: str) -> NoReturn:
+    """Refuse something in a function of this name."""
+    raise UnsupportedError(f"{name}: {what} is differentiated in one direction at a time")
+
+
+def require_vector(name: str, o: Product) -> None:
+    """Refuse a product of two matrices, which BLAS computes."""
     if all(x.kind.ndim == 2 for x in o.inputs):
-        raise UnsupportedError("a product of two matrices has one direction at a time")
+        refuse(name, "a product of two matrices")
 
 
 def _walk_calls(program: SourceProgram) -> Iterator[Operation]:

@@ -1,7 +1,7 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
-from contad.engines.source.analysis.lanes import LaneValues, require_vector
+from contad.engines.source.analysis.lanes import LaneValues, refuse, require_vector
 from contad.engines.source.analysis.partials import partial, source_of
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
@@ -29,7 +29,6 @@ from contad.engines.source.ir.writer import BAR, Writer, bare, number
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.writing.operation_text import ExpressionWriter
 from contad.engines.source.writing.tidy_text import fold
-from contad.errors import UnsupportedError
 
 
 class AdjointWriter:
@@ -208,7 +207,7 @@ class AdjointWriter:
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
         """Take back what was kept, also where no cotangent has come."""
         if self.lanes is not None:
-            raise UnsupportedError(f"{o.function.name} has one direction at a time")
+            refuse(self.writer.program.name, o.function.name)
         given = []
         for x in [*o.varying, *o.operands]:
             if x.is_array:
@@ -252,7 +251,7 @@ class AdjointWriter:
         if not o.result.is_array and not self.has_bar(o.result):
             return
         if self.lanes is not None:
-            require_vector(o)
+            require_vector(self.writer.program.name, o)
         elif o.is_gram:
             if b in self.active:
                 self.writer.line(f"add_gram({d}, {b_name}, {self.bar(b)})")

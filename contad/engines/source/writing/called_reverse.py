@@ -14,14 +14,11 @@ from contad.engines.source.analysis.activity import Activity, refuse_lost
 from contad.engines.source.analysis.lanes import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
-
-# called by generated code only, with what Python cannot hold
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Functions:
@@ -148,7 +145,7 @@ class Called:
     # ---- definitions -------------------------------------------------------------------------------------------------
     def source(self, compiled: bool) -> list[str]:
         """The lines of both functions."""
-        options = write_options(options_of(self.program.fastmath) | _INSIDE)
+        options = write_options(options_of(self.program.fastmath) | INSIDE)
         decorator = [f"@njit({options})"] if compiled else []
         workspace = ["work", "top"] if self.pushes else []
         given = [x.name for x in self.parameters]

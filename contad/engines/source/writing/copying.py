@@ -57,9 +57,7 @@ class Copying:
         varying = [name for name, x in zip(names, copy.indices, strict=True) if isinstance(x, For)]
         place, element = self._place(copy, varying), f"{array}[{', '.join(names)}]"
         width = self.storing.width(copy.array)
-        self.writer.line(
-            f"put_lanes(work, {place}, {element}, {width})" if width > 1 else f"work[{place}] = {element}"
-        )
+        self.writer.line(f"put_lanes(work, {place}, {element}, {width})" if width > 1 else f"work[{place}] = {element}")
         self.writer.depth = depth
 
     def reread(self, o: Operation) -> str:

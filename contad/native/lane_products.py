@@ -1,11 +1,11 @@
 """Products of a matrix and a vector, or of two vectors, of which something is lanes: the matrix is read once for all.
 
-    z = a b,     a_bar += z_bar b^T,     b_bar += a^T z_bar
+z = a b,     a_bar += z_bar b^T,     b_bar += a^T z_bar
 """
 
 from typing import Any
 
-from contad.engines.source.runtime.lanes import Lanes, LanesType, lanes_among, lanes_zeros
+from contad.native.lanes import Lanes, LanesType, lanes_among, lanes_zeros
 from contad.native.overloads import add_overload
 
 

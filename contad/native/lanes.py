@@ -1,8 +1,9 @@
 """Lanes: a few numbers that are computed together, one for each of several directions or cotangents.
 
-Generated code is the same for one direction and for k of them: a tangent, or an adjoint, is a number or k lanes. Compiled,
-lanes are a vector of LLVM's, which the processor adds and multiplies at once; what does not depend on the direction is a
-number and is computed once. In plain Python they are an object with as many numbers, so that the source runs there too.
+Generated code is the same for one direction and for k of them: a tangent, or an adjoint, is a number or k lanes.
+Compiled, lanes are a vector of LLVM's, which the processor adds and multiplies at once; what does not depend on the
+direction is a number and is computed once. In plain Python they are an object with as many numbers, so that the source
+runs there too.
 """
 
 import operator
@@ -19,10 +20,10 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin, lower_cast, models, register_model, type_callable
 from numba.np.arrayobj import _empty_nd_impl, make_array, populate_array
 
-from contad.engines.source.runtime.workspace import NUMBERS
 from contad.native.overloads import add_overload
 
 DOUBLE = ir.DoubleType()
+NUMBERS = types.CPointer(types.float64)  # the workspace
 
 
 class Lanes:
