@@ -152,6 +152,9 @@ class AdjointWriter:
 
     def _partial(self, o: Apply, k: int, inverses: dict[str, str]) -> str:
         """The text of a partial; the lines before it give its own names, which nothing else has."""
+        if o in self.plan.pairs:
+            other = self.writer.text(self.plan.pairs[o])
+            return other if o.function.name == "sin" else f"-{other}"
         if o.function is CHAIN and k == 0 and self.lanes is not None:  # masked lane by lane
             return f"chain_slope({', '.join(bare(self.writer.text(x)) for x in o.inputs)})"
         names = [o.result.name, *map(self.writer.text, o.inputs)]

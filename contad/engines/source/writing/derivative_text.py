@@ -39,7 +39,7 @@ WHAT = {
     "jvp": "value and directional derivative",
     "hvp": "value, and product of the Hessian with a vector,",
 }
-_TOGETHER = {"vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
+_TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {"vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents"}
 
 
