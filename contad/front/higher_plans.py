@@ -31,9 +31,9 @@ class PlannedCall(NamedTuple):
     def packed(self) -> str:
         return f"({tuple_of(self.taken)})"
 
-    def tree(self) -> "Tree":
+    def tree(self) -> "DirectionTree":
         """What is differentiated, as directions."""
-        return Tree([(x.expression, x.type) for x in self.wanted], "d")
+        return DirectionTree([(x.expression, x.type) for x in self.wanted], "d")
 
     def with_tangents(self, tangents: Sequence[Argument]) -> tuple[NumbaType, NumbaType]:
         """The types of `run(args, tangents)`."""
@@ -63,7 +63,7 @@ def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tupl
     return call.with_tangents(vectors), lines
 
 
-class Leaf:
+class DirectionLeaf:
     """A number or an array among the arguments, or in the result, and its direction."""
 
     def __init__(self, k: int, expression: str, t: NumbaType, prefix: str) -> None:
@@ -80,11 +80,11 @@ class Leaf:
         return f"{self.expression}.shape" if self.is_array else "()"
 
 
-class Tree:
+class DirectionTree:
     """The numbers and arrays of nested tuples."""
 
     def __init__(self, parts: Sequence[tuple[str, NumbaType]], prefix: str) -> None:
-        self.leaves: list[Leaf] = []
+        self.leaves: list[DirectionLeaf] = []
         self.structure = tuple(self._read(expression, t, prefix) for expression, t in parts)
 
     def _read(self, expression: str, t: NumbaType, prefix: str) -> object:
@@ -93,13 +93,13 @@ class Tree:
         is_float = t == types.float64 or (isinstance(t, types.Array) and t.dtype == types.float64)
         if not is_float:
             raise UnsupportedError(f"compiled Jacobians have numbers and arrays of float64, got {t}")
-        self.leaves.append(Leaf(len(self.leaves), expression, t, prefix))
+        self.leaves.append(DirectionLeaf(len(self.leaves), expression, t, prefix))
         return self.leaves[-1]
 
-    def text(self, of_leaf: "dict[Leaf, str]", structure: object = None) -> str:
+    def text(self, of_leaf: "dict[DirectionLeaf, str]", structure: object = None) -> str:
         """Nested tuples of the texts of the leaves."""
         structure = self.structure if structure is None else structure
-        if isinstance(structure, Leaf):
+        if isinstance(structure, DirectionLeaf):
             return of_leaf[structure]
         assert isinstance(structure, tuple)
         return f"({''.join(f'{self.text(of_leaf, part)}, ' for part in structure).rstrip(' ')})"
@@ -107,7 +107,7 @@ class Tree:
     def types(self, structure: object = None) -> NumbaType:
         """The Numba type of one direction."""
         structure = self.structure if structure is None else structure
-        if isinstance(structure, Leaf):
+        if isinstance(structure, DirectionLeaf):
             return structure.type
         assert isinstance(structure, tuple)
         return types.Tuple([self.types(part) for part in structure])
@@ -120,7 +120,7 @@ class Tree:
                 lines += [f"{x.name} = np.zeros({x.shape})", f"{x.name}_row = {x.name}.reshape({x.name}.size)"]
         return lines
 
-    def over(self, body: "dict[Leaf, list[str]]", run: str) -> list[str]:
+    def over(self, body: "dict[DirectionLeaf, list[str]]", run: str) -> list[str]:
         """Loops over the unit vectors: `run`, with {} for the direction, and what is done with each leaf's result."""
         lines = []
         zero = {x: x.name if x.is_array else "0.0" for x in self.leaves}
@@ -135,14 +135,15 @@ class Tree:
         return lines
 
 
-def matrix(x: Leaf, y: Leaf) -> str:
+def matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
+    """The name of the matrix of two parts."""
     return f"of_{x.name}_{y.name}"
 
 
-def matrix_result(outer: Tree, inner: Tree, outer_single: bool, inner_single: bool) -> str:
+def matrix_result(outer: DirectionTree, inner: DirectionTree, outer_single: bool, inner_single: bool) -> str:
     """For each leaf of one tree the structure of another one, of matrices whose rows are those of the first."""
 
-    def block(x: Leaf, y: Leaf) -> str:
+    def block(x: DirectionLeaf, y: DirectionLeaf) -> str:
         if not (x.is_array or y.is_array):
             return matrix(x, y)
         shapes = [leaf.shape for leaf in (x, y) if leaf.is_array]
@@ -155,12 +156,12 @@ def matrix_result(outer: Tree, inner: Tree, outer_single: bool, inner_single: bo
     return outer.text(of_leaf, outer.structure[0] if outer_single else None)
 
 
-def make_matrix(x: Leaf, y: Leaf) -> str:
+def make_matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
     """A statement that makes the matrix of two parts; of two numbers it is a number."""
     return f"{matrix(x, y)} = {f'np.empty(({x.size}, {y.size}))' if x.is_array or y.is_array else '0.0'}"
 
 
-def take_row(x: Leaf, y: Leaf, found: Leaf) -> str:
+def take_row(x: DirectionLeaf, y: DirectionLeaf, found: DirectionLeaf) -> str:
     """A statement that writes what has been found for y into row k of the matrix of x and y."""
     if not (x.is_array or y.is_array):
         return f"{matrix(x, y)} = {found.expression}"
@@ -168,7 +169,7 @@ def take_row(x: Leaf, y: Leaf, found: Leaf) -> str:
     return f"{matrix(x, y)}[k, {':' if y.is_array else '0'}] = {source}"
 
 
-def take_column(y: Leaf, x: Leaf, found: Leaf) -> str:
+def take_column(y: DirectionLeaf, x: DirectionLeaf, found: DirectionLeaf) -> str:
     """A statement that writes what has been found for y into column k of the matrix of y and x."""
     if not (x.is_array or y.is_array):
         return f"{matrix(y, x)} = {found.expression}"
@@ -179,7 +180,7 @@ def take_column(y: Leaf, x: Leaf, found: Leaf) -> str:
 def plan_hessian(call: PlannedCall, form: Form, what: str) -> "Way":
     """The Hessian, by its products with unit vectors."""
     tree = call.tree()
-    products = Tree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
     lines = [*call.checks, *name_all(call), *tree.directions()]
     lines += [make_matrix(x, y) for x in tree.leaves for y in tree.leaves]
     body = {x: [take_row(x, y, p) for y, p in zip(tree.leaves, products.leaves, strict=True)] for x in tree.leaves}

@@ -4,8 +4,8 @@ from numba import types
 
 from contad.front import lane_plans
 from contad.front.higher_plans import (
+    DirectionTree,
     PlannedCall,
-    Tree,
     Way,
     make_matrix,
     matrix_result,
@@ -27,7 +27,7 @@ class Jacobian:
         self.lanes = lanes
         self.start = [*call.checks, *name_all(call)]
         self.call, self.single, self.returned = call, single, returned
-        self.inputs, self.outputs = call.tree(), Tree([("y", returned)], "e")
+        self.inputs, self.outputs = call.tree(), DirectionTree([("y", returned)], "e")
         own = [
             f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
         ]
@@ -59,7 +59,7 @@ class Jacobian:
         found = lane_plans.by_rows(self.call, self.inputs, self.outputs) if self.lanes else None
         if found is not None:
             return found
-        grads = Tree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
+        grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
         body = {
             y: [take_row(y, x, g) for x, g in zip(self.inputs.leaves, grads.leaves, strict=True)]
             for y in self.outputs.leaves
@@ -74,7 +74,7 @@ class Jacobian:
         found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, run) if self.lanes else None
         if found is not None:
             return found
-        tangent = Tree([("dy", self.returned)], "t")
+        tangent = DirectionTree([("dy", self.returned)], "t")
         body = {
             x: [take_column(y, x, t) for y, t in zip(self.outputs.leaves, tangent.leaves, strict=True)]
             for x in self.inputs.leaves

@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from numba import types
 
 from contad.front.form import Form
-from contad.front.higher_plans import Leaf, PlannedCall, Tree, Way, make_matrix, matrix, matrix_result, name_all
+from contad.front.higher_plans import (
+    DirectionLeaf,
+    DirectionTree,
+    PlannedCall,
+    Way,
+    make_matrix,
+    matrix,
+    matrix_result,
+    name_all,
+)
 from contad.native.lanes import LanesType
 from contad.variables.open_types import NumbaType
 
@@ -20,7 +29,7 @@ FEW = 4  # for the rows of an array of a length that is not known, which are oft
 class Directions:
     """The unit vectors of a tree, in blocks."""
 
-    def __init__(self, tree: Tree, few: int) -> None:
+    def __init__(self, tree: DirectionTree, few: int) -> None:
         """Choose how many lanes there are; `few` where the number of directions is not known."""
         self.tree = tree
         self.count = None if any(x.is_array for x in tree.leaves) else len(tree.leaves)
@@ -34,7 +43,7 @@ class Directions:
     def types(self, structure: object = None) -> NumbaType:
         """The type of a block of directions."""
         structure = self.tree.structure if structure is None else structure
-        if isinstance(structure, Leaf):
+        if isinstance(structure, DirectionLeaf):
             lanes = LanesType(self.lanes)
             return lanes.array(structure.type.ndim) if structure.is_array else lanes
         assert isinstance(structure, tuple)
@@ -76,14 +85,14 @@ class Directions:
         ]
 
 
-def _rows(p: Leaf, lanes: int) -> list[str]:
+def _rows(p: DirectionLeaf, lanes: int) -> list[str]:
     """A statement that gives what has come for an array as rows of lanes."""
     if not p.is_array:
         return []
     return [f"{p.name}_rows = as_floats({p.expression}).reshape({p.expression}.size, {lanes})"]
 
 
-def _put(of: str, varies: Leaf, p: Leaf, by_columns: bool) -> list[str]:
+def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
     """Statements that put what has come for one part along a block into a matrix: columns of it, or rows."""
     block = f"{varies.name}_first, start, stop"
     if p.is_array:
@@ -94,7 +103,7 @@ def _put(of: str, varies: Leaf, p: Leaf, by_columns: bool) -> list[str]:
     return [f"if start <= {first} and {first} < stop:", f"    {of} = lane({p.expression}, {first} - start)"]
 
 
-def _gather(varies: Directions, came: Tree, held: Tree, by_columns: bool) -> list[str]:
+def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_columns: bool) -> list[str]:
     """Statements for all parts: `came` is what `run` gives of the parts of `held`."""
     lines = [line for p in came.leaves for line in _rows(p, varies.lanes)]
     for x in varies.tree.leaves:
@@ -109,7 +118,7 @@ def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
     varies = Directions(tree, MOST)
     if varies.lanes == 1:
         return None
-    products = Tree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
     lines = [*call.checks, *name_all(call), *varies.zeros()]
     lines += [make_matrix(y, x) for y in tree.leaves for x in tree.leaves]
     lines += varies.over(f"z, products = run({call.packed}, {{}})", _gather(varies, products, tree, True))
@@ -117,22 +126,24 @@ def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
     return Way((types.Tuple(call.request.types), varies.types()), lines, varies.lanes)
 
 
-def by_columns(call: PlannedCall, inputs: Tree, outputs: Tree, returned: NumbaType, run: str) -> Way | None:
+def by_columns(
+    call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, returned: NumbaType, run: str
+) -> Way | None:
     """The columns of a Jacobian by forward mode; None where there is one only."""
     varies = Directions(inputs, MOST)
     if varies.lanes == 1:
         return None
-    tangents = Tree([("dy", returned)], "t")
+    tangents = DirectionTree([("dy", returned)], "t")
     lines = varies.over(f"z, dy = {run}({call.packed}, {{}})", _gather(varies, tangents, outputs, True))
     return Way((types.Tuple(call.request.types), varies.types()), [*varies.zeros(), *lines], varies.lanes)
 
 
-def by_rows(call: PlannedCall, inputs: Tree, outputs: Tree) -> Way | None:
+def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree) -> Way | None:
     """The rows of a Jacobian by reverse mode; None where there is one only."""
     varies = Directions(outputs, FEW)
     if varies.lanes == 1:
         return None
-    grads = Tree([(f"grads[{k}]", x.type) for k, x in enumerate(call.wanted)], "g")
+    grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(call.wanted)], "g")
     lines = varies.over(f"grads = run({call.packed}, {{}}[0])", _gather(varies, grads, inputs, False))
     return Way((types.Tuple(call.request.types), varies.types()[0]), [*varies.zeros(), *lines], varies.lanes)
 

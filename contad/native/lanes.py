@@ -119,7 +119,7 @@ def lanes_at(work: Any, place: int, k: int) -> Any:
 
 
 # ---- the type --------------------------------------------------------------------------------------------------------
-class LanesType(types.Type):  # type: ignore[misc]
+class LanesType(types.Type):
     """k lanes, in compiled code."""
 
     def __init__(self, count: int) -> None:
@@ -144,7 +144,7 @@ class LanesType(types.Type):  # type: ignore[misc]
 
 
 @register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: LanesType) -> None:
         super().__init__(dmm, fe_type, fe_type.vector)
 
@@ -176,7 +176,7 @@ def lanes_among(args: Sequence[Any]) -> Any:
 def _declare(function: Any, instruction: str) -> None:
     """The type and the code of an operator of two operands."""
 
-    class Template(AbstractTemplate):  # type: ignore[misc]
+    class Template(AbstractTemplate):
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
@@ -201,7 +201,7 @@ def _declare_all() -> None:
         _declare(getattr(operator, f"i{name}"), instruction)
 
     @infer_global(operator.neg)
-    class Negative(AbstractTemplate):  # type: ignore[misc]
+    class Negative(AbstractTemplate):
         key = operator.neg
 
         def generic(self, args: Any, kws: Any) -> Any:
@@ -220,12 +220,17 @@ def _literal(k: Any) -> int | None:
     return int(k.literal_value) if isinstance(k, types.IntegerLiteral) else None
 
 
+def _kind_of(k: Any) -> Any:
+    count = _literal(k)
+    return None if count is None else LanesType(count)
+
+
 @type_callable(lanes_zeros)
 @type_callable(small_lanes_zeros)
 def _type_of_zeros(context):  # type: ignore[no-untyped-def]
     def typer(shape: Any, k: Any) -> Any:
-        count = _literal(k)
-        return LanesType(count).array(len(shape)) if count and isinstance(shape, types.BaseTuple) else None
+        kind = _kind_of(k)
+        return kind.array(len(shape)) if kind is not None and isinstance(shape, types.BaseTuple) else None
 
     return typer
 
@@ -300,7 +305,7 @@ def _lower_as_floats(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @type_callable(unit_lanes)
 def _type_of_unit(context):  # type: ignore[no-untyped-def]
-    return lambda j, k: LanesType(_literal(k)) if _literal(k) else None
+    return lambda j, k: _kind_of(k)
 
 
 @lower_builtin(unit_lanes, types.Integer, types.IntegerLiteral)
@@ -342,7 +347,7 @@ def _lower_put(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 
 @type_callable(lanes_at)
 def _type_of_lanes_at(context):  # type: ignore[no-untyped-def]
-    return lambda work, place, k: LanesType(_literal(k)) if _literal(k) else None
+    return lambda work, place, k: _kind_of(k)
 
 
 @lower_builtin(lanes_at, NUMBERS, types.Integer, types.IntegerLiteral)

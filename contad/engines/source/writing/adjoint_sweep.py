@@ -1,7 +1,7 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
-from contad.engines.source.analysis.lanes import LaneValues, refuse, require_vector
+from contad.engines.source.analysis.lane_values import LaneValues, refuse, require_vector
 from contad.engines.source.analysis.partials import partial, source_of
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN

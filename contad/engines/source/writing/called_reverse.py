@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
-from contad.engines.source.analysis.lanes import LaneValues
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
 from contad.engines.source.ir.options import INSIDE, options_of, write_options

@@ -14,6 +14,7 @@ class Copying:
         storing.copies_once = {copy.once for copy in self.copies}
 
     def room_for_copies(self, o: For) -> None:
+        """Take room for the copies that are made in a loop."""
         for copy in self.copies:
             if copy.once is o:
                 copy.base = self.writer.fresh(f"{copy.array.name}_kept")

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
-from contad.engines.source.analysis.lanes import LaneValues
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.refusal import LIMIT

@@ -3,7 +3,7 @@
 import functools
 import math
 
-from contad.engines.source.analysis.lanes import LaneValues
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Apply,

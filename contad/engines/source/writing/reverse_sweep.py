@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
-from contad.engines.source.analysis.lanes import LaneValues
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.known_functions import SELECT
 from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk

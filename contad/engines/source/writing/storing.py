@@ -4,7 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 
-from contad.engines.source.analysis.lanes import LaneValues
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Value
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
