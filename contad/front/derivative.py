@@ -8,7 +8,6 @@ import functools
 import inspect
 import json
 import linecache
-import sys
 import warnings
 from collections.abc import Callable, Hashable
 from types import ModuleType
@@ -24,15 +23,18 @@ from numba.extending import typeof_impl
 
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
+from contad.front.called_gradients import compile_call
 from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
 from contad.front.plan import VECTOR, Plan, plan
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
+from contad.functions.user_call import level_of_user
 from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen
 from contad.native.modules import Served, install_finder
+from contad.native.user_rules import holds_derivative
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
@@ -68,7 +70,7 @@ class Derivative(CPUDispatcher):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
-        stub = _with_vector(f, form) if form.kind == "hvp" else _STUBS.get(form.kind, f.py_func)
+        stub = _with_vector(f, form) if form.takes_vector else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub, targetoptions={"nopython": True})
         self.f = f
         self.form = form
@@ -82,6 +84,7 @@ class Derivative(CPUDispatcher):
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
+        self.called: dict[tuple[int, ...], Any] = {}  # operations for functions that call this and are differentiated
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -194,7 +197,7 @@ class Derivative(CPUDispatcher):
                 self.overloads[given].entry_point(*args)
             except EngineLimitError as error:
                 why = f"{self.what}: {error}; the engine {following} answers this call, at a higher cost"
-                warnings.warn(why, stacklevel=_level_of_user())
+                warnings.warn(why, stacklevel=level_of_user())
         return result
 
     def _value_of(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
@@ -255,7 +258,7 @@ class Derivative(CPUDispatcher):
         """Say once of a function that matrices of its derivatives are computed at Python's speed."""
         if not self.frozen.memo.setdefault("told of a copy", False):
             self.frozen.memo["told of a copy"] = True
-            warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=_level_of_user())
+            warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=level_of_user())
 
     def types_of(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[NumbaType, ...]:
         """The types of a call, defaults filled in."""
@@ -302,6 +305,8 @@ class Derivative(CPUDispatcher):
 
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
+        if any(map(holds_derivative, args)):
+            return compile_call(self, args)
         p = self._plan(args)
         served = self._module(args)
         text = served.text()
@@ -339,16 +344,14 @@ class Derivative(CPUDispatcher):
 
     def _warn_of_compilation(self, args: tuple[NumbaType, ...]) -> None:
         """Say once of a function why each process compiles its derivatives, where the user could change that."""
-        whys = [
-            f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place
-        ]
+        whys = [f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place]
         if any(map(_holds_function, args)):
             whys.append("the Numba function among the arguments; let it be a global or captured name instead")
         if whys and not self.frozen.memo.setdefault("warned", False):
             self.frozen.memo["warned"] = True
             warnings.warn(
                 f"{self.what}: each process compiles this derivative anew, because of {whys[0]}",
-                stacklevel=_level_of_user(),
+                stacklevel=level_of_user(),
             )
 
     def _plan(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
@@ -393,14 +396,6 @@ def _with_vector(f: NumbaFunction, form: Form) -> Function:
 
 def _holds_function(t: NumbaType) -> bool:
     return isinstance(t, types.Dispatcher) or (isinstance(t, types.BaseTuple) and any(map(_holds_function, t)))
-
-
-def _level_of_user() -> int:
-    """How many frames above its caller the user's code is, for a warning."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("contad", "numba"):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _as_floats(x: Nested) -> Nested:

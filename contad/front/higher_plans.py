@@ -63,6 +63,18 @@ def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tupl
     return call.with_tangents(vectors), lines
 
 
+def plan_pull(call: PlannedCall, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
+    """(types of `run`, statements) for the cotangents of the arguments from that of a gradient, the vector.
+
+    Of a gradient of gradients these are by numbers, and the last one has the cotangent.
+    """
+    last = differentiate(vector)
+    lines = [*call.checks, *shape_checks([call.given[form.along[-1]]], [last], what)]
+    along = [*(Argument(types.float64, "1.0") for _ in form.along[1:]), last]
+    lines += [f"z, products = run({call.packed}, ({tuple_of(along)}))", "return products"]
+    return call.with_tangents(along), lines
+
+
 class DirectionLeaf:
     """A number or an array among the arguments, or in the result, and its direction."""
 
@@ -187,6 +199,19 @@ def plan_hessian(call: PlannedCall, form: Form, what: str) -> "Way":
     lines += tree.over(body, f"z, products = run({call.packed}, {{}})")
     lines.append(f"return {matrix_result(tree, tree, form.single, form.single)}")
     return Way((types.Tuple(call.request.types), tree.types()), lines)
+
+
+def plan_laplacian(call: PlannedCall) -> tuple[tuple[NumbaType, ...], list[str]]:
+    """(types of `run`, statements) for the trace of the Hessian, by its products with unit vectors."""
+    tree = call.tree()
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    body = {
+        x: [f"total += {p.expression}.reshape({p.expression}.size)[k]" if p.is_array else f"total += {p.expression}"]
+        for x, p in zip(tree.leaves, products.leaves, strict=True)
+    }
+    lines = [*call.checks, *name_all(call), *tree.directions(), "total = 0.0"]
+    lines += [*tree.over(body, f"z, products = run({call.packed}, {{}})"), "return total"]
+    return (types.Tuple(call.request.types), tree.types()), lines
 
 
 class Way(NamedTuple):

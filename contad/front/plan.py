@@ -11,8 +11,9 @@ from numba import typeof, types
 from contad.errors import OutputError, UnsupportedError
 from contad.front import lane_plans
 from contad.front.form import HIGHER, Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
-from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp
+from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_laplacian, plan_pull
 from contad.front.jacobian_plans import Jacobian
+from contad.front.trace_plans import plan_blocks, plan_trace
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 from contad.variables.open_types import NumbaFunction, NumbaType
@@ -115,15 +116,26 @@ def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], wha
 
 
 def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool) -> Plan:
-    """The plan for a matrix of derivatives, or its product with a vector."""
+    """The plan for a matrix of derivatives, its product with a vector, or what is made of it."""
     own = list(given)
-    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.kind == "hvp" else None
+    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.takes_vector else None
     arguments, taken = _take(f, form, own, what)
     parameters = [x.expression for x in arguments]
     call = PlannedCall(arguments, list(taken), _request(f, form, taken, form.argnums), _checks(f, arguments, what))
     if vector is not None:
         parameters.insert(form.vector % len(given), VECTOR)
-        run_types, body = plan_hvp(call, form, vector, what)
+        if form.kind == "hvp":
+            run_types, body = plan_hvp(call, form, vector, what)
+        elif form.kind == "pull":
+            call = call._replace(request=call.request._replace(along=tuple((n,) for n in form.along)))
+            run_types, body = plan_pull(call, form, vector, what)
+        else:
+            call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
+            run_types, body = plan_trace(call, vector, what)
+        return Plan(call.request, run_types, tuple(parameters), body)
+    if form.kind in ("laplacian", "hessian_block_diag"):
+        blocks = form.kind == "hessian_block_diag"
+        run_types, body = plan_blocks(call, form.size, what) if blocks else plan_laplacian(call)
         return Plan(call.request, run_types, tuple(parameters), body)
     if form.kind == "hessian":
         chosen = (lane_plans.plan_hessian(call, form) if lanes else None) or plan_hessian(call, form, what)

@@ -14,6 +14,8 @@ An engine is a module with these functions:
     vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
     jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
+    dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
+                                                       argument, and of the result; graph: what `run` writes to
 
 With `lanes` more than 1, cotangents, tangents, grads and products hold that many each, in place of numbers, as
 `contad.native.lanes` does; an engine that has none refuses.
@@ -27,7 +29,7 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-Mode = Literal["value_and_grad", "vjp", "jvp", "hvp"]
+Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies"]
 
 
 class Request(NamedTuple):

@@ -12,6 +12,7 @@ from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents.program_nodes import add_nodes
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
@@ -60,6 +61,8 @@ def derivative_of(request: Any) -> DerivativeWriter:
     transform = None
     if request.mode in ("jvp", "hvp"):
         transform = functools.partial(_with_tangents, request=request, what=what)
+    elif request.mode == "dependencies":
+        transform = functools.partial(_with_nodes, request=request, what=what)
     flags = flags_of(request.dispatcher)
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
     program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
@@ -76,6 +79,12 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
         add_tangents(program, argnums)
         tangent = program.returned = program.returned[0]
     program.returned = tangent, value
+
+
+def _with_nodes(program: SourceProgram, request: Any, what: str) -> None:
+    """Add the nodes that tell what depends on what."""
+    _require_differentiable(program, request, what)
+    add_nodes(program, request.argnums)
 
 
 def _require_differentiable(program: SourceProgram, request: Any, what: str) -> None:

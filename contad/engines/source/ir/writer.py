@@ -28,6 +28,7 @@ _RESERVED = {
     "np",
     "math",
     "njit",
+    "note",
     "run",
     "rule",
     "value_function",

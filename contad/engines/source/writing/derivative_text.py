@@ -38,9 +38,13 @@ WHAT = {
     "vjp": "vjp",
     "jvp": "value and directional derivative",
     "hvp": "value, and product of the Hessian with a vector,",
+    "dependencies": "value, and graph of what depends on what,",
 }
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
-_PACKED = {"vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents"}
+_PACKED = {
+    "vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents", "dependencies": "args, tangents",
+}  # fmt: skip
+FORWARD = ("jvp", "dependencies")  # the program as it is, without a reverse
 
 
 class DerivativeWriter:
@@ -65,9 +69,9 @@ class DerivativeWriter:
         operation is not.
         """
         self.mode = mode
-        self.wanted = [program.parameters[k] for k in argnums] if mode != "jvp" else []
+        self.wanted = [program.parameters[k] for k in argnums] if mode not in FORWARD else []
         self.differentiated = program.returned[0] if has_aux or mode == "hvp" else program.returned
-        if mode == "jvp":
+        if mode in FORWARD:
             self.differentiated = ()
         outputs = leaves(self.differentiated)
         activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], outputs)
@@ -149,6 +153,7 @@ class DerivativeWriter:
         own = []
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
+            ("engines.source.runtime.dependency_graph", ("note",)),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
@@ -215,7 +220,7 @@ class DerivativeWriter:
         grads = tuple_text([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":
             return [grads]
-        if self.mode == "jvp":
+        if self.mode in FORWARD:
             return [self._write_returned(returned[1]), self._write_returned(returned[0])]
         if self.mode == "hvp":
             return [self._as_float(returned[1]), grads]
