@@ -16,6 +16,7 @@ An engine is a module with these functions:
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
     dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
                                                        argument, and of the result; graph: what `run` writes to
+    all_dependencies  likewise, of all branches between which inputs decide; the value is none of the function's
 
 With `lanes` more than 1, cotangents, tangents, grads and products hold that many each, in place of numbers, as
 `contad.native.lanes` does; an engine that has none refuses.
@@ -29,7 +30,7 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies"]
+Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
 class Request(NamedTuple):

@@ -12,7 +12,8 @@ from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents.program_nodes import add_nodes
+from contad.engines.source.tangents.branch_nodes import BranchNodes
+from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
@@ -61,7 +62,7 @@ def derivative_of(request: Any) -> DerivativeWriter:
     transform = None
     if request.mode in ("jvp", "hvp"):
         transform = functools.partial(_with_tangents, request=request, what=what)
-    elif request.mode == "dependencies":
+    elif request.mode in ("dependencies", "all_dependencies"):
         transform = functools.partial(_with_nodes, request=request, what=what)
     flags = flags_of(request.dispatcher)
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
@@ -84,7 +85,7 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
 def _with_nodes(program: SourceProgram, request: Any, what: str) -> None:
     """Add the nodes that tell what depends on what."""
     _require_differentiable(program, request, what)
-    add_nodes(program, request.argnums)
+    add_nodes(program, request.argnums, ProgramNodes if request.mode == "dependencies" else BranchNodes)
 
 
 def _require_differentiable(program: SourceProgram, request: Any, what: str) -> None:

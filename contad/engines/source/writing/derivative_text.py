@@ -39,12 +39,14 @@ WHAT = {
     "jvp": "value and directional derivative",
     "hvp": "value, and product of the Hessian with a vector,",
     "dependencies": "value, and graph of what depends on what,",
+    "all_dependencies": "graph of what depends on what, by all branches,",
 }
 _TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
 _PACKED = {
     "vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents", "dependencies": "args, tangents",
+    "all_dependencies": "args, tangents",
 }  # fmt: skip
-FORWARD = ("jvp", "dependencies")  # the program as it is, without a reverse
+FORWARD = ("jvp", "dependencies", "all_dependencies")  # the program as it is, without a reverse
 
 
 class DerivativeWriter:
