@@ -205,6 +205,13 @@ def products(v):
     return doubled_by_rule(v[:2]) * v[2:]
 
 
+@pytest.mark.long  # cotangent by cotangent
+def test_jacobians():
+    expected = contad.jacobian(lambda v: 2.0 * v[:2] * v[2:])(V)
+    for way in (contad.jacobian, contad.jacrev):
+        np.testing.assert_allclose(way(products)(V), expected, rtol=1e-14)
+
+
 @pytest.mark.long  # ten seconds of compilation
 def test_patterns_hold_all_that_a_rule_may_depend_on():
     pattern = contad.sparsity(products, V)

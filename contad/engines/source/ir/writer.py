@@ -18,7 +18,9 @@ WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the 
 LENT = ("lent_empty", "lent_zeros")
 KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
-BRANCHLESS = ("chain", "select")  # likewise
+BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
+LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
+LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 BAR = "_bar"  # the suffix of an adjoint
@@ -39,6 +41,8 @@ _RESERVED = {
     *KEPT,
     "RuleError",
     *BRANCHLESS,
+    *LANES,
+    *LANE_PRODUCTS,
     *PRODUCTS,
     *GRAM_PRODUCTS,
     *NUMPY_KERNELS,

@@ -4,6 +4,7 @@ from typing import Any
 
 from numba import types
 
+from contad.engines.source.analysis.lane_values import refuse
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import FLOAT, Value
 from contad.engines.source.ir.writer import bare, tuple_text
@@ -65,6 +66,8 @@ class RuleWriter:
     def reverse(self, o: RuleValue) -> None:
         """Take back what was kept; where a cotangent has come, add what the backward part gives."""
         site, lines = o.site, list[str]()
+        if self.adjoints.lanes is not None:
+            refuse(self.writer.program.name, site.rule.name)
         saved = self._take("saved", site.saved, lines)
         options = []
         for k in reversed(site.parts.options):
