@@ -206,6 +206,7 @@ def products(v):
 
 
 @pytest.mark.long  # cotangent by cotangent
+@pytest.mark.filterwarnings("ignore:.*Python copy")
 def test_jacobians():
     expected = contad.jacobian(lambda v: 2.0 * v[:2] * v[2:])(V)
     for way in (contad.jacobian, contad.jacrev):
