@@ -1,7 +1,7 @@
 """Mirrors of SciPy's modules, for the functions that cannot be intercepted: SciPy's names, on variables too.
 
-On floats each returns what SciPy returns. There are `contad.scipy.linalg`, `contad.scipy.sparse` and
-`contad.scipy.optimize`, which calls SciPy with derivatives.
+On floats each returns what SciPy returns. There are `contad.scipy.linalg`, `contad.scipy.sparse`,
+`contad.scipy.stats`, and `contad.scipy.optimize`, which calls SciPy with derivatives.
 """
 
 from types import ModuleType
@@ -21,11 +21,15 @@ def __getattr__(name: str) -> ModuleType:
         import contad.scipy.sparse
 
         return contad.scipy.sparse
+    if name == "stats":
+        import contad.scipy.stats
+
+        return contad.scipy.stats
     raise AttributeError(
-        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.linalg, contad.scipy.optimize and "
-        "contad.scipy.sparse"
+        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.linalg, contad.scipy.optimize, "
+        "contad.scipy.sparse and contad.scipy.stats"
     )
 
 
 def __dir__() -> list[str]:
-    return ["linalg", "optimize", "sparse"]
+    return ["linalg", "optimize", "sparse", "stats"]
