@@ -16,6 +16,9 @@ there the sum of both triangles, and zeros above; so it is the derivative of wha
 0.10758201
 """
 
+from types import ModuleType
+from typing import Any
+
 from contad.ops import (
     Phi,
     beta,
@@ -319,3 +322,22 @@ __all__ = [
     "weibull_lpdf",
     "yule_simon_lpmf",
 ]
+
+# functions of functions, which stand above the transforms, and are imported when they are first used
+__all__ += ["integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
+
+
+def _functionals() -> ModuleType:
+    import contad.stan.functionals
+
+    return contad.stan.functionals
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(_functionals(), name)
+    raise AttributeError(f"module 'contad.stan' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

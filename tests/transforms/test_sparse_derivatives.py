@@ -11,7 +11,7 @@ import contad
 from contad import sparse_hessian, sparse_jacobian, sparsity
 from contad.engines.second_order import dependencies
 from contad.errors import OutputError, UnsupportedError, ValueMismatchError
-from contad.transforms import sparse_derivatives
+from contad.transforms import pattern_search
 from contad.variables.trees import flatten
 from tests.random_programs.array_statements import generate
 
@@ -212,8 +212,8 @@ def test_a_plain_function_has_the_pattern_of_the_call():
 
 def test_a_numba_function_is_recorded_again_where_its_pattern_misses_an_element(monkeypatch):
     recorded = []
-    find = sparse_derivatives.jacobian_pattern
-    monkeypatch.setattr(sparse_derivatives, "jacobian_pattern", lambda *args: recorded.append(1) or find(*args))
+    find = pattern_search.jacobian_pattern
+    monkeypatch.setattr(pattern_search, "jacobian_pattern", lambda *args: recorded.append(1) or find(*args))
     derivative = sparse_jacobian(folded)
     x = np.array([0.5, 1.5, -0.7, 2.0, 0.3, 0.9])
     for bound in (-1.0, 0.4, 0.4, -1.0):
