@@ -17,7 +17,9 @@ ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 LENT = ("lent_empty", "lent_zeros")
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
-BRANCHLESS = ("chain", "select")  # likewise
+BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
+LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
+LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 BAR = "_bar"  # the suffix of an adjoint
@@ -36,6 +38,8 @@ _RESERVED = {
     *WORKSPACE,
     *LENT,
     *BRANCHLESS,
+    *LANES,
+    *LANE_PRODUCTS,
     *PRODUCTS,
     *GRAM_PRODUCTS,
     *NUMPY_KERNELS,

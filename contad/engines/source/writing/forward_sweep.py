@@ -221,14 +221,15 @@ class ForwardSweep:
             base, n = self.storing.block_names(o)
             self.writer.line(f"{n} = {self.storing.trip_count(o)}")
             self.writer.line(f"{base} = top")
-            self.storing.push(f"{len(slots)} * {n}" if len(slots) > 1 else n)
+            width = self.storing.width(*slots)
+            self.storing.push(f"{width} * {n}" if width > 1 else n)
 
     def leave_iteration(self, o: Loop) -> None:
         slots = self.storing.slots(o)
         if slots and not self.plan.as_block(o):
-            self.storing.push(str(len(slots)))
-            for k, value in enumerate(slots):
-                self.storing.put(value, f"top - {len(slots) - k}")
+            self.storing.push(str(self.storing.width(*slots)))
+            for value, place in self.storing.places_from_top(slots):
+                self.storing.put(value, place)
         self.assign_together([(c.inner, c.following) for c in o.carried])
         if o.exit is not None:
             with self.writer.indent(f"if {self.writer.text(o.exit)}:"):
