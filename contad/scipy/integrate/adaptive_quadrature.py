@@ -8,7 +8,7 @@ import scipy.integrate
 
 from contad.errors import UnsupportedError
 from contad.scipy.integrate.integral_operation import (
-    Frozen,
+    ConvertedFunction,
     Rule,
     freeze,
     gauss_kronrod_of_array,
@@ -111,7 +111,7 @@ def quad_vec(
 
 def _rule(
     name: str, of_number: Any, epsabs: float, epsrel: float, limit: int, points: Sequence[float] | None,
-    frozen: Frozen,
+    frozen: ConvertedFunction,
 ) -> Rule:
     def of_array(f: Function, low: float, high: float) -> ArrayValue:
         inner = None if points is None else [x for x in points if min(low, high) < x < max(low, high)]

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.integrate
 
 from contad.errors import UnsupportedError
-from contad.scipy.integrate.integral_operation import Frozen, freeze
+from contad.scipy.integrate.integral_operation import ConvertedFunction, freeze
 from contad.scipy.integrate.trajectories import Adjoint, Settings, System, Watched, solver_of, trajectory
 from contad.variables import arguments
 from contad.variables.creation import array
@@ -94,7 +94,7 @@ def solve_ivp(
     return result
 
 
-def _solve_plain(settings: Settings, frozen: Frozen, at: Any, method: Any, options: Options) -> Any:
+def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method: Any, options: Options) -> Any:
     """SciPy's solution on plain numbers."""
     t_span, y0, t_eval, params = at
     if options["vectorized"]:  # fun takes several columns

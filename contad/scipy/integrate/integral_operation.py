@@ -33,7 +33,7 @@ class Rule(NamedTuple):
     later: list[Function]  # the user's functions, which derivatives call again
 
 
-class Frozen(NamedTuple):
+class ConvertedFunction(NamedTuple):
     """A function of the user's as it is now: call(point, (args, captured)) is f(*point, *args), in which `captured`
     stands for the variables that f captures.
     """
@@ -43,16 +43,16 @@ class Frozen(NamedTuple):
     later: list[Function]  # what derivatives call again
 
 
-def freeze(f: Function, what: str) -> Frozen:
+def freeze(f: Function, what: str) -> ConvertedFunction:
     """f with what it captures, for operations that call it on plain values and at every level."""
     user = UserFunction(what, f)
     if user.dispatcher is not None:
         primitive = primitive_of(user.dispatcher)
-        return Frozen(lambda point, params: primitive(*point, *params[0]), [], [])
+        return ConvertedFunction(lambda point, params: primitive(*point, *params[0]), [], [])
     closure = Closure(f)
     run = user.runnable()
     if not closure.variables:
-        return Frozen(lambda point, params: run(*point, *params[0]), [], [f])
+        return ConvertedFunction(lambda point, params: run(*point, *params[0]), [], [f])
 
     def call(point: Sequence[Value], params: tuple[Sequence[Nested], Sequence[Value]]) -> Nested:
         bound = closure.bind(params[1])
@@ -61,7 +61,7 @@ def freeze(f: Function, what: str) -> Frozen:
         return bound(*point, *params[0])
 
     # what must not change is all but the variables, which a sweep may find stale
-    return Frozen(call, closure.variables, [closure.bind(map_numbers(peek, closure.variables))])
+    return ConvertedFunction(call, closure.variables, [closure.bind(map_numbers(peek, closure.variables))])
 
 
 class OfLeaves:

@@ -350,7 +350,7 @@ def _solve_adjoint(
     adjoint: Any = settings.adjoint
     tree = flatten(params)
     chosen = [tree.leaves[k] for k in active.leaves]
-    rtol, atol = _given(adjoint.rtol, settings.rtol), _given(adjoint.atol, settings.atol)
+    rtol, atol = _take_given(adjoint.rtol, settings.rtol), _take_given(adjoint.atol, settings.atol)
     least = float(np.min(atol))
 
     def pull_slope(t: float, cotangent: np.ndarray, leaves: Sequence[int]) -> tuple[Value, ...]:
@@ -366,7 +366,7 @@ def _solve_adjoint(
         def jacobian(self, t: float, y: np.ndarray, nothing: Nested) -> Any:
             return -system.jacobian(t, solution(t), params).T
 
-    solver = _given(adjoint.method, settings.solver)
+    solver = _take_given(adjoint.method, settings.solver)
     own = settings._replace(rtol=rtol, atol=atol, adjoint=None, solver=solver_of(settings.name, solver))
     backward = Backward(own, backward_slope, n)
     costate, row = np.zeros(n), np.zeros(sum(map(np.size, chosen)))
@@ -379,7 +379,7 @@ def _solve_adjoint(
         if active.leaves:
             row = row + gauss_kronrod_of_array(
                 settings.name, lambda t, path=path: join(pull_slope(t, path(t), active.leaves)[1:]), left, right,
-                epsabs=_given(adjoint.atol_quad, least), epsrel=_given(adjoint.rtol_quad, rtol), quadrature="gk15",
+                epsabs=_take_given(adjoint.atol_quad, least), epsrel=_take_given(adjoint.rtol_quad, rtol), quadrature="gk15",
             )  # fmt: skip
         costate = ends[0]
     ts_bar = np.sum(z_bar * _slopes(system, ts, z, params), axis=1) if active.of_ts else None
@@ -388,7 +388,7 @@ def _solve_adjoint(
     return _split_cotangents(whole, active, n, params, ts_bar)
 
 
-def _given(x: Any, default: Any) -> Any:
+def _take_given(x: Any, default: Any) -> Any:
     return default if x is None else x
 
 
