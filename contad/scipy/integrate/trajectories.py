@@ -379,7 +379,8 @@ def _solve_adjoint(
         if active.leaves:
             row = row + gauss_kronrod_of_array(
                 settings.name, lambda t, path=path: join(pull_slope(t, path(t), active.leaves)[1:]), left, right,
-                epsabs=_take_given(adjoint.atol_quad, least), epsrel=_take_given(adjoint.rtol_quad, rtol), quadrature="gk15",
+                epsabs=_take_given(adjoint.atol_quad, least), epsrel=_take_given(adjoint.rtol_quad, rtol),
+                quadrature="gk15",
             )  # fmt: skip
         costate = ends[0]
     ts_bar = np.sum(z_bar * _slopes(system, ts, z, params), axis=1) if active.of_ts else None
