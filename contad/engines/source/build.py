@@ -8,7 +8,7 @@ from typing import Any
 from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
-from contad.engines.source.ir.options import options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
@@ -69,7 +69,7 @@ def derivative_of(request: Any) -> DerivativeWriter:
     program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
     if transform is None:
         _require_differentiable(program, request, what)
-    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode)
+    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode, lanes=request.lanes)
 
 
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
@@ -108,7 +108,7 @@ def build(request: Any) -> Any:
     Raises UnsupportedError where the function has something in it that is not generated.
     """
     derivative = derivative_of(request)
-    options = options_of(derivative.program.fastmath)
+    options = options_of(derivative.program.fastmath) | (INSIDE if request.lanes > 1 else {})
     text = derivative.source(write_options(options | {"cache": True}))  # which is without effect where it is in no file
     depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
     stable = len(depends) == len(derivative.program.callables)
