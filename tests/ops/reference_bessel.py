@@ -154,7 +154,7 @@ def _owens_t(h, a):
         while True:
             step = power / (2 * k + 1) * (1 - part)
             total += step
-            if abs(step) < abs(total) * mp.mpf(2) ** (-mp.prec):
+            if abs(step) <= abs(total) * mp.mpf(2) ** (-mp.prec):
                 break
             k += 1
             power *= -a * a
