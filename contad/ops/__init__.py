@@ -1,6 +1,6 @@
 """The rules, by the names that NumPy and SciPy give them."""
 
-from contad.ops import (  # noqa: F401  (they register NumPy's functions)
+from contad.ops import (  # noqa: F401  (they register functions of NumPy and SciPy)
     accumulations,
     assignment,
     banded_systems,
@@ -8,11 +8,13 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     constants,
     convolution,
     determinants,
+    distribution_functions,
     einsum,
     linear_systems,
     matrix_functions,
     norms,
     orthogonal_factors,
+    orthogonal_polynomials,
     polar_factors,
     polynomials,
     positive_definite,
@@ -30,6 +32,7 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     toeplitz_systems,
     tridiagonal_spectra,
     truncated_spectra,
+    written_functions,
 )
 from contad.ops.airy_functions import airy_ai, airy_aip, airy_bi, airy_bip
 from contad.ops.arithmetic import (

@@ -13,7 +13,7 @@ from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincin
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.logic import holds, select
 from contad.ops.rounding import floor
-from contad.rules.scipy_functions import stands_for
+from contad.rules.written_ufuncs import stands_for
 from contad.variables.array import numbers_in
 from contad.variables.number import observe
 

@@ -9,7 +9,7 @@ from contad.ops.exponential import exp
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import sin
 from contad.rules.scalar_rule import scalar_rule
-from contad.rules.scipy_functions import stands_for
+from contad.rules.written_ufuncs import stands_for
 
 SQRT_PI = math.sqrt(math.pi)
 SQRT_2 = math.sqrt(2.0)

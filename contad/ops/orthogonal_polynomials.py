@@ -8,7 +8,7 @@ Ref:  DLMF 18.9.1, table 18.9.1.
 import numpy as np
 
 from contad.errors import UnsupportedError
-from contad.rules.scipy_functions import stands_for
+from contad.rules.written_ufuncs import stands_for
 from contad.variables.array import numbers_in
 
 

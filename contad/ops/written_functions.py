@@ -15,7 +15,7 @@ from contad.ops.logic import holds, select
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import sin
 from contad.ops.zeta_functions import zeta
-from contad.rules.scipy_functions import stands_for
+from contad.rules.written_ufuncs import stands_for
 from contad.variables.number import observe
 
 DEGREE = math.pi / 180.0

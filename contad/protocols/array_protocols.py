@@ -21,7 +21,7 @@ from contad.protocols.number_protocols import (
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
-from contad.rules.scipy_functions import written_for
+from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array, as_objects
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Option, Value

@@ -11,7 +11,7 @@ import contad.ops
 import contad.protocols.number_methods  # noqa: F401  (both register what numbers can do)
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
-from contad.rules.scipy_functions import written_for
+from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array
 from contad.variables.containers import CONTAINERS
 from contad.variables.creation import array

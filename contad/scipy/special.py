@@ -30,7 +30,7 @@ from contad.ops.logarithmic_functions import lambertw as real_lambertw
 from contad.ops.logistic import log1p_exp
 from contad.rules.compilable import Compilable
 from contad.rules.scalar_rule import ScalarRule, rules
-from contad.rules.scipy_functions import written_functions as find_written
+from contad.rules.written_ufuncs import written_functions as find_written
 from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Function, NumbaType, Option, Value
 
@@ -175,29 +175,29 @@ def _spherical(f: Function, n: Option, z: Value, derivative: bool, below: float,
 
 def jvp(v: Value, z: Value, n: int = 1) -> Value:
     """The n-th derivative of jv in z."""
-    return _moved(contad.ops.jv, v, z, n, 1.0, -1.0)
+    return _derive(contad.ops.jv, v, z, n, 1.0, -1.0)
 
 
 def yvp(v: Value, z: Value, n: int = 1) -> Value:
     """The n-th derivative of yv in z."""
-    return _moved(contad.ops.yv, v, z, n, 1.0, -1.0)
+    return _derive(contad.ops.yv, v, z, n, 1.0, -1.0)
 
 
 def ivp(v: Value, z: Value, n: int = 1) -> Value:
     """The n-th derivative of iv in z."""
-    return _moved(contad.ops.iv, v, z, n, 1.0, 1.0)
+    return _derive(contad.ops.iv, v, z, n, 1.0, 1.0)
 
 
 def kvp(v: Value, z: Value, n: int = 1) -> Value:
     """The n-th derivative of kv in z."""
-    return _moved(contad.ops.kv, v, z, n, -1.0, -1.0)
+    return _derive(contad.ops.kv, v, z, n, -1.0, -1.0)
 
 
-def _moved(f: Function, v: Value, z: Value, n: int, below: float, above: float) -> Value:
+def _derive(f: Function, v: Value, z: Value, n: int, below: float, above: float) -> Value:
     """The n-th derivative of a Bessel function f_v, where f_v' = (below f_(v - 1) + above f_(v + 1)) / 2."""
     if n == 0:
         return f(v, z)
-    lower, upper = _moved(f, v - 1.0, z, n - 1, below, above), _moved(f, v + 1.0, z, n - 1, below, above)
+    lower, upper = _derive(f, v - 1.0, z, n - 1, below, above), _derive(f, v + 1.0, z, n - 1, below, above)
     return 0.5 * (below * lower + above * upper)
 
 

@@ -10,7 +10,7 @@ from numba import njit
 import contad
 from contad.errors import UnsupportedError
 from contad.rules.scalar_rule import rules
-from contad.rules.scipy_functions import written_functions
+from contad.rules.written_ufuncs import written_functions
 from contad.scipy import special
 
 # arguments of functions that are no rules, of which the first ones, as many as are said, are whole numbers
