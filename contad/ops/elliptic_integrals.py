@@ -5,6 +5,7 @@ import math
 from contad.ops._scipy import special
 from contad.ops.arithmetic import power
 from contad.ops.elementary import sqrt
+from contad.ops.logic import select
 from contad.ops.quadrature import NODES, WEIGHTS
 from contad.ops.rounding import rint
 from contad.ops.trigonometric import cos, sin
@@ -130,8 +131,9 @@ def ellipkinc(phi, k2):
 
 @ellipkinc.partials
 def ellipkinc_partials(z, phi, k2):
+    square = sin(phi) * sin(phi)
     return (
-        1.0 / sqrt(cos(phi) * cos(phi) + (1.0 - k2) * sin(phi) * sin(phi)),
+        1.0 / sqrt(select(k2 < 0.5, 1.0 - k2 * square, cos(phi) * cos(phi) + (1.0 - k2) * square)),
         0.5 * elliptic_part(1.0, 1.0, phi, k2),
     )
 
@@ -154,8 +156,9 @@ def ellipeinc(phi, k2):
 
 @ellipeinc.partials
 def ellipeinc_partials(z, phi, k2):
+    square = sin(phi) * sin(phi)
     return (
-        sqrt(cos(phi) * cos(phi) + (1.0 - k2) * sin(phi) * sin(phi)),
+        sqrt(select(k2 < 0.5, 1.0 - k2 * square, cos(phi) * cos(phi) + (1.0 - k2) * square)),
         -0.5 * elliptic_part(1.0, 0.0, phi, k2),
     )
 

@@ -6,8 +6,9 @@ from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute
 from contad.ops.error_functions import erf, erfcx
 from contad.ops.exponential import exp
+from contad.ops.logic import select
 from contad.ops.rounding import rint
-from contad.ops.trigonometric import sin
+from contad.ops.trigonometric import cos, sin
 from contad.rules.scalar_rule import scalar_rule
 from contad.rules.written_ufuncs import stands_for
 
@@ -154,7 +155,8 @@ def fresnel_c_partials(z, x):
     t = 2.0 * k * r + 0.5 * r * r  # x^2 / 2 less a multiple of 2
     j = rint(t)
     turn = 1.0 - 2.0 * absolute(j - 2.0 * rint(0.5 * j))
-    return turn * sin(math.pi * (0.5 - absolute(t - j)))
+    s = t - j
+    return turn * select(absolute(s) < 0.25, cos(math.pi * s), sin(math.pi * (0.5 - absolute(s))))
 
 
 @scalar_rule(ufunc="scipy.special.owens_t", points=[(0.7, 0.4), (-1.6, 2.3)])

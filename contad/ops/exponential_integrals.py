@@ -5,9 +5,10 @@ import math
 import numpy as np
 
 from contad.ops._scipy import special
+from contad.ops.arithmetic import absolute
 from contad.ops.exponential import exp
-from contad.ops.hyperbolic import cosh
-from contad.ops.power_transforms import exprel
+from contad.ops.hyperbolic import cosh, sinh
+from contad.ops.logic import select
 from contad.ops.rounding import trunc
 from contad.ops.spherical_bessel import spherical_jn
 from contad.ops.trigonometric import cos
@@ -146,7 +147,7 @@ def ci_partials(z, x):
 def shi(x):
     """Hyperbolic sine integral, the first result of scipy.special.shichi.
 
-        z = int_0^x sinh(t) / t dt,     dz/dx = (exprel(x) + exprel(-x)) / 2
+        z = int_0^x sinh(t) / t dt,     dz/dx = sinh(x) / x
 
     Ref:     DLMF 6.2.15.
 
@@ -158,7 +159,13 @@ def shi(x):
 
 @shi.partials
 def shi_partials(z, x):
-    return 0.5 * (exprel(x) + exprel(-x))
+    small = absolute(x) < 1.0
+    w = select(small, x, 0.0)
+    y = select(small, 1.0, x)
+    s = w * w
+    last = 1.0 + s / 110.0 * (1.0 + s / 156.0 * (1.0 + s / 210.0 * (1.0 + s / 272.0 * (1.0 + s / 342.0))))
+    series = 1.0 + s / 20.0 * (1.0 + s / 42.0 * (1.0 + s / 72.0 * last))
+    return select(small, 1.0 + s / 6.0 * series, sinh(y) / y)
 
 
 @scalar_rule(array=_chi, points=[(0.7,), (4.3,)])

@@ -272,8 +272,8 @@ def _of_sizes(v, x):
 
 ORDER_AND_ARGUMENT = [("-1", "1.3"), ("-1.5", "2")]
 DOMAIN = {
-    **dict.fromkeys(("j0", "j1", "y0", "y1", "i0", "i1"), _within(1e-20, 600.0)),
-    **dict.fromkeys(("i0e", "i1e", "k0", "k1", "k0e", "k1e"), _within(1e-20, 600.0)),
+    **dict.fromkeys(("j0", "j1", "i0", "i1", "i0e", "i1e"), _within(1e-20, 600.0)),
+    **dict.fromkeys(("k0", "k1", "k0e", "k1e", "y0", "y1"), _within(1e-10, 100.0)),  # beyond, mpmath takes its time
     **dict.fromkeys(("jv", "yv", "iv", "kv", "kve"), _of_sizes),
     "ive": lambda v, x: v > 0.0 and _of_sizes(v, x),  # the derivative in x at negative orders loses digits
     "ive_derivative": lambda n, m, v, x: v > 0.0 and n < 1.5 and m < 1.5 and _of_sizes(v, x),
@@ -286,7 +286,7 @@ DOMAIN = {
     "elliptic_part": lambda n, m, phi, k2: n < 3.0 and m < 3.0 and 1e-3 < abs(phi) < 9.0 and 1e-4 < abs(k2) < 1e2,
     **dict.fromkeys(("ellipkinc", "ellipeinc"), lambda phi, k2: 1e-3 < abs(phi) < 9.0 and 1e-4 < abs(k2) < 1e3),
     **dict.fromkeys(("exp1", "expi", "si", "ci", "shi", "chi"), _within(1e-20, 600.0)),
-    "expn": lambda n, x: n < 9.0 and 1e-6 < x < 600.0,
+    "expn": lambda n, x: n < 9.0 and n == round(n) and 1e-6 < x < 600.0,
     "erfi": _within(1e-20, 26.0),
     "dawsn": _within(1e-20, 60.0),
     "dawsn_derivative": lambda n, x: n < 0.5 and 1e-20 < abs(x) < 60.0,
