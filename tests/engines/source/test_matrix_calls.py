@@ -353,10 +353,15 @@ def of_large_arrays(x, n):
     return np.sum(np.linalg.cholesky(a)[:, 0])
 
 
+def in_numpy(x, n):
+    """The same without loops."""
+    return np.sum(np.linalg.cholesky(np.outer(x, x) / n + 2.0 * np.eye(n))[:, 0])
+
+
 def test_large_arrays_lie_in_memory_that_the_thread_keeps():
     """Smaller and larger ones after another see nothing of each other; memory does not grow, and is given back."""
     x = np.cos(np.arange(200.0))
-    expected = {n: contad.grad(of_large_arrays, engine="tape")(x[:n], n) for n in (20, 150)}
+    expected = {n: contad.grad(in_numpy)(x[:n], n) for n in (20, 150)}
     gradient = contad.grad(of_large_arrays, engine="generated")
     assert "lent_zeros(" in contad.source(of_large_arrays, x, 200)
     contad.recover_memory()
