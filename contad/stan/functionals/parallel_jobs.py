@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contad.front.user_function import UserFunction
+from contad.front.user_function import UserFunction, primitive_of
 from contad.scipy.integrate.integral_operation import OfLeaves, freeze, zeros
 from contad.transforms.gradients import vjp
 from contad.transforms.jacobians import jacobian
@@ -96,7 +96,7 @@ def map_rect(
     if not count:
         return np.zeros(0)
     points = [(data_r[k], data_i[k]) for k in range(count)]
-    return _perform("map_rect", f, _Rows, (shared, job_params), points, list(range(count)), executor)
+    return _perform("map_rect", f, _RowsOfJobs, (shared, job_params), points, list(range(count)), executor)
 
 
 def _reduce(
@@ -112,7 +112,7 @@ def _reduce(
         return 0.0
     pieces = [slice(start, min(start + grainsize, size)) for start in range(0, size, grainsize)]
     points = [(piece.start, piece.stop) for piece in pieces]
-    return _perform(name, f, _Sum, (shared, xs), points, pieces, executor)
+    return _perform(name, f, _SumOfJobs, (shared, xs), points, pieces, executor)
 
 
 # ---- one job ---------------------------------------------------------------------------------------------------------
@@ -135,7 +135,8 @@ class _Direct:
 
     def __call__(self, point: tuple[Nested, ...], params: tuple[Nested, ...]) -> Nested:
         shared, own, _ = params
-        run = UserFunction("a job", self.f).runnable()
+        user = UserFunction("a job", self.f)
+        run = user.runnable() if user.dispatcher is None else primitive_of(user.dispatcher)
         return run(shared, own, *point) if self.is_vector else run(own, *point, *shared)
 
 
@@ -166,7 +167,7 @@ def run_job(job: _Job) -> tuple[Value, Sequence[Value]]:
 
 
 # ---- all jobs --------------------------------------------------------------------------------------------------------
-class _Sum:
+class _SumOfJobs:
     """The sum of numbers, and its derivatives."""
 
     is_vector = False
@@ -202,7 +203,7 @@ class _Sum:
         return np.sum(self.slopes[leaf] * dot)
 
 
-class _Rows:
+class _RowsOfJobs:
     """Vectors in a row, and their derivatives: for each leaf a list of (first number, Jacobian, index of a row)."""
 
     is_vector = True
