@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from numba import njit
 
 import contad
+from contad.engines.source.analysis import shared_callees
 from contad.engines.source.ir import known_matrix_functions as known, single_assignment as ir
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.walks import walk
+from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_tangents, program_tangents
 from contad.engines.source.tangents.appending import Appender
@@ -208,6 +211,25 @@ def test_functions_of_matrices(f):
     assert value == pytest.approx(f(X, A), rel=1e-12, abs=1e-15)
     np.testing.assert_allclose(found, contad.hvp(f)(X, A, V), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(found, differences(f, (X, A), V), rtol=1e-5, atol=1e-7)
+
+
+@njit
+def form(x, a):
+    return np.sum(np.linalg.solve(a + np.outer(x, x), x) * x) + np.linalg.slogdet(a)[1]
+
+
+def test_functions_of_matrices_in_what_is_called(monkeypatch):
+    def f(x, a):
+        return form(x, a) * form(x * x, a) + x[0]
+
+    monkeypatch.setattr(frontend, "INLINED", 0)
+    monkeypatch.setattr(shared_callees, "SMALL", -1)
+    program = read(f, (VECTOR, MATRIX), transform=lambda p: add_tangents(p, (0,)))
+    assert sum(isinstance(o, ir.Call) for o in walk(program.block)) == 2
+    found = product(f, (VECTOR, MATRIX), (X, A), (V,))[1][0]
+    plain = form.py_func
+    expected = contad.hvp(lambda x, a: plain(x, a) * plain(x * x, a) + x[0])(X, A, V)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_each_function_of_matrices_has_a_formula():
