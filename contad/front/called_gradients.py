@@ -1,6 +1,6 @@
 """Gradients that a function calls which is differentiated by the tape: operations with a backward part.
 
-    z = grad(f)(x, y)     x_bar, y_bar = the gradient of <df/dx, z_bar>, by forward over reverse
+z = grad(f)(x, y)     x_bar, y_bar = the gradient of <df/dx, z_bar>, by forward over reverse
 """
 
 from typing import TYPE_CHECKING, Any

@@ -24,7 +24,7 @@ from numba.extending import typeof_impl
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.called_gradients import compile_call
-from contad.front.choice import Choice, choose, describe_refusal, reason
+from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
 from contad.front.plan import VECTOR, Plan, plan
@@ -160,8 +160,13 @@ class Derivative(CPUDispatcher):
         if compared or not is_comparable(dispatchers, self._of_f(given)):
             result = self.overloads[given].entry_point(*args)
         else:
-            call = FirstCall(self.f, dispatchers, self.what, str(self.choices[given].engine))
-            if not no_value and vars(module).get("run") is not None:
+            choice = self.choices[given]
+            call = FirstCall(self.f, dispatchers, self.what, str(choice.engine))
+            if choice.lanes:  # with lanes Python does not call `run`
+                result = self.overloads[given].entry_point(*args)
+                if not no_value and vars(module).get("run") is not None:
+                    call.require_same(module.value(*args), self._of_f(args), self._convert(args))
+            elif not no_value and vars(module).get("run") is not None:
                 result = call(module.derivative.py_func, self._plan(given).run_types, self.form, args)
             else:  # machine code came from the disk
                 result = self.overloads[given].entry_point(*args)
@@ -307,11 +312,13 @@ class Derivative(CPUDispatcher):
         text = served.text()
         choice = None if text is None else _choice_in(text)
         if choice is None:
-            choice = choose(p, self._engines())
+            p, choice = choose_lanes(p, self._plan(args, lanes=True), self._engines())
             if not choice.lasting:
                 served = self._module(args, lasting=False)
             if choice.engine or choice.lasting:
                 served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
+        elif choice.lanes:
+            p = self._plan(args, lanes=True)
         self.choices[args] = choice
         if choice.engine is None:
             raise UnsupportedError(self._refusal(choice))
@@ -347,9 +354,9 @@ class Derivative(CPUDispatcher):
                 stacklevel=level_of_user(),
             )
 
-    def _plan(self, args: tuple[NumbaType, ...]) -> Plan:
+    def _plan(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
         try:
-            return plan(self.f, self.form, args, self.what)
+            return plan(self.f, self.form, args, self.what, lanes)
         except UnsupportedError as error:
             self.choices[args] = choice = Choice(None, None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
@@ -402,10 +409,12 @@ def _zeros(x: Nested) -> Nested:
 
 def _header(choice: Choice) -> str:
     header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited}
+    header |= {"lanes": choice.lanes, "one_direction": choice.one_direction}
     return f"# {json.dumps(header)}\n"
 
 
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
     refusals = tuple((name, why) for name, why in header["refusals"])
-    return Choice(header["engine"], None, None, refusals, limited=header["limited"])
+    kept = {name: header[name] for name in ("limited", "lanes", "one_direction")}
+    return Choice(header["engine"], None, None, refusals, **kept)

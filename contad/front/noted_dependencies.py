@@ -14,7 +14,7 @@ from contad.front.choice import reason
 from contad.front.user_function import UserFunction
 from contad.native.arena import TOO_LARGE, memory_limit
 from contad.native.frozen import Frozen
-from contad.native.request import Request
+from contad.native.request import Mode, Request
 from contad.patterns.noted_graph import NotedGraph
 from contad.variables.open_types import Nested, Options
 from contad.variables.trees import flatten, map_leaves
@@ -23,9 +23,10 @@ _ROW = 24  # bytes
 
 
 def note_dependencies(
-    function: UserFunction, what: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
-) -> NotedGraph:
-    """Run the program that notes what depends on what, twice where the graph is larger than was thought.
+    function: UserFunction, what: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options,
+    mode: Mode = "dependencies",
+) -> tuple[NotedGraph, Nested]:  # fmt: skip
+    """What depends on what, and the value; the program runs twice where the graph is larger than was thought.
 
     Raises:  UnsupportedError where no such program is generated; MemoryError where the graph is too large; what f does.
     """
@@ -46,13 +47,13 @@ def note_dependencies(
             count += size
         nodes.append(tree.unflatten(made))
     try:
-        run = _program(function, what, tuple(argnums), tuple(map(_type_of, given)))
+        run = _program(function, what, tuple(argnums), tuple(map(_type_of, given)), mode)
         return _run(run, what, given, nodes, count)
     except (NumbaError, StaleSourceError, EngineLimitError) as error:
         raise UnsupportedError(f"{what}: {reason(error)}") from error
 
 
-def _run(run: Any, what: str, given: tuple[Nested, ...], nodes: list[Nested], count: int) -> NotedGraph:
+def _run(run: Any, what: str, given: tuple[Nested, ...], nodes: list[Nested], count: int) -> tuple[NotedGraph, Nested]:
     rows = max(4096, 32 * count)
     while True:
         if _ROW * rows > memory_limit():
@@ -60,23 +61,23 @@ def _run(run: Any, what: str, given: tuple[Nested, ...], nodes: list[Nested], co
         graph = np.empty((rows, 3), np.int64)
         graph[:count] = 0
         graph[0, 0] = count
-        _, found = run(given, (*nodes, graph))
+        value, found = run(given, (*nodes, graph))
         rows = int(graph[0, 0])
         if rows <= len(graph):
             leaves = flatten(found).leaves
             outputs = np.concatenate([np.zeros(0, np.int64), *map(np.ravel, leaves)]).astype(np.int64)
-            return NotedGraph(graph[:rows], count - 1, outputs, np.ndim(found) == 0 and len(leaves) == 1)
+            return NotedGraph(graph[:rows], count - 1, outputs), value
 
 
-def _program(function: UserFunction, what: str, argnums: tuple[int, ...], given: tuple[Any, ...]) -> Any:
+def _program(function: UserFunction, what: str, argnums: tuple[int, ...], given: tuple[Any, ...], mode: Mode) -> Any:
     """The compiled program, or its refusal, kept with the function as long as that stands for the same."""
     kept = function.memo.get("dependency programs")
     if kept is None or kept.frozen.noted is not function.memo.get("frozen"):
         kept = function.memo["dependency programs"] = _Programs(Frozen(function.dispatcher, what, function.memo), {})
     kept.frozen.check()
-    key = argnums, given
+    key = mode, argnums, given
     if key not in kept.made:
-        request = Request(function.dispatcher.py_func, function.dispatcher, given, argnums, False, "dependencies")
+        request = Request(function.dispatcher.py_func, function.dispatcher, given, argnums, False, mode)
         try:
             kept.made[key] = compiled_engine("generated").build(request)
         except (UnsupportedError, StaleSourceError) as error:
@@ -88,7 +89,7 @@ def _program(function: UserFunction, what: str, argnums: tuple[int, ...], given:
 
 class _Programs(NamedTuple):
     frozen: Frozen
-    made: dict[Any, Any]  # by argnums and types
+    made: dict[Any, Any]  # by mode, argnums and types
 
 
 def _type_of(x: Nested) -> Any:

@@ -12,11 +12,11 @@ Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 class NotedGraph:
     """Rows (x, y, bends), one for each node, as `contad/engines/source/ir/dependency_notes.py` describes them.
 
-    `outputs` are the nodes of the numbers of the result, `is_number` whether it is one.
+    `outputs` are the nodes of the numbers of the result.
     """
 
-    def __init__(self, rows: np.ndarray, columns: int, outputs: np.ndarray, is_number: bool) -> None:
-        self.rows, self.columns, self.outputs, self.is_number = rows, columns, outputs, is_number
+    def __init__(self, rows: np.ndarray, columns: int, outputs: np.ndarray) -> None:
+        self.rows, self.columns, self.outputs = rows, columns, outputs
         self.count = len(rows)
 
     @functools.cached_property

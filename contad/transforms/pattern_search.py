@@ -31,8 +31,9 @@ JACOBIAN, HESSIAN = "jacobian", "hessian"
 
 
 def sparsity(
-    f: Function, *example: Nested, of: str = JACOBIAN, argnums: int | tuple[int, ...] = 0, **kwargs: Nested
-) -> Any:
+    f: Function, *example: Nested, of: str = JACOBIAN, argnums: int | tuple[int, ...] = 0, branches: str = "taken",
+    **kwargs: Nested,
+) -> Any:  # fmt: skip
     """Where the Jacobian, or the Hessian, of a function may be other than zero, as a CSR array of booleans.
 
     Rows are the numbers of the result (for a Hessian those of the arguments), columns those of the arguments, in the
@@ -41,7 +42,14 @@ def sparsity(
     that can be other than zero by what was computed, and may have elements that are zero: where terms cancel, and
     where a rule of arrays does not tell its elements apart, as a linear system does not.
 
-    Raises:  UnsupportedError where f has rules that run as they like (custom_vjp, reverse_pass_callback).
+    branches="all" has what any branch may add: both sides of a condition that depends on the arguments, any element for
+    an index that does, and for a loop whose end does, all that it reads. Conditions, indices and loops that do not
+    depend on the arguments that are differentiated are as they are at the example. f is read as Numba's functions are,
+    also where it is none.
+
+    Raises:  UnsupportedError where f has rules that run as they like (custom_vjp, reverse_pass_callback), and for
+             branches="all" where its source is not one that the engine `generated` reads, or arrays are chosen or made
+             as the arguments decide.
     Cost:    one evaluation of f on variables, and time in proportion to its operations and the elements of the pattern.
              A Numba function runs compiled, as a program that notes what depends on what, of 24 bytes an operation;
              where that is not generated a Python copy of it runs, and a warning says so.
@@ -55,13 +63,21 @@ def sparsity(
     array([[0, 1, 0],
            [1, 0, 1],
            [0, 1, 0]])
+    >>> sparsity(lambda x: x[0] if x[0] > x[1] else x[2], np.ones(3), branches="all").toarray().astype(int)
+    array([[1, 0, 1]])
     """
+    if branches not in ("taken", "all"):
+        fail("sparsity", "branches", "be 'taken' or 'all'", repr(branches))
     if of not in (JACOBIAN, HESSIAN):
         fail("sparsity", "of", f"be {JACOBIAN!r} or {HESSIAN!r}", repr(of))
     function = UserFunction("sparsity", f)
     numbers = positions("sparsity", argnums)
     what = f"sparsity: {function.name}"
     args, kwargs = positional(function.f, what, numbers, example, kwargs)
+    if branches == "all":
+        require_plain(what, numbers, args)
+        with attempt():
+            return _pattern_of(_note(_compilable(function), what, of, numbers, args, kwargs, True), of)
     return find_pattern(function, what, of, numbers, args, kwargs)
 
 
@@ -92,14 +108,30 @@ def find_pattern(
     return found
 
 
+def _compilable(function: UserFunction) -> UserFunction:
+    """The function, or the Numba function that it would be."""
+    if function.dispatcher is not None:
+        return function
+    import numba
+
+    memo = function.memo
+    if "compilable" not in memo:
+        memo["compilable"] = UserFunction("sparsity", numba.njit(function.f))
+    made: UserFunction = memo["compilable"]
+    return made
+
+
 def _note(
-    function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
-) -> "NotedGraph":
+    function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options,
+    all_branches: bool = False,
+) -> "NotedGraph":  # fmt: skip
     from contad.front.noted_dependencies import note_dependencies  # it knows Numba
 
-    noted = note_dependencies(function, what, argnums, args, kwargs)
-    if of == HESSIAN and not noted.is_number:
-        scalar_output(function.dispatcher(*args, **kwargs), what)
+    mode: Any = "all_dependencies" if all_branches else "dependencies"
+    noted, value = note_dependencies(function, what, argnums, args, kwargs, mode)
+    if of == HESSIAN:
+        scalar_output(value, what)
+    output_leaves(flatten(value), what)
     return noted
 
 

@@ -20,7 +20,8 @@ import contad
 from contad.engines.source.analysis import shared_callees
 from contad.engines.source.reading import frontend
 from contad.engines.source.reading.frontend import read
-from contad.engines.source.tangents.program_nodes import add_nodes
+from contad.engines.source.tangents.branch_nodes import BranchNodes
+from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
@@ -33,8 +34,8 @@ from tests.random_programs.generated_grammar import Maker
 SIZES = [np.size(x) for x in first.arguments(0)[: len(first.ARGNUMS)]]
 
 
-def graph_of(function, args, aux=False, calls=False, parts=0):
-    """What the generated program notes, run as Python."""
+def program_of(function, aux=False, calls=False, parts=0, write=ProgramNodes):
+    """The generated program that notes what depends on what, as Python."""
     with pytest.MonkeyPatch.context() as patch:
         if calls:
             patch.setattr(frontend, "INLINED", 0)
@@ -44,7 +45,7 @@ def graph_of(function, args, aux=False, calls=False, parts=0):
 
         def transform(program):
             program.returned = program.returned[0] if aux else program.returned
-            add_nodes(program, first.ARGNUMS)
+            add_nodes(program, first.ARGNUMS, write)
 
         program = read(function, first.KINDS, transform=transform)
         made = DerivativeWriter(program, first.ARGNUMS, True, mode="dependencies")
@@ -54,13 +55,18 @@ def graph_of(function, args, aux=False, calls=False, parts=0):
     names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=first.grown, **made.constants())
     if "note" in names:
         names["note"] = names["note"].py_func
+    return names["run"]
+
+
+def graph_of(run, args):
+    """The value, and what the program notes at these arguments."""
     starts = 1 + np.concatenate([[0], np.cumsum(SIZES)])
     nodes = [np.arange(n).reshape(np.shape(x)) + start if np.ndim(x) else int(start)
              for x, n, start in zip(args, SIZES, starts, strict=False)]  # fmt: skip
     graph = np.zeros((200_000, 3), np.int64)
     graph[0, 0] = starts[-1]
-    value, found = names["run"](tuple(first.copied(args)), (*nodes, graph))
-    return value, NotedGraph(graph[: graph[0, 0]], sum(SIZES), np.ravel(found), True)
+    value, found = run(tuple(first.copied(args)), (*nodes, graph))
+    return value, NotedGraph(graph[: graph[0, 0]], sum(SIZES), np.ravel(found))
 
 
 def eager(function, args, maker):
@@ -91,7 +97,9 @@ def outcome(maker, block, seed):
     except (ArithmeticError, NameError, ValueError, IndexError, AssertionError) as error:
         raise first.Rejected(type(error).__name__) from None
     try:
-        got_value, graph = graph_of(f, args, maker.aux, seed % 2 == 1, first.PARTS[seed % len(first.PARTS)])
+        options = maker.aux, seed % 2 == 1, first.PARTS[seed % len(first.PARTS)]
+        run = program_of(f, *options)
+        got_value, graph = graph_of(run, args)
     except UnsupportedError as error:
         return f"refused: {str(error).split(': ', 2)[-1]}"
     except Exception as error:
@@ -118,20 +126,53 @@ def outcome(maker, block, seed):
     return None
 
 
-def attempt(maker, block, seed):
+def outcome_of_all(maker, block, seed):
+    """None if the patterns of all branches have those of many points, or what went wrong."""
+    f = first.namespace(maker.source(block), seed)["f"]
+    options = maker.aux, seed % 2 == 1, first.PARTS[seed % len(first.PARTS)]
+    args = first.arguments(seed)
+    try:
+        run = program_of(f, *options)
+        graph_of(run, args)
+    except Exception as error:
+        raise first.Rejected(type(error).__name__) from None
+    try:
+        of_all = program_of(f, *options, write=BranchNodes)
+        graph = graph_of(of_all, args)[1]
+    except UnsupportedError as error:
+        raise first.Rejected("refused: " + str(error).split(": ")[-1].split(" is not known")[0]) from None
+    except (ArithmeticError, ValueError) as error:  # of numbers that are none of the function's; compiled, they are nan
+        raise first.Rejected(f"as Python, {type(error).__name__}") from None
+    except Exception as error:
+        return f"crash {type(error).__name__}: {error}"
+    has = [find(graph, graph.columns, graph.outputs).toarray() for find in (jacobian_pattern, hessian_pattern)]
+    for other in range(20):
+        moved = [*first.arguments(seed + 1000 + other)[: len(first.ARGNUMS)], *args[len(first.ARGNUMS) :]]
+        try:
+            taken = graph_of(run, moved)[1]
+        except Exception:
+            continue
+        for found, name, find in zip(has, ("gradient", "Hessian"), (jacobian_pattern, hessian_pattern), strict=True):
+            missed = find(taken, taken.columns, taken.outputs).toarray() & ~found
+            if missed.any():
+                return f"wrong {name} of all branches: misses {np.argwhere(missed)[0]} at {other}"
+    return None
+
+
+def attempt(maker, block, seed, outcome=outcome):
     with warnings.catch_warnings(), np.errstate(all="ignore"), known(first.softened):
         warnings.simplefilter("ignore")
         return outcome(maker, block, seed)
 
 
-def check(seed, small=False):
+def check(seed, small=False, outcome=outcome):
     """The outcome of one program: None, what went wrong, or "rejected: why"."""
     first.prepare()
     signal.signal(signal.SIGVTALRM, first.too_slow)
     signal.setitimer(signal.ITIMER_VIRTUAL, 2 * first.SECONDS)
     try:
         maker = Maker(seed, small)
-        return attempt(maker, maker.program(), seed)
+        return attempt(maker, maker.program(), seed, outcome)
     except first.Rejected as error:
         return f"rejected: {error}"
     except first.TooSlow:
@@ -140,13 +181,13 @@ def check(seed, small=False):
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
-def shrunk(seed, result, small=False):
+def shrunk(seed, result, small=False, outcome=outcome):
     """The source of a failing program, shrunk."""
     maker = Maker(seed, small)
 
     def fails(block):
         try:
-            return first.kind(attempt(maker, block, seed)) == first.kind(result)
+            return first.kind(attempt(maker, block, seed, outcome)) == first.kind(result)
         except (first.Rejected, SyntaxError, contad.errors.ContadError):
             return False
 
@@ -158,17 +199,19 @@ def main():
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--all", action="store_true", help="patterns of all branches, held against those of points")
     options = parser.parse_args()
+    judge = outcome_of_all if options.all else outcome
     counts, failures = collections.Counter(), {}
     for seed in range(options.seed, options.seed + options.count):
-        result = check(seed, options.small)
+        result = check(seed, options.small, judge)
         counts["agree" if result is None else first.kind(result)] += 1
         if result is not None and not result.startswith("rejected"):
             failures.setdefault(first.kind(result), (seed, result))
             print(f"seed {seed}: {result[:200]}", flush=True)
     print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
     for seed, result in list(failures.values())[:4]:
-        print(f"\nseed {seed}: {result}\n{shrunk(seed, result, options.small)}")
+        print(f"\nseed {seed}: {result}\n{shrunk(seed, result, options.small, judge)}")
     return 1 if failures else 0
 
 

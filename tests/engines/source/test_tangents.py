@@ -335,6 +335,22 @@ def test_a_buffer_that_is_no_argument_to_differentiate_is_written_into():
     np.testing.assert_array_equal(buffer, [5.0, 6.0, 7.0])
 
 
+def test_an_element_that_a_loop_reads_in_vain_is_read_after_it():
+    """Its read before the loop is 0 where the loop does not run: it is not the one that comes after."""
+
+    def f(x):
+        total = 0.0
+        for i in range(3):
+            for j in range(i + 1, 3):
+                total += x[i] * x[j]
+            total += x[i] ** 3
+        return total
+
+    value, (found,) = product(f, (VECTOR,), (X,), (V,))
+    assert value == f(X)
+    np.testing.assert_allclose(found, 6.0 * X * V + np.sum(V) - V, rtol=1e-14)
+
+
 def test_lengths_of_arrays_without_an_adjoint_are_there_in_reverse():
     def f(x):
         r = 1.0

@@ -37,14 +37,14 @@ from contad.rules.bent_arguments import bent_pairs
 
 # linear in their second operand, where the first is constant
 _SYSTEMS = (known.SOLVE, known.SOLVE_TRIANGULAR, known.CHO_SOLVE, known.SOLVE_BANDED, known.LSTSQ)
-_NONE = constant(0)
+NONE = constant(0)
 
 
 class ProgramNodes(ProgramTangents):
     """Writes the nodes of a program into it, as tangents are written."""
 
     suffix = "_node"
-    zero = _NONE
+    zero = NONE
 
     def __init__(
         self,
@@ -63,8 +63,10 @@ class ProgramNodes(ProgramTangents):
         """Nodes are integers."""
         return Kind("int", value.kind.ndim)
 
-    def note(self, x: Value, y: Value = _NONE, bends: int = 0) -> Value:
+    def note(self, x: Value, y: Value = NONE, bends: int = 0) -> Value:
         """The node of what is computed of x and y."""
+        if x.constant == y.constant == 0:
+            return NONE
         if bends == 0 and (x.constant == 0 or y.constant == 0 or x is y):
             return y if x.constant == 0 else x
         return self.append.apply(NOTE, x, y, constant(bends), self.graph)
@@ -87,12 +89,15 @@ class ProgramNodes(ProgramTangents):
     def _of_Apply(self, o: Apply) -> None:
         self.append.add(o)
         if o.function is SELECT:
-            then, otherwise = map(self.dot, o.inputs[1:])
-            self.dots[o.result] = self.append.apply(SELECT, o.inputs[0], then, otherwise)
+            self.dots[o.result] = self._of_choice(o)
         elif o.function is TO_FLOAT:
             self.dots[o.result] = self.dot(o.inputs[0])
         else:
             self.dots[o.result] = self._of_rule(o)
+
+    def _of_choice(self, o: Apply) -> Value:
+        then, otherwise = map(self.dot, o.inputs[1:])
+        return self.append.apply(SELECT, o.inputs[0], then, otherwise)
 
     def _of_rule(self, o: Apply) -> Value:
         """A node for the operands of a rule, of which it knows which ones bend each other."""
@@ -112,7 +117,7 @@ class ProgramNodes(ProgramTangents):
         return self._union([found, *(self.note(nodes[a], nodes[b], BENDS_XY) for a, b in bent if a != b)])
 
     def _union(self, nodes: Sequence[Value]) -> Value:
-        found = _NONE
+        found = NONE
         for node in nodes:
             found = self.note(found, node)
         return found
@@ -147,8 +152,7 @@ class ProgramNodes(ProgramTangents):
                 nodes, factor = (x, self.append.load(b, [k, *column])) if a in self.active else (
                     y, self.append.load(a, [*row, k])
                 )  # fmt: skip
-                is_zero = self.append.apply(COMPARISONS["Eq"], factor, constant(0.0))
-                return self.note(node, self.append.apply(SELECT, is_zero, _NONE, nodes))
+                return self.note(node, self._unless_zero(factor, b if a in self.active else a, nodes))
 
             return self._fold(count, term)
 
@@ -160,14 +164,22 @@ class ProgramNodes(ProgramTangents):
         self.append.over([*rows, *columns], lambda at: self.append.store(nodes, at, element(at)))
 
     def _of_factor(self, array: Value, at: list[Value]) -> Value:
-        return self.append.load(self.dot(array), at) if array in self.active else _NONE
+        return self.append.load(self.dot(array), at) if array in self.active else NONE
+
+    def _unless_zero(self, factor: Value, _: Value, node: Value) -> Value:
+        """A node, of what is multiplied by an element of an array; none where that is 0."""
+        is_zero = self.append.apply(COMPARISONS["Eq"], factor, constant(0.0))
+        return self.append.apply(SELECT, is_zero, NONE, node)
 
     def _of_MatrixCall(self, o: MatrixCall) -> None:
-        """All that it computes depends on all that it reads."""
         self.append.add(o)
-        nodes = [self._of_all(x) if x in self.active else _NONE for x in o.operands]
-        is_linear = o.function in _SYSTEMS and nodes[0] is _NONE
-        node = _NONE
+        self._of_matrices(o)
+
+    def _of_matrices(self, o: MatrixCall) -> None:
+        """All that it computes depends on all that it reads."""
+        nodes = [self._of_all(x) if x in self.active else NONE for x in o.operands]
+        is_linear = o.function in _SYSTEMS and nodes[0] is NONE
+        node = NONE
         for x in nodes:
             node = self.note(node, x)
         if not is_linear:
@@ -182,8 +194,12 @@ class ProgramNodes(ProgramTangents):
                     lambda at, target=target: self.append.store(target, at, node),  # type: ignore[misc]
                 )
 
+    _of_RuleValue = _of_MatrixCall
+
     def _of_all(self, array: Value) -> Value:
-        """A node that depends on all elements of an array."""
+        """A node that depends on all elements of an array, or on a number."""
+        if not array.is_array:
+            return self.dot(array)
         nodes, shape = self.dot(array), self.append.shape_of(array)
 
         def union(at: list[Value], node: Value) -> Value:
@@ -191,9 +207,9 @@ class ProgramNodes(ProgramTangents):
                 return self.note(node, self.append.load(nodes, at))
             return self._fold(shape[len(at)], lambda k, inner: union([*at, k], inner), node)
 
-        return union([], _NONE)
+        return union([], NONE)
 
-    def _fold(self, count: Value, follow: Callable[[Value, Value], Value], initial: Value = _NONE) -> Value:
+    def _fold(self, count: Value, follow: Callable[[Value, Value], Value], initial: Value = NONE) -> Value:
         """What comes of a node by node = follow(k, node) for k in range(count)."""
         inner, index, body = Value(INT, "node"), Value(INT, "k"), Block()
         with self.append.inside(body):
@@ -204,11 +220,11 @@ class ProgramNodes(ProgramTangents):
         return loop.carried[0].result
 
 
-def add_nodes(program: SourceProgram, argnums: Sequence[int]) -> None:
+def add_nodes(program: SourceProgram, argnums: Sequence[int], write: type[ProgramNodes] = ProgramNodes) -> None:
     """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
     wanted = [program.parameters[k] for k in argnums]
     graph = Value(Kind("int", 2), "graph")
-    made = ProgramNodes(program, [v for tree in wanted for v in leaves(tree)], leaves(program.returned), graph)
+    made = write(program, [v for tree in wanted for v in leaves(tree)], leaves(program.returned), graph)
     made.write()
     added = [*(map_tree(tree, lambda v: made.dots[v]) for tree in wanted), graph]
     program.parameters += added
