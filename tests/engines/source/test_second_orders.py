@@ -71,7 +71,9 @@ def by_custom_vjp(x):
 
 
 # What is differentiated once only, and why: by name, with what the refusal says.
-EXCEPTIONS = {"a custom_vjp": (by_custom_vjp, [np.array([0.7, 1.3])], "")}  # it has a reverse rule alone
+EXCEPTIONS = {
+    "a custom_vjp": (by_custom_vjp, [np.array([0.7, 1.3])], "a rule of one's own has no forward mode"),
+}
 
 
 @pytest.fixture(autouse=True)
