@@ -41,7 +41,7 @@ class Compression:
         if len(self.reverse):
             products.append(pull(self.reverse).reshape(-1))
         found = products[0] if len(products) == 1 else np.concatenate([np.zeros(0), *products])
-        return self.with_values(found[self.places])
+        return self.with_values(np.take(found, self.places))
 
     def with_values(self, values: np.ndarray) -> Any:
         """A CSR array with the pattern and these values."""
