@@ -18,16 +18,18 @@ from contad.functions.python_copy import python_twin
 from contad.native.request import Request
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs
-from tests.engines.source import bodies, test_fresh_arrays, test_ladders, test_meaning, test_tangents
-from tests.front import covered, test_array_functions
+from tests.engines.source import bodies, functions_of_matrices
+from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
+from tests.engines.source.bodies_of_ladders import LADDERS
+from tests.engines.source.bodies_of_statements import AS_NUMBA, AS_PYTHON, HANDED_ON, LAZY
+from tests.front import array_functions, covered
 from tests.judges.planted import known
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied, grown
 
 BODIES = {
-    "as Python": test_meaning.AS_PYTHON, "lazy": test_meaning.LAZY, "as Numba": test_meaning.AS_NUMBA,
-    "handed on": test_meaning.HANDED_ON, "fresh": test_fresh_arrays.RIGHT, "shrinking": test_fresh_arrays.SHRINKING,
-    "ladder": list(test_ladders.LADDERS.values()),
+    "as Python": AS_PYTHON, "lazy": LAZY, "as Numba": AS_NUMBA, "handed on": HANDED_ON, "fresh": RIGHT,
+    "shrinking": SHRINKING, "ladder": list(LADDERS.values()),
 }  # fmt: skip
 # by name; a function as it is or as a body, its arguments and which are differentiated
 PROGRAMS = {
@@ -36,8 +38,8 @@ PROGRAMS = {
 }  # fmt: skip
 PROGRAMS |= {f"loops {name}": (f, args, argnums) for name, (f, args, argnums) in loops.problems(0.01).items()}
 PROGRAMS |= {
-    f"arrays {f.__name__}": (f, [test_array_functions.X, test_array_functions.DATA], (0,))
-    for f in test_array_functions.FUNCTIONS
+    f"arrays {f.__name__}": (f, [array_functions.X, array_functions.DATA], (0,))
+    for f in array_functions.FUNCTIONS
 }
 PROGRAMS |= {
     f"matrices {f.__name__}": (f, matrix_programs.SHAPES, (0, 1, 2, 3))
@@ -49,7 +51,8 @@ PROGRAMS |= {
     f"{kind} {k}": (body, bodies.ARGUMENTS, (0, 1)) for kind, texts in BODIES.items() for k, body in enumerate(texts)
 }
 PROGRAMS |= {
-    f"tangents {f.__name__}": (numba.njit(f), [test_tangents.X, test_tangents.A], (0,)) for f in test_tangents.MATRICES
+    f"tangents {f.__name__}": (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
+    for f in functions_of_matrices.MATRICES
 }
 # two dozen calls in one function, or three determinants: third derivatives take more source than is compiled
 TOO_LONG = {f"matrices {name}" for name in ("spectra", "factors", "systems", "filtered")}
