@@ -8,7 +8,7 @@ import numpy as np
 from contad.command.point import Problem, components, leaves
 from contad.command.user_file import CommandError, blame
 from contad.progress_bars import ProgressBar
-from contad.transforms.sparse_derivatives import HESSIAN, JACOBIAN, sparsity
+from contad.transforms.pattern_search import HESSIAN, JACOBIAN, sparsity
 from contad.variables.number import is_real
 from contad.variables.open_types import Nested
 

@@ -20,6 +20,8 @@ class Choice(NamedTuple):
     refusals: tuple[tuple[str, str], ...]  # (engine, reason); no engine where none could be asked
     lasting: bool = True  # whether another process would find the same
     limited: bool = False  # whether calls may raise EngineLimitError
+    lanes: bool = False  # whether several directions are taken at once
+    one_direction: str = ""  # why not, where there might be several
 
 
 def choose(plan: Plan, names: Sequence[str]) -> Choice:
@@ -49,6 +51,17 @@ def choose(plan: Plan, names: Sequence[str]) -> Choice:
             limited = EngineLimitError.__name__ in run.py_func.__globals__
             return Choice(name, run, along, tuple(refusals), lasting, limited)
     return Choice(None, None, None, tuple(refusals), lasting)
+
+
+def choose_lanes(one: Plan, several: Plan, names: Sequence[str]) -> tuple[Plan, Choice]:
+    """The plan that is followed, and who follows it: `several` directions at once where an engine takes them."""
+    why = ""
+    if several.has_lanes:
+        found = choose(several, names)
+        if found.engine is not None:
+            return several, found._replace(lanes=True)
+        why = found.refusals[0][1]
+    return one, choose(one, names)._replace(one_direction=why)
 
 
 def describe_refusal(engine: str, why: str) -> str:

@@ -8,7 +8,6 @@ import functools
 import inspect
 import json
 import linecache
-import sys
 import warnings
 from collections.abc import Callable, Hashable
 from types import ModuleType
@@ -24,15 +23,18 @@ from numba.extending import typeof_impl
 
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
-from contad.front.choice import Choice, choose, describe_refusal, reason
+from contad.front.called_gradients import compile_call
+from contad.front.choice import Choice, choose, choose_lanes, describe_refusal, reason
 from contad.front.first_call import FirstCall, is_comparable
 from contad.front.form import HIGHER, Form
 from contad.front.plan import VECTOR, Plan, plan
 from contad.functions.pickling import reference, remade
 from contad.functions.python_copy import NOT_COPIED
+from contad.functions.user_call import level_of_user
 from contad.native.fingerprint import Fingerprint, text_of_type
 from contad.native.frozen import Frozen
 from contad.native.modules import Served, install_finder
+from contad.native.user_rules import holds_derivative
 from contad.variables.number import Carrier, NoNumbaType
 from contad.variables.open_types import Function, Nested, NumbaFunction, NumbaType, Options
 from contad.variables.stack import attempt
@@ -68,7 +70,7 @@ class Derivative(CPUDispatcher):
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
         self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
-        stub = _with_vector(f, form) if form.kind == "hvp" else _STUBS.get(form.kind, f.py_func)
+        stub = _with_vector(f, form) if form.takes_vector else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub, targetoptions={"nopython": True})
         self.f = f
         self.form = form
@@ -82,6 +84,7 @@ class Derivative(CPUDispatcher):
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
+        self.called: dict[tuple[int, ...], Any] = {}  # operations for functions that call this and are differentiated
         self._made_by = made_by or (None, {})
         install_finder()
 
@@ -157,8 +160,13 @@ class Derivative(CPUDispatcher):
         if compared or not is_comparable(dispatchers, self._of_f(given)):
             result = self.overloads[given].entry_point(*args)
         else:
-            call = FirstCall(self.f, dispatchers, self.what, str(self.choices[given].engine))
-            if not no_value and vars(module).get("run") is not None:
+            choice = self.choices[given]
+            call = FirstCall(self.f, dispatchers, self.what, str(choice.engine))
+            if choice.lanes:  # with lanes Python does not call `run`
+                result = self.overloads[given].entry_point(*args)
+                if not no_value and vars(module).get("run") is not None:
+                    call.require_same(module.value(*args), self._of_f(args), self._convert(args))
+            elif not no_value and vars(module).get("run") is not None:
                 result = call(module.derivative.py_func, self._plan(given).run_types, self.form, args)
             else:  # machine code came from the disk
                 result = self.overloads[given].entry_point(*args)
@@ -189,7 +197,7 @@ class Derivative(CPUDispatcher):
                 self.overloads[given].entry_point(*args)
             except EngineLimitError as error:
                 why = f"{self.what}: {error}; the engine {following} answers this call, at a higher cost"
-                warnings.warn(why, stacklevel=_level_of_user())
+                warnings.warn(why, stacklevel=level_of_user())
         return result
 
     def _value_of(self, given: tuple[NumbaType, ...], args: tuple[Nested, ...]) -> Nested:
@@ -250,7 +258,7 @@ class Derivative(CPUDispatcher):
         """Say once of a function that matrices of its derivatives are computed at Python's speed."""
         if not self.frozen.memo.setdefault("told of a copy", False):
             self.frozen.memo["told of a copy"] = True
-            warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=_level_of_user())
+            warnings.warn(f"{why}; a Python copy of it answers, at Python's speed", stacklevel=level_of_user())
 
     def types_of(self, args: tuple[Nested, ...], kwargs: Options) -> tuple[NumbaType, ...]:
         """The types of a call, defaults filled in."""
@@ -297,16 +305,20 @@ class Derivative(CPUDispatcher):
 
     def _compile(self, args: tuple[NumbaType, ...]) -> Any:
         """The result of compilation for these types, from the disk if it is there."""
+        if any(map(holds_derivative, args)):
+            return compile_call(self, args)
         p = self._plan(args)
         served = self._module(args)
         text = served.text()
         choice = None if text is None else _choice_in(text)
         if choice is None:
-            choice = choose(p, self._engines())
+            p, choice = choose_lanes(p, self._plan(args, lanes=True), self._engines())
             if not choice.lasting:
                 served = self._module(args, lasting=False)
             if choice.engine or choice.lasting:
                 served.write(_header(choice) + (p.source(served.stable) if choice.engine else ""))
+        elif choice.lanes:
+            p = self._plan(args, lanes=True)
         self.choices[args] = choice
         if choice.engine is None:
             raise UnsupportedError(self._refusal(choice))
@@ -332,21 +344,19 @@ class Derivative(CPUDispatcher):
 
     def _warn_of_compilation(self, args: tuple[NumbaType, ...]) -> None:
         """Say once of a function why each process compiles its derivatives, where the user could change that."""
-        whys = [
-            f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place
-        ]
+        whys = [f"{what}, which machine code reads where it is; pass it as an argument" for what in self.noted.in_place]
         if any(map(_holds_function, args)):
             whys.append("the Numba function among the arguments; let it be a global or captured name instead")
         if whys and not self.frozen.memo.setdefault("warned", False):
             self.frozen.memo["warned"] = True
             warnings.warn(
                 f"{self.what}: each process compiles this derivative anew, because of {whys[0]}",
-                stacklevel=_level_of_user(),
+                stacklevel=level_of_user(),
             )
 
-    def _plan(self, args: tuple[NumbaType, ...]) -> Plan:
+    def _plan(self, args: tuple[NumbaType, ...], lanes: bool = False) -> Plan:
         try:
-            return plan(self.f, self.form, args, self.what)
+            return plan(self.f, self.form, args, self.what, lanes)
         except UnsupportedError as error:
             self.choices[args] = choice = Choice(None, None, None, (("", reason(error)),))
             raise UnsupportedError(self._refusal(choice)) from None
@@ -388,14 +398,6 @@ def _holds_function(t: NumbaType) -> bool:
     return isinstance(t, types.Dispatcher) or (isinstance(t, types.BaseTuple) and any(map(_holds_function, t)))
 
 
-def _level_of_user() -> int:
-    """How many frames above its caller the user's code is, for a warning."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("contad", "numba"):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def _as_floats(x: Nested) -> Nested:
     return x.astype(float) if isinstance(x, np.ndarray) else float(x)
 
@@ -407,10 +409,12 @@ def _zeros(x: Nested) -> Nested:
 
 def _header(choice: Choice) -> str:
     header = {"engine": choice.engine, "refusals": choice.refusals, "limited": choice.limited}
+    header |= {"lanes": choice.lanes, "one_direction": choice.one_direction}
     return f"# {json.dumps(header)}\n"
 
 
 def _choice_in(text: str) -> Choice:
     header = json.loads(text.partition("\n")[0].removeprefix("# "))
     refusals = tuple((name, why) for name, why in header["refusals"])
-    return Choice(header["engine"], None, None, refusals, limited=header["limited"])
+    kept = {name: header[name] for name in ("limited", "lanes", "one_direction")}
+    return Choice(header["engine"], None, None, refusals, **kept)

@@ -8,12 +8,18 @@ from contad.errors import UnsupportedError
 from contad.native.request import Mode
 from contad.variables.open_types import Nested, NumbaType
 
-Kind = Literal["grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev", "jacobian"]
-# products with second derivatives, and matrices: loops around what an engine gives
-HIGHER = ("hvp", "hessian", "jacfwd", "jacrev", "jacobian")
+Kind = Literal[
+    "grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian",
+    "hessian_block_diag", "grad_tr_mat_times_hessian", "pull",
+]  # fmt: skip
+# products with second derivatives, matrices and what is made of them: loops around what an engine gives
+HIGHER = (
+    "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian", "hessian_block_diag", "grad_tr_mat_times_hessian",
+    "pull",
+)  # fmt: skip
 _MODES: dict[str, Mode] = {
     "vjp": "vjp", "jvp": "jvp", "hvp": "hvp", "hessian": "hvp", "jacfwd": "jvp", "jacrev": "vjp",
-    "jacobian": "vjp",
+    "jacobian": "vjp", "laplacian": "hvp", "hessian_block_diag": "hvp", "grad_tr_mat_times_hessian": "hvp",
 }  # fmt: skip
 
 
@@ -27,8 +33,14 @@ class Form(NamedTuple):
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
     single: bool = False  # whether argnums was one number
     has_aux: bool = False
-    vector: int = -1  # the position of the vector among the arguments of "hvp"
-    along: tuple[int, ...] = ()  # of a derivative of f, the numbers by which f has been differentiated before
+    vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
+    along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
+    size: int = 0  # of a block of "hessian_block_diag"
+
+    @property
+    def takes_vector(self) -> bool:
+        """Whether it has an argument beside those of f."""
+        return self.kind in ("hvp", "grad_tr_mat_times_hessian", "pull")
 
     @property
     def needs_f(self) -> bool:
@@ -44,7 +56,7 @@ class Form(NamedTuple):
         """The arguments of f among those of the derivative."""
         if self.is_packed:
             return tuple(args[0])
-        if self.kind != "hvp":
+        if not self.takes_vector:
             return args
         place = self.vector % len(args)
         return args[:place] + args[place + 1 :]

@@ -31,6 +31,10 @@ class PlannedCall(NamedTuple):
     def packed(self) -> str:
         return f"({tuple_of(self.taken)})"
 
+    def tree(self) -> "DirectionTree":
+        """What is differentiated, as directions."""
+        return DirectionTree([(x.expression, x.type) for x in self.wanted], "d")
+
     def with_tangents(self, tangents: Sequence[Argument]) -> tuple[NumbaType, NumbaType]:
         """The types of `run(args, tangents)`."""
         return types.Tuple(self.request.types), types.Tuple([t.type for t in tangents])
@@ -59,7 +63,19 @@ def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tupl
     return call.with_tangents(vectors), lines
 
 
-class _Leaf:
+def plan_pull(call: PlannedCall, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
+    """(types of `run`, statements) for the cotangents of the arguments from that of a gradient, the vector.
+
+    Of a gradient of gradients these are by numbers, and the last one has the cotangent.
+    """
+    last = differentiate(vector)
+    lines = [*call.checks, *shape_checks([call.given[form.along[-1]]], [last], what)]
+    along = [*(Argument(types.float64, "1.0") for _ in form.along[1:]), last]
+    lines += [f"z, products = run({call.packed}, ({tuple_of(along)}))", "return products"]
+    return call.with_tangents(along), lines
+
+
+class DirectionLeaf:
     """A number or an array among the arguments, or in the result, and its direction."""
 
     def __init__(self, k: int, expression: str, t: NumbaType, prefix: str) -> None:
@@ -76,11 +92,11 @@ class _Leaf:
         return f"{self.expression}.shape" if self.is_array else "()"
 
 
-class _Tree:
+class DirectionTree:
     """The numbers and arrays of nested tuples."""
 
     def __init__(self, parts: Sequence[tuple[str, NumbaType]], prefix: str) -> None:
-        self.leaves: list[_Leaf] = []
+        self.leaves: list[DirectionLeaf] = []
         self.structure = tuple(self._read(expression, t, prefix) for expression, t in parts)
 
     def _read(self, expression: str, t: NumbaType, prefix: str) -> object:
@@ -89,13 +105,13 @@ class _Tree:
         is_float = t == types.float64 or (isinstance(t, types.Array) and t.dtype == types.float64)
         if not is_float:
             raise UnsupportedError(f"compiled Jacobians have numbers and arrays of float64, got {t}")
-        self.leaves.append(_Leaf(len(self.leaves), expression, t, prefix))
+        self.leaves.append(DirectionLeaf(len(self.leaves), expression, t, prefix))
         return self.leaves[-1]
 
-    def text(self, of_leaf: "dict[_Leaf, str]", structure: object = None) -> str:
+    def text(self, of_leaf: "dict[DirectionLeaf, str]", structure: object = None) -> str:
         """Nested tuples of the texts of the leaves."""
         structure = self.structure if structure is None else structure
-        if isinstance(structure, _Leaf):
+        if isinstance(structure, DirectionLeaf):
             return of_leaf[structure]
         assert isinstance(structure, tuple)
         return f"({''.join(f'{self.text(of_leaf, part)}, ' for part in structure).rstrip(' ')})"
@@ -103,7 +119,7 @@ class _Tree:
     def types(self, structure: object = None) -> NumbaType:
         """The Numba type of one direction."""
         structure = self.structure if structure is None else structure
-        if isinstance(structure, _Leaf):
+        if isinstance(structure, DirectionLeaf):
             return structure.type
         assert isinstance(structure, tuple)
         return types.Tuple([self.types(part) for part in structure])
@@ -116,7 +132,7 @@ class _Tree:
                 lines += [f"{x.name} = np.zeros({x.shape})", f"{x.name}_row = {x.name}.reshape({x.name}.size)"]
         return lines
 
-    def over(self, body: "dict[_Leaf, list[str]]", run: str) -> list[str]:
+    def over(self, body: "dict[DirectionLeaf, list[str]]", run: str) -> list[str]:
         """Loops over the unit vectors: `run`, with {} for the direction, and what is done with each leaf's result."""
         lines = []
         zero = {x: x.name if x.is_array else "0.0" for x in self.leaves}
@@ -131,18 +147,19 @@ class _Tree:
         return lines
 
 
-def _matrix(x: _Leaf, y: _Leaf) -> str:
+def matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
+    """The name of the matrix of two parts."""
     return f"of_{x.name}_{y.name}"
 
 
-def _result(outer: _Tree, inner: _Tree, outer_single: bool, inner_single: bool) -> str:
+def matrix_result(outer: DirectionTree, inner: DirectionTree, outer_single: bool, inner_single: bool) -> str:
     """For each leaf of one tree the structure of another one, of matrices whose rows are those of the first."""
 
-    def block(x: _Leaf, y: _Leaf) -> str:
+    def block(x: DirectionLeaf, y: DirectionLeaf) -> str:
         if not (x.is_array or y.is_array):
-            return f"{_matrix(x, y)}[0, 0]"
+            return matrix(x, y)
         shapes = [leaf.shape for leaf in (x, y) if leaf.is_array]
-        return f"{_matrix(x, y)}.reshape({' + '.join(shapes)})"
+        return f"{matrix(x, y)}.reshape({' + '.join(shapes)})"
 
     of_leaf = {
         x: inner.text({y: block(x, y) for y in inner.leaves}, inner.structure[0] if inner_single else None)
@@ -151,98 +168,61 @@ def _result(outer: _Tree, inner: _Tree, outer_single: bool, inner_single: bool) 
     return outer.text(of_leaf, outer.structure[0] if outer_single else None)
 
 
-def _take(target: str, leaf: _Leaf, source: str) -> str:
-    """A statement that writes a number or an array into a row or column."""
-    return f"{target} = {source}.reshape({source}.size)" if leaf.is_array else f"{target} = {source}"
+def make_matrix(x: DirectionLeaf, y: DirectionLeaf) -> str:
+    """A statement that makes the matrix of two parts; of two numbers it is a number."""
+    return f"{matrix(x, y)} = {f'np.empty(({x.size}, {y.size}))' if x.is_array or y.is_array else '0.0'}"
 
 
-def _arguments(call: PlannedCall) -> _Tree:
-    return _Tree([(x.expression, x.type) for x in call.wanted], "d")
+def take_row(x: DirectionLeaf, y: DirectionLeaf, found: DirectionLeaf) -> str:
+    """A statement that writes what has been found for y into row k of the matrix of x and y."""
+    if not (x.is_array or y.is_array):
+        return f"{matrix(x, y)} = {found.expression}"
+    source = f"{found.expression}.reshape({found.expression}.size)" if y.is_array else found.expression
+    return f"{matrix(x, y)}[k, {':' if y.is_array else '0'}] = {source}"
 
 
-def plan_hessian(call: PlannedCall, form: Form, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
-    """(types of `run`, statements) for the Hessian, by its products with unit vectors."""
-    tree = _arguments(call)
-    products = _Tree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
-    lines = [*call.checks, *_name_all(call), *tree.directions()]
-    lines += [f"{_matrix(x, y)} = np.empty(({x.size}, {y.size}))" for x in tree.leaves for y in tree.leaves]
-    body = {
-        x: [_take(f"{_matrix(x, y)}[k, {':' if y.is_array else '0'}]", p, p.expression)
-            for y, p in zip(tree.leaves, products.leaves, strict=True)]
-        for x in tree.leaves
-    }  # fmt: skip
+def take_column(y: DirectionLeaf, x: DirectionLeaf, found: DirectionLeaf) -> str:
+    """A statement that writes what has been found for y into column k of the matrix of y and x."""
+    if not (x.is_array or y.is_array):
+        return f"{matrix(y, x)} = {found.expression}"
+    source = f"{found.expression}.reshape({found.expression}.size)" if y.is_array else found.expression
+    return f"{matrix(y, x)}[{':' if y.is_array else '0'}, k] = {source}"
+
+
+def plan_hessian(call: PlannedCall, form: Form, what: str) -> "Way":
+    """The Hessian, by its products with unit vectors."""
+    tree = call.tree()
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    lines = [*call.checks, *name_all(call), *tree.directions()]
+    lines += [make_matrix(x, y) for x in tree.leaves for y in tree.leaves]
+    body = {x: [take_row(x, y, p) for y, p in zip(tree.leaves, products.leaves, strict=True)] for x in tree.leaves}
     lines += tree.over(body, f"z, products = run({call.packed}, {{}})")
-    lines.append(f"return {_result(tree, tree, form.single, form.single)}")
+    lines.append(f"return {matrix_result(tree, tree, form.single, form.single)}")
+    return Way((types.Tuple(call.request.types), tree.types()), lines)
+
+
+def plan_laplacian(call: PlannedCall) -> tuple[tuple[NumbaType, ...], list[str]]:
+    """(types of `run`, statements) for the trace of the Hessian, by its products with unit vectors."""
+    tree = call.tree()
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    body = {
+        x: [f"total += {p.expression}.reshape({p.expression}.size)[k]" if p.is_array else f"total += {p.expression}"]
+        for x, p in zip(tree.leaves, products.leaves, strict=True)
+    }
+    lines = [*call.checks, *name_all(call), *tree.directions(), "total = 0.0"]
+    lines += [*tree.over(body, f"z, products = run({call.packed}, {{}})"), "return total"]
     return (types.Tuple(call.request.types), tree.types()), lines
 
 
 class Way(NamedTuple):
-    """One way to a Jacobian: the types of the engine's function, and the loops over directions that call it."""
+    """A way to a matrix: the types of the engine's function, and the statements that call it along directions."""
 
     types: tuple[NumbaType, ...]
     lines: list[str]
+    lanes: int = 1  # how many directions one call takes
 
 
-class Jacobian:
-    """The plan of a Jacobian. f itself is called first: its result tells the shapes."""
-
-    def __init__(self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool) -> None:
-        """Read the structures; with `copied` f gets copies of arrays, because it may write into them."""
-        self.start = [*call.checks, *_name_all(call)]
-        self.call, self.single, self.returned = call, single, returned
-        self.inputs, self.outputs = _arguments(call), _Tree([("y", returned)], "e")
-        own = [
-            f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
-        ]
-        self.start.append(f"y = f({', '.join(own)})")
-        for y in self.outputs.leaves:
-            self.start += [f"{_matrix(y, x)} = np.empty(({y.size}, {x.size}))" for x in self.inputs.leaves]
-        self.end = f"return {_result(self.outputs, self.inputs, True, single)}"
-
-    @property
-    def may_have_more_rows(self) -> bool:
-        """Whether it may have more rows than columns, as far as the types tell."""
-        return any(y.is_array for y in self.outputs.leaves) or len(self.outputs.leaves) > len(self.inputs.leaves)
-
-    def whole(self, way: Way) -> list[str]:
-        """The statements for one way."""
-        return [*self.start, *way.lines, self.end]
-
-    def either(self) -> list[str]:
-        """The statements that go the way with fewer passes: by columns where there are more rows."""
-        rows, columns = (" + ".join(x.size for x in tree.leaves) for tree in (self.outputs, self.inputs))
-        forward, reverse = (
-            [f"    {line}" for line in way.lines] for way in (self.by_columns("run_along"), self.by_rows)
-        )
-        return [*self.start, f"if {rows} > {columns}:", *forward, "else:", *reverse, self.end]
-
-    @property
-    def by_rows(self) -> Way:
-        """By reverse mode, a pass for each number of the result."""
-        grads = _Tree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
-        body = {
-            y: [_take(f"{_matrix(y, x)}[k, {':' if x.is_array else '0'}]", g, g.expression)
-                for x, g in zip(self.inputs.leaves, grads.leaves, strict=True)]
-            for y in self.outputs.leaves
-        }  # fmt: skip
-        lines = self.outputs.over(body, f"grads = run({self.call.packed}, {{}}[0])")
-        return Way(
-            (types.Tuple(self.call.request.types), self.outputs.types()[0]), [*self.outputs.directions(), *lines]
-        )
-
-    def by_columns(self, run: str) -> Way:
-        """By forward mode, a pass for each number of the arguments."""
-        tangent = _Tree([("dy", self.returned)], "t")
-        body = {
-            x: [_take(f"{_matrix(y, x)}[{':' if y.is_array else '0'}, k]", t, t.expression)
-                for y, t in zip(self.outputs.leaves, tangent.leaves, strict=True)]
-            for x in self.inputs.leaves
-        }  # fmt: skip
-        lines = self.inputs.over(body, f"z, dy = {run}({self.call.packed}, {{}})")
-        return Way((types.Tuple(self.call.request.types), self.inputs.types()), [*self.inputs.directions(), *lines])
-
-
-def _name_all(call: PlannedCall) -> list[str]:
+def name_all(call: PlannedCall) -> list[str]:
     """Arguments that have to be converted are converted once."""
     lines = []
     for k, x in enumerate(call.taken):

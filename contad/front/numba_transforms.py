@@ -74,15 +74,16 @@ def gradient_of(
 
 
 def higher_of(
-    f: "UserFunction", kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1
-) -> "Derivative":
+    f: "UserFunction", kind: Any, eager: Callable[[], Function], made_by: tuple[Function, Options], vector: int = -1,
+    size: int = 0,
+) -> "Derivative":  # fmt: skip
     """The compiled matrix of derivatives of a Numba function, or product; `eager()` takes what no engine does."""
     from contad.front.derivative import Derivative
     from contad.front.form import Form
 
     options = made_by[1]
-    argnums, engine = options["argnums"], options.get("engine")
-    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), vector=vector)
+    argnums, engine = options.get("argnums", 0), options.get("engine")
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), vector=vector, size=size)
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

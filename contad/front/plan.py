@@ -9,8 +9,11 @@ from typing import NamedTuple
 from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
+from contad.front import lane_plans
 from contad.front.form import HIGHER, Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
-from contad.front.higher_plans import Jacobian, PlannedCall, plan_hessian, plan_hvp
+from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_laplacian, plan_pull
+from contad.front.jacobian_plans import Jacobian
+from contad.front.trace_plans import plan_blocks, plan_trace
 from contad.native.request import Request
 from contad.native.writes import may_write_arrays
 from contad.variables.open_types import NumbaFunction, NumbaType
@@ -22,10 +25,19 @@ import numpy as np
 from contad.native.machine_code import njit
 
 from contad.errors import OverlapError
-
+{lanes}
 
 @njit(nogil=True, error_model="numpy", cache={cache})
 def derivative({parameters}):
+{body}
+"""
+_LANES = """from contad.native.lane_blocks import put_columns, put_numbers, put_rows, put_units
+from contad.native.lanes import as_floats, lane, lanes_zeros, unit_lanes
+"""
+_VALUE = """
+
+@njit(nogil=True, error_model="numpy")
+def value({parameters}):
 {body}
 """
 
@@ -38,15 +50,29 @@ class Plan(NamedTuple):
     parameters: tuple[str, ...]
     body: list[str]
     along: tuple[Request, tuple[NumbaType, ...]] | None = None  # a second request, of `run_along`, and its types
+    value: list[str] | None = None  # the body of a function that gives the value alone, where Python cannot call `run`
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether an engine has to take several directions at once."""
+        return self.request.lanes > 1 or (self.along is not None and self.along[0].lanes > 1)
 
     def source(self, cache: bool) -> str:
         """The module with the function that calls the engine's `run`."""
-        body = "\n".join(f"    {line}" for line in self.body)
-        return _SOURCE.format(cache=cache, parameters=", ".join(self.parameters), body=body)
+        parameters = ", ".join(self.parameters)
+        lanes = _LANES if self.has_lanes else ""
+        text = _SOURCE.format(cache=cache, parameters=parameters, body=_indent(self.body), lanes=lanes)
+        return text + ("" if self.value is None else _VALUE.format(parameters=parameters, body=_indent(self.value)))
 
 
-def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
+def _indent(lines: list[str]) -> str:
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool = False) -> Plan:
     """The plan for a derivative of the dispatcher f at arguments of these types.
+
+    With `lanes`, an engine is asked for several directions at once where there may be several.
 
     Raises OutputError where f returns nothing, TypeError where argnums do not fit, UnsupportedError where no compiled
     engine takes such arguments.
@@ -56,7 +82,7 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) ->
     if form.is_packed:
         return _pair_plan(f, form, given, what)
     if form.kind in HIGHER:
-        return _higher_plan(f, form, given, what)
+        return _higher_plan(f, form, given, what, lanes)
     if form.along:
         return _repeated_plan(f, form, given, what)
     arguments, taken = _take(f, form, given, what)
@@ -89,30 +115,47 @@ def _repeated_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], wha
     return Plan(request, (types.Tuple(request.types), ones), tuple(x.expression for x in arguments), body)
 
 
-def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
-    """The plan for a matrix of derivatives, or its product with a vector."""
+def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool) -> Plan:
+    """The plan for a matrix of derivatives, its product with a vector, or what is made of it."""
     own = list(given)
-    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.kind == "hvp" else None
+    vector = Argument(_present(own.pop(form.vector)), VECTOR) if form.takes_vector else None
     arguments, taken = _take(f, form, own, what)
     parameters = [x.expression for x in arguments]
-    call = PlannedCall(arguments, taken, _request(f, form, taken, form.argnums), _checks(f, arguments, what))
+    call = PlannedCall(arguments, list(taken), _request(f, form, taken, form.argnums), _checks(f, arguments, what))
     if vector is not None:
         parameters.insert(form.vector % len(given), VECTOR)
-        run_types, body = plan_hvp(call, form, vector, what)
-    elif form.kind == "hessian":
-        run_types, body = plan_hessian(call, form, what)
+        if form.kind == "hvp":
+            run_types, body = plan_hvp(call, form, vector, what)
+        elif form.kind == "pull":
+            call = call._replace(request=call.request._replace(along=tuple((n,) for n in form.along)))
+            run_types, body = plan_pull(call, form, vector, what)
+        else:
+            call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
+            run_types, body = plan_trace(call, vector, what)
+        return Plan(call.request, run_types, tuple(parameters), body)
+    if form.kind in ("laplacian", "hessian_block_diag"):
+        blocks = form.kind == "hessian_block_diag"
+        run_types, body = plan_blocks(call, form.size, what) if blocks else plan_laplacian(call)
+        return Plan(call.request, run_types, tuple(parameters), body)
+    if form.kind == "hessian":
+        chosen = (lane_plans.plan_hessian(call, form) if lanes else None) or plan_hessian(call, form, what)
+        body = chosen.lines
     else:
         found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
         if found is None:
             raise UnsupportedError(f"{what}: its signatures are given, and none fits")
-        jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f))
+        jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f), lanes)
         if form.kind == "jacobian" and jacobian.may_have_more_rows:
-            along = call.request._replace(mode="jvp")
-            both = jacobian.by_rows.types, jacobian.either(), (along, jacobian.by_columns("run_along").types)
-            return Plan(call.request, both[0], tuple(parameters), both[1], both[2])
+            rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
+            along = call.request._replace(mode="jvp", lanes=columns.lanes), columns.types
+            request = call.request._replace(lanes=rows.lanes)
+            return Plan(request, rows.types, tuple(parameters), jacobian.either(), along)
         chosen = jacobian.by_columns("run") if form.kind == "jacfwd" else jacobian.by_rows
-        run_types, body = chosen.types, jacobian.whole(chosen)
-    return Plan(call.request, run_types, tuple(parameters), body)
+        body = jacobian.whole(chosen)
+    value = None
+    if chosen.lanes > 1 and form.mode != "vjp":
+        value = lane_plans.value_lines(call._replace(taken=list(taken)))
+    return Plan(call.request._replace(lanes=chosen.lanes), chosen.types, tuple(parameters), body, value=value)
 
 
 def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:

@@ -8,7 +8,7 @@ from numba.core.typing.templates import AbstractTemplate, fold_arguments, signat
 from numba.extending import lower_builtin, overload
 
 from contad.errors import UnsupportedError
-from contad.front.repeated import is_repeatable
+from contad.front.repeated import is_first_gradient
 from contad.variables.open_types import NumbaType
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ def _type_of_maker(transform: "Transform") -> NumbaType:
                 called, args, kws, lambda _, p, t: t, lambda _, p, default: types.Omitted(default), lambda _, p, t: t
             )
             f, *options = given
-            _require_first_derivative(name, f)
+            _require_function(name, f)
             values = list(map(_constant, options))
             if any(value is NotImplemented for value in values):
                 return None
             made = transform.function(f.dispatcher, **dict(zip(list(called.parameters)[1:], values, strict=True)))
+            if hasattr(f.dispatcher, "form") and not hasattr(made, "_numba_type_"):
+                _refuse_derivative(name, f)
             return signature(made._numba_type_, *given).replace(pysig=called)
 
     @lower_builtin(transform, types.VarArg(types.Any))
@@ -53,13 +55,13 @@ def _type_of_maker(transform: "Transform") -> NumbaType:
     return types.Function(Template)
 
 
-def _require_first_derivative(name: str, f: NumbaType) -> None:
+def _require_function(name: str, f: NumbaType) -> None:
     if not isinstance(f, types.Dispatcher):
         raise UnsupportedError(f"contad.{name}: inside compiled code f must be a function made by numba.njit, got {f}")
-    if hasattr(f.dispatcher, "form") and not (name == "grad" and is_repeatable(f.dispatcher, None)):
-        raise UnsupportedError(
-            f"contad.{name}: compiled code takes first derivatives only; take this one of {f.dispatcher!r} in Python"
-        )
+
+
+def _refuse_derivative(name: str, f: Any) -> None:
+    raise UnsupportedError(f"contad.{name}: compiled code does not take it of {f.dispatcher!r}; take it in Python")
 
 
 def _constant(t: Any) -> Any:
@@ -86,6 +88,8 @@ def _type_of_call(transform: Any) -> NumbaType:
     def typed_call(f, primals, tangents):  # type: ignore[no-untyped-def]
         if not isinstance(f, types.Dispatcher):
             return None
+        if hasattr(f.dispatcher, "form"):
+            return _of_gradient(transform, f, primals)
         derivative = transform.made_for(f.dispatcher)
         return lambda f, primals, tangents: derivative(primals, tangents)
 
@@ -100,7 +104,22 @@ def _type_of_call(transform: Any) -> NumbaType:
         def generic(self, args: tuple[NumbaType, ...], kws: dict[str, NumbaType]) -> Any:
             """As ever; FrozenValueError where what the function stands for has changed."""
             if args and isinstance(args[0], types.Dispatcher):
-                transform.made_for(args[0].dispatcher).frozen.check()
+                of = args[0].dispatcher
+                (of if hasattr(of, "form") else transform.made_for(of)).frozen.check()
             return super().generic(args, kws)
 
     return types.Function(Checked)
+
+
+def _of_gradient(transform: Any, f: Any, primals: NumbaType) -> Any:
+    """contad.jvp(f, (x,), (x_dot,)) of a gradient f: its value, and the product with the Hessian."""
+    gradient, name = f.dispatcher, transform.function.__name__
+    is_one = isinstance(primals, types.BaseTuple) and len(primals) == 1
+    if name != "jvp" or not is_one or not is_first_gradient(gradient):
+        _refuse_derivative(name, f)
+    product = transform.made_for(gradient)
+
+    def tangent(f, primals, tangents):  # type: ignore[no-untyped-def]
+        return gradient(primals[0]), product(primals[0], tangents[0])
+
+    return tangent

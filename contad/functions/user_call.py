@@ -81,3 +81,11 @@ def split_aux(y: Nested, has_aux: bool, what: str) -> tuple[Nested, Nested]:
     if not isinstance(y, tuple) or len(y) != 2:
         raise OutputError(f"{what} must return (value, aux) as has_aux=True, got {type(y).__name__}")
     return y
+
+
+def level_of_user() -> int:
+    """How many frames above its caller the user's code is, for a warning."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("contad", "numba"):
+        frame, level = frame.f_back, level + 1
+    return level

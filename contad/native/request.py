@@ -14,6 +14,12 @@ An engine is a module with these functions:
     vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
     jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
+    dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
+                                                       argument, and of the result; graph: what `run` writes to
+    all_dependencies  likewise, of all branches between which inputs decide; the value is none of the function's
+
+With `lanes` more than 1, cotangents, tangents, grads and products hold that many each, in place of numbers, as
+`contad.native.lanes` does; an engine that has none refuses.
 
 `run` never modifies its arguments, owns what it returns, raises exactly where the function itself raises, leaves the
 arena as it was after an exception, and runs in threads without the interpreter's lock. Before it is called, integers
@@ -24,7 +30,7 @@ defaults are positional.
 from types import FunctionType
 from typing import Any, Literal, NamedTuple
 
-Mode = Literal["value_and_grad", "vjp", "jvp", "hvp"]
+Mode = Literal["value_and_grad", "vjp", "jvp", "hvp", "dependencies", "all_dependencies"]
 
 
 class Request(NamedTuple):
@@ -43,3 +49,4 @@ class Request(NamedTuple):
     # of "hvp", for each order of differentiation before the reverse pass the arguments that it has tangents of; argnums
     # once where there is none. Tangents are in their order, level by level.
     along: tuple[tuple[int, ...], ...] = ()
+    lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once

@@ -1,21 +1,34 @@
-"""Sparsity patterns of derivatives, from the dependencies of a recording."""
+"""Sparsity patterns of derivatives, from a graph of what depends on what."""
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from contad.engines.second_order.dependencies import Dependencies
+Bends = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def jacobian_pattern(d: Dependencies, columns: int, outputs: np.ndarray) -> Any:
-    """The pattern of the Jacobian of these cells by the inputs, as a CSR array of booleans; cell 0 is a constant."""
-    nodes = d.nodes[outputs]
+class Graph(Protocol):
+    """Nodes in an order in which parents come first; node 0 is every constant, the next ones are the inputs."""
+
+    count: int
+
+    @property
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """(where the parents of each node begin, the parents), in the order of the nodes."""
+
+    @property
+    def bends(self) -> Bends:
+        """Nodes z, p and q where z may have a second derivative by p and q."""
+
+
+def jacobian_pattern(d: Graph, columns: int, nodes: np.ndarray) -> Any:
+    """The pattern of the Jacobian of these nodes by the inputs, as a CSR array of booleans."""
     sets = _Sets(d, columns, nodes)
     return sets.rows(nodes)
 
 
-def hessian_pattern(d: Dependencies, columns: int, outputs: np.ndarray) -> Any:
-    """The pattern of the Hessian of a number that is made of these cells by the inputs, a CSR array of booleans.
+def hessian_pattern(d: Graph, columns: int, nodes: np.ndarray) -> Any:
+    """The pattern of the Hessian of a number that is linear in these nodes by the inputs, a CSR array of booleans.
 
     Where an operation bends p and q, the inputs of p and those of q may have second derivatives: the pattern has all
     that is not zero, and may have zeros.
@@ -26,11 +39,11 @@ def hessian_pattern(d: Dependencies, columns: int, outputs: np.ndarray) -> Any:
 
     starts, parents = d.edges
     needed = np.zeros(d.count, np.bool_)
-    needed[d.nodes[outputs]] = True
+    needed[nodes] = True
     kernels.mark_ancestors(starts, parents, needed)
     z, p, q = d.bends
     live = needed[z] & (z != 0)
-    pairs = np.unique(np.stack([p[live], q[live]]), axis=1)
+    pairs = np.stack(np.divmod(np.unique(p[live] * d.count + q[live]), d.count))
     sets = _Sets(d, columns, pairs.reshape(-1))
     half = sets.rows(pairs[0]).T @ sets.rows(pairs[1])
     return _canonical(half + half.T)
@@ -39,7 +52,7 @@ def hessian_pattern(d: Dependencies, columns: int, outputs: np.ndarray) -> Any:
 class _Sets:
     """The inputs on which nodes depend."""
 
-    def __init__(self, d: Dependencies, columns: int, targets: np.ndarray) -> None:
+    def __init__(self, d: Graph, columns: int, targets: np.ndarray) -> None:
         from contad.patterns import closure_kernels as kernels
 
         starts, parents = d.edges

@@ -13,10 +13,11 @@ Products = Callable[[np.ndarray], np.ndarray]
 class Compression:
     """A pattern, the directions of the passes that find its elements, and where each element then stands.
 
-    `forward` are directions of the inputs, `reverse` cotangents of the outputs, both as rows.
+    `forward` are directions of the inputs, `reverse` cotangents of the outputs, both as rows. Of a `symmetric` matrix
+    an element that shares its pass with others stands where its mirror image does.
     """
 
-    def __init__(self, pattern: Any, of_rows: np.ndarray, of_columns: np.ndarray) -> None:
+    def __init__(self, pattern: Any, of_rows: np.ndarray, of_columns: np.ndarray, symmetric: bool = False) -> None:
         self.pattern = pattern.tocsr()
         self.forward, self.reverse = _indicators(of_columns), _indicators(of_rows)
         m, n = pattern.shape
@@ -24,7 +25,7 @@ class Compression:
         i, j = places.row.astype(np.int64), places.col.astype(np.int64)
         by_column = is_alone(i, of_columns[j], len(self.forward))
         at_column = of_columns[j] * m + i
-        at_row = len(self.forward) * m + of_rows[i] * n + j
+        at_row = of_columns[i] * n + j if symmetric else len(self.forward) * m + of_rows[i] * n + j
         self.places = np.where(by_column, at_column, at_row)  # in the products, one row after the other
 
     @property
@@ -34,12 +35,13 @@ class Compression:
 
     def matrix(self, push: Products, pull: Products) -> Any:
         """The matrix, a CSR array: `push` gives its products with directions, `pull` those of its transpose."""
-        products = [np.zeros(0)]
+        products = []
         if len(self.forward):
             products.append(push(self.forward).reshape(-1))
         if len(self.reverse):
             products.append(pull(self.reverse).reshape(-1))
-        return self.with_values(np.concatenate(products)[self.places])
+        found = products[0] if len(products) == 1 else np.concatenate([np.zeros(0), *products])
+        return self.with_values(np.take(found, self.places))
 
     def with_values(self, values: np.ndarray) -> Any:
         """A CSR array with the pattern and these values."""
@@ -61,21 +63,19 @@ def compress_jacobian(pattern: Any) -> Compression:
     if rows is not None:
         found.append((rows, none[1]))
     least = min(map(count_colours, found), default=m + n)
-    if least > 2:
+    if least > 3:  # what one pass less would save the search costs
         found.append(colour_both(pattern))
     return Compression(pattern, *min(found, key=count_colours))
 
 
 def compress_hessian(pattern: Any) -> Compression:
     """By a star colouring: of two elements that mirror each other one is alone in its pass, and gives both."""
-    colours = colour_symmetric(pattern)
-    made = Compression(pattern, np.full(len(colours), -1, np.int64), colours)
-    places = made.pattern.tocoo()
-    i, j = places.row.astype(np.int64), places.col.astype(np.int64)
-    alone = is_alone(i, colours[j], len(made.forward))
-    n = len(colours)
-    made.places = np.where(alone, colours[j] * n + i, colours[i] * n + j)
-    return made
+    found = [colour_symmetric(pattern)]
+    if found[0].max(initial=-1) > 3:
+        columns = colour_columns(pattern)  # which do not mirror each other, and may have fewer colours nevertheless
+        found += [] if columns is None else [columns]
+    colours = min(found, key=lambda colours: colours.max(initial=-1))
+    return Compression(pattern, np.full(len(colours), -1, np.int64), colours, symmetric=True)
 
 
 def _indicators(colours: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Mirrors of SciPy's modules, for the functions that cannot be intercepted: SciPy's names, on variables too.
 
 On floats each returns what SciPy returns. There are `contad.scipy.linalg`, `contad.scipy.sparse` and
-`contad.scipy.optimize`, which calls SciPy with derivatives.
+`contad.scipy.stats`, and `contad.scipy.integrate` and `contad.scipy.optimize`, which call SciPy and differentiate what
+it finds.
 """
 
 from types import ModuleType
@@ -9,6 +10,10 @@ from types import ModuleType
 
 def __getattr__(name: str) -> ModuleType:
     """A module is imported, and SciPy's with it, when it is first used."""
+    if name == "integrate":
+        import contad.scipy.integrate
+
+        return contad.scipy.integrate
     if name == "linalg":
         import contad.scipy.linalg
 
@@ -21,11 +26,15 @@ def __getattr__(name: str) -> ModuleType:
         import contad.scipy.sparse
 
         return contad.scipy.sparse
+    if name == "stats":
+        import contad.scipy.stats
+
+        return contad.scipy.stats
     raise AttributeError(
-        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.linalg, contad.scipy.optimize and "
-        "contad.scipy.sparse"
+        f"module 'contad.scipy' has no attribute {name!r}; there are contad.scipy.integrate, contad.scipy.linalg, "
+        "contad.scipy.optimize, contad.scipy.sparse and contad.scipy.stats"
     )
 
 
 def __dir__() -> list[str]:
-    return ["linalg", "optimize", "sparse"]
+    return ["integrate", "linalg", "optimize", "sparse", "stats"]

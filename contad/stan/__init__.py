@@ -16,6 +16,9 @@ there the sum of both triangles, and zeros above; so it is the derivative of wha
 0.10758201
 """
 
+from types import ModuleType
+from typing import Any
+
 from contad.ops import (
     Phi,
     beta,
@@ -78,6 +81,47 @@ from contad.stan.decompositions import (
     svd_U,
     svd_V,
 )
+from contad.stan.densities import (
+    bernoulli_logit_lpmf,
+    bernoulli_lpmf,
+    beta_binomial_lpmf,
+    beta_lpdf,
+    beta_neg_binomial_lpmf,
+    beta_proportion_lpdf,
+    binomial_logit_lpmf,
+    binomial_lpmf,
+    cauchy_lpdf,
+    chi_square_lpdf,
+    double_exponential_lpdf,
+    exp_mod_normal_lpdf,
+    exponential_lpdf,
+    frechet_lpdf,
+    gamma_lpdf,
+    gumbel_lpdf,
+    hypergeometric_lpmf,
+    inv_chi_square_lpdf,
+    inv_gamma_lpdf,
+    logistic_lpdf,
+    loglogistic_lpdf,
+    lognormal_lpdf,
+    neg_binomial_2_log_lpmf,
+    neg_binomial_2_lpmf,
+    neg_binomial_lpmf,
+    normal_lpdf,
+    pareto_lpdf,
+    pareto_type_2_lpdf,
+    poisson_log_lpmf,
+    poisson_lpmf,
+    rayleigh_lpdf,
+    scaled_inv_chi_square_lpdf,
+    skew_double_exponential_lpdf,
+    skew_normal_lpdf,
+    std_normal_lpdf,
+    student_t_lpdf,
+    uniform_lpdf,
+    weibull_lpdf,
+    yule_simon_lpmf,
+)
 from contad.stan.gaussian_processes import (
     gp_dot_prod_cov,
     gp_exp_quad_cov,
@@ -136,9 +180,19 @@ from contad.stan.sparse import (
 __all__ = [
     "Phi",
     "add_diag",
+    "bernoulli_logit_lpmf",
+    "bernoulli_lpmf",
     "beta",
+    "beta_binomial_lpmf",
+    "beta_lpdf",
+    "beta_neg_binomial_lpmf",
+    "beta_proportion_lpdf",
+    "binomial_logit_lpmf",
+    "binomial_lpmf",
+    "cauchy_lpdf",
     "cbrt",
     "ceil",
+    "chi_square_lpdf",
     "chol2inv",
     "cholesky_decompose",
     "columns_dot_product",
@@ -156,6 +210,7 @@ __all__ = [
     "diag_post_multiply",
     "diag_pre_multiply",
     "digamma",
+    "double_exponential_lpdf",
     "eigendecompose",
     "eigendecompose_sym",
     "eigenvalues",
@@ -168,10 +223,14 @@ __all__ = [
     "erfc",
     "exp",
     "exp2",
+    "exp_mod_normal_lpdf",
     "expm1",
+    "exponential_lpdf",
     "floor",
     "fmax",
     "fmin",
+    "frechet_lpdf",
+    "gamma_lpdf",
     "generalized_inverse",
     "gp_dot_prod_cov",
     "gp_exp_quad_cov",
@@ -179,8 +238,12 @@ __all__ = [
     "gp_matern32_cov",
     "gp_matern52_cov",
     "gp_periodic_cov",
+    "gumbel_lpdf",
+    "hypergeometric_lpmf",
     "hypot",
     "inv_Phi",
+    "inv_chi_square_lpdf",
+    "inv_gamma_lpdf",
     "inv_logit",
     "inverse",
     "inverse_spd",
@@ -197,7 +260,10 @@ __all__ = [
     "log_determinant_spd",
     "log_diff_exp",
     "log_inv_logit",
+    "logistic_lpdf",
     "logit",
+    "loglogistic_lpdf",
+    "lognormal_lpdf",
     "matrix_exp",
     "matrix_exp_multiply",
     "matrix_power",
@@ -208,6 +274,14 @@ __all__ = [
     "mdivide_right_spd",
     "mdivide_right_tri_low",
     "multiply_lower_tri_self_transpose",
+    "neg_binomial_2_log_lpmf",
+    "neg_binomial_2_lpmf",
+    "neg_binomial_lpmf",
+    "normal_lpdf",
+    "pareto_lpdf",
+    "pareto_type_2_lpdf",
+    "poisson_log_lpmf",
+    "poisson_lpmf",
     "qr",
     "qr_Q",
     "qr_R",
@@ -217,16 +291,22 @@ __all__ = [
     "quad_form",
     "quad_form_diag",
     "quad_form_sym",
+    "rayleigh_lpdf",
     "rows_dot_product",
     "rows_dot_self",
     "scale_matrix_exp_multiply",
+    "scaled_inv_chi_square_lpdf",
     "sin",
     "singular_values",
     "sinh",
+    "skew_double_exponential_lpdf",
+    "skew_normal_lpdf",
     "softmax",
     "sqrt",
     "square",
+    "std_normal_lpdf",
     "std_normal_qf",
+    "student_t_lpdf",
     "svd",
     "svd_U",
     "svd_V",
@@ -238,4 +318,29 @@ __all__ = [
     "trace_quad_form",
     "trigamma",
     "trunc",
+    "uniform_lpdf",
+    "weibull_lpdf",
+    "yule_simon_lpmf",
 ]
+
+# functions of functions, which stand above the transforms, and are imported when they are first used
+__all__ += ["integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
+__all__ += ["ode_adams", "ode_adams_tol", "ode_adjoint_tol_ctl", "ode_bdf", "ode_bdf_tol"]
+__all__ += ["ode_ckrk", "ode_ckrk_tol", "ode_rk45", "ode_rk45_tol"]
+__all__ += ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal", "map_rect", "reduce_sum", "reduce_sum_static"]
+
+
+def _functionals() -> ModuleType:
+    import contad.stan.functionals
+
+    return contad.stan.functionals
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(_functionals(), name)
+    raise AttributeError(f"module 'contad.stan' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

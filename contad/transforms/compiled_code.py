@@ -33,8 +33,9 @@ def explain(f: Function, *args: Nested, **kwargs: Nested) -> Explanation:
     check.callable_("explain", "f", f)
     f = getattr(f, "compiled", f)
     gradient: Any = grad(f) if not hasattr(f, "argnums") and not hasattr(f, "form") else f
-    if f is jvp and jvp.made_for and args and (dispatcher := numba_function(args[0])) is not None:
-        gradient, args = jvp.made_for(dispatcher), args[1:]
+    made_for = getattr(f, "made_for", None)  # of transforms that take f with its arguments
+    if made_for and args and (dispatcher := numba_function(args[0])) is not None:
+        gradient, args = made_for(dispatcher), args[1:]
     if hasattr(gradient, "form"):
         from contad.front.explanation import explain_call
 

@@ -172,7 +172,15 @@ def _pull_back(f: Function, primals: Sequence[Nested], cotangent: Nested) -> Nes
 
 
 def _jvp_of(f: Function) -> Any:
-    return pair_of(f, "jvp", jvp)
+    """The compiled jvp(primals, tangents) of a Numba function; of a gradient (x, x_dot) -> its tangent."""
+    if not is_first_gradient(f):
+        return pair_of(f, "jvp", jvp)
+    function = UserFunction("jvp", f)
+
+    def tangent(x: Nested, x_dot: Nested) -> Nested:
+        return _push_forward(function, (x,), (x_dot,), f"jvp: {function.name}")[1]
+
+    return product_along(f, lambda: tangent)
 
 
 @functools.partial(Transform, made_for=_jvp_of)
@@ -206,11 +214,7 @@ def jvp(
             raise
     if is_first_gradient(f) and len(primals) == 1 and not (has_aux or several):
         gradient: Any = f
-
-        def tangent(x: Nested, x_dot: Nested) -> Nested:
-            return _push_forward(function, (x,), (x_dot,), what)[1]
-
-        return gradient(*primals), product_along(f, lambda: tangent)(*primals, *tangents)
+        return gradient(*primals), _jvp_of(f)(*primals, *tangents)
     return _push_forward(function, primals, tangents, what, has_aux, several)
 
 

@@ -4,6 +4,7 @@ A product of the Hessian with directions is a tangent of the gradient. Several d
 here but `hessian` and `grad_tr_mat_times_hessian` forms the matrix.
 """
 
+import functools
 import inspect
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from contad.engines.matrix.matrix_stack import stack_of_whole_rules
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.front.numba_transforms import Transform, higher_of
-from contad.front.user_function import UserFunction
+from contad.front.user_function import UserFunction, runnable
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
 from contad.transforms.gradients import grad, jvp
@@ -43,7 +44,8 @@ class Curvature:
         args: tuple[Nested, ...], kwargs: Options,
     ) -> None:  # fmt: skip
         gradient: Any = grad(f.f, argnums, engine=engine)
-        self.gradient = gradient.eager() if f.takes_compiled(engine) else gradient  # only first order is compiled
+        is_compiled = hasattr(gradient, "form")  # of a Numba function, or of a compiled gradient
+        self.gradient = gradient.eager() if is_compiled else gradient
         self.what = f"{transform}: {f.name}"
         self.argnums = positions(transform, argnums)
         if max(self.argnums) >= len(args):  # the gradient copies constants itself, in case f writes to them
@@ -223,14 +225,16 @@ class CompiledProduct(Transformed):
         return self.compiled._numba_type_
 
 
+@Transform
 def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> Function:
     """The blocks on the diagonal of the Hessian of a function of one vector, where the rest of it is zero.
 
     For a vector of n numbers an array of shape (n / size, size, size). Entries off the blocks must be zero: they are
-    added to those of the blocks, unseen.
+    added to those of the blocks, unseen. Further arguments of f follow the vector. Of a Numba function it is compiled,
+    and callable in njit as contad.hessian_block_diag(f, 3)(x).
 
     Raises:  ValueError unless size divides n.
-    Cost:    `size` products of the Hessian with a vector, in one block, whatever n.
+    Cost:    `size` products of the Hessian with a vector, whatever n.
     Ref:     Stan's hessian_block_diag.
 
     >>> hessian_block_diag(lambda x: x[0] * x[1] + x[2] * x[3] ** 2, 2)(np.array([1.0, 2.0, 3.0, 4.0]))
@@ -243,21 +247,27 @@ def hessian_block_diag(f: Function, size: int, *, engine: str | None = None) -> 
     function = UserFunction("hessian_block_diag", f)
     check.positive_size("hessian_block_diag", "size", size)
 
-    def blocks(x: ArrayValue) -> Any:
+    def blocks(x: ArrayValue, *args: Nested, **kwargs: Nested) -> Any:
         _require_vector("hessian_block_diag", x)
         if np.size(x) % size:
             fail("hessian_block_diag", "size", f"divide the length of x, {np.size(x)}", size)
-        with Curvature("hessian_block_diag", function, 0, engine, (x,), {}) as curvature:
+        with Curvature("hessian_block_diag", function, 0, engine, (x, *args), kwargs) as curvature:
             rows = curvature(np.tile(np.eye(size), np.size(x) // size))
         return np.transpose(np.reshape(rows, (size, -1, size)), (1, 2, 0))
 
+    if function.takes_compiled(engine):
+        made_by: tuple[Function, Options] = hessian_block_diag, {"size": size, "engine": engine}
+        return higher_of(function, "hessian_block_diag", lambda: blocks, made_by, size=size)
     return Transformed(blocks, hessian_block_diag, f, size, engine=engine)
 
 
+@Transform
 def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
     """The trace of the Hessian, the sum of all second derivatives d2f/dx_i^2.
 
-    Cost:    that of `hessian`, in the memory of 32 of its rows.
+    Of a Numba function it is compiled, and callable in njit as contad.laplacian(f)(x).
+
+    Cost:    that of `hessian`, in the memory of 32 of its rows; compiled, of one.
 
     >>> laplacian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
     10.0
@@ -273,6 +283,9 @@ def laplacian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | 
                 total = total + np.sum(rows[places, start + places])
         return plain_float(total)
 
+    if function.takes_compiled(engine):
+        made_by: tuple[Function, Options] = laplacian, {"argnums": argnums, "engine": engine}
+        return higher_of(function, "laplacian", lambda: laplacian_of_f, made_by)
     return Transformed(laplacian_of_f, laplacian, f, argnums, engine=engine)
 
 
@@ -287,19 +300,45 @@ def gradient_dot_vector(f: Function, x: Nested, v: Nested) -> tuple[Real, Real]:
     return jvp(f, (x,), (v,))
 
 
+def _trace_of(f: Function, engine: str | None = None) -> Any:
+    """The compiled gradient of a trace, for a Numba function."""
+    function = UserFunction("grad_tr_mat_times_hessian", f)
+
+    def gradient(x: ArrayValue, *rest: Nested) -> ArrayValue:
+        run, (*others, m) = runnable(f), rest
+        return _gradient_of_trace(lambda x: run(x, *others), x, m, engine)
+
+    made_by: tuple[Function, Options] = _trace_of, {"engine": engine}
+    return higher_of(function, "grad_tr_mat_times_hessian", lambda: gradient, made_by)
+
+
+@functools.partial(Transform, made_for=_trace_of)
 def grad_tr_mat_times_hessian(f: Function, x: ArrayValue, m: ArrayValue, *, engine: str | None = None) -> ArrayValue:
     """The gradient at a vector x of tr(m H(x)), where H is the Hessian of f and m a constant square matrix.
 
-    Cost:    one sweep over the computation of H.
+    Of a Numba function it is compiled, third derivatives along a unit vector and a row of m for each row that is not
+    zero, and callable in njit.
+
+    Cost:    one sweep over the computation of H; compiled, a small multiple of the gradient's for each row of m.
     Ref:     Stan's grad_tr_mat_times_hessian.
 
     >>> grad_tr_mat_times_hessian(lambda x: x[0] ** 2 * x[1] ** 2, np.array([3.0, 5.0]), np.eye(2))
     array([12., 20.])
     """
-    check.callable_("grad_tr_mat_times_hessian", "f", f)
+    function = UserFunction("grad_tr_mat_times_hessian", f)
     _require_vector("grad_tr_mat_times_hessian", x)
     if np.shape(m) != (np.size(x), np.size(x)):
         fail("grad_tr_mat_times_hessian", "m", f"have shape {(np.size(x), np.size(x))}", f"shape {np.shape(m)}")
+    if function.takes_compiled(engine) and is_plain(x) and is_plain(m):
+        dispatcher: Any = function.dispatcher
+        bound = inspect.signature(dispatcher.py_func).bind(x)
+        bound.apply_defaults()
+        found: ArrayValue = _trace_of(dispatcher, engine)(*bound.args, m)
+        return found
+    return _gradient_of_trace(f, x, m, engine)
+
+
+def _gradient_of_trace(f: Function, x: ArrayValue, m: ArrayValue, engine: str | None) -> ArrayValue:
     weights = np.transpose(m)
     return grad(lambda x: np.sum(weights * hessian(f, engine=engine)(x)), engine=engine)(x)
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad
-from contad.transforms.sparse_derivatives import HESSIAN, select_places, sparse_hessian, sparse_jacobian, sparsity
+from contad.transforms.pattern_search import HESSIAN, sparsity
+from contad.transforms.sparse_derivatives import select_places, sparse_hessian, sparse_jacobian
 from contad.variables import check
 from contad.variables.open_types import ArrayValue, Function, Real
 

@@ -15,7 +15,8 @@ from contad.transforms.hessians import (
 from contad.transforms.ipopt_problems import IpoptProblem
 from contad.transforms.jacobians import jacfwd, jacobian, jacrev
 from contad.transforms.linearized import linearize, make_jvp, make_vjp
-from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian, sparsity
+from contad.transforms.pattern_search import sparsity
+from contad.transforms.sparse_derivatives import sparse_hessian, sparse_jacobian
 
 __all__ = [
     "IpoptProblem",

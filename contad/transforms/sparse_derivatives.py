@@ -2,73 +2,29 @@
 
 import contextlib
 import functools
-import inspect
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from contad.engines.matrix.matrix_stack import stack_of_whole_rules
-from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.errors import UnsupportedError, ValueMismatchError
-from contad.front.numba_transforms import pair_of
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
-from contad.patterns.closure import hessian_pattern, jacobian_pattern
 from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
-from contad.transforms.gradients import jvp, vjp
-from contad.transforms.hessians import Curvature, hvp
-from contad.transforms.jacobians import BLOCK, is_array, real_trees, size_of, split_last
-from contad.transforms.linearized import cells_of_result, linearize, restrict
-from contad.variables.activation import activate
+from contad.transforms.derivative_products import Products
+from contad.transforms.hessians import hvp
+from contad.transforms.jacobians import is_array, real_trees, size_of
+from contad.transforms.pattern_search import HESSIAN, JACOBIAN, RecordedDerivative, find_pattern
 from contad.variables.arguments import fail
-from contad.variables.array import is_plain
 from contad.variables.open_types import Function, Nested, Options
-from contad.variables.stack import THREAD, attempt, opened
-from contad.variables.trees import Tree, flatten, output_leaves, scalar_output
+from contad.variables.stack import attempt
+from contad.variables.trees import flatten
 
 _KEPT = 8  # patterns of one function
 _NOISE = 1e-8  # of a probe: a matrix and the derivative differ by less, relative to the sizes of the terms
-
-JACOBIAN, HESSIAN = "jacobian", "hessian"
-
-
-def sparsity(
-    f: Function, *example: Nested, of: str = JACOBIAN, argnums: int | tuple[int, ...] = 0, **kwargs: Nested
-) -> Any:
-    """Where the Jacobian, or the Hessian, of a function may be other than zero, as a CSR array of booleans.
-
-    Rows are the numbers of the result (for a Hessian those of the arguments), columns those of the arguments, in the
-    order of their trees and, within arrays, C order. f is run once at the example, and the pattern is that of what it
-    did: a branch that was not taken, or an index that depends on values, may have another one. It has every element
-    that can be other than zero by what was computed, and may have elements that are zero: where terms cancel, and
-    where a rule of arrays does not tell its elements apart, as a linear system does not.
-
-    Raises:  UnsupportedError where f has rules that run as they like (custom_vjp, reverse_pass_callback).
-    Cost:    one evaluation of f on variables (a Numba function: its Python copy), and time in proportion to the
-             recorded operations and the elements of the pattern.
-    Ref:     Walther (2008), ACM Transactions on Mathematical Software 34(1); Griewank & Walther (2008), chapter 7.
-
-    >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
-    array([[1, 1, 0, 0],
-           [0, 1, 1, 0],
-           [0, 0, 1, 1]])
-    >>> sparsity(lambda x: np.sum(x[1:] * x[:-1]), np.ones(3), of="hessian").toarray().astype(int)
-    array([[0, 1, 0],
-           [1, 0, 1],
-           [0, 1, 0]])
-    """
-    if of not in (JACOBIAN, HESSIAN):
-        fail("sparsity", "of", f"be {JACOBIAN!r} or {HESSIAN!r}", repr(of))
-    function = UserFunction("sparsity", f)
-    numbers = positions("sparsity", argnums)
-    what = f"sparsity: {function.name}"
-    args, kwargs = positional(function.runnable(), what, numbers, example, kwargs)
-    with _Recording(function, what, of, numbers, args, kwargs) as recording:
-        return recording.pattern()
 
 
 def sparse_jacobian(
@@ -85,8 +41,8 @@ def sparse_jacobian(
 
     A plain function is recorded at every call, and its pattern is that of the call. Of a Numba function the pattern is
     found once for all calls of one shape, and every call holds the matrix against one more product, with a random
-    vector; where it misses an element, f is recorded again. check=False leaves that out. With check=True it is done for
-    a pattern that is given as well, and an element that it misses is a ValueMismatchError.
+    vector; where it misses an element, the pattern is found again and joined to it. check=False leaves that out. With
+    check=True it is done for a pattern that is given as well, and an element that it misses is a ValueMismatchError.
 
     Cost:    `passes` products with the Jacobian or its transpose, several of them in one block; the colouring once for
              each pattern.
@@ -163,12 +119,13 @@ class SparseDerivative(Transformed):
         return values
 
     @functools.cached_property
-    def _run(self) -> Function:
-        return self.function.runnable()
+    def hessian_product(self) -> Function:
+        """The product of the Hessian with a vector, which of a Numba function is compiled once."""
+        return hvp(self.function.f, self.argnums, engine=self.engine)
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def _evaluate(self, *args: Nested, **kwargs: Nested) -> tuple[Any, Compression]:
-        args, kwargs = positional(self._run, self.what, self.argnums, args, kwargs)
+        args, kwargs = positional(self.function.f, self.what, self.argnums, args, kwargs)
         with contextlib.ExitStack() as held:
             if self.function.takes_compiled(self.engine):
                 return self._evaluate_at(args, kwargs, None)
@@ -181,10 +138,10 @@ class SparseDerivative(Transformed):
                 return self._evaluate_at(args, kwargs, None)
 
     def _evaluate_at(
-        self, args: tuple[Nested, ...], kwargs: Options, recording: "_Recording | None"
+        self, args: tuple[Nested, ...], kwargs: Options, recording: RecordedDerivative | None
     ) -> tuple[Any, Compression]:
         """The matrix by the products of a recording, if there is one, or by those of the transforms."""
-        products = recording or _Products(self, args, kwargs)
+        products = recording or Products(self, args, kwargs)
         check = self.check
         if self.given is not None:
             compression = self._compress_given(args)
@@ -199,25 +156,37 @@ class SparseDerivative(Transformed):
         matrix = self._matrix(compression, products)
         if check is False:
             return matrix, compression
-        row = self._find_missed(matrix, products)
-        if row is not None and self.given is None and recording is None:
+        missed = self._find_missed(matrix, products)
+        if missed is not None and self.given is None and recording is None:
             compression = self._keep(key, self._find_pattern(args, kwargs) + compression.pattern)
             matrix = self._matrix(compression, products)
-            row = self._find_missed(matrix, products)
-        if row is not None:
-            self._refuse(compression, products, row)
+            missed = self._find_missed(matrix, products)
+        if missed is not None:
+            row, column, element = missed
+            raise ValueMismatchError(
+                f"{self.what}: the pattern misses element ({row}, {column}), where the derivative is {element:.6g}; "
+                "leave pattern= out, or make it of contad.sparsity at more points"
+            )
         return matrix, compression
 
-    def _record(self, args: tuple[Nested, ...], kwargs: Options) -> "_Recording":
-        return _Recording(self.function, self.what, self.of, self.argnums, args, kwargs)
+    def _record(self, args: tuple[Nested, ...], kwargs: Options) -> RecordedDerivative:
+        return RecordedDerivative(self.function, self.what, self.of, self.argnums, args, kwargs)
 
     def _find_pattern(self, args: tuple[Nested, ...], kwargs: Options) -> Any:
-        with self._record(args, kwargs) as recording:
-            return recording.pattern()
+        return find_pattern(self.function, self.what, self.of, self.argnums, args, kwargs)
 
     def _matrix(self, compression: Compression, products: Any) -> Any:
         self.passes = compression.passes
-        return compression.matrix(products.push, products.pull)
+        return compression.matrix(
+            lambda rows: self._require_rows(compression, products.push(rows)), products.pull
+        )
+
+    def _require_rows(self, compression: Compression, products: np.ndarray) -> np.ndarray:
+        """Products with the derivative, which must have as many rows as the pattern."""
+        shape = compression.pattern.shape
+        if products.shape[1] != shape[0]:
+            fail(self.what, "pattern", f"have a row for each of the {products.shape[1]} numbers", f"shape {shape}")
+        return products
 
     def _recall(self, key: Any) -> Compression | None:
         if key in self.found:
@@ -239,29 +208,23 @@ class SparseDerivative(Transformed):
             fail(self.what, "pattern", f"have a column for each of the {n} numbers", f"shape {shape}")
         return compression
 
-    def _find_missed(self, matrix: Any, products: Any) -> int | None:
-        """A row in which the matrix is not the derivative, by a product with a random vector."""
+    def _find_missed(self, matrix: Any, products: Any) -> tuple[int, int, float] | None:
+        """(row, column, derivative) of an element that the matrix lacks, by a product with a random vector."""
+        from contad.patterns.probing_kernels import find_wrong_row
+
         v = _draw_probe(matrix.shape[1])
         exact = products.push(v[None])[0]
         if exact.shape != matrix.shape[:1]:
             fail(self.what, "pattern", f"have a row for each of the {len(exact)} numbers", f"shape {matrix.shape}")
-        terms = matrix.data * v[matrix.indices]
-        rows = np.repeat(np.arange(len(exact)), np.diff(matrix.indptr))
-        difference = np.abs(np.bincount(rows, terms, len(exact)) - exact)
-        bound = _NOISE * (np.bincount(rows, np.abs(terms), len(exact)) + np.abs(exact))
-        wrong = np.flatnonzero(difference > bound)  # what is nan here is so in f
-        return int(wrong[np.argmax(difference[wrong])]) if len(wrong) else None
-
-    def _refuse(self, compression: Compression, products: Any, row: int) -> NoReturn:
-        """Raise for a row in which there is more than the pattern has."""
-        unit = np.zeros((1, compression.pattern.shape[0]))
+        row = find_wrong_row(matrix.indptr, matrix.indices, matrix.data, v, exact, _NOISE)
+        if row < 0:
+            return None
+        unit = np.zeros((1, len(exact)))
         unit[0, row] = 1.0
-        exact = products.pull(unit)[0]
-        column = int(np.argmax(np.where(compression.pattern[[row]].toarray()[0], 0.0, np.abs(exact))))
-        raise ValueMismatchError(
-            f"{self.what}: the pattern misses element ({row}, {column}), where the derivative is "
-            f"{exact[column]:.6g}; leave pattern= out, or make it of contad.sparsity at more points"
-        )
+        elements = products.pull(unit)[0]
+        elements[matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]] = 0.0
+        column = int(np.argmax(np.abs(elements)))  # a nan comes first
+        return None if elements[column] == 0.0 else (row, column, elements[column])
 
 
 def select_places(what: str, pattern: Any, triangle: str | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -272,169 +235,6 @@ def select_places(what: str, pattern: Any, triangle: str | None) -> tuple[np.nda
     rows, columns = places.row.astype(np.int64), places.col.astype(np.int64)
     keep = rows >= columns if triangle == "lower" else rows <= columns if triangle else np.ones(len(rows), np.bool_)
     return rows[keep], columns[keep], keep
-
-
-class _Recording:
-    """A function recorded at a point, with products from its records."""
-
-    def __init__(
-        self, function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...],
-        kwargs: Options,
-    ) -> None:  # fmt: skip
-        if THREAD.watch is not None or not all(is_plain(x) for t in real_trees(what, argnums, args) for x in t.leaves):
-            raise UnsupportedError(f"{what}: patterns are those of plain numbers; call it outside other derivatives")
-        self.what, self.of = what, of
-        with opened(stack_of_whole_rules) as s:
-            active, trees = activate(s, what, argnums, args)
-            cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
-            y = function.runnable()(*active, **kwargs)
-            leaves = [scalar_output(y, what, s)] if of == HESSIAN else output_leaves(flatten(y), what, s)
-            self.outputs = _join([cells_of_result(s, leaf) for leaf in leaves])  # type: ignore[arg-type]
-            self.inputs = _join(cells)
-            s.end(f"its call of {what} has ended")
-        self.stack: Any = s
-        seeds = [(int(cell), 1.0) for cell in self.outputs if cell] if of == HESSIAN else ()
-        try:
-            self.records = SecondOrder(s, seeds, self.inputs)
-        except Unsuited:
-            s.release()
-            raise UnsupportedError(
-                f"{what}: f has derivatives that run as they like (custom_vjp, checkpoint, reverse_pass_callback), and "
-                "these do not tell what depends on what; give the pattern, pattern=..."
-            ) from None
-
-    def __enter__(self) -> "_Recording":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.stack.release()
-
-    def key(self) -> tuple[int, ...]:
-        """What stands for all that the pattern is made of, in this process."""
-        d = self.records.dependencies
-        return len(self.inputs), *(hash(a.tobytes()) for a in (*d.linked, *d.bends, d.nodes[self.outputs]))
-
-    def pattern(self) -> Any:
-        """The pattern of what was recorded."""
-        find = jacobian_pattern if self.of == JACOBIAN else hessian_pattern
-        return find(self.records.dependencies, len(self.inputs), self.outputs)
-
-    @functools.cached_property
-    def _upward(self) -> Any:
-        return self.records.upward_to(self.outputs)
-
-    def push(self, directions: np.ndarray) -> np.ndarray:
-        """The products with directions, as rows."""
-        if self.of == HESSIAN:
-            return _in_blocks(self.records, directions, self.records.most)
-        push = functools.partial(self.records.tangents, outputs=self.outputs, upward=self._upward)
-        return _in_blocks(push, directions, self.records.most)
-
-    def pull(self, cotangents: np.ndarray) -> np.ndarray:
-        """The products of the transpose with cotangents, as rows."""
-        if self.of == HESSIAN:
-            return self.push(cotangents)
-        pull = functools.partial(self.records.adjoints, outputs=self.outputs)
-        return _in_blocks(pull, cotangents, self.records.most)
-
-
-class _Products:
-    """Products with the derivative at a point by the transforms, for whatever they take."""
-
-    def __init__(self, derivative: SparseDerivative, args: tuple[Nested, ...], kwargs: Options) -> None:
-        self.derivative = derivative
-        self.args, self.kwargs = args, kwargs
-        self.trees = real_trees(derivative.what, derivative.argnums, args)
-
-    def push(self, directions: np.ndarray) -> np.ndarray:
-        """The products with directions, as rows."""
-        d = self.derivative
-        if d.of == HESSIAN and self._is_compiled:
-            product = hvp(d.function.f, d.argnums, engine=d.engine)
-            return np.stack([_row(product(*self._positional, tuple(self._split(x)))) for x in directions])
-        if d.of == HESSIAN:
-            with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
-                return _in_blocks(curvature, directions, BLOCK)
-        if self._is_compiled:
-            some = functools.partial(_push_some, d.argnums)
-            forward: Any = pair_of(d.function.dispatcher, "jvp", some, argnums=d.argnums)
-            return np.stack([_row(forward(self._positional, tuple(self._split(x)))[1]) for x in directions])
-        f, primals = self._restricted
-
-        def push(rows: np.ndarray) -> np.ndarray:
-            found = flatten(jvp(f, primals, split_last(rows, self.trees, True), several=True)[1]).leaves
-            return np.concatenate([np.reshape(x, (len(rows), -1)) for x in found], axis=1)
-
-        try:
-            with attempt():
-                return _in_blocks(push, directions, BLOCK)
-        except UnsupportedError:  # a rule without forward mode
-            along = linearize(f, *primals, engine=d.engine)[1]
-            return np.stack([_row(along(*self._split(x))) for x in directions])
-
-    def pull(self, cotangents: np.ndarray) -> np.ndarray:
-        """The products of the transpose with cotangents, as rows."""
-        d = self.derivative
-        if d.of == HESSIAN:
-            return self.push(cotangents)
-        result, pullback = self._pullback
-        return np.stack([_row(pullback(split_last(z_bar, [result], False)[0])) for z_bar in cotangents])
-
-    @property
-    def _is_compiled(self) -> bool:
-        return self.derivative.function.takes_compiled(self.derivative.engine)
-
-    @functools.cached_property
-    def _positional(self) -> tuple[Nested, ...]:
-        """All arguments, as compiled code takes them."""
-        run = self.derivative.function.f
-        return inspect.signature(run).bind(*self.args, **self.kwargs).args if self.kwargs else self.args
-
-    @functools.cached_property
-    def _restricted(self) -> tuple[Function, tuple[Nested, ...]]:
-        d = self.derivative
-        return restrict(d.function.f, d.what, d.argnums, self.args, self.kwargs)
-
-    @functools.cached_property
-    def _pullback(self) -> tuple[Tree, Function]:
-        """The result of f, and its pullback."""
-        d = self.derivative
-        if self._is_compiled:
-            args = self._positional
-            pull = functools.partial(_pull_some, d.argnums)
-            backward: Any = pair_of(d.function.dispatcher, "vjp", pull, d.engine, d.argnums)
-            return flatten(d.function.f(*args)), functools.partial(backward, args)
-        f, primals = self._restricted
-        value, pullback = vjp(f, *primals, engine=d.engine)
-        return flatten(value), pullback
-
-    def _split(self, row: np.ndarray) -> list[Nested]:
-        return split_last(row, self.trees, False)
-
-
-def _push_some(
-    argnums: tuple[int, ...], f: Function, args: tuple[Nested, ...], tangents: Sequence[Nested]
-) -> tuple[Nested, ...]:
-    """jvp along some of the arguments."""
-    restricted, primals = restrict(f, "jvp", argnums, args, {})
-    return jvp(restricted, primals, tangents)
-
-
-def _pull_some(argnums: tuple[int, ...], f: Function, args: tuple[Nested, ...], z_bar: Nested) -> tuple[Nested, ...]:
-    """The cotangents of some of the arguments."""
-    restricted, primals = restrict(f, "vjp", argnums, args, {})
-    found: tuple[Nested, ...] = vjp(restricted, *primals)[1](z_bar)
-    return found
-
-
-def _row(x: Nested) -> np.ndarray:
-    """All numbers of a tree."""
-    return np.concatenate([np.zeros(0), *(np.reshape(leaf, (-1,)) for leaf in flatten(x).leaves)])
-
-
-def _in_blocks(product: Function, rows: np.ndarray, most: int) -> np.ndarray:
-    blocks = [product(rows[k : k + most]) for k in range(0, len(rows), most)]
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
 
 
 def _given_pattern(function: str, pattern: Any, of: str) -> Any:
@@ -463,8 +263,3 @@ def _shapes(args: Sequence[Nested], argnums: Sequence[int]) -> tuple[Any, ...]:
         is_shape = k in argnums
         found += [np.shape(x) if is_array(x) or is_shape else x if isinstance(x, int) else None for x in tree.leaves]
     return tuple(found)
-
-
-def _join(cells: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(0, np.int64), *cells])
-

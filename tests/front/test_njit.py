@@ -137,7 +137,7 @@ def with_unknown_argnums(x):
 @pytest.mark.parametrize(
     ("f", "error", "message"),
     [
-        (second_derivative, UnsupportedError, "compiled code takes first derivatives only"),
+        (second_derivative, UnsupportedError, "compiled code does not take it of <contad.grad: guarded>"),
         (of_a_number, UnsupportedError, "f must be a function made by numba.njit, got float64"),
         (with_unknown_argnums, numba.TypingError, "contad.grad"),
     ],

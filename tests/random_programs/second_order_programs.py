@@ -27,6 +27,7 @@ from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
+from contad.native import lanes
 from tests.judges.planted import known
 from tests.random_programs import generated_programs as first
 from tests.random_programs.generated_grammar import PLANNED, Maker
@@ -34,6 +35,37 @@ from tests.random_programs.generated_grammar import PLANNED, Maker
 
 def product(function, args, v, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
     """(v . gradient, value) and the product of the Hessian with v, by the generated source, run as Python."""
+    run = derivative(function, aux, store, fuse, calls, parts)
+    (slope, value), found = run(*first.copied(args), *v)
+    return slope, value, first.flat(found)
+
+
+def several(function, args, directions, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """The same for several directions at once, in lanes: arrays with a row for each."""
+    run = derivative(function, aux, store, fuse, calls, parts, len(directions))
+    together = [np.stack([v[j] for v in directions], axis=-1) for j in range(len(directions[0]))]
+    given = [lanes.as_lanes(x) if x.ndim > 1 else lanes.Lanes(x) for x in together]
+    (slope, value), found = run(*first.copied(args), *given)
+    rows = [
+        first.flat([_lane_of(x, k) for x in found]) for k in range(len(directions))
+    ]  # fmt: skip
+    return np.array([lanes.lane(slope, k) for k in range(len(directions))]), value, np.array(rows)
+
+
+def _lane_of(x, k):
+    """One lane of a number or an array."""
+    return np.vectorize(lambda e: lanes.lane(e, k), otypes=[float])(x)
+
+
+def cotangents(function, args, seeds, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """The gradient times each of several seeds, as cotangents at once."""
+    run = derivative(function, aux, store, fuse, calls, parts, len(seeds), "vjp")
+    found = run(tuple(first.copied(args)), lanes.Lanes(seeds))
+    return np.array([first.flat([_lane_of(x, k) for x in found]) for k in range(len(seeds))])
+
+
+def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp"):
+    """`run` of the generated source: (args, tangents) one after the other, or the vjp of (args, cotangent)."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_plan, "STORE", store)
         if calls:
@@ -44,16 +76,17 @@ def product(function, args, v, aux=False, store=store_plan.STORE, fuse=True, cal
 
         def transform(program):
             program.returned = program.returned[0] if aux else program.returned
-            add_tangents(program, first.ARGNUMS)
+            if mode == "hvp":
+                add_tangents(program, first.ARGNUMS)
 
         program = read(function, first.KINDS, transform=transform)
-        made = DerivativeWriter(program, first.ARGNUMS, True, fuse=fuse)
+        options = (True, "value_and_grad") if mode == "hvp" else (False, mode)
+        made = DerivativeWriter(program, first.ARGNUMS, *options, fuse=fuse, lanes=count)
         text = made.source()
     names = {}
     exec(compile(text, "<generated>", "exec"), names)
     names.update(workspace=lambda: (np.full(3, np.nan), 0), grow=first.grown, **made.constants())
-    (slope, value), found = names["run"](*first.copied(args), *v)
-    return slope, value, first.flat(found)
+    return names["run"]
 
 
 def eager(function, args, v, maker):
@@ -115,6 +148,9 @@ def outcome(maker, block, seed, independent=False):
         return f"wrong: {type(raised).__name__} is not raised"
     if not first.close(got_value, value):
         return f"wrong value: {got_value} for {value}"
+    wrong = compare_lanes(f, args, v, maker.aux, store, fuse, seed, parts, (slope, got))
+    if wrong is not None:
+        return wrong
     try:
         expected_slope, expected = eager(f, args, v, maker)
     except (UnsupportedError, LostDerivativeError):
@@ -153,6 +189,47 @@ def outcome(maker, block, seed, independent=False):
                 raise first.Rejected("differences part")
             return f"wrong product against differences: {got} for {differences}"
     return None
+
+
+def compare_lanes(f, args, v, aux, store, fuse, seed, parts, expected):
+    """What is wrong with several directions, or cotangents, at once; the given direction is among them."""
+    count = (2, 4, 8)[seed % 3]
+    rows = [tuple(np.multiply(x, 0.7 - k) for x in directions(seed + k)) for k in range(1, count)]
+    rows.insert(seed % count, v)
+    rows[-1 if seed % count != count - 1 else 0] = tuple(np.zeros(np.shape(x)) for x in v)
+    plan = aux, store, fuse, seed % 2 == 1, parts
+    try:
+        slopes, _, products = several(f, args, rows, *plan)
+        gradients = cotangents(f, args, np.arange(1.0, count + 1.0), *plan)
+    except UnsupportedError as error:
+        if "in one direction at a time" in str(error):
+            return None
+        return f"lanes refused: {error}"
+    for k, row in enumerate(rows):
+        slope, _, one = expected[0], 0.0, expected[1]
+        if row is not v:
+            slope, _, one = product(f, args, row, *plan)
+        if not (first.close(slopes[k], slope, 1e-12) and _same(products[k], one)):
+            return f"wrong lane {k} of {count} (fuse {fuse}, store {store}): {products[k]} for {one}"
+        if not _same(gradients[k], (k + 1.0) * gradients[0]):
+            return f"wrong cotangent {k} of {count}: {gradients[k]} for {(k + 1.0) * gradients[0]}"
+    slope = sum(np.sum(a * b) for a, b in zip(v, _unflatten(gradients[0], v), strict=True))
+    if np.isfinite(slope) and np.isfinite(expected[0]) and not first.close(slope, expected[0], 1e-9 * count):
+        return f"wrong cotangents: {slope} for {expected[0]}"
+    return None
+
+
+def _same(x, y):
+    """Whether numbers are the same up to rounding, infinities and nans included."""
+    finite = np.isfinite(x) & np.isfinite(y)
+    same = np.array_equal(np.where(finite, 0.0, x), np.where(finite, 0.0, y), equal_nan=True)
+    return same and first.close(np.where(finite, x, 0.0), np.where(finite, y, 0.0), 1e-12)
+
+
+def _unflatten(numbers, like):
+    """A row of numbers as numbers and arrays of given shapes."""
+    ends = np.cumsum([np.size(x) for x in like])
+    return [part.reshape(np.shape(x)) for part, x in zip(np.split(numbers, ends[:-1]), like, strict=True)]
 
 
 def attempt(maker, block, seed, independent=False):

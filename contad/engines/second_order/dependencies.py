@@ -14,7 +14,7 @@ import numpy as np
 
 from contad.engines.matrix.matrix_products import ProductPullback
 from contad.engines.stream.pullbacks import Continuation, Part, Pullback
-from contad.rules.body_derivatives import derivatives_of_partial
+from contad.rules.bent_arguments import bent_pairs
 from contad.variables.open_types import Rule
 
 if TYPE_CHECKING:
@@ -162,25 +162,6 @@ class Dependencies:
         return block if part.axes is None else block.transpose(part.axes)
 
 
-@functools.cache
-def bent_pairs(rule: Rule, active: str, live: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """Pairs of positions in `live` by which the rule may have a second derivative other than 0; each pair once."""
-    everything = tuple(itertools.combinations_with_replacement(range(len(live)), 2))
-    variables = [a for a, kind in enumerate(active) if kind == "v"]
-    found = set()
-    try:
-        for a, k in enumerate(live):
-            with np.errstate(all="ignore"):  # what is asked is which derivatives there are, not what they are here
-                _, by_z, *by_arguments = derivatives_of_partial(rule, k, active)(*[np.float64(0.5)] * (rule.arity + 1))
-            found |= {
-                (min(a, b), max(a, b)) for b, j in enumerate(live)
-                if by_z is not None or by_arguments[variables.index(j)] is not None
-            }  # fmt: skip
-    except (LookupError, AttributeError, ArithmeticError, TypeError, ValueError):
-        return everything
-    return tuple(pair for pair in everything if pair in found)
-
-
 def _full(a: np.ndarray, nodes: np.ndarray | None) -> np.ndarray:
     """Where a factor passes derivatives on: everywhere if it is a variable, else where it is not 0."""
     return np.ones(a.shape, np.bool_) if nodes is not None else a != 0.0
@@ -188,4 +169,3 @@ def _full(a: np.ndarray, nodes: np.ndarray | None) -> np.ndarray:
 
 def _join(arrays: Sequence[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64, copy=False)
-

@@ -8,10 +8,12 @@ from typing import Any
 from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
-from contad.engines.source.ir.options import options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents.branch_nodes import BranchNodes
+from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
@@ -60,12 +62,14 @@ def derivative_of(request: Any) -> DerivativeWriter:
     transform = None
     if request.mode in ("jvp", "hvp"):
         transform = functools.partial(_with_tangents, request=request, what=what)
+    elif request.mode in ("dependencies", "all_dependencies"):
+        transform = functools.partial(_with_nodes, request=request, what=what)
     flags = flags_of(request.dispatcher)
     argnums = tuple(dict.fromkeys(k for numbers in (request.argnums, *request.along) for k in numbers))
     program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
     if transform is None:
         _require_differentiable(program, request, what)
-    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode)
+    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode, lanes=request.lanes)
 
 
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
@@ -76,6 +80,12 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
         add_tangents(program, argnums)
         tangent = program.returned = program.returned[0]
     program.returned = tangent, value
+
+
+def _with_nodes(program: SourceProgram, request: Any, what: str) -> None:
+    """Add the nodes that tell what depends on what."""
+    _require_differentiable(program, request, what)
+    add_nodes(program, request.argnums, ProgramNodes if request.mode == "dependencies" else BranchNodes)
 
 
 def _require_differentiable(program: SourceProgram, request: Any, what: str) -> None:
@@ -98,7 +108,7 @@ def build(request: Any) -> Any:
     Raises UnsupportedError where the function has something in it that is not generated.
     """
     derivative = derivative_of(request)
-    options = options_of(derivative.program.fastmath)
+    options = options_of(derivative.program.fastmath) | (INSIDE if request.lanes > 1 else {})
     text = derivative.source(write_options(options | {"cache": True}))  # which is without effect where it is in no file
     depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
     stable = len(depends) == len(derivative.program.callables)

@@ -67,6 +67,8 @@ def build(request: Request) -> Any:
     Raises UnsupportedError where Numba cannot type the function on variables, OutputError where its result is not what
     the mode needs.
     """
+    if request.lanes > 1:
+        raise UnsupportedError(f"{request.function.__name__}: the tape has one direction at a time")
     if request.mode == "hvp":
         raise UnsupportedError(f"{request.function.__name__}: the tape has first derivatives only")
     return TapePlan(request).run()

@@ -105,6 +105,8 @@ class _Equal:
         """What identifies the result of an operation; None where it has none, or is not to be shared."""
         if isinstance(o, Apply):
             return ("apply", o.function.name, o.result.kind, *map(_identity, o.inputs))
+        if isinstance(o, Load) and o.guard is not None:  # 0 where another read of the element is not
+            return ("guarded", _identity(o.guard), self.element(o.array, o.indices))
         if isinstance(o, Load):
             return self.element(o.array, o.indices)
         if isinstance(o, Length):

@@ -34,7 +34,8 @@ class _Clone:
     def fresh(self, value: Value) -> Value:
         """Another value in place of one that an operation computes."""
         made = self.new[value] = Value(value.kind, value.hint, value.constant)
-        made.roots = tuple(dict.fromkeys(made if root is value else self.now(root) for root in value.roots))
+        roots = [x for root in value.roots for x in ((made,) if root is value else self.now(root).roots)]
+        made.roots = tuple(dict.fromkeys(roots))  # what stands for a root may be a view itself
         return made
 
     def operation(self, o: Operation) -> Operation:

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+# of what generated code calls with what Python cannot hold
+INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
 
 def options_of(fastmath: Any) -> dict[str, Any]:
     """Numba's options; fastmath is a truth value, or the set of what it permits."""

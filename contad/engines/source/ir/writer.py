@@ -16,8 +16,11 @@ from contad.rules.scalar_rule import ScalarRule, rules
 ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 LENT = ("lent_empty", "lent_zeros")
+KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
-BRANCHLESS = ("chain", "select")  # likewise
+BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
+LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
+LANE_PRODUCTS = ("add_lanes_left", "add_lanes_right", "lanes_product")
 PRODUCTS = ("add_left", "add_right")  # of matrices: their adjoints
 GRAM_PRODUCTS = ("add_gram", "gram")  # of a matrix with its transpose
 BAR = "_bar"  # the suffix of an adjoint
@@ -26,6 +29,7 @@ _RESERVED = {
     "np",
     "math",
     "njit",
+    "note",
     "run",
     "rule",
     "value_function",
@@ -34,7 +38,11 @@ _RESERVED = {
     "small_zeros",
     *WORKSPACE,
     *LENT,
+    *KEPT,
+    "RuleError",
     *BRANCHLESS,
+    *LANES,
+    *LANE_PRODUCTS,
     *PRODUCTS,
     *GRAM_PRODUCTS,
     *NUMPY_KERNELS,

@@ -48,6 +48,7 @@ MOVED = frozenset(
     ("add", "subtract", "multiply", "square", "divide", "reciprocal", "negative", "sqrt", "exp", "log", "sin", "cos")
 )
 _SCALE = 1000
+_OTHER = {"sin": "cos", "cos": "sin"}
 
 
 class StorePlan:
@@ -74,6 +75,7 @@ class StorePlan:
         self._called: dict[Call, Any] = {}
         self.stores = [o for o in walk(program.block) if isinstance(o, (Store, Accumulate))]
         self.copies = copies(program, self)
+        self.pairs = pair_sines(program)  # sines and cosines whose partial is there
         self.needed: dict[Loop | None, dict[Value, None]] = {}
         self.slots: dict[Loop, list[Value]] = {}
         self.recomputed: dict[Loop, set[Value]] = {}
@@ -140,6 +142,8 @@ class StorePlan:
         active = self.activity
         if o in self.choosing:
             return []
+        if isinstance(o, Apply) and o in self.pairs:
+            return [self.pairs[o]] if o.result in active else []
         if isinstance(o, Apply):
             return apply_reads(o, active) if o.result in active else []
         if isinstance(o, Load):
@@ -235,6 +239,19 @@ class StorePlan:
     def is_unchanged(self, reader: Operation, array: Value) -> bool:
         """Whether an array still holds what an operation read there when the reverse pass gets to the operation."""
         return not self.gone & set(array.roots) and is_unchanged(reader, array, self.stores, self.region)
+
+
+def pair_sines(program: SourceProgram) -> dict[Operation, Value]:
+    """For a sine the cosine of the same number, and the other way round, where one block has both."""
+    found: dict[Operation, Value] = {}
+    by_operand: dict[tuple[Block | None, Value, str], Operation] = {}
+    for o in walk(program.block):
+        if isinstance(o, Apply) and o.function.name in _OTHER:
+            other = by_operand.get((o.block, o.inputs[0], _OTHER[o.function.name]))
+            if other is not None:
+                found[o], found[other] = other.result, o.result
+            by_operand[o.block, o.inputs[0], o.function.name] = o
+    return found
 
 
 def apply_reads(o: Apply, activity: Activity) -> list[Value]:

@@ -9,7 +9,6 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.clones import clone
 from contad.engines.source.ir.single_assignment import Block, Call, Product, SourceProgram, Value
 from contad.engines.source.ir.walks import walk
-from contad.errors import UnsupportedError
 
 AddTangents = Callable[[SourceProgram, list[Value]], Any]
 
@@ -17,15 +16,17 @@ AddTangents = Callable[[SourceProgram, list[Value]], Any]
 class CalleeTangents:
     """Gives calls the tangents of their arguments, and of their results.
 
-    `add(program, given)` writes tangents into a program and gives what knows them.
+    `add(program, given)` writes tangents into a program and gives what knows them: `dots` by value, `new_dot(value)`
+    for one that is not computed yet, and what all calls are handed as well, `shared`.
     """
 
     def __init__(self, add: AddTangents) -> None:
         self.add = add
         self.made: dict[Any, tuple[Callee, list[int]]] = {}
 
-    def with_tangents(self, o: Call, dots: dict[Value, Value]) -> Call:
-        """A call in place of another one, which computes its results, and their tangents; these are added to `dots`."""
+    def with_tangents(self, o: Call, tangents: Any) -> Call:
+        """A call in place of another one, which computes its results, and their tangents; these join the caller's."""
+        dots: dict[Value, Value] = tangents.dots
         reached = zip(o.inputs, o.callee.reached, strict=True)
         places = [k for k, (x, outputs) in enumerate(reached) if outputs and x in dots and dots[x].constant != 0.0]
         key = o.callee, tuple(places)
@@ -33,10 +34,10 @@ class CalleeTangents:
             self.made[key] = self._make(o.callee, places)
         callee, with_dot = self.made[key]
         for k in with_dot:
-            dots[o.results[k]] = Value(o.results[k].kind)
+            tangents.new_dot(o.results[k])
         call = Call(
             callee,
-            [*o.inputs, *(dots[o.inputs[k]] for k in places)],
+            [*o.inputs, *tangents.shared, *(dots[o.inputs[k]] for k in places)],
             [*o.results, *(dots[o.results[k]] for k in with_dot)],
         )
         call.line = o.line
@@ -58,13 +59,9 @@ class CalleeTangents:
         tangents = self.add(program, given)
         found = [tangents.dot(x) if x.kind.base == "float" else None for x in outputs]
         with_dot = [k for k, dot in enumerate(found) if dot is not None and dot.constant != 0.0]
-        program.parameters += [tangents.dots[x] for x in given]
+        program.parameters += [*tangents.shared, *(tangents.dots[x] for x in given)]
         program.returned = (*outputs, *(found[k] for k in with_dot))
         simplify(program)
         hoist(program)
-        if any(isinstance(o, Product) for o in walk(program.block)):
-            raise UnsupportedError(
-                f"{program.name}: the tangents of a function that is called, and calls functions of matrices itself, "
-                "are not generated"
-            )
+        assert not any(isinstance(o, Product) for o in walk(program.block)), "products are loops in what is called"
         return Callee(program), with_dot

@@ -8,7 +8,7 @@ They follow the kernels of `runtime`: where those read one triangle, so do these
 import numpy as np
 
 from contad.ops.log_sums import softmax
-from contad.scipy.linalg import expm, solve_triangular
+from contad.scipy.linalg import cho_solve, expm, solve_banded, solve_triangular
 from contad.variables.open_types import ArrayValue, Real
 
 Array = ArrayValue
@@ -22,6 +22,36 @@ def solve(a: Array, b: Array, z: Array, a_dot: Array, b_dot: Array) -> Array:
 def inv(a: Array, z: Array, a_dot: Array) -> Array:
     """-z a_dot z"""
     return -(z @ a_dot @ z)
+
+
+def det(a: Array, z: Real, a_dot: Array) -> Real:
+    """<c, a_dot>, c: the cofactors, as `cofactors` of `factor_kernels` has them"""
+    n = a.shape[0]
+    found = 0.0
+    is_found = n <= 3
+    if n == 1:
+        found = a_dot[0, 0]
+    elif n == 2:
+        found = a_dot[0, 0] * a[1, 1] + a[0, 0] * a_dot[1, 1] - a_dot[0, 1] * a[1, 0] - a[0, 1] * a_dot[1, 0]
+    elif n == 3:
+        for i in range(3):
+            for j in range(3):
+                after, before, right, left = (i + 1) % 3, (i + 2) % 3, (j + 1) % 3, (j + 2) % 3
+                found += a_dot[i, j] * (a[after, right] * a[before, left] - a[after, left] * a[before, right])
+    elif 1e-290 < abs(z) < 1e290:
+        inverse = np.linalg.inv(a)
+        if np.linalg.norm(a, 1) * np.linalg.norm(inverse, 1) < 1e8:
+            is_found = True
+            found = z * np.sum(inverse.T * a_dot)
+    if not is_found:
+        u, s, vt = np.linalg.svd(a, False)
+        others = np.full(n, 1.0 if np.linalg.det(u) * np.linalg.det(vt) > 0.0 else -1.0)
+        for i in range(n):
+            for j in range(n):
+                if j != i:
+                    others[i] *= s[j]
+        found = np.sum((u * others) @ vt * a_dot)
+    return found
 
 
 def slogdet(a: Array, sign: Real, log: Real, a_dot: Array) -> Real:
@@ -83,6 +113,103 @@ def eigvalsh(a: Array, w: Array, a_dot: Array) -> Array:
     return values
 
 
+def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:
+    """s_dot = diag(c), u_dot = u (f (c s + s c^T)) and what of a_dot v is outside of u, over s; vt_dot likewise
+
+    with c = u^T a_dot v and f_ij = 1 / (s_j^2 - s_i^2)
+    """
+    (m, k), n = u.shape, vt.shape[1]
+    v = vt.T
+    forth, back = a_dot @ v, a_dot.T @ u
+    c = u.T @ forth
+    values = np.empty(k)
+    left, right = np.zeros((k, k)), np.zeros((k, k))
+    for i in range(k):
+        values[i] = c[i, i]
+        for j in range(k):
+            if i != j:
+                f = 1.0 / (s[j] * s[j] - s[i] * s[i])
+                left[i, j] = f * (c[i, j] * s[j] + s[i] * c[j, i])
+                right[i, j] = f * (s[i] * c[i, j] + c[j, i] * s[j])
+    u_dot, v_dot = u @ left, v @ right
+    if m > k:
+        u_dot += (forth - u @ c) / s
+    if n > k:
+        v_dot += (back - v @ c.T) / s
+    return u_dot, values, v_dot.T
+
+
+def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
+    """q_dot = x - q (c - w), r_dot = (c - w) r with x = a_dot r^-1, c = q^T x, w = l - l^T, l: the strict lower
+    triangle of c. Of a wide matrix r goes on with q^T times the columns behind the square part.
+    """
+    (_m, k), n = q.shape, r.shape[1]
+    square = np.empty((k, k))
+    for i in range(k):
+        for j in range(k):
+            square[i, j] = r[i, j] if r[i, j] != 0.0 or i != j else np.nan
+    x = solve_triangular(square, a_dot[:, :k].T, trans=1, check_finite=False).T
+    c = q.T @ x
+    turned = np.zeros((k, k))
+    for i in range(k):
+        for j in range(i, k):
+            turned[i, j] = c[i, j] + (c[j, i] if j > i else 0.0)
+    q_dot = x - q @ turned
+    r_dot = turned @ r
+    if n > k:
+        rest = q_dot.T @ a[:, k:] + q.T @ a_dot[:, k:]
+        for i in range(k):
+            for j in range(k, n):
+                r_dot[i, j] = rest[i, j - k]
+    return q_dot, r_dot
+
+
+def pinv(a: Array, rcond: Real, z: Array, a_dot: Array) -> Array:
+    """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z"""
+    left, right = z @ (z.T @ a_dot.T), (a_dot.T @ z.T) @ z
+    return left - (left @ a) @ z - (z @ a_dot) @ z + right - z @ (a @ right)
+
+
+def lstsq_of_vector(
+    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array
+) -> tuple[Array, Array, Array]:
+    """x_dot = z (b_dot - a_dot x) + z z^T a_dot^T (b - a x) + (1 - z a) a_dot^T z^T x, z: the pseudoinverse
+
+    The sum of squares has 2 (b - a x) (b_dot - a_dot x), and singular values have diag(u^T a_dot v).
+    """
+    z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
+    rest, moved = b - a @ x, b_dot - a_dot @ x
+    outside = a_dot.T @ (z.T @ x)
+    x_dot = z @ moved + z @ (z.T @ (a_dot.T @ rest)) + outside - z @ (a @ outside)
+    squares_dot = np.empty(1)
+    squares_dot[0] = 2.0 * np.sum(rest * moved)
+    u, _, vt = np.linalg.svd(a, False)
+    t = u.T @ a_dot
+    values = np.zeros(s.shape[0])
+    for i in range(s.shape[0]):
+        for j in range(a.shape[1]):
+            values[i] += t[i, j] * vt[i, j]
+    return x_dot, squares_dot, values
+
+
+def lstsq_of_columns(
+    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array
+) -> tuple[Array, Array, Array]:
+    """Likewise, for each column of b."""
+    z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
+    rest, moved = b - a @ x, b_dot - a_dot @ x
+    outside = a_dot.T @ (z.T @ x)
+    x_dot = z @ moved + z @ (z.T @ (a_dot.T @ rest)) + outside - z @ (a @ outside)
+    squares_dot = 2.0 * np.sum(rest * moved, axis=0)
+    u, _, vt = np.linalg.svd(a, False)
+    t = u.T @ a_dot
+    values = np.zeros(s.shape[0])
+    for i in range(s.shape[0]):
+        for j in range(a.shape[1]):
+            values[i] += t[i, j] * vt[i, j]
+    return x_dot, squares_dot, values
+
+
 def norm(a: Array, z: Real, a_dot: Array) -> Real:
     """tr(a^T a_dot) / z, and 0 at the kink"""
     found = 0.0
@@ -115,6 +242,70 @@ def solve_triangular_transposed(
             if (j < i and lower) or (j > i and not lower) or (j == i and not unit):
                 own[j, i] = a_dot[i, j]
     return solve_triangular(a, b_dot - own @ z, trans=1, lower=lower, unit_diagonal=unit, check_finite=False)
+
+
+def cho_factor(a: Array, lower: bool, finite: bool, z: Array, a_dot: Array) -> Array:
+    """As `cholesky`, of one triangle; the other one of the result is that of a"""
+    n = a.shape[0]
+    factor, inner = np.zeros((n, n)), np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            factor[i, j] = z[i, j] if lower else z[j, i]
+            inner[i, j] = a_dot[i, j] if lower else a_dot[j, i]
+            inner[j, i] = inner[i, j]
+    half = solve_triangular(factor, inner, lower=True, check_finite=False)
+    whole = solve_triangular(factor, half.T, lower=True, check_finite=False)
+    part = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            part[i, j] = whole[i, j]
+        part[i, i] = 0.5 * whole[i, i]
+    made = factor @ part
+    z_dot = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i == j or (j < i) == lower:
+                z_dot[i, j] = made[i, j] if lower else made[j, i]
+            else:
+                z_dot[i, j] = a_dot[i, j]
+    return z_dot
+
+
+def cho_solve_of_factor(c: Array, b: Array, lower: bool, finite: bool, z: Array, c_dot: Array, b_dot: Array) -> Array:
+    """a^-1 (b_dot - a_dot z) with a = l l^T"""
+    n = c.shape[0]
+    factor, factor_dot = np.zeros((n, n)), np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            factor[i, j] = c[i, j] if lower else c[j, i]
+            factor_dot[i, j] = c_dot[i, j] if lower else c_dot[j, i]
+    moved = factor_dot @ (factor.T @ z) + factor @ (factor_dot.T @ z)
+    return cho_solve((c, lower), b_dot - moved, check_finite=False)
+
+
+def solve_banded_of_vector(
+    ab: Array, b: Array, below: int, above: int, finite: bool, z: Array, ab_dot: Array, b_dot: Array
+) -> Array:
+    """a^-1 (b_dot - a_dot z), of a band"""
+    n = z.shape[0]
+    rest = b_dot.copy()
+    for d in range(below + above + 1):
+        for j in range(max(0, above - d), min(n, n + above - d)):
+            rest[j + d - above] -= ab_dot[d, j] * z[j]
+    return solve_banded((below, above), ab, rest, check_finite=False)
+
+
+def solve_banded_of_columns(
+    ab: Array, b: Array, below: int, above: int, finite: bool, z: Array, ab_dot: Array, b_dot: Array
+) -> Array:
+    """Likewise, for each column of b."""
+    n = z.shape[0]
+    rest = b_dot.copy()
+    for d in range(below + above + 1):
+        for j in range(max(0, above - d), min(n, n + above - d)):
+            for k in range(z.shape[1]):
+                rest[j + d - above, k] -= ab_dot[d, j] * z[j, k]
+    return solve_banded((below, above), ab, rest, check_finite=False)
 
 
 def expm_of_block(a: Array, z: Array, a_dot: Array) -> Array:

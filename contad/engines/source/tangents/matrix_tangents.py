@@ -11,14 +11,14 @@ from contad.engines.source.ir.walks import around, leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_formulas as formulas
 from contad.engines.source.tangents.appending import Appender
-from contad.errors import UnsupportedError
 from contad.functions.python_copy import Flags
 
 _FORMULAS: dict[known.MatrixFunction, Callable[..., Any]] = {
     known.SOLVE: formulas.solve, known.INV: formulas.inv, known.SLOGDET: formulas.slogdet,
     known.CHOLESKY: formulas.cholesky, known.EIGH: formulas.eigh, known.EIGVALSH: formulas.eigvalsh,
     known.NORM: formulas.norm, known.EXPM: formulas.expm_of_block, known.LOGSUMEXP: formulas.logsumexp_of_all,
-    known.SOFTMAX: formulas.softmax_of_all,
+    known.SOFTMAX: formulas.softmax_of_all, known.DET: formulas.det, known.SVD: formulas.svd, known.QR: formulas.qr,
+    known.PINV: formulas.pinv, known.CHO_FACTOR: formulas.cho_factor, known.CHO_SOLVE: formulas.cho_solve_of_factor,
 }  # fmt: skip
 # by the constant that is read at this place
 _BY_OPTION: dict[known.MatrixFunction, tuple[int, tuple[Callable[..., Any], ...]]] = {
@@ -26,6 +26,12 @@ _BY_OPTION: dict[known.MatrixFunction, tuple[int, tuple[Callable[..., Any], ...]
     known.LOGSUMEXP_ALONG: (1, (formulas.logsumexp_down, formulas.logsumexp_across)),
     known.SOFTMAX_ALONG: (1, (formulas.softmax_down, formulas.softmax_across)),
 }
+# by whether the second operand is a matrix
+_BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
+    known.LSTSQ: (formulas.lstsq_of_vector, formulas.lstsq_of_columns),
+    known.SOLVE_BANDED: (formulas.solve_banded_of_vector, formulas.solve_banded_of_columns),
+}
+TABLES = (_FORMULAS, _BY_OPTION, _BY_COLUMNS)
 
 
 class MatrixTangents:
@@ -33,11 +39,12 @@ class MatrixTangents:
 
     def __init__(self, append: Appender) -> None:
         self.append = append
+        self.is_called = False  # whether the program is that of a callee, in which products are loops
 
     def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:
         """The tangents of what a call computes that may have one, from those of its operands."""
         formula = _formula(o)
-        in_loop = any(isinstance(holder, Loop) for holder in around(self.append.block))
+        in_loop = self.is_called or any(isinstance(holder, Loop) for holder in around(self.append.block))
         given = [*o.read, *o.filled, *o.results]
         given += [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
         program = _program(formula, tuple(x.kind for x in given))
@@ -57,8 +64,8 @@ def _formula(o: MatrixCall) -> Callable[..., Any]:
         option = o.read[place].constant
         if option is not None:
             return choices[bool(option)]
-    if o.function not in _FORMULAS:
-        raise UnsupportedError(f"forward mode of {o.function.name} is not generated, which second derivatives need")
+    if o.function in _BY_COLUMNS:
+        return _BY_COLUMNS[o.function][o.read[1].kind.ndim - 1]
     return _FORMULAS[o.function]
 
 

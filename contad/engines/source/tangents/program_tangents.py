@@ -17,6 +17,7 @@ from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
+from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -28,6 +29,7 @@ from contad.engines.source.ir.single_assignment import (
     Create,
     Handed,
     If,
+    Kind,
     Load,
     Loop,
     MatrixCall,
@@ -43,6 +45,7 @@ from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
+from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent
 
@@ -54,6 +57,10 @@ def map_tree(tree: Any, new: Any) -> Any:
 
 class ProgramTangents:
     """Writes the tangents of a program into it, with respect to some values that it is given."""
+
+    suffix = DOT
+    zero = ZERO  # of a number without one
+    shared: tuple[Value, ...] = ()  # what functions that are called are handed beside tangents
 
     def __init__(
         self,
@@ -72,7 +79,7 @@ class ProgramTangents:
         self.callees = callees or CalleeTangents(self._of_callee)
         self.dots: dict[Value, Value] = {}
         for value in given:
-            self.dots[value] = Value(value.kind, value.hint + DOT)
+            self.new_dot(value)
 
     def write(self) -> None:
         """Write them; values that do not depend on what is given have none."""
@@ -80,7 +87,7 @@ class ProgramTangents:
         made = {x for o in walk_all(operations) for x in o.results}
         for root in dict.fromkeys(r for o in walk_all(operations) for x in (*o.inputs, *o.results) for r in x.roots):
             if root not in made and root not in self.dots and root in self.active:  # an argument that is written into
-                self.dots[root] = self.append.zeros(self.append.shape_of(root), root.hint + DOT)
+                self._new_zeros(root)
         self._operations(operations)
 
     def dot(self, value: Value) -> Value:
@@ -89,7 +96,7 @@ class ProgramTangents:
         if found is not None:
             return found
         assert not value.is_array or value not in self.active
-        return ZERO
+        return self.zero
 
     def has_dot(self, value: Value) -> bool:
         """Whether a value has a tangent that is not known to be 0."""
@@ -97,8 +104,17 @@ class ProgramTangents:
 
     def new_dot(self, value: Value) -> Value:
         """A tangent that is not computed yet."""
-        self.dots[value] = Value(value.kind, value.hint + DOT if value.hint else "")
+        self.dots[value] = Value(self.kind_of_dot(value), value.hint + self.suffix if value.hint else "")
         return self.dots[value]
+
+    def kind_of_dot(self, value: Value) -> Kind:
+        """What the tangent of a value is."""
+        return value.kind
+
+    def _new_zeros(self, array: Value) -> None:
+        """A tangent of zeros, of an array that is made as a constant and written into later."""
+        shape = self.append.shape_of(array)
+        self.append.add(Create("zeros", shape, self.new_dot(array)))
 
     # ---- blocks ------------------------------------------------------------------------------------------------------
     def _block(self, block: Block) -> None:
@@ -111,11 +127,13 @@ class ProgramTangents:
         for o in operations:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
+            if write is None and self.active.changes(o):
+                raise UnsupportedError(f"the tangent of an operation of the kind {type(o).__name__} is not generated")
             if write is None or not self.active.changes(o):
                 self.append.add(o)
-                for x in o.results:  # what is made as a constant and written into later
+                for x in o.results:
                     if x.is_array and x in self.active:
-                        self.dots[x] = self.append.zeros(self.append.shape_of(x), x.hint + DOT)
+                        self._new_zeros(x)
             else:
                 write(o)
 
@@ -184,10 +202,11 @@ class ProgramTangents:
         return dot
 
     def _of_Call(self, o: Call) -> None:
-        self.append.add(self.callees.with_tangents(o, self.dots))
+        self.append.add(self.callees.with_tangents(o, self))
 
     def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
         tangents = ProgramTangents(program, given, leaves(program.returned), self.callees)
+        tangents.matrices.is_called = True
         tangents.write()
         return tangents
 
@@ -250,12 +269,15 @@ class ProgramTangents:
             elif x in self.active:
                 self.append.copy_into(self.dots[x], dot)
 
+    def _of_RuleValue(self, o: RuleValue) -> None:
+        raise UnsupportedError(f"{o.site.rule.name}: a rule of one's own has no forward mode in generated code")
+
     def _of_Handed(self, o: Handed) -> None:
         """Its derivative is zero, or it would have been refused; its arrays may be written to."""
         self.append.add(o)
         for x in o.results:
             if x.is_array and x in self.active:
-                self.dots[x] = self.append.zeros(self.append.shape_of(x), x.hint + DOT)
+                self._new_zeros(x)
 
 
 def walk_all(operations: list[Operation]) -> list[Operation]:

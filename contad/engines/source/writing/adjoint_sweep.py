@@ -1,8 +1,10 @@
 """Adjoints as source: the reverse of operations on numbers and arrays, each adding to the adjoints of what it read."""
 
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
+from contad.engines.source.analysis.lane_values import LaneValues, refuse, require_vector
 from contad.engines.source.analysis.partials import partial, source_of
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
+from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -32,11 +34,13 @@ from contad.engines.source.writing.tidy_text import fold
 class AdjointWriter:
     """Writes the reverse of operations. An adjoint is first assigned, then added to."""
 
-    def __init__(self, writer: Writer, plan: StorePlan, sums: dict[Value, Value]) -> None:
+    def __init__(
+        self, writer: Writer, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
+    ) -> None:
         """Give values that share an adjoint one name, before anything is written."""
         program = writer.program
-        self.writer, self.plan = writer, plan
-        self.expressions = ExpressionWriter(writer)
+        self.writer, self.plan, self.lanes = writer, plan, lanes
+        self.expressions = ExpressionWriter(writer, lanes)
         self.outputs: list[Value] = []  # what is differentiated
         self.sums = sums  # partial sums share the adjoint of the total
         self.active = plan.activity
@@ -148,6 +152,11 @@ class AdjointWriter:
 
     def _partial(self, o: Apply, k: int, inverses: dict[str, str]) -> str:
         """The text of a partial; the lines before it give its own names, which nothing else has."""
+        if o in self.plan.pairs:
+            other = self.writer.text(self.plan.pairs[o])
+            return other if o.function.name == "sin" else f"-{other}"
+        if o.function is CHAIN and k == 0 and self.lanes is not None:  # masked lane by lane
+            return f"chain_slope({', '.join(bare(self.writer.text(x)) for x in o.inputs)})"
         names = [o.result.name, *map(self.writer.text, o.inputs)]
         prefix = f"{o.result.name}_"
         while True:
@@ -200,6 +209,8 @@ class AdjointWriter:
 
     def reverse_MatrixCall(self, o: MatrixCall) -> None:
         """Take back what was kept, also where no cotangent has come."""
+        if self.lanes is not None:
+            refuse(self.writer.program.name, o.function.name)
         given = []
         for x in [*o.varying, *o.operands]:
             if x.is_array:
@@ -242,14 +253,17 @@ class AdjointWriter:
         a_name, b_name = (self.kept.get((o, x), x.name) for x in (a, b))
         if not o.result.is_array and not self.has_bar(o.result):
             return
-        if o.is_gram:
+        if self.lanes is not None:
+            require_vector(self.writer.program.name, o)
+        elif o.is_gram:
             if b in self.active:
                 self.writer.line(f"add_gram({d}, {b_name}, {self.bar(b)})")
             return
+        of_lanes = "" if self.lanes is None else "lanes_"
         if a in self.active:
-            self.writer.line(f"add_left({d}, {b_name}, {self.bar(a)})")
+            self.writer.line(f"add_{of_lanes}left({d}, {b_name}, {self.bar(a)})")
         if b in self.active:
-            self.writer.line(f"add_right({d}, {a_name}, {self.bar(b)})")
+            self.writer.line(f"add_{of_lanes}right({d}, {a_name}, {self.bar(b)})")
 
     def shadow(self, o: Operation) -> None:
         """Make the adjoint of an array, where its reverse is not in a loop of its own."""
@@ -260,7 +274,7 @@ class AdjointWriter:
         """Make the adjoints of arrays that a call gives and that are written to later on."""
         for value in o.results:
             if value.is_array and value in self.active:
-                self.writer.line(f"{self.bar(value)} = np.zeros({value.name}.shape)")
+                self.writer.line(f"{self.bar(value)} = {self.expressions.zeros(value, f'{value.name}.shape')}")
 
     def make_shadow(self, o: Operation) -> None:
         """The adjoint of an array that is created, viewed or chosen."""
@@ -271,7 +285,8 @@ class AdjointWriter:
         elif isinstance(o, Create):
             shape = self.expressions.shape(o)
             is_small = self.expressions.is_small(o)
-            text = f"small_zeros({shape})" if is_small else self.expressions.make_array(o, "zeros", shape, BAR)
+            text = self.expressions.zeros(o.result, shape, small=True) if is_small else ""
+            text = text or self.expressions.make_array(o, "zeros", shape, BAR)
         elif o.result.is_array:
             text = self.expressions.make_array(o, "zeros", f"{o.result.name}.shape", BAR)
         else:

@@ -3,6 +3,7 @@
 In compiled code each of these functions is a comparison and a select in its caller, which loops are vectorised with.
 """
 
+import math
 from typing import Any
 
 from llvmlite import ir
@@ -10,12 +11,21 @@ from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, type_callable
 
-_ZERO = ir.Constant(ir.DoubleType(), 0.0)
+from contad.native.lanes import Lanes, lane, lanes_among
 
 
-def chain(d: float, p: float) -> float:
+def chain(d: Any, p: Any) -> Any:
     """d * p, and 0 where d is 0, whatever p is: an adjoint of 0 has no part in a partial that is infinite or nan."""
-    return d * p if d != 0.0 else 0.0
+    if isinstance(d, Lanes):
+        return Lanes([chain(x, lane(p, k)) for k, x in enumerate(d.numbers)])
+    return d * p if d != 0.0 else 0.0 * p if isinstance(p, Lanes) else 0.0
+
+
+def chain_slope(d: Any, p: Any) -> Any:
+    """p where d * p is the product that `chain` gives, and 0 where d is 0 and p is infinite or nan."""
+    if isinstance(d, Lanes):
+        return Lanes([chain_slope(x, lane(p, k)) for k, x in enumerate(d.numbers)])
+    return p if d != 0.0 or math.isfinite(p) else 0.0
 
 
 def select(condition: bool, x: Any, y: Any) -> Any:
@@ -24,14 +34,28 @@ def select(condition: bool, x: Any, y: Any) -> Any:
 
 
 @type_callable(chain)
+@type_callable(chain_slope)
 def _type_of_chain(context):  # type: ignore[no-untyped-def]
-    return lambda d, p: types.float64
+    return lambda d, p: lanes_among((d, p)) or types.float64
+
+
+def _convert(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """The operands and 0 in the type of the result: numbers, or lanes."""
+    d, p = (context.cast(builder, x, kind, sig.return_type) for x, kind in zip(args, sig.args, strict=True))
+    return d, p, ir.Constant(d.type, [0.0] * d.type.count if isinstance(d.type, ir.VectorType) else 0.0)
 
 
 @lower_builtin(chain, types.Any, types.Any)
 def _lower_chain(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    d, p = (context.cast(builder, x, kind, types.float64) for x, kind in zip(args, sig.args, strict=True))
-    return builder.select(builder.fcmp_unordered("!=", d, _ZERO), builder.fmul(d, p), _ZERO)
+    d, p, zero = _convert(context, builder, sig, args)
+    return builder.select(builder.fcmp_unordered("!=", d, zero), builder.fmul(d, p), zero)
+
+
+@lower_builtin(chain_slope, types.Any, types.Any)
+def _lower_chain_slope(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    d, p, zero = _convert(context, builder, sig, args)
+    is_finite = builder.fcmp_ordered("==", builder.fsub(p, p), zero)
+    return builder.select(builder.or_(builder.fcmp_unordered("!=", d, zero), is_finite), p, zero)
 
 
 @infer_global(select)

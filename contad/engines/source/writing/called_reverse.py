@@ -11,22 +11,21 @@ import re
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.analysis.shared_callees import Callee
-from contad.engines.source.ir.options import options_of, write_options
+from contad.engines.source.ir.options import INSIDE, options_of, write_options
 from contad.engines.source.ir.single_assignment import Body
 from contad.engines.source.planning.store_plan import StorePlan
 from contad.engines.source.planning.versions import with_versions
 from contad.engines.source.writing.reverse_sweep import ReverseSweep
 
-# called by generated code only, with what Python cannot hold
-_INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
 
 class Functions:
     """The derivatives of the callees of a program, made when they are first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, lanes: LaneValues | None = None) -> None:
+        self.lanes = lanes
         self._made: dict[Any, Called] = {}
         self._names: dict[str, int] = {}
 
@@ -74,7 +73,7 @@ class Called:
         wild = [x for x in parameters if x.kind.base == "float"]
         plan = StorePlan(program, activity, functions=functions, gone=gone, wild=wild)
         self.program, self.plan = program, plan
-        self.reverse_sweep = ReverseSweep(program, plan, partial_sums(program))
+        self.reverse_sweep = ReverseSweep(program, plan, partial_sums(program), functions.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.parameters, self.results = parameters, callee.outputs
         self.adjoints.outputs = callee.outputs
@@ -146,7 +145,7 @@ class Called:
     # ---- definitions -------------------------------------------------------------------------------------------------
     def source(self, compiled: bool) -> list[str]:
         """The lines of both functions."""
-        options = write_options(options_of(self.program.fastmath) | _INSIDE)
+        options = write_options(options_of(self.program.fastmath) | INSIDE)
         decorator = [f"@njit({options})"] if compiled else []
         workspace = ["work", "top"] if self.pushes else []
         given = [x.name for x in self.parameters]

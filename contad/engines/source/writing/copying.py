@@ -14,11 +14,14 @@ class Copying:
         storing.copies_once = {copy.once for copy in self.copies}
 
     def room_for_copies(self, o: For) -> None:
+        """Take room for the copies that are made in a loop."""
         for copy in self.copies:
             if copy.once is o:
                 copy.base = self.writer.fresh(f"{copy.array.name}_kept")
                 self.writer.line(f"{copy.base} = top")
-                size = " * ".join([*map(self.storing.trip_count, copy.around), *self._lengths(copy)]) or "1"
+                sizes = [*map(self.storing.trip_count, copy.around), *self._lengths(copy)]
+                width = self.storing.width(copy.array)
+                size = " * ".join([*([str(width)] if width > 1 else []), *sizes]) or "1"
                 self.storing.uses_workspace = True
                 self.writer.line(f"work = grow(work, top + 1.0 * {size})")  # a float does not overflow
                 self.writer.line(f"top += {size}")
@@ -53,7 +56,9 @@ class Copying:
                 self.writer.line(f"for {names[axis]} in range(min({self.writer.text(x.stop)}, {array}.shape[{axis}])):")
                 self.writer.depth += 1
         varying = [name for name, x in zip(names, copy.indices, strict=True) if isinstance(x, For)]
-        self.writer.line(f"{self._place(copy, varying)} = {array}[{', '.join(names)}]")
+        place, element = self._place(copy, varying), f"{array}[{', '.join(names)}]"
+        width = self.storing.width(copy.array)
+        self.writer.line(f"put_lanes(work, {place}, {element}, {width})" if width > 1 else f"work[{place}] = {element}")
         self.writer.depth = depth
 
     def reread(self, o: Operation) -> str:
@@ -62,7 +67,8 @@ class Copying:
         if copy is None or not isinstance(o, Load):
             return ""
         indices = [self.writer.text(i) for i, x in zip(o.indices, copy.indices, strict=True) if isinstance(x, For)]
-        text = self._place(copy, indices)
+        place, width = self._place(copy, indices), self.storing.width(copy.array)
+        text = f"lanes_at(work, {place}, {width})" if width > 1 else f"work[{place}]"
         return text if o.guard is None else f"{text} if {self.writer.text(o.guard)} else 0.0"
 
     def _place(self, copy: Copy, indices: list[str]) -> str:
@@ -71,7 +77,10 @@ class Copying:
         place = ""
         for size, index in zip(sizes, [*map(self.storing.iteration, copy.around), *indices], strict=True):
             place = f"{f'({place})' if ' + ' in place else place} * {size} + {index}" if place else index
-        return f"work[{copy.base}{f' + {place}' if place else ''}]"
+        width = self.storing.width(copy.array)
+        if width > 1 and place:
+            place = f"{width} * ({place})"
+        return f"{copy.base}{f' + {place}' if place else ''}"
 
     def _lengths(self, copy: Copy) -> list[str]:
         stops = [loop.stop for loop in copy.varying]

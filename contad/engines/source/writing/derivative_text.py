@@ -4,12 +4,23 @@ import re
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
 from contad.engines.source.ir.walks import leaves, walk
-from contad.engines.source.ir.writer import BRANCHLESS, GRAM_PRODUCTS, LENT, PRODUCTS, WORKSPACE, tuple_text
+from contad.engines.source.ir.writer import (
+    BRANCHLESS,
+    GRAM_PRODUCTS,
+    KEPT,
+    LANE_PRODUCTS,
+    LANES,
+    LENT,
+    PRODUCTS,
+    WORKSPACE,
+    tuple_text,
+)
 from contad.engines.source.planning.fuse import fuse as fuse_loops
 from contad.engines.source.planning.running_choice import choices
 from contad.engines.source.planning.store_plan import StorePlan
@@ -28,8 +39,15 @@ WHAT = {
     "vjp": "vjp",
     "jvp": "value and directional derivative",
     "hvp": "value, and product of the Hessian with a vector,",
+    "dependencies": "value, and graph of what depends on what,",
+    "all_dependencies": "graph of what depends on what, by all branches,",
 }
-_PACKED = {"vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents"}
+_TOGETHER = {"value_and_grad": "tangents", "vjp": "cotangents", "jvp": "tangents", "hvp": "vectors"}
+_PACKED = {
+    "vjp": "args, cotangent", "jvp": "args, tangents", "hvp": "args, tangents", "dependencies": "args, tangents",
+    "all_dependencies": "args, tangents",
+}  # fmt: skip
+FORWARD = ("jvp", "dependencies", "all_dependencies")  # the program as it is, without a reverse
 
 
 class DerivativeWriter:
@@ -46,18 +64,24 @@ class DerivativeWriter:
         has_aux: bool = False,
         mode: str = "value_and_grad",
         fuse: bool = True,
+        lanes: int = 1,
     ) -> None:
-        """Plan the derivative of a program; with `fuse`, loops may be reversed at once."""
+        """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
+
+        It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
+        operation is not.
+        """
         self.mode = mode
-        self.wanted = [program.parameters[k] for k in argnums] if mode != "jvp" else []
+        self.wanted = [program.parameters[k] for k in argnums] if mode not in FORWARD else []
         self.differentiated = program.returned[0] if has_aux or mode == "hvp" else program.returned
-        if mode == "jvp":
+        if mode in FORWARD:
             self.differentiated = ()
         outputs = leaves(self.differentiated)
         activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], outputs)
         refuse_lost(program, activity)
         sums = partial_sums(program)
-        functions = Functions()
+        self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
+        functions = Functions(self.lanes)
         found = choices(program, activity)
         fused = fuse_loops(program, activity, sums, found, functions) if fuse else frozenset()
         plan = StorePlan(program, activity, fused, found, functions)
@@ -65,10 +89,16 @@ class DerivativeWriter:
             found = {loop: choice for loop, choice in found.items() if loop not in late}
             plan = StorePlan(program, activity, fused, found, functions)
         self.program, self.plan = program, plan
-        self.reverse_sweep = ReverseSweep(program, plan, sums)
+        self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
         self.adjoints.expressions.lend_arrays()
+
+    def _find_lanes(self, program: SourceProgram, count: int) -> LaneValues:
+        """What is lanes: the tangents, and what is returned of them; or the adjoints alone."""
+        shown = leaves(program.returned[0]) if self.mode == "jvp" else []
+        given = [*leaves(tuple(program.tangents)), *(x for x in shown if x.is_array)]
+        return LaneValues(program, count, given)
 
     def source(self, options: str = "") -> str:
         """The module with the function `run`, under the decorator njit with these options if there are any."""
@@ -76,7 +106,8 @@ class DerivativeWriter:
         parameters = [v for p in self.program.parameters for v in leaves(p) if isinstance(v, Value)]
         for value in parameters:
             if value in self.adjoints.active and value.is_array:
-                self.writer.line(f"{self.adjoints.bar(value)} = np.zeros({value.name}.shape)")
+                zeros = self.adjoints.expressions.zeros(value, f"{value.name}.shape")
+                self.writer.line(f"{self.adjoints.bar(value)} = {zeros}")
         seed = "cotangent" if self.mode == "vjp" else "1.0"
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
         self.writer.line(f"return {', '.join(self._results())}")
@@ -108,26 +139,33 @@ class DerivativeWriter:
             for k, part in enumerate(tree):
                 self._seed(part, f"{text}[{k}]")
         elif tree in self.adjoints.active and tree.is_array:
-            self.writer.line(f"{self.adjoints.bar(tree)} += {text}")
+            bar = self.adjoints.bar(tree)
+            self.writer.line(f"{bar} += {text}" if self.lanes is None else f"add_lanes({bar}, {text})")
         elif tree in self.adjoints.active:
             self.adjoints.add(tree, text)
 
     def _head(self, options: str, body: list[str]) -> list[str]:
         """The imports that the body of the function needs."""
         name = self.program.name
-        lines = [f'"""The {WHAT[self.mode]} of {name}; generated by contad, with the lines of {name} noted."""', ""]
+        many = "" if self.lanes is None else f", for {self.lanes.count} {_TOGETHER[self.mode]} at once"
+        what = f"The {WHAT[self.mode]} of {name}{many}"
+        lines = [f'"""{what}; generated by contad, with the lines of {name} noted."""', ""]
         lines += ["import math", "", "import numpy as np"]
         lines += ["", "from contad.native.machine_code import njit"] if options else []
         text = "".join(body)
         own = []
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
+            ("engines.source.runtime.dependency_graph", ("note",)),
+            ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT,)),
+            ("errors", (LIMIT, "RuleError")),
             ("native.gram_matrices", GRAM_PRODUCTS),
+            ("native.lane_products", LANE_PRODUCTS),
+            ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
@@ -171,7 +209,8 @@ class DerivativeWriter:
         if isinstance(tree, tuple):
             return tuple_text([self._gradient(part) for part in tree])
         if tree.is_array:
-            return self.adjoints.bar(tree) if tree in self.adjoints.active else f"np.zeros({tree.name}.shape)"
+            zeros = self.adjoints.expressions.zeros(tree, f"{tree.name}.shape")
+            return self.adjoints.bar(tree) if tree in self.adjoints.active else zeros
         return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
 
     def _write_returned(self, tree: Any) -> str:
@@ -185,7 +224,7 @@ class DerivativeWriter:
         grads = tuple_text([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":
             return [grads]
-        if self.mode == "jvp":
+        if self.mode in FORWARD:
             return [self._write_returned(returned[1]), self._write_returned(returned[0])]
         if self.mode == "hvp":
             return [self._as_float(returned[1]), grads]

@@ -3,6 +3,8 @@
 import functools
 import math
 
+from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Apply,
@@ -16,10 +18,11 @@ from contad.engines.source.ir.single_assignment import (
     MatrixCall,
     Operation,
     Product,
+    Value,
     View,
 )
 from contad.engines.source.ir.walks import around, walk
-from contad.engines.source.ir.writer import ZEROS, Writer, tuple_text
+from contad.engines.source.ir.writer import BAR, ZEROS, Writer, tuple_text
 from contad.engines.source.writing.small_products import MOST
 from contad.native.arena import LOANS
 
@@ -29,8 +32,8 @@ _DTYPES = {"float": "np.float64", "int": "np.int64", "bool": "np.bool_"}
 class ExpressionWriter:
     """Gives the text of operations, from the names that a writer has given to values."""
 
-    def __init__(self, writer: Writer) -> None:
-        self.writer = writer
+    def __init__(self, writer: Writer, lanes: LaneValues | None = None) -> None:
+        self.writer, self.lanes = writer, lanes
         self.lent: dict[tuple[Operation, str], int] | None = None  # the numbers of arrays that the thread lends
 
     def lend_arrays(self) -> None:
@@ -40,11 +43,24 @@ class ExpressionWriter:
 
     def make_array(self, o: Operation, fill: str, shape: str, suffix: str = "") -> str:
         """A new array of numbers, or the adjoint of what is made."""
+        if self.is_lanes(o.result, suffix):
+            return self.zeros(o.result, shape, suffix)
         key = o, suffix
         if self.lent is not None and o.block is self.writer.program.block and fill in ("empty", "zeros"):
             if key in self.lent or len(self.lent) < LOANS:
                 return f"lent_{fill}({self.lent.setdefault(key, len(self.lent))}, {shape})"
         return f"np.{fill}({shape})"
+
+    def is_lanes(self, value: Value, suffix: str = "") -> bool:
+        """Whether a value, or with the suffix its adjoint, is lanes."""
+        return self.lanes is not None and (self.lanes.bar(value) if suffix else value in self.lanes)
+
+    def zeros(self, value: Value, shape: str, suffix: str = BAR, small: bool = False) -> str:
+        """Zeros in an array of this shape, as the adjoint of a value."""
+        before = "small_" if small else ""
+        if self.lanes is not None and self.is_lanes(value, suffix):
+            return f"{before}lanes_zeros({shape}, {self.lanes.count})"
+        return f"{before}zeros({shape})" if small else f"np.zeros({shape})"
 
     def expression(self, o: Operation) -> str:
         """The text of an operation with one result."""
@@ -61,8 +77,8 @@ class ExpressionWriter:
             return f"{self.writer.text(o.inputs[0])}.shape[{o.axis}]"
         if isinstance(o, Create):
             if o.fill in ("empty", "zeros") and o.result.kind.base == "float" and self.is_small(o):
-                return f"small_zeros({self.shape(o)})"
-            if o.result.kind.base == "float" and not self.hands_on:
+                return self.zeros(o.result, self.shape(o), "", small=True)
+            if o.result.kind.base == "float" and (not self.hands_on or self.is_lanes(o.result)):
                 return self.make_array(o, o.fill, self.shape(o))
             dtype = "" if o.result.kind.base == "float" else f", {_DTYPES[o.result.kind.base]}"
             return f"np.{o.fill}({self.shape(o)}{dtype})"
@@ -71,6 +87,8 @@ class ExpressionWriter:
         if isinstance(o, Choose):
             return self.write_choice(o, "")
         if isinstance(o, Product):
+            if self.is_lanes(o.result):
+                return f"lanes_product({', '.join(map(self.writer.text, o.inputs))})"
             if o.is_gram:
                 return f"gram({self.writer.text(o.inputs[1])})"
             return " @ ".join(map(self.writer.text, o.inputs))
@@ -79,7 +97,7 @@ class ExpressionWriter:
     @functools.cached_property
     def hands_on(self) -> bool:
         """Whether the user's expressions get arrays, which may then be anywhere."""
-        return any(isinstance(o, Handed) for o in walk(self.writer.program.block))
+        return any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.program.block))
 
     def shape(self, o: Create) -> str:
         """The shape of an array that is made, as a tuple."""

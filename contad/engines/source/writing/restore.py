@@ -18,7 +18,6 @@ from contad.engines.source.ir.writer import is_deep
 from contad.engines.source.planning.store_plan import find_count, find_steps
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
-from contad.engines.source.writing.storing import restore
 
 
 class Restoring:
@@ -107,7 +106,7 @@ class Restoring:
 
     def _read_back(self, loop: Loop, value: Value) -> None:
         if isinstance(loop, For) and self.plan.as_block(loop):
-            self.writer.line(f"{value.name} = {restore(value, self.storing.place(loop, value))}")
+            self.writer.line(f"{value.name} = {self.storing.restore(value, self.storing.place(loop, value))}")
 
 
 def times(a: str, b: str) -> str:

@@ -3,7 +3,9 @@
 import contextlib
 from collections.abc import Callable, Iterator
 
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.known_functions import SELECT
+from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
@@ -13,19 +15,24 @@ from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
 from contad.engines.source.writing.restore import Restoring
-from contad.engines.source.writing.storing import Storing, restore
+from contad.engines.source.writing.rule_text import RuleWriter
+from contad.engines.source.writing.storing import Storing
 
 
 class ReverseSweep:
     """Writes operations backwards, and loops that are reversed at once, by a forward sweep of the same program."""
 
-    def __init__(self, program: SourceProgram, plan: StorePlan, sums: dict[Value, Value]) -> None:
+    def __init__(
+        self, program: SourceProgram, plan: StorePlan, sums: dict[Value, Value], lanes: LaneValues | None = None
+    ) -> None:
+        """Make the writers; `lanes` tells what there is once for each of several directions."""
         self.writer, self.plan = Writer(program), plan
-        self.storing = Storing(self.writer, plan)
+        self.storing = Storing(self.writer, plan, lanes)
         self.copying = Copying(self.storing)
-        self.adjoints = AdjointWriter(self.writer, plan, sums)
+        self.adjoints = AdjointWriter(self.writer, plan, sums, lanes)
         self.restoring = Restoring(self.copying, self.adjoints)
-        self.forward_sweep = ForwardSweep(self.copying, self.adjoints)
+        self.rules = RuleWriter(self.adjoints)
+        self.forward_sweep = ForwardSweep(self.copying, self.adjoints, self.rules)
 
     def reverse(self, operations: list[Operation]) -> None:
         """Write the reverse of operations, the last one first."""
@@ -35,6 +42,9 @@ class ReverseSweep:
                 write = getattr(self, name, None) or getattr(self.adjoints, name, None)
                 if write is not None:
                     write(operation)
+
+    def reverse_RuleValue(self, o: RuleValue) -> None:
+        self.rules.reverse(o)
 
     def numbers(self) -> set[str]:
         """The names of numbers that operations compute, and of their adjoints; `+=` of an array is no assignment."""
@@ -70,7 +80,8 @@ class ReverseSweep:
         if slots and self.plan.as_block(o):
             base, n = self.storing.block_names(o)
             self.writer.line(f"{n} = {self.storing.trip_count(o)}")
-            self.writer.line(f"top -= {f'{len(slots)} * {n}' if len(slots) > 1 else n}")
+            width = self.storing.width(*slots)
+            self.writer.line(f"top -= {f'{width} * {n}' if width > 1 else n}")
             self.writer.line(f"{base} = top")
         with self._unless_zero(o):
             self._reverse_for(o)
@@ -111,6 +122,8 @@ class ReverseSweep:
 
     def _may_stop(self, o: For) -> bool:
         """Whether nothing but the adjoints of what it carries enters the reverse of a loop, so that zeros end it."""
+        if self.storing.lanes is not None:  # of which some may be zero
+            return False
         pops = any(map(self.plan.pushes, walk(o.body))) or not self.plan.as_block(o)
         return not pops and not any(root in self.adjoints.active for root in find_written_roots(o))
 
@@ -158,9 +171,9 @@ class ReverseSweep:
         """One iteration backwards. The adjoint of a loop's result is that of what is carried between iterations."""
         slots = self.storing.slots(o)
         if slots and not self.plan.as_block(o):
-            for j, value in enumerate(slots):
-                self.writer.line(f"{value.name} = {restore(value, f'top - {len(slots) - j}')}")
-            self.writer.line(f"top -= {len(slots)}")
+            for value, place in self.storing.places_from_top(slots):
+                self.writer.line(f"{value.name} = {self.storing.restore(value, place)}")
+            self.writer.line(f"top -= {self.storing.width(*slots)}")
         for c in o.carried:
             self.restoring.restore_carried(o, c, k)
         for block in o.blocks:

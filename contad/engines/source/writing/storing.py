@@ -4,6 +4,7 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 
+from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.single_assignment import FLOAT, INT, For, Loop, Value
 from contad.engines.source.ir.walks import around, is_inside, walk
 from contad.engines.source.ir.writer import ZEROS, Writer
@@ -13,8 +14,9 @@ from contad.engines.source.planning.store_plan import StorePlan
 class Storing:
     """Writes what stores values of an iteration."""
 
-    def __init__(self, writer: Writer, plan: StorePlan) -> None:
-        self.writer, self.plan = writer, plan
+    def __init__(self, writer: Writer, plan: StorePlan, lanes: LaneValues | None = None) -> None:
+        """`lanes` tells what is stored once for each of several directions."""
+        self.writer, self.plan, self.lanes = writer, plan, lanes
         self.uses_workspace = False
         self.reserved = False  # whether there is room in the workspace for all that is stored here
         self.copies_once: set[Loop] = set()  # loops before which there has to be room for copies
@@ -53,7 +55,7 @@ class Storing:
         """
         if self.plan.calls_push(o):
             return ""
-        own = len(self.slots(o))
+        own = self.width(*self.slots(o))
         once = o in self.plan.fused
         parts = [f"{own}.0"] if own else []
         for inner in (x for block in o.blocks for x in walk(block) if isinstance(x, Loop)):
@@ -85,6 +87,14 @@ class Storing:
     def slots(self, o: Loop) -> list[Value]:
         return self.plan.slots.get(o, []) if o not in self.plan.fused else []
 
+    def width(self, *values: Value) -> int:
+        """How many numbers values are in the workspace."""
+        return len(values) if self.lanes is None else sum(map(self.lanes.width, values))
+
+    def places_from_top(self, slots: list[Value]) -> list[tuple[Value, str]]:
+        """Where the values of an iteration lie, once all of them are stored at the top of the workspace."""
+        return [(value, f"top - {self.width(*slots[k:])}") for k, value in enumerate(slots)]
+
     def begin_iteration(self, o: Loop) -> None:
         slots = self.slots(o)
         if slots and not self.plan.as_block(o):
@@ -102,16 +112,31 @@ class Storing:
 
     def put(self, value: Value, place: str) -> None:
         """Store a value at a place in the workspace."""
-        self.writer.line(
-            f"put_integer(work, {place}, {value.name})" if value.kind == INT else f"work[{place}] = {value.name}"
-        )
+        if value.kind == INT:
+            self.writer.line(f"put_integer(work, {place}, {value.name})")
+        elif self.width(value) > 1:
+            self.writer.line(f"put_lanes(work, {place}, {value.name}, {self.width(value)})")
+        else:
+            self.writer.line(f"work[{place}] = {value.name}")
+
+    def restore(self, value: Value, place: str) -> str:
+        """A value read back from its place in the workspace."""
+        if value.kind == INT:
+            return f"integer(work, {place})"
+        if self.width(value) > 1:
+            return f"lanes_at(work, {place}, {self.width(value)})"
+        return f"work[{place}]" if value.kind == FLOAT else f"work[{place}] != 0.0"
 
     def place(self, loop: For, value: Value) -> str:
         """Where a value of an iteration lies where the workspace holds all iterations side by side."""
         base, n = self.block_names(loop)
-        k = self.slots(loop).index(value)
+        slots = self.slots(loop)
+        k = self.width(*slots[: slots.index(value)])
         offset = "" if k == 0 else f" + {n}" if k == 1 else f" + {k} * {n}"
-        return f"{base}{offset} + {self.iteration(loop)}"
+        iteration = self.iteration(loop)
+        if self.width(value) > 1:
+            iteration = f"{self.width(value)} * {iteration if iteration.isidentifier() else f'({iteration})'}"
+        return f"{base}{offset} + {iteration}"
 
     def iteration(self, loop: For) -> str:
         """The number of the present iteration."""
@@ -119,10 +144,3 @@ class Storing:
         if loop.start.constant != 0:
             index = f"({index} - {self.writer.text(loop.start)})"
         return index if loop.step.constant == 1 else f"{index} // {self.writer.text(loop.step)}"
-
-
-def restore(value: Value, place: str) -> str:
-    """A value read back from its place in the workspace."""
-    if value.kind == INT:
-        return f"integer(work, {place})"
-    return f"work[{place}]" if value.kind == FLOAT else f"work[{place}] != 0.0"

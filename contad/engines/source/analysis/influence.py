@@ -1,0 +1,126 @@
+"""Influence: what may be another number at other inputs, be it by computation, by a branch, a count or an index."""
+
+from contad.engines.source.ir.single_assignment import (
+    Accumulate,
+    Block,
+    Choose,
+    For,
+    Handed,
+    If,
+    Length,
+    Loop,
+    MatrixCall,
+    Operation,
+    SourceProgram,
+    Store,
+    Value,
+    While,
+)
+from contad.engines.source.ir.walks import leaves, walk
+
+
+class Influence:
+    """Asks whether a value is influenced by some inputs: `value in influence`; an array if any of its elements is."""
+
+    def __init__(self, program: SourceProgram, inputs: list[Value]) -> None:
+        self._found: set[Value] = set()
+        self._add(*inputs)
+        size = -1
+        while len(self._found) != size:
+            size = len(self._found)
+            self._block(program.block, controlled=False)
+
+    def __contains__(self, value: Value) -> bool:
+        return value in self._found or not self._found.isdisjoint(value.roots)
+
+    def any(self, values: list[Value]) -> bool:
+        """Whether one of them is influenced."""
+        return any(x in self for x in values)
+
+    def decides(self, o: Operation) -> bool:
+        """Whether inputs have an influence on which branch is taken, or how often a loop runs."""
+        if isinstance(o, Loop):
+            ends = [*([] if o.exit is None else [o.exit]), *(o.inputs if isinstance(o, For) else [])]
+            return self.any([*ends, *([o.condition] if isinstance(o, While) else [])])
+        return isinstance(o, If) and o.inputs[0] in self
+
+    def _add(self, *values: Value) -> None:
+        for value in values:
+            if value.constant is None:
+                self._found.update(value.roots or (value,))
+
+    def _block(self, block: Block, controlled: bool) -> None:
+        for o in block.operations:
+            decides = self.decides(o)
+            for inner in o.blocks:
+                self._block(inner, controlled or decides)
+            self._operation(o, controlled, decides)
+
+    def _operation(self, o: Operation, controlled: bool, decides: bool) -> None:
+        """What an operation computes or writes; `controlled` where inputs decide whether it runs."""
+        given = self.any(o.inputs)
+        if isinstance(o, If):
+            self._add(*(m.result for m in o.merges if decides or self.any([m.then, m.otherwise])))
+        elif isinstance(o, Loop):
+            for c in o.carried:
+                if decides or self.any([c.initial, c.following, c.inner]):
+                    self._add(c.inner, c.result)
+            if decides:
+                self._add(o.count, *([o.index] if isinstance(o, For) else []))
+        elif isinstance(o, (Store, Accumulate)):
+            if controlled or self.any(o.inputs[1:]):
+                self._add(o.array)
+        elif isinstance(o, MatrixCall):
+            if given or controlled:
+                self._add(*o.filled, *o.results)
+        elif isinstance(o, Length):
+            if any(isinstance(root.operation, Handed) and root in self for root in o.inputs[0].roots):
+                self._add(o.result)
+        elif isinstance(o, Choose):
+            if o.inputs[0] in self:
+                self._add(o.result)
+        elif given:
+            self._add(*o.results)
+
+
+def find_escaping(program: SourceProgram) -> set[Loop]:
+    """The loops in which something is made that is read outside, other than what they hand on."""
+    holders: dict[Value, list[Loop]] = {}
+
+    def note(block: Block, loops: list[Loop]) -> None:
+        for o in block.operations:
+            inner = [*loops, o] if isinstance(o, Loop) else loops
+            for value in o.results:
+                holders[value] = loops
+            if isinstance(o, Loop):
+                for value in (*(c.inner for c in o.carried), *([o.index] if isinstance(o, For) else [])):
+                    holders[value] = inner
+            for b in o.blocks:
+                note(b, inner)
+
+    note(program.block, [])
+    found: set[Loop] = set()
+
+    def look(block: Block, loops: list[Loop]) -> None:
+        for o in block.operations:
+            inner = [*loops, o] if isinstance(o, Loop) else loops
+            for value in o.reads():  # a loop reads what its body hands on
+                found.update(loop for loop in holders.get(value, ()) if loop not in inner)
+            for b in o.blocks:
+                look(b, inner)
+
+    look(program.block, [])
+    for value in leaves(program.returned):
+        found.update(holders.get(value, ()))
+    return found
+
+
+def defined_inside(loop: Loop) -> set[Value]:
+    """All values that a loop makes in its body."""
+    inside = [o for block in loop.blocks for o in walk(block)]
+    made = {x for o in inside for x in o.results}
+    for o in [loop, *(x for x in inside if isinstance(x, Loop))]:
+        made.update(c.inner for c in o.carried)
+        if isinstance(o, For):
+            made.add(o.index)
+    return made

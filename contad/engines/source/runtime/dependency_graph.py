@@ -1,0 +1,24 @@
+"""Filling the graph of what depends on what as the program runs; `ir/dependency_notes.py` says what it is."""
+
+from contad.native.compiling import NJIT_OPTIONS
+from contad.native.machine_code import njit
+
+
+@njit(inline="always", **(NJIT_OPTIONS | {"cache": False}))
+def note(x, y, bends, graph):  # type: ignore[no-untyped-def]
+    """The node of what is computed of x and y; where that is linear in one of them alone, it is that one.
+
+    Nodes beyond the last row of the graph are counted, but not kept: then it has to be made again with as many rows.
+    """
+    if bends == 0:
+        if y == x or not y:
+            return x
+        if x == 0:
+            return y
+    elif x == 0 and y == 0:
+        return 0
+    node = graph[0, 0]
+    graph[0, 0] = node + 1
+    if node < len(graph):
+        graph[node, 0], graph[node, 1], graph[node, 2] = x, y, bends
+    return node

@@ -1,0 +1,356 @@
+"""What may depend on what at any inputs: the nodes of a program whose branches are all taken.
+
+Where inputs decide between branches, both run, and what they compute or write is added to what was there. A loop whose
+end inputs decide does not run: what it may compute depends on all that it reads. An element whose place they decide may
+be any of the array. Other branches, loops and indices are as they are, so that patterns of grids and chains are kept.
+
+The numbers that such a program computes are not those of the function, where they are influenced by inputs; so nothing
+that is influenced decides anything, and every index is held against the length of its axis.
+"""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from contad.engines.source.analysis.influence import Influence, defined_inside, find_escaping
+from contad.engines.source.ir.dependency_notes import BENDS_X
+from contad.engines.source.ir.entries import constant, default
+from contad.engines.source.ir.known_functions import AND, NOT, OR, OUTSIDE, SELECT, TO_BOOL, TO_FLOAT, TO_INT
+from contad.engines.source.ir.rule_sites import RuleForward
+from contad.engines.source.ir.single_assignment import (
+    INT,
+    NEW_AXIS,
+    Accumulate,
+    Apply,
+    Block,
+    Call,
+    Carried,
+    Check,
+    Choose,
+    Create,
+    Element,
+    Handed,
+    If,
+    Kind,
+    Length,
+    Load,
+    Loop,
+    MatrixCall,
+    Operation,
+    SourceProgram,
+    Store,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.tangents.called_tangents import CalleeTangents
+from contad.engines.source.tangents.program_nodes import NONE, ProgramNodes
+from contad.errors import UnsupportedError
+
+_MAKERS = {"float": TO_FLOAT, "int": TO_INT, "bool": TO_BOOL}
+
+
+class _Found(NamedTuple):
+    """What a branch hands on: a number, and its node."""
+
+    value: Value
+    node: Value
+
+
+class BranchNodes(ProgramNodes):
+    """Writes the nodes of a program into it, and all branches between which inputs decide."""
+
+    def __init__(
+        self,
+        program: SourceProgram,
+        given: Sequence[Value],
+        outputs: Sequence[Value],
+        graph: Value,
+        callees: CalleeTangents | None = None,
+        uncertain: bool = False,
+    ) -> None:
+        """`uncertain` of what may run where the function would not: it raises nothing."""
+        super().__init__(program, given, outputs, graph, callees)
+        self.influence = Influence(program, list(given))
+        self.escaping = find_escaping(program)
+        self.uncertain = uncertain
+
+    def _of_callee(self, program: SourceProgram, given: list[Value]) -> "BranchNodes":
+        graph = Value(Kind("int", 2), "graph")
+        nodes = BranchNodes(program, given, leaves(program.returned), graph, self.callees, uncertain=True)
+        nodes.write()
+        return nodes
+
+    def _refuse(self, o: Operation, what: str) -> None:
+        raise UnsupportedError(
+            f'{self.program.name}, line {o.line}: {what} is not known for branches="all"; join the patterns of '
+            "contad.sparsity at several points"
+        )
+
+    # ---- operations --------------------------------------------------------------------------------------------------
+    def _operations(self, operations: list[Operation]) -> None:
+        for o in operations:
+            self.append.line = o.line
+            write = getattr(self, f"_all_of_{type(o).__name__}", None)
+            if write is not None:
+                write(o)
+            else:
+                super()._operations([o])
+
+    def _all_of_Check(self, o: Check) -> None:
+        if not self.uncertain and o.inputs[0] not in self.influence:
+            self.append.add(o)
+
+    def _all_of_If(self, o: If) -> None:
+        """Both branches, one after the other, where inputs decide between them."""
+        if not self.influence.decides(o):
+            for block in o.blocks:
+                self._block(block)
+            self.append.add(o)
+            for m in list(o.merges):
+                if m.result in self.active:
+                    o.merge(self.dot(m.then), self.dot(m.otherwise), self.new_dot(m.result))
+            return
+        outer, self.uncertain = self.uncertain, True
+        then = self._run(o.blocks[0], self._find_needed(o.inputs[0], True), [m.then for m in o.merges])
+        otherwise = self._run(o.blocks[1], self._find_needed(o.inputs[0], False), [m.otherwise for m in o.merges])
+        self.uncertain = outer
+        for m, x, y in zip(o.merges, then, otherwise, strict=True):
+            self.append.add(Apply(SELECT, [o.inputs[0], x.value, y.value], m.result))
+            if m.result in self.active:
+                self.dots[m.result] = self.note(x.node, y.node)
+
+    def _find_needed(self, condition: Value, holds: bool) -> list[Value]:
+        """What else has to hold for a condition to hold, or not to, that inputs do not decide."""
+        o = condition.operation
+        if condition not in self.influence:
+            return [condition if holds else self.append.apply(NOT, condition)]
+        if isinstance(o, Apply) and o.function is (AND if holds else OR):
+            return [x for part in o.inputs for x in self._find_needed(part, holds)]
+        if isinstance(o, Apply) and o.function is NOT:
+            return self._find_needed(o.inputs[0], not holds)
+        if isinstance(o, If):  # `test and then` is a branch, too
+            (m,) = (m for m in o.merges if m.result is condition)
+            if m.otherwise.constant is (not holds):
+                return self._find_needed(o.inputs[0], True)
+            if m.then.constant is (not holds):
+                return self._find_needed(o.inputs[0], False)
+        return []
+
+    def _run(self, block: Block, needed: list[Value], values: list[Value]) -> list[_Found]:
+        """Append a branch, and what comes of these values; nothing where what is needed does not hold."""
+        if not needed:
+            self._operations(block.operations)
+            return [_Found(x, self.dot(x) if x in self.active else NONE) for x in values]
+        holds = functools.reduce(lambda x, y: self.append.apply(AND, x, y), needed)
+        then = Block()
+        with self.append.inside(then):
+            self._operations(block.operations)
+        branch = If(holds, then, Block())
+        self.append.add(branch)
+        found = []
+        for x in values:
+            node = self.dot(x) if x in self.active else NONE
+            value = branch.merge(x, default(x.kind), Value(x.kind))
+            found.append(_Found(value, branch.merge(node, NONE, Value(INT)) if node is not NONE else NONE))
+        return found
+
+    def _all_of_For(self, o: Loop) -> None:
+        """Nodes are carried beside numbers; where inputs decide how often it runs it does not."""
+        if self.influence.decides(o):
+            self._of_any_number(o)
+            return
+        carried = [c for c in o.carried if c.inner in self.active]
+        initial = [self.dot(c.initial) for c in carried]
+        inner = [self.new_dot(c.inner) for c in carried]
+        for block in o.blocks:
+            self._block(block)
+        added = [
+            Carried(first, i, self.dot(c.following), self.new_dot(c.result))
+            for c, first, i in zip(carried, initial, inner, strict=True)
+        ]
+        self.append.add(o)
+        o.carry([*o.carried, *added])
+
+    _all_of_While = _all_of_For
+
+    def _of_any_number(self, o: Loop) -> None:
+        """A loop that may run any number of times: what it computes depends on all that it reads."""
+        if o in self.escaping:
+            self._refuse(o, "what is made in a loop whose end inputs decide, and read after it,")
+        inside = [x for block in o.blocks for x in walk(block)]
+        made = defined_inside(o)
+        written = {root for x in inside if isinstance(x, Element) and not isinstance(x, Load) for root in x.array.roots}
+        found: dict[tuple[Any, ...], Value] = {}
+        for x in [o, *inside]:
+            for value in x.reads():
+                key: tuple[Any, ...] = (value,)
+                if value in made or key in found:
+                    continue
+                if not value.is_array:
+                    found[key] = self.dot(value)
+                elif value in self.active:
+                    at = self._place(x, made) if isinstance(x, Load) and written.isdisjoint(value.roots) else None
+                    key = (value, *at) if at is not None else key
+                    found[key] = self._of_all(value) if at is None else self._load(self.dot(value), at)
+        node = self.note(self._union(list(found.values())), bends=BENDS_X)
+        for x in inside:
+            if isinstance(x, Element) and not isinstance(x, Load) and x.array not in made and x.array in self.active:
+                self._add_to(x, node, made)
+            elif isinstance(x, MatrixCall):
+                for array in x.filled:
+                    if array not in made and array in self.active:
+                        self._add_to_all(self.dot(array), node)
+        for c in o.carried:
+            self._define(c.result)
+            if c.result in self.active:
+                self.dots[c.result] = node
+        self._define(o.count)
+
+    def _define(self, value: Value) -> None:
+        """Some number for a value that decides nothing."""
+        self.append.add(Apply(_MAKERS[value.kind.base], [constant(0)], value))
+
+    def _of_choice(self, o: Apply) -> Value:
+        if o.inputs[0] not in self.influence:
+            return super()._of_choice(o)
+        return self.note(self.dot(o.inputs[1]), self.dot(o.inputs[2]))
+
+    # ---- elements ----------------------------------------------------------------------------------------------------
+    def _place(self, x: Element, made: set[Value] | frozenset[Value] = frozenset()) -> list[Value] | None:
+        """The indices of an element, if inputs do not decide them and they are known here."""
+        known = not self.influence.any(x.indices) and made.isdisjoint(x.indices)
+        return list(x.indices) if known else None
+
+    def _is_inside(self, array: Value, indices: Sequence[Value]) -> Value:
+        """Whether indices are within an array."""
+        inside = constant(True)
+        for axis, index in enumerate(indices):
+            length = self.append.add(Length(array, axis, Value(INT))).result
+            one = self.append.apply(NOT, self.append.apply(OUTSIDE, index, length))
+            inside = self.append.apply(AND, inside, one)
+        return inside
+
+    def _load(self, array: Value, indices: Sequence[Value]) -> Value:
+        result = Value(Kind(array.kind.base))
+        self.append.add(Load(array, [*indices, self._is_inside(array, indices)], result))
+        return result
+
+    def _all_of_Load(self, o: Load) -> None:
+        inside = self._is_inside(o.array, o.indices)
+        guard = inside if o.guard is None else self.append.apply(AND, o.guard, inside)
+        self.append.add(Load(o.array, [*o.indices, guard], o.result))
+        if o.result in self.active and o.array in self.active:
+            nodes = self.dot(o.array)
+            if self._place(o) is None:
+                self.dots[o.result] = self._of_all(o.array)
+            else:
+                self.append.add(Load(nodes, [*o.indices, guard], self.new_dot(o.result)))
+
+    def _all_of_Store(self, o: Store) -> None:
+        self._write(o)
+        if o.array in self.active:
+            if self.uncertain or self._place(o) is None:
+                self._add_to(o, self.dot(o.stored))
+            else:
+                self._write(Store(self.dot(o.array), list(o.indices), self.dot(o.stored)))
+
+    def _all_of_Accumulate(self, o: Accumulate) -> None:
+        self._write(o)
+        if o.array in self.active and self.has_dot(o.added):
+            self._add_to(o, self.dot(o.added))
+
+    def _write(self, o: Store | Accumulate) -> None:
+        """A write that is left out where it is outside of the array."""
+        then = Block()
+        branch = If(self._is_inside(o.array, o.indices), then, Block())
+        o.line = o.line or self.append.line
+        then.append(o)
+        self.append.add(branch)
+
+    def _add_to(self, o: Element, node: Value, made: set[Value] | frozenset[Value] = frozenset()) -> None:
+        """An element depends on this, too; any element where its place is not known."""
+        nodes, at = self.dot(o.array), self._place(o, made)
+        if at is None:
+            self._add_to_all(nodes, node)
+            return
+        self._write(Store(nodes, at, self.note(self._load(nodes, at), node)))
+
+    def _add_to_all(self, nodes: Value, node: Value) -> None:
+        def add(at: list[Value]) -> None:
+            """Add to one element."""
+            self.append.store(nodes, at, self.note(self.append.load(nodes, at), node))
+
+        self.append.over(self.append.shape_of(nodes), add)
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def _all_of_View(self, o: View) -> None:
+        if self.influence.any(o.inputs[1:]):
+            self._refuse(o, "a slice whose place inputs decide")
+        if self.uncertain and o.spec is not None:
+            o = self._within(o)
+        super()._operations([o])
+
+    def _within(self, o: View) -> View:
+        """A view whose indices are within the array, where it runs in vain, too."""
+        inputs, axis = list(o.inputs), 0
+        for part in o.spec or ():
+            if isinstance(part, int):
+                length = self.append.add(Length(o.inputs[0], axis, Value(INT))).result
+                outside = self.append.apply(OUTSIDE, inputs[part], length)
+                inputs[part] = self.append.apply(SELECT, outside, constant(0), inputs[part])
+            axis += part != NEW_AXIS
+        return View(inputs[0], inputs[1:], o.spec, o.result)
+
+    def _all_of_Choose(self, o: Choose) -> None:
+        if o.inputs[0] in self.influence and o.result in self.active:
+            self._refuse(o, "a name that stands for one of several arrays, between which inputs decide,")
+        super()._operations([o])
+
+    def _all_of_Create(self, o: Create) -> None:
+        if self.influence.any(o.inputs):
+            self._refuse(o, "an array whose size inputs decide")
+        super()._operations([o])
+
+    def _unless_zero(self, factor: Value, array: Value, node: Value) -> Value:
+        return node if array in self.influence else super()._unless_zero(factor, array, node)
+
+    # ---- calls -------------------------------------------------------------------------------------------------------
+    def _all_of_MatrixCall(self, o: MatrixCall) -> None:
+        if not self.influence.any(o.inputs) and not self.uncertain:
+            super()._operations([o])
+            return
+        for x in o.results:
+            self._define(x)
+        if self.active.changes(o):
+            self._of_matrices(o)
+
+    def _all_of_RuleForward(self, o: RuleForward) -> None:
+        if self.uncertain or self.influence.any(o.inputs):
+            self._refuse(o, f"{o.site.rule.name}, of what inputs decide on,")
+        super()._operations([o])
+
+    def _all_of_Handed(self, o: Handed) -> None:
+        if self.uncertain:
+            self._refuse(o, "a call that Numba computes as it stands, in a branch that inputs decide on,")
+        super()._operations([o])
+
+    def _all_of_Call(self, o: Call) -> None:
+        """With what is influenced in a hidden way all results depend on all arguments."""
+        reached = [bool(outputs) for outputs in o.callee.reached]
+        hidden = any(
+            x in self.influence and not (follows and self.has_dot(x))
+            for x, follows in zip(o.inputs, reached, strict=True)
+        )
+        if not hidden:
+            if self.uncertain and not self.active.changes(o):
+                if o.callee.may_raise or any(x.is_array for x in o.inputs):
+                    self._refuse(o, f"a call of {o.callee.program.name}, in a branch that inputs decide on,")
+            super()._operations([o])
+            return
+        nodes = [self._of_all(x) if x.is_array else self.dot(x) for x in o.inputs if x in self.active]
+        node = self.note(self._union(nodes), bends=BENDS_X)
+        for x in o.results:
+            self._define(x)
+            if x in self.active:
+                self.dots[x] = node

@@ -1,0 +1,233 @@
+"""What depends on what, noted by the program itself: beside every number the node that stands for it.
+
+    z = f(x, y)     beside it     z_node = note(x_node, y_node, bends, graph)
+
+Nodes are numbers of a graph that the program fills as it runs (`contad/engines/source/ir/dependency_notes.py`).
+They are carried, stored and handed on as tangents are, so that they follow loops, branches and writes into arrays. What
+a branch decides, or an index, is that of the run.
+"""
+
+from collections.abc import Callable, Sequence
+
+from contad.engines.source.analysis.partials import passes
+from contad.engines.source.ir import known_matrix_functions as known
+from contad.engines.source.ir.dependency_notes import BENDS_X, BENDS_XY, BENDS_Y, NOTE
+from contad.engines.source.ir.entries import constant
+from contad.engines.source.ir.known_functions import COMPARISONS, SELECT, TO_FLOAT
+from contad.engines.source.ir.single_assignment import (
+    FLOAT,
+    INT,
+    Accumulate,
+    Apply,
+    Block,
+    Carried,
+    Create,
+    For,
+    Kind,
+    MatrixCall,
+    Product,
+    SourceProgram,
+    Store,
+    Value,
+)
+from contad.engines.source.ir.walks import leaves
+from contad.engines.source.tangents.called_tangents import CalleeTangents
+from contad.engines.source.tangents.program_tangents import ProgramTangents, map_tree
+from contad.rules.bent_arguments import bent_pairs
+
+# linear in their second operand, where the first is constant
+_SYSTEMS = (known.SOLVE, known.SOLVE_TRIANGULAR, known.CHO_SOLVE, known.SOLVE_BANDED, known.LSTSQ)
+NONE = constant(0)
+
+
+class ProgramNodes(ProgramTangents):
+    """Writes the nodes of a program into it, as tangents are written."""
+
+    suffix = "_node"
+    zero = NONE
+
+    def __init__(
+        self,
+        program: SourceProgram,
+        given: Sequence[Value],
+        outputs: Sequence[Value],
+        graph: Value,
+        callees: CalleeTangents | None = None,
+    ) -> None:
+        """Find what depends on the values that are given and reaches the outputs; only that has a node."""
+        super().__init__(program, given, outputs, callees)
+        self.graph = graph
+        self.shared = (graph,)
+
+    def kind_of_dot(self, value: Value) -> Kind:
+        """Nodes are integers."""
+        return Kind("int", value.kind.ndim)
+
+    def note(self, x: Value, y: Value = NONE, bends: int = 0) -> Value:
+        """The node of what is computed of x and y."""
+        if x.constant == y.constant == 0:
+            return NONE
+        if bends == 0 and (x.constant == 0 or y.constant == 0 or x is y):
+            return y if x.constant == 0 else x
+        return self.append.apply(NOTE, x, y, constant(bends), self.graph)
+
+    def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramNodes":
+        graph = Value(Kind("int", 2), "graph")
+        nodes = ProgramNodes(program, given, leaves(program.returned), graph, self.callees)
+        nodes.write()
+        return nodes
+
+    def of_result(self, value: Value) -> Value:
+        """The nodes of what is returned, if it is or holds a float."""
+        if value.is_array and value not in self.dots:
+            made = Value(self.kind_of_dot(value))
+            self.append.add(Create("zeros", self.append.shape_of(value), made))
+            return made
+        return self.dot(value)
+
+    # ---- numbers -----------------------------------------------------------------------------------------------------
+    def _of_Apply(self, o: Apply) -> None:
+        self.append.add(o)
+        if o.function is SELECT:
+            self.dots[o.result] = self._of_choice(o)
+        elif o.function is TO_FLOAT:
+            self.dots[o.result] = self.dot(o.inputs[0])
+        else:
+            self.dots[o.result] = self._of_rule(o)
+
+    def _of_choice(self, o: Apply) -> Value:
+        then, otherwise = map(self.dot, o.inputs[1:])
+        return self.append.apply(SELECT, o.inputs[0], then, otherwise)
+
+    def _of_rule(self, o: Apply) -> Value:
+        """A node for the operands of a rule, of which it knows which ones bend each other."""
+        passing = [x for x in passes(o) if self.has_dot(x)]
+        places = tuple(k for k, x in enumerate(o.inputs) if x.kind == FLOAT and any(x is y for y in passing))
+        assert o.function.rule is not None
+        active = "".join("v" if k in places else "c" for k in range(len(o.inputs)))
+        bent = set(bent_pairs(o.function.rule, active, places))
+        nodes = [self.dot(o.inputs[k]) for k in places]
+        if len(nodes) == 1:
+            return self.note(nodes[0], bends=BENDS_X * ((0, 0) in bent))
+        alone = [BENDS_X * ((k, k) in bent) for k in range(len(nodes))]
+        if len(nodes) == 2:
+            bends = alone[0] + BENDS_XY * ((0, 1) in bent) + BENDS_Y * bool(alone[1])
+            return self.note(nodes[0], nodes[1], bends)
+        found = self._union([self.note(x, bends=bends) for x, bends in zip(nodes, alone, strict=True)])
+        return self._union([found, *(self.note(nodes[a], nodes[b], BENDS_XY) for a, b in bent if a != b)])
+
+    def _union(self, nodes: Sequence[Value]) -> Value:
+        found = NONE
+        for node in nodes:
+            found = self.note(found, node)
+        return found
+
+    # ---- arrays ------------------------------------------------------------------------------------------------------
+    def _of_Accumulate(self, o: Accumulate) -> None:
+        if self.has_dot(o.added):
+            nodes, indices = self.dot(o.array), list(o.indices)
+            now = self.note(self.append.load(nodes, indices), self.dot(o.added))
+            self.append.add(Store(nodes, indices, now))
+        self.append.add(o)
+
+    def _of_Create(self, o: Create) -> None:
+        self.append.add(o)
+        self.append.add(Create("zeros", list(o.inputs), self.new_dot(o.result)))
+
+    def _of_Product(self, o: Product) -> None:
+        """Each element is the sum of products of two numbers; zeros of a constant factor are no dependence."""
+        self.append.add(o)
+        (a, b), result = o.inputs, o.result
+        rows, columns = self.append.shape_of(a)[:-1], self.append.shape_of(b)[1:]
+        count = self.append.shape_of(b)[0]
+
+        def element(at: list[Value]) -> Value:
+            """The node of an element of the product."""
+            row, column = at[: len(rows)], at[len(rows) :]
+
+            def term(k: Value, node: Value) -> Value:
+                x, y = (self._of_factor(z, place) for z, place in ((a, [*row, k]), (b, [k, *column])))
+                if a in self.active and b in self.active:
+                    return self.note(node, self.note(x, y, BENDS_XY))
+                nodes, factor = (x, self.append.load(b, [k, *column])) if a in self.active else (
+                    y, self.append.load(a, [*row, k])
+                )  # fmt: skip
+                return self.note(node, self._unless_zero(factor, b if a in self.active else a, nodes))
+
+            return self._fold(count, term)
+
+        if not result.is_array:
+            self.dots[result] = element([])
+            return
+        self._new_zeros(result)
+        nodes = self.dots[result]
+        self.append.over([*rows, *columns], lambda at: self.append.store(nodes, at, element(at)))
+
+    def _of_factor(self, array: Value, at: list[Value]) -> Value:
+        return self.append.load(self.dot(array), at) if array in self.active else NONE
+
+    def _unless_zero(self, factor: Value, _: Value, node: Value) -> Value:
+        """A node, of what is multiplied by an element of an array; none where that is 0."""
+        is_zero = self.append.apply(COMPARISONS["Eq"], factor, constant(0.0))
+        return self.append.apply(SELECT, is_zero, NONE, node)
+
+    def _of_MatrixCall(self, o: MatrixCall) -> None:
+        self.append.add(o)
+        self._of_matrices(o)
+
+    def _of_matrices(self, o: MatrixCall) -> None:
+        """All that it computes depends on all that it reads."""
+        nodes = [self._of_all(x) if x in self.active else NONE for x in o.operands]
+        is_linear = o.function in _SYSTEMS and nodes[0] is NONE
+        node = NONE
+        for x in nodes:
+            node = self.note(node, x)
+        if not is_linear:
+            node = self.note(node, bends=BENDS_X)
+        for x in o.varying:
+            if not x.is_array:
+                self.dots[x] = node
+            elif x in self.active:
+                target = self.dots[x]
+                self.append.over(
+                    self.append.shape_of(x),
+                    lambda at, target=target: self.append.store(target, at, node),  # type: ignore[misc]
+                )
+
+    _of_RuleValue = _of_MatrixCall
+
+    def _of_all(self, array: Value) -> Value:
+        """A node that depends on all elements of an array, or on a number."""
+        if not array.is_array:
+            return self.dot(array)
+        nodes, shape = self.dot(array), self.append.shape_of(array)
+
+        def union(at: list[Value], node: Value) -> Value:
+            if len(at) == len(shape):
+                return self.note(node, self.append.load(nodes, at))
+            return self._fold(shape[len(at)], lambda k, inner: union([*at, k], inner), node)
+
+        return union([], NONE)
+
+    def _fold(self, count: Value, follow: Callable[[Value, Value], Value], initial: Value = NONE) -> Value:
+        """What comes of a node by node = follow(k, node) for k in range(count)."""
+        inner, index, body = Value(INT, "node"), Value(INT, "k"), Block()
+        with self.append.inside(body):
+            following = follow(index, inner)
+        loop = For([constant(0), count, constant(1)], index, body)
+        loop.carry([Carried(initial, inner, following, Value(INT, "node"))])
+        self.append.add(loop)
+        return loop.carried[0].result
+
+
+def add_nodes(program: SourceProgram, argnums: Sequence[int], write: type[ProgramNodes] = ProgramNodes) -> None:
+    """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
+    wanted = [program.parameters[k] for k in argnums]
+    graph = Value(Kind("int", 2), "graph")
+    made = write(program, [v for tree in wanted for v in leaves(tree)], leaves(program.returned), graph)
+    made.write()
+    added = [*(map_tree(tree, lambda v: made.dots[v]) for tree in wanted), graph]
+    program.parameters += added
+    program.tangents += added
+    made.append.line = 0
+    program.returned = map_tree(program.returned, made.of_result), program.returned

@@ -1,0 +1,83 @@
+"""Plans for Jacobians: by columns in forward mode, or by rows in reverse mode, whichever needs fewer passes."""
+
+from numba import types
+
+from contad.front import lane_plans
+from contad.front.higher_plans import (
+    DirectionTree,
+    PlannedCall,
+    Way,
+    make_matrix,
+    matrix_result,
+    name_all,
+    take_column,
+    take_row,
+)
+from contad.variables.open_types import NumbaType
+
+
+class Jacobian:
+    """The plan of a Jacobian. f itself is called first where its result tells shapes."""
+
+    def __init__(self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool) -> None:
+        """Read the structures; with `copied` f gets copies of arrays, because it may write into them.
+
+        With `lanes` an engine takes several directions at once.
+        """
+        self.lanes = lanes
+        self.start = [*call.checks, *name_all(call)]
+        self.call, self.single, self.returned = call, single, returned
+        self.inputs, self.outputs = call.tree(), DirectionTree([("y", returned)], "e")
+        own = [
+            f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
+        ]
+        if any(y.is_array for y in self.outputs.leaves):  # whose shapes are not known
+            self.start.append(f"y = f({', '.join(own)})")
+        self.start += [make_matrix(y, x) for y in self.outputs.leaves for x in self.inputs.leaves]
+        self.end = f"return {matrix_result(self.outputs, self.inputs, True, single)}"
+
+    @property
+    def may_have_more_rows(self) -> bool:
+        """Whether it may have more rows than columns, as far as the types tell."""
+        return any(y.is_array for y in self.outputs.leaves) or len(self.outputs.leaves) > len(self.inputs.leaves)
+
+    def whole(self, way: Way) -> list[str]:
+        """The statements for one way."""
+        return [*self.start, *way.lines, self.end]
+
+    def either(self) -> list[str]:
+        """The statements that go the way with fewer passes: by columns where there are more rows."""
+        rows, columns = (" + ".join(x.size for x in tree.leaves) for tree in (self.outputs, self.inputs))
+        forward, reverse = (
+            [f"    {line}" for line in way.lines] for way in (self.by_columns("run_along"), self.by_rows)
+        )
+        return [*self.start, f"if {rows} > {columns}:", *forward, "else:", *reverse, self.end]
+
+    @property
+    def by_rows(self) -> Way:
+        """By reverse mode, a pass for each number of the result, or for a block of them."""
+        found = lane_plans.by_rows(self.call, self.inputs, self.outputs) if self.lanes else None
+        if found is not None:
+            return found
+        grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
+        body = {
+            y: [take_row(y, x, g) for x, g in zip(self.inputs.leaves, grads.leaves, strict=True)]
+            for y in self.outputs.leaves
+        }
+        lines = self.outputs.over(body, f"grads = run({self.call.packed}, {{}}[0])")
+        return Way(
+            (types.Tuple(self.call.request.types), self.outputs.types()[0]), [*self.outputs.directions(), *lines]
+        )
+
+    def by_columns(self, run: str) -> Way:
+        """By forward mode, a pass for each number of the arguments, or for a block of them."""
+        found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, run) if self.lanes else None
+        if found is not None:
+            return found
+        tangent = DirectionTree([("dy", self.returned)], "t")
+        body = {
+            x: [take_column(y, x, t) for y, t in zip(self.outputs.leaves, tangent.leaves, strict=True)]
+            for x in self.inputs.leaves
+        }
+        lines = self.inputs.over(body, f"z, dy = {run}({self.call.packed}, {{}})")
+        return Way((types.Tuple(self.call.request.types), self.inputs.types()), [*self.inputs.directions(), *lines])

@@ -1,0 +1,155 @@
+"""Plans for matrices of derivatives by blocks of directions: an engine's `run` takes several unit vectors at once.
+
+The numbers of the arguments (or, by rows, of the result) are counted through. A block has as many of them as there are
+lanes; in the last one some lanes may be idle.
+"""
+
+from collections.abc import Sequence
+
+from numba import types
+
+from contad.front.form import Form
+from contad.front.higher_plans import (
+    DirectionLeaf,
+    DirectionTree,
+    PlannedCall,
+    Way,
+    make_matrix,
+    matrix,
+    matrix_result,
+    name_all,
+)
+from contad.native.lanes import LanesType
+from contad.variables.open_types import NumbaType
+
+MOST = 8  # lanes: two or four registers of today's processors
+FEW = 4  # for the rows of an array of a length that is not known, which are often two or three
+
+
+class Directions:
+    """The unit vectors of a tree, in blocks."""
+
+    def __init__(self, tree: DirectionTree, few: int) -> None:
+        """Choose how many lanes there are; `few` where the number of directions is not known."""
+        self.tree = tree
+        self.count = None if any(x.is_array for x in tree.leaves) else len(tree.leaves)
+        self.lanes = few if self.count is None else min(MOST, 1 << (self.count - 1).bit_length())
+
+    @property
+    def total(self) -> str:
+        """How many directions there are."""
+        return " + ".join(x.size for x in self.tree.leaves)
+
+    def types(self, structure: object = None) -> NumbaType:
+        """The type of a block of directions."""
+        structure = self.tree.structure if structure is None else structure
+        if isinstance(structure, DirectionLeaf):
+            lanes = LanesType(self.lanes)
+            return lanes.array(structure.type.ndim) if structure.is_array else lanes
+        assert isinstance(structure, tuple)
+        return types.Tuple([self.types(part) for part in structure])
+
+    def zeros(self) -> list[str]:
+        """Statements that make directions of zeros, and say where each part begins."""
+        lines, first = [], "0"
+        for x in self.tree.leaves:
+            lines.append(f"{x.name}_first = {first}")
+            first = f"{x.name}_first + {x.size}"
+            if x.is_array:
+                lines.append(f"{x.name} = lanes_zeros({x.shape}, {self.lanes})")
+                lines.append(f"{x.name}_rows = as_floats({x.name}).reshape({x.name}.size, {self.lanes})")
+        return lines
+
+    def text(self, at: str = "start") -> str:
+        """The directions of the block that begins at a number, as an argument of `run`."""
+        return self.tree.text(
+            {x: x.name if x.is_array else f"unit_lanes({x.name}_first - {at}, {self.lanes})" for x in self.tree.leaves}
+        )
+
+    def over(self, run: str, then: Sequence[str]) -> list[str]:
+        """A loop over the blocks: `run`, with {} for the directions, and what is done with its result."""
+        parts = [x for x in self.tree.leaves if x.is_array]
+        ones, zeros = (
+            [f"    put_units({x.name}_rows, {x.name}_first, start, stop, {value})" for x in parts]
+            for value in ("1.0", "0.0")
+        )
+        if self.count is not None and self.count <= self.lanes:
+            return ["start, stop = 0, " + str(self.count), run.format(self.text()), *then]
+        return [
+            f"for start in range(0, {self.total}, {self.lanes}):",
+            f"    stop = min(start + {self.lanes}, {self.total})",
+            *ones,
+            f"    {run.format(self.text())}",
+            *(f"    {line}" for line in then),
+            *zeros,
+        ]
+
+
+def _rows(p: DirectionLeaf, lanes: int) -> list[str]:
+    """A statement that gives what has come for an array as rows of lanes."""
+    if not p.is_array:
+        return []
+    return [f"{p.name}_rows = as_floats({p.expression}).reshape({p.expression}.size, {lanes})"]
+
+
+def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
+    """Statements that put what has come for one part along a block into a matrix: columns of it, or rows."""
+    block = f"{varies.name}_first, start, stop"
+    if p.is_array:
+        return [f"put_{'columns' if by_columns else 'rows'}({of}, {p.name}_rows, {block})"]
+    if varies.is_array:
+        return [f"put_numbers({of}{'[0]' if by_columns else '[:, 0]'}, {p.expression}, {block})"]
+    first = f"{varies.name}_first"
+    return [f"if start <= {first} and {first} < stop:", f"    {of} = lane({p.expression}, {first} - start)"]
+
+
+def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_columns: bool) -> list[str]:
+    """Statements for all parts: `came` is what `run` gives of the parts of `held`."""
+    lines = [line for p in came.leaves for line in _rows(p, varies.lanes)]
+    for x in varies.tree.leaves:
+        for y, p in zip(held.leaves, came.leaves, strict=True):
+            lines += _put(matrix(y, x) if by_columns else matrix(x, y), x, p, by_columns)
+    return lines
+
+
+def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
+    """The Hessian, by its products with blocks of unit vectors; None where there is one direction only."""
+    tree = call.tree()
+    varies = Directions(tree, MOST)
+    if varies.lanes == 1:
+        return None
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    lines = [*call.checks, *name_all(call), *varies.zeros()]
+    lines += [make_matrix(y, x) for y in tree.leaves for x in tree.leaves]
+    lines += varies.over(f"z, products = run({call.packed}, {{}})", _gather(varies, products, tree, True))
+    lines.append(f"return {matrix_result(tree, tree, form.single, form.single)}")
+    return Way((types.Tuple(call.request.types), varies.types()), lines, varies.lanes)
+
+
+def by_columns(
+    call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, returned: NumbaType, run: str
+) -> Way | None:
+    """The columns of a Jacobian by forward mode; None where there is one only."""
+    varies = Directions(inputs, MOST)
+    if varies.lanes == 1:
+        return None
+    tangents = DirectionTree([("dy", returned)], "t")
+    lines = varies.over(f"z, dy = {run}({call.packed}, {{}})", _gather(varies, tangents, outputs, True))
+    return Way((types.Tuple(call.request.types), varies.types()), [*varies.zeros(), *lines], varies.lanes)
+
+
+def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree) -> Way | None:
+    """The rows of a Jacobian by reverse mode; None where there is one only."""
+    varies = Directions(outputs, FEW)
+    if varies.lanes == 1:
+        return None
+    grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(call.wanted)], "g")
+    lines = varies.over(f"grads = run({call.packed}, {{}}[0])", _gather(varies, grads, inputs, False))
+    return Way((types.Tuple(call.request.types), varies.types()[0]), [*varies.zeros(), *lines], varies.lanes)
+
+
+def value_lines(call: PlannedCall) -> list[str]:
+    """The statements of a function that gives the value alone, as `run` computes it along no direction."""
+    varies = Directions(call.tree(), MOST)
+    start = [*call.checks, *name_all(call), *varies.zeros()]
+    return [*start, f"return run({call.packed}, {varies.text(str(-MOST))})[0]"]

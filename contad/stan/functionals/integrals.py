@@ -1,0 +1,187 @@
+"""Stan's integrals of one variable, whose integrand is also given its distance to the nearest end."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.integrate
+
+from contad.scipy.integrate.integral_operation import Rule, freeze, integrate
+from contad.variables import arguments
+from contad.variables.number import peek
+from contad.variables.open_types import ArrayValue, Function, Nested, Real
+
+_ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
+_REACH = 6.0  # of the nodes, before they are mapped: beyond, weights of double exponential rules leave the doubles
+_LEVELS = range(1, 11)  # halvings of the distance of nodes
+
+
+def integrate_1d_double_exponential(
+    f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON
+) -> Real:
+    """The integral of f(x, xc, *args) from a to b by a double exponential rule, also where f is infinite at the ends.
+
+        z = integral of f,     z_dot = f(b) b_dot - f(a) a_dot + integral of f_p p_dot
+
+    xc is the distance to the nearest end without the rounding of a subtraction: a - x on the left, b - x on the right,
+    nan where an end is infinite. Intervals with 0 inside are cut there, and 0 is an end of both parts. Derivatives are
+    integrals by the same rule to the same tolerance, in a, b, args and what f captures; an infinite limit has the
+    derivative 0.
+
+    Shapes:  a, b numbers, f(x, xc, *args) a number -> a number.
+    Domain:  a <= b.
+    Raises:  ValueError where a > b, where both are the same infinity, for a tolerance that is not positive, where f
+             gives nan, and where the estimated error exceeds relative_tolerance times the integral of |f|.
+    Cost:    50 evaluations of f for smooth functions, 400 with singular ends; a gradient as many of gradients of f.
+    Ref:     Takahasi & Mori (1974), Publications of RIMS 9; Stan's integrate_1d.
+
+    >>> import contad
+    >>> def beta(p, q):
+    ...     def f(x, xc):
+    ...         return x ** (p - 1.0) * (xc if xc > 0.0 else 1.0 - x) ** (q - 1.0)
+    ...     return integrate_1d_double_exponential(f, 0.0, 1.0)
+    >>> round(beta(0.2, 0.1), 6), round(contad.grad(beta)(0.2, 0.1), 5)
+    (14.599371, -26.08201)
+    """
+    return _integrate("integrate_1d_double_exponential", _double_exponential, f, a, b, args, relative_tolerance)
+
+
+def integrate_1d(f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON) -> Real:
+    """The integral of f(x, xc, *args) from a to b, as `integrate_1d_double_exponential`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> round(integrate_1d(lambda x, xc, s: np.exp(-0.5 * (x / s) ** 2), -np.inf, np.inf, 2.0) ** 2 / 8.0, 6)
+    3.141593
+    """
+    return _integrate("integrate_1d", _double_exponential, f, a, b, args, relative_tolerance)
+
+
+def integrate_1d_gauss_kronrod(
+    f: Function, a: Real, b: Real, *args: Nested, relative_tolerance: float = _ROOT_OF_EPSILON
+) -> Real:
+    """The integral of f(x, xc, *args) from a to b by adaptive Gauss-Kronrod rules, for smooth integrands.
+
+    As `integrate_1d_double_exponential`, without a cut at 0, and xc is nan: the rule knows no such distance.
+
+    Shapes:  as there.
+    Cost:    21 evaluations of f for each part of the interval; a gradient as many of gradients of f.
+    Ref:     scipy.integrate.quad_vec; Stan's integrate_1d_gauss_kronrod.
+
+    >>> round(integrate_1d_gauss_kronrod(lambda x, xc, k: np.cos(k * x), 0.0, 1.0, 20.0), 9)
+    0.045647263
+    """
+    return _integrate("integrate_1d_gauss_kronrod", _gauss_kronrod, f, a, b, args, relative_tolerance)
+
+
+def _integrate(
+    name: str, integrate_plain: Function, f: Function, a: Real, b: Real, args: Sequence[Nested], tolerance: float
+) -> Real:
+    arguments.operand(name, "a", a)
+    arguments.operand(name, "b", b)
+    low, high = peek(a), peek(b)
+    if not low <= high:
+        arguments.fail(name, "a", f"be at most b, {high}", low)
+    if low == high and np.isinf(low):
+        arguments.fail(name, "a", "be another infinity than b", low)
+    if not tolerance > 0.0:
+        arguments.fail(name, "relative_tolerance", "be positive", tolerance)
+    of_array = functools.partial(integrate_plain, name, tolerance)
+
+    def of_number(g: Function, low: float, high: float) -> float:
+        return float(of_array(lambda *x: np.array([g(*x)], float), low, high)[0])
+
+    infinite = np.isinf(low) or np.isinf(high)
+    frozen = freeze(f, name)
+    rule = Rule(name, of_number, of_array, lambda x: (x, np.nan if infinite else 0.0), frozen.later)
+    return integrate(rule, frozen.call, a, b, (args, frozen.captured))
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------------
+def _double_exponential(name: str, tolerance: float, f: Function, a: float, b: float) -> Any:
+    if a == b:
+        return np.zeros(np.shape(f(a, 0.0)))
+    if a < 0.0 < b and not (np.isinf(a) and np.isinf(b)):
+        below, above = (_by_nodes(name, tolerance, f, *part, (a, b)) for part in ((a, 0.0), (0.0, b)))
+        return below + above
+    return _by_nodes(name, tolerance, f, a, b, (a, b))
+
+
+def _by_nodes(name: str, tolerance: float, f: Function, a: float, b: float, whole: tuple[float, float]) -> ArrayValue:
+    """The trapezoidal rule after a double exponential map, with the distance of nodes halved until two sums agree."""
+    known = not np.isinf(whole).any()
+    total: Any = None
+    size: Any = None
+    previous: Any = None
+    for level in _LEVELS:
+        h = 2.0**-level
+        count = int(_REACH / h)
+        for k in range(-count, count + 1):
+            if level > _LEVELS[0] and k % 2 == 0:
+                continue
+            x, distance, weight = _node(k * h, a, b)
+            y = f(x, distance if known else np.nan)
+            if x in (a, b) and not np.isfinite(y).all():  # rounded to the end, for an f that does not use xc
+                continue
+            _require_finite(name, y, x)
+            term = weight * y
+            total = term if total is None else total + term
+            size = np.abs(term) if size is None else size + np.abs(term)
+        estimate, norm = h * total, h * np.max(size)
+        if previous is not None and level > 3:
+            error = np.max(np.abs(estimate - previous))
+            if error <= tolerance * norm:
+                return estimate
+        previous = estimate
+    _fail_to_converge(name, error, tolerance, norm)
+
+
+def _node(t: float, a: float, b: float) -> tuple[float, float, float]:
+    """(x, xc, weight) of the node t."""
+    u = 0.5 * np.pi * np.sinh(t)
+    slope = 0.5 * np.pi * np.cosh(t)
+    if np.isinf(a) and np.isinf(b):
+        return float(np.sinh(u)), np.nan, float(np.cosh(u) * slope)
+    if np.isinf(b):
+        distance = float(np.exp(u))
+        return a + distance, np.nan, float(distance * slope)
+    if np.isinf(a):
+        distance = float(np.exp(-u))
+        return b - distance, np.nan, float(distance * slope)
+    e = np.exp(-2.0 * abs(u))
+    distance = float((b - a) * e / (1.0 + e))
+    weight = float((b - a) * slope * 2.0 * e / (1.0 + e) ** 2)
+    return (b - distance, distance, weight) if t > 0.0 else (a + distance, -distance, weight)
+
+
+def _gauss_kronrod(name: str, tolerance: float, f: Function, a: float, b: float) -> Any:
+    def with_size(x: float) -> ArrayValue:
+        """What f gives, and its absolute values, to whose integrals the tolerance is relative."""
+        y = f(x, np.nan)
+        _require_finite(name, y, x)
+        return np.stack([y, np.abs(y)])
+
+    if a == b:
+        return np.zeros(np.shape(f(a, np.nan)))
+    value, error, info = scipy.integrate.quad_vec(
+        with_size, a, b, epsabs=1e-300, epsrel=tolerance, norm="max", full_output=True
+    )
+    norm = np.max(value[1])
+    if info.status != 0 and error > tolerance * norm:
+        _fail_to_converge(name, error, tolerance, norm)
+    return value[0]
+
+
+def _require_finite(name: str, y: ArrayValue, x: float) -> None:
+    bad = np.ravel(y)[~np.isfinite(np.ravel(y))]
+    if bad.size:
+        arguments.fail(name, "f", "give finite numbers", f"{bad[0]} at {x!r}")
+
+
+def _fail_to_converge(name: str, error: float, tolerance: float, norm: float) -> NoReturn:
+    raise ValueError(
+        f"{name}: the error estimate of the integral, {error:.1e}, exceeds the relative tolerance {tolerance:.1e} "
+        f"times the norm of the integral, {norm:.3g}"
+    )

@@ -1,0 +1,123 @@
+"""Products with Jacobians and Hessians at a point, by the transforms, for whatever these take."""
+
+import functools
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.front.numba_transforms import pair_of
+from contad.transforms.gradients import jvp, vjp
+from contad.transforms.hessians import Curvature
+from contad.transforms.jacobians import BLOCK, real_trees, split_last
+from contad.transforms.linearized import linearize, restrict
+from contad.transforms.pattern_search import HESSIAN, in_blocks
+from contad.variables.open_types import Function, Nested, Options
+from contad.variables.stack import attempt
+from contad.variables.trees import Tree, flatten
+
+if TYPE_CHECKING:
+    from contad.transforms.sparse_derivatives import SparseDerivative
+
+
+class Products:
+    """Products with a derivative at a point."""
+
+    def __init__(self, derivative: "SparseDerivative", args: tuple[Nested, ...], kwargs: Options) -> None:
+        self.derivative = derivative
+        self.args, self.kwargs = args, kwargs
+        self.trees = real_trees(derivative.what, derivative.argnums, args)
+
+    def push(self, directions: np.ndarray) -> np.ndarray:
+        """The products with directions, as rows."""
+        d = self.derivative
+        if d.of == HESSIAN and self._is_compiled:
+            product = d.hessian_product
+            return _stack([product(*self._positional, tuple(self._split(x))) for x in directions])
+        if d.of == HESSIAN:
+            with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
+                return in_blocks(curvature, directions, BLOCK)
+        if self._is_compiled:
+            some = functools.partial(_push_some, d.argnums)
+            forward: Any = pair_of(d.function.dispatcher, "jvp", some, argnums=d.argnums)
+            return _stack([forward(self._positional, tuple(self._split(x)))[1] for x in directions])
+        f, primals = self._restricted
+
+        def push(rows: np.ndarray) -> np.ndarray:
+            found = flatten(jvp(f, primals, split_last(rows, self.trees, True), several=True)[1]).leaves
+            return np.concatenate([np.reshape(x, (len(rows), -1)) for x in found], axis=1)
+
+        try:
+            with attempt():
+                return in_blocks(push, directions, BLOCK)
+        except UnsupportedError:  # a rule without forward mode
+            along = linearize(f, *primals, engine=d.engine)[1]
+            return _stack([along(*self._split(x)) for x in directions])
+
+    def pull(self, cotangents: np.ndarray) -> np.ndarray:
+        """The products of the transpose with cotangents, as rows."""
+        d = self.derivative
+        if d.of == HESSIAN:
+            return self.push(cotangents)
+        result, pullback = self._pullback
+        return _stack([pullback(split_last(z_bar, [result], False)[0]) for z_bar in cotangents])
+
+    @property
+    def _is_compiled(self) -> bool:
+        return self.derivative.function.takes_compiled(self.derivative.engine)
+
+    @functools.cached_property
+    def _positional(self) -> tuple[Nested, ...]:
+        """All arguments, as compiled code takes them."""
+        run = self.derivative.function.f
+        return inspect.signature(run).bind(*self.args, **self.kwargs).args if self.kwargs else self.args
+
+    @functools.cached_property
+    def _restricted(self) -> tuple[Function, tuple[Nested, ...]]:
+        d = self.derivative
+        return restrict(d.function.f, d.what, d.argnums, self.args, self.kwargs)
+
+    @functools.cached_property
+    def _pullback(self) -> tuple[Tree, Function]:
+        """The result of f, and its pullback."""
+        d = self.derivative
+        if self._is_compiled:
+            args = self._positional
+            pull = functools.partial(_pull_some, d.argnums)
+            backward: Any = pair_of(d.function.dispatcher, "vjp", pull, d.engine, d.argnums)
+            return flatten(d.function.f(*args)), functools.partial(backward, args)
+        f, primals = self._restricted
+        value, pullback = vjp(f, *primals, engine=d.engine)
+        return flatten(value), pullback
+
+    def _split(self, row: np.ndarray) -> list[Nested]:
+        return split_last(row, self.trees, False)
+
+
+def _push_some(
+    argnums: tuple[int, ...], f: Function, args: tuple[Nested, ...], tangents: Sequence[Nested]
+) -> tuple[Nested, ...]:
+    """jvp along some of the arguments."""
+    restricted, primals = restrict(f, "jvp", argnums, args, {})
+    return jvp(restricted, primals, tangents)
+
+
+def _pull_some(argnums: tuple[int, ...], f: Function, args: tuple[Nested, ...], z_bar: Nested) -> tuple[Nested, ...]:
+    """The cotangents of some of the arguments."""
+    restricted, primals = restrict(f, "vjp", argnums, args, {})
+    found: tuple[Nested, ...] = vjp(restricted, *primals)[1](z_bar)
+    return found
+
+
+def _stack(trees: list[Nested]) -> np.ndarray:
+    """All numbers of each tree, as rows."""
+    parts = [flatten(tree).leaves for tree in trees]
+    rows = np.empty((len(parts), sum(map(np.size, parts[0]))))
+    for row, leaves in zip(rows, parts, strict=True):
+        start = 0
+        for leaf in leaves:
+            row[start : start + np.size(leaf)] = np.reshape(leaf, (-1,))
+            start += np.size(leaf)
+    return rows

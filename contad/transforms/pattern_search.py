@@ -1,0 +1,218 @@
+"""Where derivatives may be other than zero: from a recording of the function, or from a program that notes it."""
+
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from contad.engines.matrix.matrix_stack import stack_of_whole_rules
+from contad.engines.second_order.passes import SecondOrder
+from contad.engines.second_order.steps import Unsuited
+from contad.errors import UnsupportedError
+from contad.front.user_function import UserFunction
+from contad.functions.python_copy import NOT_COPIED
+from contad.functions.user_call import level_of_user, positional, positions
+from contad.patterns.closure import hessian_pattern, jacobian_pattern
+from contad.transforms.jacobians import real_trees
+from contad.transforms.linearized import cells_of_result
+from contad.variables.activation import activate
+from contad.variables.arguments import fail
+from contad.variables.array import is_plain
+from contad.variables.open_types import Function, Nested, Options
+from contad.variables.stack import THREAD, attempt, opened
+from contad.variables.trees import flatten, output_leaves, scalar_output
+
+if TYPE_CHECKING:
+    from contad.patterns.noted_graph import NotedGraph
+
+JACOBIAN, HESSIAN = "jacobian", "hessian"
+
+
+def sparsity(
+    f: Function, *example: Nested, of: str = JACOBIAN, argnums: int | tuple[int, ...] = 0, branches: str = "taken",
+    **kwargs: Nested,
+) -> Any:  # fmt: skip
+    """Where the Jacobian, or the Hessian, of a function may be other than zero, as a CSR array of booleans.
+
+    Rows are the numbers of the result (for a Hessian those of the arguments), columns those of the arguments, in the
+    order of their trees and, within arrays, C order. f is run once at the example, and the pattern is that of what it
+    did: a branch that was not taken, or an index that depends on values, may have another one. It has every element
+    that can be other than zero by what was computed, and may have elements that are zero: where terms cancel, and
+    where a rule of arrays does not tell its elements apart, as a linear system does not.
+
+    branches="all" has what any branch may add: both sides of a condition that depends on the arguments, any element for
+    an index that does, and for a loop whose end does, all that it reads. Conditions, indices and loops that do not
+    depend on the arguments that are differentiated are as they are at the example. f is read as Numba's functions are,
+    also where it is none.
+
+    Raises:  UnsupportedError where f has rules that run as they like (custom_vjp, reverse_pass_callback), and for
+             branches="all" where its source is not one that the engine `generated` reads, or arrays are chosen or made
+             as the arguments decide.
+    Cost:    one evaluation of f on variables, and time in proportion to its operations and the elements of the pattern.
+             A Numba function runs compiled, as a program that notes what depends on what, of 24 bytes an operation;
+             where that is not generated a Python copy of it runs, and a warning says so.
+    Ref:     Walther (2008), ACM Transactions on Mathematical Software 34(1); Griewank & Walther (2008), chapter 7.
+
+    >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
+    array([[1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    >>> sparsity(lambda x: np.sum(x[1:] * x[:-1]), np.ones(3), of="hessian").toarray().astype(int)
+    array([[0, 1, 0],
+           [1, 0, 1],
+           [0, 1, 0]])
+    """
+    if branches not in ("taken", "all"):
+        fail("sparsity", "branches", "be 'taken' or 'all'", repr(branches))
+    if of not in (JACOBIAN, HESSIAN):
+        fail("sparsity", "of", f"be {JACOBIAN!r} or {HESSIAN!r}", repr(of))
+    function = UserFunction("sparsity", f)
+    numbers = positions("sparsity", argnums)
+    what = f"sparsity: {function.name}"
+    args, kwargs = positional(function.f, what, numbers, example, kwargs)
+    if branches == "all":
+        require_plain(what, numbers, args)
+        with attempt():
+            return _pattern_of(_note(_compilable(function), what, of, numbers, args, kwargs, True), of)
+    return find_pattern(function, what, of, numbers, args, kwargs)
+
+
+def find_pattern(
+    function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options
+) -> Any:
+    """The pattern of a function at a point; a Numba function runs compiled where a program is generated for it."""
+    why = ""
+    if function.dispatcher is not None:
+        require_plain(what, argnums, args)
+        try:
+            with attempt():
+                return _pattern_of(_note(function, what, of, argnums, args, kwargs), of)
+        except UnsupportedError as error:
+            why = str(error)
+    try:
+        with RecordedDerivative(function, what, of, argnums, args, kwargs) as recording:
+            found = recording.pattern()
+    except UnsupportedError as error:
+        if not why or NOT_COPIED not in str(error):
+            raise
+        raise UnsupportedError(f"{why}; a Python copy of it, which might do, is not made: {error}") from None
+    if why and not function.memo.setdefault("told of a copied pattern", False):
+        function.memo["told of a copied pattern"] = True
+        warnings.warn(
+            f"{why}; a Python copy of it tells what depends on what, at Python's speed", stacklevel=level_of_user()
+        )
+    return found
+
+
+def _compilable(function: UserFunction) -> UserFunction:
+    """The function, or the Numba function that it would be."""
+    if function.dispatcher is not None:
+        return function
+    import numba
+
+    memo = function.memo
+    if "compilable" not in memo:
+        memo["compilable"] = UserFunction("sparsity", numba.njit(function.f))
+    made: UserFunction = memo["compilable"]
+    return made
+
+
+def _note(
+    function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...], kwargs: Options,
+    all_branches: bool = False,
+) -> "NotedGraph":  # fmt: skip
+    from contad.front.noted_dependencies import note_dependencies  # it knows Numba
+
+    mode: Any = "all_dependencies" if all_branches else "dependencies"
+    noted, value = note_dependencies(function, what, argnums, args, kwargs, mode)
+    if of == HESSIAN:
+        scalar_output(value, what)
+    output_leaves(flatten(value), what)
+    return noted
+
+
+def _pattern_of(noted: "NotedGraph", of: str) -> Any:
+    find = jacobian_pattern if of == JACOBIAN else hessian_pattern
+    return find(noted, noted.columns, noted.outputs)
+
+
+def require_plain(what: str, argnums: Sequence[int], args: tuple[Nested, ...]) -> None:
+    """UnsupportedError where numbers of a derivative outside are among the arguments."""
+    if THREAD.watch is not None or not all(is_plain(x) for t in real_trees(what, argnums, args) for x in t.leaves):
+        raise UnsupportedError(f"{what}: patterns are those of plain numbers; call it outside other derivatives")
+
+
+class RecordedDerivative:
+    """A function recorded at a point, with products from its records."""
+
+    def __init__(
+        self, function: UserFunction, what: str, of: str, argnums: Sequence[int], args: tuple[Nested, ...],
+        kwargs: Options,
+    ) -> None:  # fmt: skip
+        require_plain(what, argnums, args)
+        self.what, self.of = what, of
+        with opened(stack_of_whole_rules) as s:
+            active, trees = activate(s, what, argnums, args)
+            cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
+            y = function.runnable()(*active, **kwargs)
+            leaves = [scalar_output(y, what, s)] if of == HESSIAN else output_leaves(flatten(y), what, s)
+            self.outputs = _join([cells_of_result(s, leaf) for leaf in leaves])  # type: ignore[arg-type]
+            self.inputs = _join(cells)
+            s.end(f"its call of {what} has ended")
+        self.stack: Any = s
+        seeds = [(int(cell), 1.0) for cell in self.outputs if cell] if of == HESSIAN else ()
+        try:
+            self.records = SecondOrder(s, seeds, self.inputs)
+        except Unsuited:
+            s.release()
+            raise UnsupportedError(
+                f"{what}: f has derivatives that run as they like (custom_vjp, checkpoint, reverse_pass_callback), and "
+                "these do not tell what depends on what; give the pattern, pattern=..."
+            ) from None
+
+    def __enter__(self) -> "RecordedDerivative":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stack.release()
+
+    def key(self) -> tuple[int, ...]:
+        """What stands for all that the pattern is made of, in this process."""
+        d = self.records.dependencies
+        return len(self.inputs), *(hash(a.tobytes()) for a in (*d.linked, *d.bends, d.nodes[self.outputs]))
+
+    def pattern(self) -> Any:
+        """The pattern of what was recorded."""
+        find = jacobian_pattern if self.of == JACOBIAN else hessian_pattern
+        graph = self.records.dependencies
+        return find(graph, len(self.inputs), graph.nodes[self.outputs])
+
+    @functools.cached_property
+    def _upward(self) -> Any:
+        return self.records.upward_to(self.outputs)
+
+    def push(self, directions: np.ndarray) -> np.ndarray:
+        """The products with directions, as rows."""
+        if self.of == HESSIAN:
+            return in_blocks(self.records, directions, self.records.most)
+        push = functools.partial(self.records.tangents, outputs=self.outputs, upward=self._upward)
+        return in_blocks(push, directions, self.records.most)
+
+    def pull(self, cotangents: np.ndarray) -> np.ndarray:
+        """The products of the transpose with cotangents, as rows."""
+        if self.of == HESSIAN:
+            return self.push(cotangents)
+        pull = functools.partial(self.records.adjoints, outputs=self.outputs)
+        return in_blocks(pull, cotangents, self.records.most)
+
+
+def in_blocks(product: Function, rows: np.ndarray, most: int) -> np.ndarray:
+    """The products with rows, so many of them at a time."""
+    blocks = [product(rows[k : k + most]) for k in range(0, len(rows), most)]
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
+def _join(cells: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.int64), *cells])
