@@ -10,7 +10,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.front.numba_transforms import pair_of
 from contad.transforms.gradients import jvp, vjp
-from contad.transforms.hessians import Curvature, hvp
+from contad.transforms.hessians import Curvature
 from contad.transforms.jacobians import BLOCK, real_trees, split_last
 from contad.transforms.linearized import linearize, restrict
 from contad.transforms.pattern_search import HESSIAN, in_blocks
@@ -34,7 +34,7 @@ class Products:
         """The products with directions, as rows."""
         d = self.derivative
         if d.of == HESSIAN and self._is_compiled:
-            product = hvp(d.function.f, d.argnums, engine=d.engine)
+            product = d.hessian_product
             return _stack([product(*self._positional, tuple(self._split(x))) for x in directions])
         if d.of == HESSIAN:
             with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
