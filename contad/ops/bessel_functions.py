@@ -343,7 +343,7 @@ def ive_partials(z, v, x):
     )
 
 
-@scalar_rule(ufunc=("scipy.special.kv", "scipy.special.kn"), points=[(0.6, 1.7), (2.3, 0.9), (1.0, 4.3)])
+@scalar_rule(ufunc="scipy.special.kv", points=[(0.6, 1.7), (2.3, 0.9), (1.0, 4.3)])
 def kv(v, x):
     """Modified Bessel function of the second kind of real order; `modified_bessel_second_kind` in Stan.
 

@@ -9,7 +9,7 @@ from contad.ops.arithmetic import absolute
 from contad.ops.exponential import exp
 from contad.ops.hyperbolic import cosh, sinh
 from contad.ops.logic import select
-from contad.ops.rounding import trunc
+from contad.ops.rounding import rint
 from contad.ops.spherical_bessel import spherical_jn
 from contad.ops.trigonometric import cos
 from contad.rules.scalar_rule import scalar_rule
@@ -58,7 +58,8 @@ def expi_partials(z, x):
 
 
 def _expn(n, x):
-    return mend(special().expn(n, x), np.less(n, -0.5), expn.function, n, x)
+    order = np.rint(n)
+    return mend(special().expn(order, x), ~((order >= 0.0) & (order <= 1e9)), expn.function, n, x)
 
 
 @scalar_rule(ufunc="scipy.special.expn", array=_expn, points=[(1.0, 0.7), (3.0, 4.3), (0.0, 1.6)])
@@ -67,14 +68,16 @@ def expn(n, x):
 
         z = int_1^inf e^(-x t) / t^n dt,     dz/dn = 0,     dz/dx = -expn(n - 1, x)
 
-    Domain:  n = 0, 1, ..., cut to an integer, x >= 0; also n = -1, ..., -20, for the derivatives.
+    Domain:  n = 0, 1, ..., 1e9, rounded to an integer, x >= 0; also n = -1, ..., -20, for the derivatives.
     Ref:     DLMF 8.19.2, 8.19.13.
 
     >>> round(expn(2.0, 1.0), 12)
     0.148495506776
     """
-    if not -20.5 <= n < -0.5:
-        return float(special().expn(n, x))
+    if not -20.5 <= n <= 1e9:
+        return math.nan
+    if n >= -0.5:
+        return float(special().expn(float(round(n)), x))
     if not x > 0.0:
         return math.inf if x == 0.0 else math.nan
     total = 1.0
@@ -85,7 +88,7 @@ def expn(n, x):
 
 @expn.partials
 def expn_partials(z, n, x):
-    return 0.0, -expn(trunc(n) - 1.0, x)
+    return 0.0, -expn(rint(n) - 1.0, x)
 
 
 def _si(x):

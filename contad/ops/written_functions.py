@@ -6,13 +6,14 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops.arithmetic import absolute, power
+from contad.ops.bessel_functions import kv, yv
 from contad.ops.elementary import hypot
 from contad.ops.elliptic_integrals import ellipkm1
 from contad.ops.exponential import expm1, log
 from contad.ops.gamma_functions import gamma
 from contad.ops.gamma_ratios import binom, poch
 from contad.ops.logic import holds, select
-from contad.ops.rounding import rint
+from contad.ops.rounding import rint, trunc
 from contad.ops.trigonometric import sin
 from contad.ops.zeta_functions import zeta
 from contad.rules.written_ufuncs import stands_for
@@ -177,6 +178,27 @@ def factorial(n):
     24.0
     """
     return select(holds(lambda n: np.less(n, 0.0), n), 0.0, gamma(n + 1.0))
+
+
+# ---- Bessel functions of whole order ---------------------------------------------------------------------------------
+@stands_for("kn")
+def kn(n, x):
+    """kv of an order that is cut to a whole number and has no derivative.
+
+    >>> round(kn(1.0, 1.5), 12)
+    0.277387800457
+    """
+    return kv(trunc(n), x)
+
+
+@stands_for("yn")
+def yn(n, x):
+    """yv of an order that is cut to a whole number and has no derivative.
+
+    >>> round(yn(1.0, 1.5), 12)
+    -0.412308626974
+    """
+    return yv(trunc(n), x)
 
 
 # ---- zeta ------------------------------------------------------------------------------------------------------------
