@@ -206,6 +206,7 @@ class ProgramTangents:
 
     def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
         tangents = ProgramTangents(program, given, leaves(program.returned), self.callees)
+        tangents.matrices.is_called = True
         tangents.write()
         return tangents
 
