@@ -252,6 +252,20 @@ def test_on_floats_it_is_scipys():
     )
 
 
+def test_the_structure_of_a_jacobian_is_scipys():
+    chain = lambda t, y, k: -k * y + np.concatenate([[0.0], y[:-1]])  # noqa: E731
+    start = np.linspace(1.0, 2.0, 4)
+    for method, options in (("LSODA", {"lband": 1, "uband": 0}), ("BDF", {"jac_sparsity": np.tri(4)})):
+        found = solve_ivp(chain, (0.0, 1.0), start, method, args=(2.0,), **options)
+        expected = scipy.integrate.solve_ivp(chain, (0.0, 1.0), start, method, args=(2.0,), **options)
+        np.testing.assert_array_equal(found.y, expected.y)
+
+        def f(k):
+            return np.sum(solve_ivp(chain, (0.0, 1.0), start, method, [1.0], args=(k,), **options, **TIGHT).y)  # noqa: B023
+
+        assert contad.grad(f)(2.0) == pytest.approx((f(2.001) - f(1.999)) / 0.002, rel=1e-4)
+
+
 def test_times_of_the_solver():
     """Without t_eval the times are the solver's, whose ends are those of t_span."""
 
