@@ -85,7 +85,8 @@ def solve_ivp(
     else:
         times = as_vector("solve_ivp", "t_eval", times)
         require_order("solve_ivp", "t_eval", t_span[0], times, t_span[1])
-    y = trajectory(System(settings, frozen.call, len(start)), start, t_span[0], times, params)
+    system = System(settings, frozen.call, len(start), None, frozen.dispatcher)
+    y = trajectory(system, start, t_span[0], times, params)
     if result is None:
         result = scipy.integrate._ivp.ivp.OdeResult(
             sol=None, t_events=None, y_events=None, status=0, success=True,
@@ -103,7 +104,7 @@ def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method:
             lambda t, y: frozen.call((t, y), params), t_span, y0, method, t_eval, rtol=settings.rtol,
             atol=settings.atol, **options,
         )  # fmt: skip
-    watched = Watched(System(settings, frozen.call, len(y0)), params)
+    watched = Watched(System(settings, frozen.call, len(y0), None, frozen.dispatcher), params)
     own = any(options.get(name) is not None for name in ("jac", *_STRUCTURE))
     if settings.solver.__name__ in _EXACT and not own and _is_differentiable(watched, t_span[0], y0):
         options["jac"] = watched.jac
