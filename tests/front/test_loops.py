@@ -76,7 +76,7 @@ print(json.dumps(wrong))
 
 
 def run_together(count, folder, processes, often=1.0, **cache):
-    """What went wrong in each of the processes, which share a cache; how often the collector comes, for it takes time."""
+    """What went wrong in each of the processes, which share a cache; the collector takes time, and comes so often."""
     path = folder / "loops.py"
     path.write_text(PROGRAM)
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path), **cache)
