@@ -16,8 +16,8 @@ VAGUE = {"utils", "helpers", "misc", "data"}
 # circle.
 FLOORS = {
     "contad": (
-        *("errors", "progress_bars", "display", "variables", "rules", "ops", ("scipy", "stan"), "protocols"),
-        *("functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
+        *("errors", "progress_bars", "display", "variables", "rules", "ops", "distributions", ("scipy", "stan")),
+        *("protocols", "functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
         *("scipy.integrate", "scipy.optimize", "stan.functionals", "profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),

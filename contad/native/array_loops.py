@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from contad.distributions.faces import LOOPS, Face
+
 zeros = np.zeros  # of elements that can be differentiated, where an engine puts its own in this place
 
 
@@ -321,5 +323,10 @@ def _cross_of_rows(a, b):  # type: ignore[no-untyped-def]
 
 
 def owns(function: Any) -> bool:
-    """Whether a function is a body of this file."""
-    return isinstance(function, FunctionType) and function.__module__ == __name__
+    """Whether a function is a body of this file, or of a face."""
+    return isinstance(function, FunctionType) and function.__module__ in (__name__, LOOPS)
+
+
+def array_function_of(function: Any) -> Any:
+    """What computes a function in loops: one of this file, or the face that it is; None of any other."""
+    return function if isinstance(function, Face) else ARRAY_FUNCTIONS.get(function)

@@ -5,9 +5,12 @@ from typing import Any
 from numba import types
 from numba.core.registry import cpu_target
 
+from contad.distributions.faces import Face
 from contad.errors import UnsupportedError
 from contad.functions.pickling import Decorated
 from contad.functions.user_call import numba_function
+from contad.native.arena import INTERNAL_OPTIONS
+from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.ops.logic import stop_gradient
 from contad.rules.compilable import Compilable
@@ -17,14 +20,22 @@ def numba_type(function: Compilable) -> Any:
     """Numba's type of a function; UnsupportedError where there is nothing to compile."""
     if function.function.__module__.startswith("contad.scipy."):
         import contad.native.scipy_functions  # noqa: F401  (it declares them)
-    if function.function.__name__ == "checkpoint" and function not in _declared:  # of a room above
+    if is_checkpoint(function) and function not in _declared:
         _declared.add(function)
         add_overload(function)(_type_checkpoint)
+    if isinstance(function, Face) and function not in _declared:
+        _declared.add(function)
+        _declare_face(function)
     found = find_type(function)
     if found is None:
         name = f"{function.function.__module__}.{function.function.__name__}"
         raise UnsupportedError(f"{name} cannot be called inside njit; call it outside, and pass what it gives")
     return found
+
+
+def is_checkpoint(x: Any) -> bool:
+    """Whether it is `contad.checkpoint`, of a room above."""
+    return isinstance(x, Compilable) and x.function.__name__ == "checkpoint"
 
 
 def find_type(function: Any) -> Any:
@@ -35,6 +46,36 @@ def find_type(function: Any) -> Any:
 
 
 _declared: set[Compilable] = set()
+
+
+def given_types(kinds: tuple[Any, ...]) -> list[Any]:
+    """The types of the arguments up to the last that a call gives; a number for one that is left out among them."""
+    given = [isinstance(x, types.Type) and not isinstance(x, types.Omitted) for x in kinds]
+    count = max((k + 1 for k, there in enumerate(given) if there), default=0)
+    return [x if there else types.float64 for x, there in zip(kinds[:count], given, strict=False)]
+
+
+# ---- faces of formulas -----------------------------------------------------------------------------------------------
+def _declare_face(face: Face) -> None:
+    """Let Numba functions call a face: the loop for the axes of the arguments."""
+
+    def choose(*kinds: Any) -> Any:
+        given = given_types(kinds)
+        if not all(map(is_plain, given)):
+            return None
+        body = face.body(tuple(kind.ndim if isinstance(kind, types.Array) else 0 for kind in given))
+        if body is None:
+            return None
+        compiled = njit(**INTERNAL_OPTIONS)(body)
+        known: dict[str, Any] = {"compiled": compiled}
+        exec(f"def implementation({text}):\n    return compiled({', '.join(names[: len(given)])})\n", known)
+        return known["implementation"]
+
+    names = list(face.signature.parameters)
+    text = str(face.signature)[1:-1]
+    known: dict[str, Any] = {"choose": choose}
+    exec(f"def typing({text}):\n    return choose({', '.join(names)})\n", known)
+    add_overload(face)(known["typing"])
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ compiled in memory.
 """
 
 import functools
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -13,11 +14,13 @@ from typing import Any
 from numba import types
 from numba.core.registry import cpu_target
 
+import contad.distributions.formula
+from contad.distributions.formula import Formula
 from contad.native.compiling import NJIT_OPTIONS, load_cached
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload, require_compilable
 from contad.native.rule_source import GENERATORS, or_call, partial_source, value_source
-from contad.rules.scalar_rule import ScalarRule, rules
+from contad.rules.scalar_rule import ScalarRule, list_unlisted, rules
 
 _HEAD = '''\
 """Values and partials of scalar rules; generated from the rules, do not edit."""
@@ -48,7 +51,13 @@ def _is_own(rule: ScalarRule) -> bool:
     return rule.__module__.startswith("contad.ops.")
 
 
+def _is_unlisted(rule: ScalarRule) -> bool:
+    return rule.__module__.startswith("contad.") and not _is_own(rule)
+
+
 def _compile(rule: ScalarRule) -> dict[str, Any]:
+    if _is_unlisted(rule):
+        return vars(formula_module(rule.__module__))
     if _is_own(rule):
         return vars(_core_module() if rule.core else _special_module())
     return _of_user(rule)
@@ -64,8 +73,19 @@ def _special_module() -> ModuleType:
     return _module("special_rules", [rule for rule in rules() if _is_own(rule) and not rule.core])
 
 
-def _module(name: str, own: list[ScalarRule]) -> ModuleType:
-    files = {*GENERATORS, __file__, str(Path(__file__).with_name("special.py"))}
+@functools.cache
+def formula_module(home: str) -> ModuleType:
+    """The values and partials of the formulas of one module of contad's."""
+    for rule in list_unlisted():
+        if rule.__module__ == home and isinstance(rule, Formula) and not rule.body.shortened:
+            rule.without_constants()
+    own = [rule for rule in list_unlisted() if rule.__module__ == home]
+    room = Path(contad.distributions.formula.__file__).parent.glob("*.py")
+    return _module(home.replace(".", "_"), own, [str(sys.modules[home].__file__), *map(str, room)])
+
+
+def _module(name: str, own: list[ScalarRule], more: Iterable[str] = ()) -> ModuleType:
+    files = {*GENERATORS, __file__, str(Path(__file__).with_name("special.py")), *more}
     files |= {rule.function.__code__.co_filename for rule in rules() if _is_own(rule)}
     return load_cached(name, lambda: Source(own).text(), sorted(files))
 
@@ -141,12 +161,25 @@ class Source:
     def name_of_value(self, rule: ScalarRule) -> str:
         """The name of a rule's value function, which is written if need be, or imported from contad's own modules."""
         name = f"value_{rule.name}"
-        if rule in self.own:
+        if rule in self.own and isinstance(rule, Formula):
+            if name not in self.written:
+                self.written[name] = self._formula(rule, name)
+        elif rule in self.own:
             self._write(name, rule.function)
+        elif _is_unlisted(rule):
+            found = f"rules.formula_module({rule.__module__!r}).{name}"
+            self.imports |= {"from contad.native import rules", f"{name} = {found}"}
         else:
             which = "_core_module" if rule.core else "_special_module"
             self.imports |= {"from contad.native import rules", f"{name} = rules.{which}().{name}"}
         return name
+
+    def _formula(self, rule: Formula, name: str) -> str:
+        parameters = rule.body.parameters
+        self.written[name] = ""
+        lines, result = partial_source(rule, rule.arity, parameters, "", or_call(self.name_of_value))
+        body = "".join(f"    {line}\n" for line in [*lines, f"return {result}"])
+        return f"def {name}({', '.join(parameters[1:])}):\n{body}"
 
     def _partial(self, rule: ScalarRule, k: int) -> str:
         assert rule.body is not None

@@ -55,7 +55,8 @@ def zeta_derivative(n, s, q):
         term = _power(t, s, math.log(t), n)
         total += term
         t += 1.0
-        if s > 2.0 and s * math.log(t) > n and abs(term) * t <= 1e-19 * abs(total):
+        # the first term may be 0, at q = 1
+        if s > 2.0 and s * math.log(t) > n and (term != 0.0 or t >= q + 2.0) and abs(term) * t <= 1e-19 * abs(total):
             return sign * total
     if _power(t, s, 1.0, 0) == 0.0:
         return sign * total

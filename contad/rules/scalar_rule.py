@@ -29,6 +29,7 @@ FLOAT = np.dtype(np.float64)
 SEQUENCES = (list, tuple, str, bytes)
 
 _rules: dict[str, "ScalarRule"] = {}
+_unlisted: dict[str, "ScalarRule"] = {}  # those that `rules` does not give, and `rule` does
 _by_ufunc: dict[Any, "ScalarRule"] = {}
 _by_scipy_name: dict[str, "ScalarRule"] = {}
 
@@ -372,7 +373,20 @@ def rules() -> Iterator[ScalarRule]:
 
 def rule(name: str) -> ScalarRule:
     """The registered rule of that name; KeyError if there is none."""
-    return _rules[name]
+    return _rules[name] if name in _rules else _unlisted[name]
+
+
+def list_unlisted() -> Iterator[ScalarRule]:
+    """The rules that are found by their names alone."""
+    return iter(tuple(_unlisted.values()))
+
+
+def add_unlisted(rule: ScalarRule) -> None:
+    """Let a rule be found by its name alone; RuleError if a rule of another module has it."""
+    old = _unlisted.get(rule.name, _rules.get(rule.name))
+    if old is not None and old.__module__ != rule.__module__:
+        raise RuleError(f"scalar_rule: the name {rule.name!r} is taken by {old.__module__}.{old.name}")
+    _unlisted[rule.name] = rule
 
 
 def rule_of_ufunc(ufunc: np.ufunc) -> ScalarRule | None:

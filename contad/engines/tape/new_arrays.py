@@ -9,11 +9,14 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.core.typing.npydecl import parse_dtype
 
+from contad.distributions.faces import Face
 from contad.engines.tape.arrays import is_active_array, zeros_of
 from contad.engines.tape.conversions import float64
 from contad.engines.tape.elementwise_loops import UFUNCS
+from contad.engines.tape.operations import register
 from contad.engines.tape.variables import Active
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, owns
+from contad.native.callables import given_types
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
 from contad.rules.function_names import copy_under, named_values
@@ -70,33 +73,50 @@ def replacements(active: Active) -> dict[Callable[..., Any], Callable[..., Any]]
         np.identity: _convert(np.identity, zeros),
     }
     made |= {f: _in_loops(found, zeros) for f, found in ARRAY_FUNCTIONS.items() if f not in _OWN}
-    return made | UFUNCS | {np.float64: float64}
+    return Replaced(made | UFUNCS | {np.float64: float64}, zeros)
+
+
+class Replaced(dict[Any, Any]):
+    """What takes the place of functions; that of the face of a formula is made when one is met."""
+
+    def __init__(self, known: dict[Any, Any], zeros: Any) -> None:
+        super().__init__(known)
+        self.zeros = zeros
+
+    def __contains__(self, function: object) -> bool:
+        if isinstance(function, Face) and not super().__contains__(function):
+            for rule in function.rules():
+                register(rule)
+            self[function] = _in_loops(function, self.zeros)
+        return super().__contains__(function)
 
 
 _OWN = (np.prod, np.var, np.std, np.sort, np.diff, np.diag, np.cumsum, np.trace)  # that the tape computes itself
 
 
-def _in_loops(function: ArrayFunction, zeros: Any) -> Callable[..., Any]:
+def _in_loops(function: ArrayFunction | Face, zeros: Any) -> Callable[..., Any]:
     """What takes the place of a function of whole arrays: the body that fits variables, or NumPy's own."""
     stub = _stub(function.numpy)
-    names = ", ".join(function.signature.parameters)
+    parameters = list(function.signature.parameters)
+    names, text = ", ".join(function.signature.parameters), str(function.signature)[1:-1]
     bodies: dict[Any, Any] = {}
 
     def choose(*args: Any) -> Any:
         """The body for arguments of these types."""
         active = any(isinstance(x, Active) or is_active_array(x) for x in args)
-        ndims = tuple(x.ndim if isinstance(x, types.Array) else 0 for x in args)
+        given = given_types(args)
+        ndims = tuple(x.ndim if isinstance(x, types.Array) else 0 for x in given)
         body = function.body(ndims) if active else function.numpy
         if body is None:
             return None
         if active:
             body = bodies.setdefault(body, _compile(body, zeros))
         module = {"body": body}
-        exec(f"def implementation({names}):\n    return body({names})\n", module)
+        exec(f"def implementation({text}):\n    return body({', '.join(parameters[: len(given)])})\n", module)
         return module["implementation"]
 
     module = {"choose": choose}
-    exec(f"def typing({names}):\n    return choose({names})\n", module)
+    exec(f"def typing({text}):\n    return choose({names})\n", module)
     add_overload(stub)(module["typing"])
     return stub
 

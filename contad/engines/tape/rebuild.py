@@ -106,7 +106,9 @@ class Rebuilt:
             library = module.__name__.split(".")[0] in ("numpy", "math", "scipy", "numba", "contad")
             if not isinstance(found, ModuleType) and not library:
                 setattr(known, name, self._translate(found, used))
-            elif isinstance(found, ModuleType) and found is not module and not library:
+            elif isinstance(found, ModuleType) and found is not module and (
+                not library or found.__name__.startswith("contad.scipy.stats.")
+            ):
                 setattr(known, name, self._module(found, used))
             elif library and isinstance(found, Hashable) and found in self.replaced:
                 setattr(known, name, self.replaced[found])

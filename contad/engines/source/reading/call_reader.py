@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numba.np.ufunc.dufunc import DUFunc
 
+from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
@@ -17,10 +18,15 @@ from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
 from contad.errors import UnsupportedError
+from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
-from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, owns
+from contad.functions.user_call import numba_function
+from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_function_of, owns
+from contad.native.callables import is_checkpoint
+from contad.rules.compilable import WithParts
 
 _DTYPES = {float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool"}
 
@@ -94,6 +100,8 @@ class CallReader:
         if not isinstance(called, Object):
             self.progress.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
         function = called.value
+        if isinstance(function, Decorated):
+            function = numba_function(function.decorated)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
         if owns(function):  # a body that another one calls
@@ -101,13 +109,17 @@ class CallReader:
         if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
             self.progress.refuse(node, f"{function.__name__}, a plain Python function", "decorate it with numba.njit")
         try:
-            special, whole = self.special.get(function), ARRAY_FUNCTIONS.get(function)
+            special, whole = self.special.get(function), array_function_of(function)
         except TypeError:  # functions of ctypes are not hashable
             special = whole = None
         if special is not None:
             return special(self, arguments, keywords, node)
+        if is_checkpoint(function) and len(arguments) == 1 and not keywords:
+            return arguments[0]  # the function itself: what is stored is decided for the whole program
         if whole is not None:
             return self.in_loops(whole, arguments, keywords, node, env)
+        if isinstance(function, WithParts):
+            return read_rule(self, function, arguments, keywords, node)
         found = known_functions.function_of(function)
         if found is None:
             name = getattr(function, "__name__", function)
@@ -127,13 +139,21 @@ class CallReader:
         """A function of whole arrays, written in loops in the place of its call."""
         name = function.numpy.__name__
         try:
-            given = list(function.signature.bind(*arguments, **keywords).arguments.values())
+            bound = function.signature.bind(*arguments, **keywords).arguments
         except TypeError:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
+        is_face = isinstance(function, Face)
+        if is_face:  # up to the last that is given; of one that is left out before it, the default
+            count = max(k for k, name in enumerate(function.signature.parameters) if name in bound) + 1
+            for name, parameter in list(function.signature.parameters.items())[:count]:
+                if name not in bound:
+                    bound[name] = self.expressions.import_constant(parameter.default, node, name)
+            bound = {name: bound[name] for name in list(function.signature.parameters)[:count]}
+        given = list(bound.values())
         known = all(is_number(x) or is_array(x) for x in given)
         body = function.body(tuple(x.kind.ndim for x in given)) if known else None
         # a result of integers is one; and data are left to the function itself
-        if body is None or all(x.kind.base != "float" or self.is_constant(x) for x in given):
+        if body is None or (not is_face and all(x.kind.base != "float" or self.is_constant(x) for x in given)):
             self.progress.refuse(node, f"the call of {name!r}")
         before = self.expressions.state()
         self.progress.pinned = True

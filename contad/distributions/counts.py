@@ -1,0 +1,183 @@
+"""Distributions of whole numbers, with Stan's parameters; the value is -inf at numbers that are impossible.
+
+Probabilities of large counts are written by divergences, `kl_div`, and by what Stirling's formula leaves of a
+factorial: the large terms of both have cancelled.
+"""
+
+import math
+
+import numpy as np
+
+from contad.distributions.formula import formula, unlisted_rule, where
+from contad.ops._scipy import special
+from contad.ops.beta_functions import betaln
+from contad.ops.entropies import kl_div
+from contad.ops.exponential import exp, log, log1p
+from contad.ops.logic import select
+from contad.ops.logistic import log1p_exp, log_expit
+from contad.ops.zeta_functions import zeta
+
+NOT_POSITIVE = "n < 1.0 or n == _inf or n != floor(n)"
+NOT_DRAWN = "n < 0.0 or n > a or n > N or N - n > b or n != floor(n)"
+NOT_A_COUNT = "n < 0.0 or n == _inf or n != floor(n)"
+
+
+def _excess_of_arrays(n):
+    kept = np.clip(n, 0.0, 16.0)
+    near = special().gammaln(kept + 1.0) - special().xlogy(kept, kept) + kept
+    s = 1.0 / (np.maximum(n, 16.0) ** 2)
+    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) * np.sqrt(s)
+    far = 0.5 * np.log(6.283185307179586 * np.maximum(n, 16.0)) + tail
+    return np.where(n < 0.0, np.nan, np.where(n < 16.0, near, far))
+
+
+@unlisted_rule(points=[(3.0,), (40.0,)], array=_excess_of_arrays)
+def log_factorial_excess(n):
+    """log n! - n log n + n, of whole numbers n."""
+    if n < 0.0:
+        return math.nan
+    if n < 16.0:
+        return math.lgamma(n + 1.0) - (n * math.log(n) - n if n > 0.0 else 0.0)
+    s = 1.0 / (n * n)
+    tail = (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
+    return 0.5 * math.log(6.283185307179586 * n) + tail
+
+
+@log_factorial_excess.partials
+def log_factorial_excess_partials(z, n):
+    return 0.0
+
+
+@formula(whole=["n"], points=[(3.0, 2.4), (0.0, 1.3)])
+def divergence(n, m):
+    """n log(n / m) - n + m, and m for n = 0."""
+    none = n == 0.0
+    return select(none, m, kl_div(select(none, 1.0, n), select(none, 1.0, m)))
+
+
+@formula(where(valid="0.0 <= theta and theta <= 1.0", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
+def bernoulli_log_mass(n, theta):
+    """log theta for n = 1, log(1 - theta) for n = 0."""
+    one = n == 1.0
+    return select(one, log(select(one, theta, 1.0)), log1p(-select(one, 0.0, theta)))
+
+
+@formula(where(valid="alpha == alpha", outside="n != 0.0 and n != 1.0"), ["n"], [(1.0, 0.3), (0.0, 0.4)])
+def bernoulli_logit_log_mass(n, alpha):
+    """-log(1 + e^-alpha) for n = 1, -log(1 + e^alpha) for n = 0."""
+    return log_expit(select(n == 1.0, alpha, -alpha))
+
+
+OUT_OF = "n < 0.0 or n > N or n != floor(n)"
+
+
+@formula(
+    where(valid="0.0 <= theta and theta <= 1.0 and N >= 0.0 and N == floor(N)", outside=OUT_OF), ["n", "N"],
+    [(3.0, 7.0, 0.3), (0.0, 4.0, 0.4)],
+)  # fmt: skip
+def binomial_log_mass(n, N, theta):
+    """log (N over n) + n log theta + (N - n) log(1 - theta)."""
+    coefficient = log_factorial_excess(N) - log_factorial_excess(n) - log_factorial_excess(N - n)
+    return coefficient - divergence(n, N * theta) - divergence(N - n, N * (1.0 - theta))
+
+
+@formula(
+    where(valid="alpha == alpha and N >= 0.0 and N == floor(N)", outside=OUT_OF), ["n", "N"],
+    [(3.0, 7.0, 0.3), (0.0, 4.0, -0.4)],
+)  # fmt: skip
+def binomial_logit_log_mass(n, N, alpha):
+    """log (N over n) + n log expit(alpha) + (N - n) log expit(-alpha)."""
+    none = n == 0.0
+    every = n == N
+    coefficient = -log1p(N) - betaln(n + 1.0, N - n + 1.0)
+    success = n * log_expit(select(none, 0.0, alpha))
+    return coefficient + select(none, 0.0, success) + (N - n) * log_expit(-select(every, 0.0, alpha))
+
+
+@formula(
+    where("alpha beta", "N >= 0.0 and N == floor(N)", OUT_OF), ["n", "N"],
+    [(3.0, 7.0, 2.3, 1.7), (0.0, 4.0, 0.4, 0.9)],
+)  # fmt: skip
+def beta_binomial_log_mass(n, N, alpha, beta):
+    """log (N over n) + log B(n + alpha, N - n + beta) - log B(alpha, beta)."""
+    coefficient = -log1p(N) - betaln(n + 1.0, N - n + 1.0)
+    return coefficient + betaln(n + alpha, N - n + beta) - betaln(alpha, beta)
+
+
+@formula(where(valid="rate >= 0.0", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4), (0.0, 1.3)])
+def poisson_log_mass(n, rate):
+    """n log rate - rate - log n!."""
+    return -divergence(n, rate) - log_factorial_excess(n)
+
+
+@formula(where(valid="alpha == alpha", outside=NOT_A_COUNT), ["n"], [(3.0, 0.4), (0.0, -1.3)])
+def poisson_log_log_mass(n, alpha):
+    """n alpha - e^alpha - log n!."""
+    return -divergence(n, exp(alpha)) - log_factorial_excess(n)
+
+
+@formula(where("alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])
+def neg_binomial_log_mass(n, alpha, beta):
+    """log Gamma(n + alpha) - log n! - log Gamma(alpha) - alpha log(1 + 1 / beta) - n log(1 + beta)."""
+    coefficient = -betaln(alpha, n + 1.0) - log(n + alpha)
+    return coefficient - alpha * log1p(1.0 / beta) - n * log1p(beta)
+
+
+@formula(where("n_", "0.0 < p and p <= 1.0", NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 0.1)])
+def negative_binomial_log_mass(n, n_, p):
+    """log Gamma(n + r) - log n! - log Gamma(r) + r log p + n log(1 - p), with r = n_."""
+    none = n == 0.0
+    coefficient = -betaln(n_, n + 1.0) - log(n + n_)
+    return coefficient + n_ * log(p) + select(none, 0.0, n * log1p(-select(none, 0.0, p)))
+
+
+@formula(where("mu phi", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7), (0.0, 1.3, 2.1)])
+def neg_binomial_2_log_mass(n, mu, phi):
+    """log Gamma(n + phi) - log n! - log Gamma(phi) - phi log(1 + mu / phi) - n log(1 + phi / mu)."""
+    coefficient = -betaln(phi, n + 1.0) - log(n + phi)
+    return coefficient - phi * log1p(mu / phi) - n * log1p(phi / mu)
+
+
+@formula(where("phi", "eta == eta", NOT_A_COUNT), ["n"], [(3.0, 0.4, 0.7), (0.0, -1.3, 2.1)])
+def neg_binomial_2_log_log_mass(n, eta, phi):
+    """The mass of neg_binomial_2 with mu = e^eta."""
+    coefficient = -betaln(phi, n + 1.0) - log(n + phi)
+    t = eta - log(phi)
+    return coefficient - phi * log1p_exp(t) - n * log1p_exp(-t)
+
+
+@formula(where("r alpha beta", outside=NOT_A_COUNT), ["n"], [(3.0, 2.4, 0.7, 1.3), (0.0, 1.3, 2.1, 0.4)])
+def beta_neg_binomial_log_mass(n, r, alpha, beta):
+    """log B(n + r, alpha + beta) - log B(r, alpha) + log Gamma(n + beta) - log n! - log Gamma(beta)."""
+    coefficient = -betaln(beta, n + 1.0) - log(n + beta)
+    return coefficient + betaln(n + r, alpha + beta) - betaln(r, alpha)
+
+
+@formula(where(valid="0.0 < p and p <= 1.0", outside=NOT_POSITIVE), ["n"], [(3.0, 0.4), (1.0, 0.3)])
+def geometric_log_mass(n, p):
+    """log p + (n - 1) log(1 - p), for n = 1, 2, ..."""
+    first = n == 1.0
+    return log(p) + select(first, 0.0, (n - 1.0) * log1p(-select(first, 0.5, p)))
+
+
+@formula(where(valid="a > 1.0", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
+def zipf_log_mass(n, a):
+    """-a log n - log zeta(a), for n = 1, 2, ..."""
+    return -a * log(n) - log(zeta(a, 1.0))
+
+
+@formula(where("alpha", outside=NOT_POSITIVE), ["n"], [(3.0, 2.4), (1.0, 1.3)])
+def yule_simon_log_mass(n, alpha):
+    """log alpha + log B(n, alpha + 1), for n = 1, 2, ..."""
+    return log(alpha) + betaln(n, alpha + 1.0)
+
+
+@formula(
+    where(valid="N >= 0.0 and a >= 0.0 and b >= 0.0 and N <= a + b", outside=NOT_DRAWN),
+    ["n", "N", "a", "b"], [(2.0, 4.0, 5.0, 6.0)],
+)  # fmt: skip
+def hypergeometric_log_mass(n, N, a, b):
+    """log (a over n) + log (b over N - n) - log (a + b over N)."""
+    first = -log1p(a) - betaln(n + 1.0, a - n + 1.0)
+    second = -log1p(b) - betaln(N - n + 1.0, b - (N - n) + 1.0)
+    return first + second + log1p(a + b) + betaln(N + 1.0, a + b - N + 1.0)

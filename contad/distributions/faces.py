@@ -1,0 +1,236 @@
+"""Functions made of formulas under the names of other libraries, for Python and for compiled code.
+
+On arrays a face is one call of the formula; Numba functions get the same as a loop, which is written for the axes of
+the arguments, and which the engines read in the place of the call.
+"""
+
+import inspect
+import linecache
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from contad.distributions.formula import Cases, Formula
+from contad.rules.compilable import Compilable
+from contad.variables import arguments
+from contad.variables.array import numbers_in
+from contad.variables.creation import array
+from contad.variables.open_types import Value
+
+LOOPS = "contad.distributions.loops"  # the module of the functions written here
+# by the kind of an argument: what a value has to be, and the condition of one element
+DOMAINS = {
+    "real": ("be a number, not nan", "{x} == {x}"),
+    "finite": ("be finite", "({x} > -np.inf) and ({x} < np.inf)"),
+    "positive": ("be positive", "{x} > 0.0"),
+    "positive finite": ("be positive and finite", "({x} > 0.0) and ({x} < np.inf)"),
+    "nonnegative": ("be nonnegative", "{x} >= 0.0"),
+    "probability": ("be between 0 and 1", "({x} >= 0.0) and ({x} <= 1.0)"),
+    "inner probability": ("be between 0 and 1, and neither", "({x} > 0.0) and ({x} < 1.0)"),
+    "at least one": ("be at least 1", "{x} >= 1.0"),
+    "whole": ("be a whole number", "{x} == np.floor({x})"),
+    "count": ("be a nonnegative whole number", "({x} >= 0.0) and ({x} == np.floor({x}))"),
+    "positive count": ("be a positive whole number", "({x} >= 1.0) and ({x} == np.floor({x}))"),
+    "binary": ("be 0 or 1", "({x} == 0.0) or ({x} == 1.0)"),
+}
+
+
+def as_operand(x: Value) -> Value:
+    """An argument as a number or an array; lists may hold variables."""
+    if isinstance(x, (list, tuple)):
+        return array(x) if numbers_in(x) else np.asarray(x, dtype=np.float64)
+    return x
+
+
+class Face(Compilable):
+    """One function: of a formula, by the names of its arguments.
+
+    reduce    "sum" or "product" of the elements, or "" for the elements themselves
+    domains   kinds of the arguments, by their names, as keys of DOMAINS; checked before anything is computed
+    orders    "above b" or "up to b", by the name of the argument that has to be so
+    """
+
+    def __init__(
+        self, module: str, name: str, formula: Formula, doc: str, names: Sequence[str] = (), reduce: str = "",
+        domains: dict[str, str] | None = None, defaults: dict[str, float] | None = None, has_propto: bool = False,
+        orders: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self.__module__, self.__name__, self.__qualname__, self.__doc__ = module, name, name, doc
+        self.function = self
+        self.formula, self.reduce, self.has_propto = formula, reduce, has_propto
+        self.names = tuple(names) or formula.argument_names
+        self.domains, self.defaults, self.orders = domains or {}, defaults or {}, orders or {}
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [
+            inspect.Parameter(x, kind, default=self.defaults.get(x, inspect.Parameter.empty)) for x in self.names
+        ]
+        if has_propto:
+            parameters.append(inspect.Parameter("propto", kind, default=False))
+        self.__signature__ = self.signature = inspect.Signature(parameters)
+        self._bodies: dict[Any, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.__module__}.{self.__qualname__}>"
+
+    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+        propto = bool(kwargs.pop("propto", False)) if self.has_propto else False
+        if kwargs or len(args) != len(self.names):
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.__name__}: {error}") from None
+            bound.apply_defaults()
+            args = bound.args[: len(self.names)]
+            propto = propto or (self.has_propto and bool(bound.args[-1]))
+        given = [as_operand(x) for x in args]
+        for name, x in zip(self.names, given, strict=True):
+            if name in self.domains:
+                check_domain(self.__name__, name, x, self.domains[name])
+        for name, relation in self.orders.items():
+            other = given[self.names.index(relation.rpartition(" ")[2])]
+            check_order(self.__name__, name, given[self.names.index(name)], relation, other)
+        rule = self.formula.without_constants() if propto else self.formula
+        return self._reduce(rule(*given))
+
+    def _reduce(self, z: Value) -> Value:
+        if self.reduce == "sum":
+            return np.sum(z) if np.ndim(z) else z
+        if self.reduce == "product":
+            return np.prod(z) if np.ndim(z) else z
+        return z
+
+    # ---- compiled code -----------------------------------------------------------------------------------------------
+    def body(self, ndims: tuple[int | None, ...]) -> Any:
+        """A function of numbers and arrays with these numbers of axes, for compiled code; None where there is none."""
+        axes = {n for n in ndims if n}
+        if len(axes) > 1 or any(n and n > 2 for n in axes):
+            return None
+        if ndims not in self._bodies:
+            self._bodies[ndims] = self._write(ndims, axes.pop() if axes else 0)
+        return self._bodies[ndims]
+
+    def _write(self, ndims: tuple[int | None, ...], axes: int) -> FunctionType:
+        names = [name for name, _ in zip(self.signature.parameters, ndims, strict=False)]
+        index = "[k]" if axes == 1 else "[j, k]"
+        at = {name: name + (index if n else "") for name, n in zip(names, ndims, strict=True)}
+        arrays = [name for name, n in zip(names, ndims, strict=True) if n]
+        lines = [f"def {self.__name__}({', '.join(names)}):"]
+        indent = "    "
+        checks: dict[bool, list[str]] = {True: [], False: []}  # of arrays, of numbers
+        for name in self.names:
+            if name in self.domains and name in at:
+                what, condition = DOMAINS[self.domains[name]]
+                test = condition.format(x=at[name])
+                text = f"{self.__name__}: {name} must {what}"
+                checks[name in arrays] += [f"if not ({test}):", f"    raise ValueError({text!r})"]
+        for name, relation in self.orders.items():
+            word, _, than = relation.rpartition(" ")
+            what = f"be greater than {than}" if word == "above" else f"be at most {than}"
+            test = f"{at[name]} {'>' if word == 'above' else '<='} {at[than]}"
+            text = f"{self.__name__}: {name} must {what}"
+            inside = name in arrays or than in arrays
+            checks[inside] += [f"if not ({test}):", f"    raise ValueError({text!r})"]
+        values = [at.get(name, repr(float(self.defaults.get(name, 0.0)))) for name in self.names]
+        call = f"rule({', '.join(values)})"
+        if "propto" in names:
+            call = f"(short({', '.join(values)}) if propto else {call})"
+        for other in arrays[1:]:
+            lines += [f"    if {arrays[0]}.shape != {other}.shape:"]
+            text = f"{self.__name__}: {arrays[0]} and {other} must have the same shape"
+            lines += [f"        raise ValueError({text!r})"]
+        lines += [indent + line for line in checks[False]]
+        if not arrays:
+            lines.append(f"    return {call}")
+        else:
+            shape = f"{arrays[0]}.shape"
+            start = {"sum": "total = 0.0", "product": "total = 1.0"}.get(self.reduce)
+            if start is None:
+                size = f"len({arrays[0]})" if axes == 1 else f"({shape}[0], {shape}[1])"
+                start = f"made = zeros({size})"
+            lines.append(indent + start)
+            if axes == 2:
+                lines.append(f"{indent}for j in range({shape}[0]):")
+                indent += "    "
+            lines.append(f"{indent}for k in range({shape}[{axes - 1}]):")
+            indent += "    "
+            lines += [indent + line for line in checks[True]]
+            step = {"sum": f"total = total + {call}", "product": f"total = total * {call}"}
+            lines.append(indent + step.get(self.reduce, f"made{index} = {call}"))
+            lines.append("    return total" if self.reduce else "    return made")
+        return function_of_text("\n".join(lines) + "\n", self.__name__, self._name_globals())
+
+    def _name_globals(self) -> dict[str, Any]:
+        known = {"np": np, "zeros": np.zeros, "rule": self.formula}
+        return known | ({"short": self.formula.without_constants()} if self.has_propto else {})
+
+    @property
+    def numpy(self) -> "Face":
+        """The function that the bodies compute, as `contad.native.array_loops` has it."""
+        return self
+
+    def rules(self) -> list[Formula]:
+        """The formulas that the bodies call."""
+        return [self.formula, *([self.formula.without_constants()] if self.has_propto else [])]
+
+
+def check_order(function: str, name: str, x: Value, relation: str, other: Value) -> None:
+    """Raise ValueError where an element is not greater than, or not at most, another argument."""
+    strict, than = relation.startswith("above"), relation.rpartition(" ")[2]
+    if not np.all(x > other if strict else x <= other):
+        a, b = np.broadcast_arrays(arguments.array(function, name, x), arguments.array(function, than, other))
+        first = np.unravel_index(np.argmin(a > b if strict else a <= b), a.shape)
+        what = f"be greater than {than}" if strict else f"be at most {than}"
+        arguments.fail(function, name, what, f"{a[first]}{arguments.at(first)}")
+
+
+def check_domain(function: str, name: str, x: Value, kind: str) -> None:
+    """Raise ValueError where an element is outside a domain; by a comparison, which recorded programs can check."""
+    what, condition = DOMAINS[kind]
+    good: Any = _test_arrays(condition)(x) if np.ndim(x) else _test(condition)(x)
+    if np.all(good):
+        return
+    a = arguments.array(function, name, x)
+    good = _test_arrays(condition)(a)
+    if not np.all(good):
+        first = np.unravel_index(np.argmin(good), a.shape)
+        arguments.fail(function, name, what, f"{a[first]}{arguments.at(first)}")
+
+
+def _test(condition: str) -> Callable[..., Any]:
+    if condition not in _TESTS:
+        text = condition.format(x="x")
+        of_arrays = text.replace(") and (", ") & (").replace(") or (", ") | (")
+        _TESTS[condition] = tuple(eval(f"lambda x: {t}", {"np": np}) for t in (text, of_arrays))
+    return _TESTS[condition][0]
+
+
+def _test_arrays(condition: str) -> Callable[..., Any]:
+    _test(condition)
+    return _TESTS[condition][1]
+
+
+_TESTS: dict[str, tuple[Callable[..., Any], ...]] = {}
+
+
+def function_of_text(text: str, name: str, known: dict[str, Any]) -> FunctionType:
+    """A function of source whose lines can be read again, as those of a file."""
+    filename = f"<contad {name} {len(linecache.cache)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    names = known | {"__name__": LOOPS}
+    exec(compile(text, filename, "exec", dont_inherit=True), names)
+    found: FunctionType = names[name]
+    return found
+
+
+def compose(
+    name: str, names: Sequence[str], text: str, *formulas: Formula, home: str, cases: Cases = (),
+    whole: Sequence[str] = (), **known: Any,
+) -> Formula:  # fmt: skip
+    """A formula of source: an expression of arguments, and of formulas as f, g and h; `known` are its other names."""
+    args = ", ".join(names)
+    named = dict(zip("fgh", formulas, strict=False))
+    made = function_of_text(f"def {name}({args}):\n    return {text}\n", name, named | known)
+    made.__module__ = home
+    return Formula(made, cases, whole, ())

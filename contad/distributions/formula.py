@@ -1,0 +1,196 @@
+"""Scalar rules that are one formula: the partials are derived from its source, by the rules of what it calls.
+
+A formula is straight-line, as the body of a derivative is: assignments and one return, of operators, rules and
+`select`. It is cut into single operations, and run backwards over their names once, as a sweep runs over cells; what
+comes out is an ordinary body, which engines slice, inline and differentiate again. Beside the formula there may be
+cases: where the condition of one holds, its constant is the value, and the partials are 0, or nan beside a nan.
+"""
+
+import ast
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.distributions.adjoint_formulas import Lines, Operations, pull_back
+from contad.ops.logic import select
+from contad.ops.rounding import floor
+from contad.rules.body import RuleBody
+from contad.rules.definition import definition_of, describe_statement, find_named
+from contad.rules.scalar_rule import ScalarRule, add_unlisted
+from contad.rules.vectorised import ArrayFunction
+from contad.variables.arguments import operand
+from contad.variables.open_types import ArrayValue, Function, Real, Value
+
+Cases = Sequence[tuple[str, float]]
+
+
+class Formula(ScalarRule):
+    """A scalar rule made of one formula; see `formula`."""
+
+    body: "FormulaBody"
+
+    def __init__(
+        self, function: Function, cases: Cases, whole: Sequence[str], points: Sequence[tuple[float, ...]],
+        shortened: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(function, None, None, False, points)
+        self.body = FormulaBody(function, self.arity, cases, whole, shortened)
+        if shortened:
+            self.name = self.__name__ = f"{self.name}_propto"
+        self.formula = function
+        self.function = self.on_floats
+        self.array = self.on_arrays
+        self._short: Formula | None = None
+        add_unlisted(self)
+
+    def functions(self) -> tuple[Any, ...]:
+        """The formula."""
+        return (self.formula,)
+
+    def has_no_data(self) -> bool:
+        """A formula captures no data."""
+        return True
+
+    def evaluate(self, *args: Value) -> Real:
+        """The value at plain numbers, with NumPy's results where Python would raise; on others, the operation."""
+        for x in args:
+            if x.__class__ is not float:
+                return self.general(args)
+        value = self.body.partial(self.arity)(0.0, *args)
+        return value if value.__class__ is float else operand(self.name, "its value", value)
+
+    def on_floats(self, *args: float) -> float:
+        """The value at floats."""
+        found: float = self.body.partial(self.arity)(0.0, *args)
+        return found
+
+    def on_arrays(self, *args: Value) -> ArrayValue:
+        """The value at arrays and floats, elementwise."""
+        z = self.body.array_partial(self.arity)(0.0, *args)
+        shape = np.broadcast_shapes(*map(np.shape, args))
+        return z if np.shape(z) == shape else np.broadcast_to(z, shape)
+
+    def without_constants(self) -> "Formula":
+        """The same formula without the terms of its sum that no argument with a derivative occurs in."""
+        if self._short is None:
+            self._short = Formula(self.formula, self.body.cases, self.body.whole, self.points, True)
+        return self._short
+
+
+def formula(
+    cases: Cases = (), whole: Sequence[str] = (), points: Sequence[tuple[float, ...]] = ()
+) -> Callable[[Function], Formula]:
+    """Make a rule of a formula; its derivatives follow from it.
+
+    cases    (condition, constant): the value where a condition of the arguments holds; the first that does counts
+    whole    arguments that are whole numbers, of which there is no derivative
+    points   as of `scalar_rule`
+
+    >>> @formula(cases=[("not sigma > 0.0", math.nan)])
+    ... def kernel(x, sigma):
+    ...     z = x / sigma
+    ...     return -0.5 * z * z
+    >>> kernel(3.0, 2.0), kernel.partial(0)(0.0, 3.0, 2.0), kernel(3.0, -2.0)
+    (-1.125, -0.75, nan)
+    """
+    return lambda function: Formula(function, cases, whole, points)
+
+
+class FormulaBody(RuleBody):
+    """The partials of a formula; and its value, under the number that follows those of the arguments."""
+
+    def __init__(self, function: Function, arity: int, cases: Cases, whole: Sequence[str], shortened: bool) -> None:
+        self.function = function
+        self.arity = arity
+        self.cases, self.whole, self.shortened = tuple(cases), tuple(whole), shortened
+        self.parameters = ("_value", *function.__code__.co_varnames[:arity])
+        self.extra: dict[str, Any] = {"_nan": math.nan, "_inf": math.inf, "_select": select, "floor": floor}
+        self._parsed = None
+        self._partials = [None] * (arity + 1)
+        self._routes = [False] * arity
+        self._on_arrays = {}
+
+    def resolve(self, node: ast.expr) -> Any:
+        """As of other bodies, and what derived partials name."""
+        if isinstance(node, ast.Name) and node.id in self.extra:
+            return self.extra[node.id]
+        return find_named(self.function, node, self._error, "; use the rules of contad.ops, absolute for abs")
+
+    def name_of(self, called: Any) -> str:
+        """A name for a rule that a derived partial calls."""
+        name = "_select" if called is select else f"_rule_{called.name}"
+        self.extra[name] = called
+        return name
+
+    def _compile(self, name: str, source: str, own: dict[str, Any], defaults: tuple[float, ...] = ()) -> Any:
+        return super()._compile(name, source, own | self.extra, defaults)
+
+    def _read(self) -> tuple[Lines, list[ast.expr]]:
+        definition, _ = definition_of(self.function)
+        if not isinstance(definition, ast.FunctionDef):
+            raise self._error(definition, "a formula is written with def")
+        statements = copy.deepcopy(definition.body)
+        if isinstance(statements[0], ast.Expr) and isinstance(statements[0].value, ast.Constant):
+            statements = statements[1:]
+        local = {*self.parameters}
+        operations = Operations(self, local)
+        for statement in statements[:-1]:
+            if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+                raise self._error(statement, describe_statement(statement))
+            name = statement.targets[0].id
+            if name in local:
+                raise self._error(statement, f"{name} is assigned twice; give each value its own name")
+            self._check(statement.value, local)
+            local.add(name)
+            operations.assign(name, statement.value)
+        last = statements[-1]
+        if not isinstance(last, ast.Return) or last.value is None:
+            raise self._error(last, "a formula ends with the return of its value")
+        self._check(last.value, local)
+        value = operations.without_constants(last.value, self.whole) if self.shortened else last.value
+        result = operations.atom(value)
+        lines, partials = pull_back(operations, result)
+        found = [self._guard_partial(name, partials) for name in self.parameters[1:]]
+        return [*operations.lines, *lines], [*found, self._guard(result, dict(self.cases))]
+
+    def _guard_partial(self, name: str, partials: Mapping[str, ast.expr]) -> ast.expr:
+        partial = partials.get(name)
+        if name in self.whole or partial is None:
+            return ast.Constant(0.0)
+        return self._guard(partial, {test: x if math.isnan(x) else 0.0 for test, x in self.cases})
+
+    def _guard(self, expression: ast.expr, cases: Mapping[str, float]) -> ast.expr:
+        """An expression where no case holds, else the constant of the first that does."""
+        for condition, x in reversed(list(cases.items())):
+            text = "_nan" if math.isnan(x) else repr(x) if math.isfinite(x) else "_inf" if x > 0 else "-_inf"
+            test, constant = (ast.parse(t, mode="eval").body for t in (condition, text))
+            expression = ast.Call(ast.Name("_select", ast.Load()), [test, constant, expression], [])
+        return ast.fix_missing_locations(expression)
+
+
+def unlisted_rule(
+    points: Sequence[tuple[float, ...]] = (), array: ArrayFunction | None = None
+) -> Callable[[Function], ScalarRule]:
+    """A scalar rule with partials of its own, for formulas to call: found by its name, and in no list of rules."""
+
+    def declare(function: Function) -> ScalarRule:
+        rule = ScalarRule(function, None, None, False, points, array)
+        add_unlisted(rule)
+        return rule
+
+    return declare
+
+
+def where(positive: str = "", valid: str = "", outside: str = "") -> Cases:
+    """The cases of a log density: parameters that are positive, or valid; and where the density is 0.
+
+    >>> where("sigma", outside="y < 0.0")
+    [('not sigma > 0.0', nan), ('y < 0.0', -inf)]
+    """
+    invalid = [f"not {name} > 0.0" for name in positive.split()] + ([f"not ({valid})"] if valid else [])
+    if outside.startswith("n "):  # whose test for a whole number holds for nan
+        invalid.append("n != n")
+    return [*((test, math.nan) for test in invalid), *([(outside, -math.inf)] if outside else [])]

@@ -1,0 +1,73 @@
+"""Distributions on intervals, and those whose support depends on a shape; outside the support the value is -inf."""
+
+from contad.distributions.formula import formula, where
+from contad.ops.arithmetic import absolute
+from contad.ops.beta_functions import betaln
+from contad.ops.entropies import xlog1py, xlogy
+from contad.ops.error_functions import log_ndtr
+from contad.ops.exponential import exp, log, log1p
+from contad.ops.logic import select
+from contad.ops.logistic import log_diff_exp
+
+LOG_SQRT_TWO_PI = 0.9189385332046727
+UNIT = "y < 0.0 or y > 1.0"
+
+
+@formula(
+    where(valid="alpha < beta and y == y", outside="y < alpha or y > beta"), points=[(0.7, 0.3, 1.4), (-0.2, -2.4, 0.6)]
+)
+def uniform_log_density(y, alpha, beta):
+    """-log(beta - alpha)."""
+    return -log(beta - alpha)
+
+
+@formula(where("alpha beta", outside=UNIT), points=[(0.7, 2.3, 1.4), (0.2, 0.4, 0.6)])
+def beta_log_density(y, alpha, beta):
+    """(alpha - 1) log y + (beta - 1) log(1 - y) - log B(alpha, beta)."""
+    return xlogy(alpha - 1.0, y) + xlog1py(beta - 1.0, -y) - betaln(alpha, beta)
+
+
+@formula(where("kappa", "0.0 < mu and mu < 1.0", UNIT), points=[(0.7, 0.3, 1.4), (0.2, 0.4, 5.6)])
+def beta_proportion_log_density(y, mu, kappa):
+    """The beta density of mu kappa and (1 - mu) kappa."""
+    return beta_log_density(y, mu * kappa, (1.0 - mu) * kappa)
+
+
+@formula(where(valid="0.0 <= c and c <= 1.0", outside=UNIT), points=[(0.7, 0.3), (0.2, 0.4)])
+def triangular_log_density(y, c):
+    """log 2 + log(y / c) below c, and log 2 + log((1 - y) / (1 - c)) above."""
+    rising = y < c or c == 1.0
+    return log(2.0 * select(rising, y / select(rising, c, 1.0), (1.0 - y) / select(rising, 1.0, 1.0 - c)))
+
+
+@formula(where(valid="a < b", outside="y < a or y > b"), points=[(0.7, 0.3, 1.4), (-2.2, -2.4, 0.6)])
+def truncated_normal_log_density(y, a, b):
+    """-y^2 / 2 - log(2 pi) / 2 - log(Phi(b) - Phi(a)); the difference in the tail where both are smaller."""
+    right = a > 0.0
+    low = select(right, -b, a)
+    high = select(right, -a, b)
+    return -0.5 * y * y - LOG_SQRT_TWO_PI - log_diff_exp(log_ndtr(high), log_ndtr(low))
+
+
+@formula(where(valid="c == c", outside="y < 0.0 or y == _inf or 1.0 + c * y < 0.0"), points=[(0.7, 0.3), (1.2, -0.4)])
+def generalised_pareto_log_density(y, c):
+    """-(1 + 1 / c) log(1 + c y), and -y for c = 0."""
+    small = absolute(c * y) < 1e-5
+    t = select(small, c * y, 0.0)
+    s = select(small, 1.0, c * y)
+    # log(1 + c y) / c: near c = 0 by its series
+    ratio = select(small, y * (1.0 - t * (0.5 - t * (1.0 / 3.0 - 0.25 * t))), log1p(s) / select(small, 1.0, c))
+    return -ratio - select(small, log1p(t), log1p(s))
+
+
+@formula(
+    where(valid="c == c", outside="1.0 - c * y < 0.0 or y == _inf or y == -_inf"), points=[(0.7, 0.3), (1.2, -0.4)]
+)
+def generalised_extreme_log_density(y, c):
+    """(1 / c - 1) log(1 - c y) - (1 - c y)^(1 / c), and the Gumbel density for c = 0."""
+    small = absolute(c * y) < 1e-5
+    t = select(small, -c * y, 0.0)
+    s = select(small, 1.0, -c * y)
+    # -log(1 - c y) / c
+    ratio = select(small, y * (1.0 - t * (0.5 - t * (1.0 / 3.0 - 0.25 * t))), -log1p(s) / select(small, 1.0, c))
+    return -ratio - exp(-ratio) - select(small, log1p(t), log1p(s))

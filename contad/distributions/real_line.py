@@ -1,0 +1,99 @@
+"""Distributions on the whole line, with Stan's parameters.
+
+Each function says its formula; outside the domain of a parameter the value is nan, and at infinite y it is -inf.
+"""
+
+from contad.distributions.formula import formula, where
+from contad.ops.arithmetic import absolute
+from contad.ops.beta_functions import betaln
+from contad.ops.elementary import hypot, sqrt
+from contad.ops.error_functions import erfcx, log_ndtr
+from contad.ops.exponential import exp, log, log1p
+from contad.ops.hyperbolic import cosh
+from contad.ops.logic import select
+
+LOG_SQRT_TWO_PI = 0.9189385332046727
+LOG_PI = 1.1447298858494002
+LOG_2 = 0.6931471805599453
+SQRT_HALF = 0.7071067811865476
+INFINITE = "y == _inf or y == -_inf"
+
+
+@formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
+def normal_log_density(y, mu, sigma):
+    """-r^2 / 2 - log sigma - log(2 pi) / 2, with r = (y - mu) / sigma."""
+    r = (y - mu) / sigma
+    return -0.5 * r * r - log(sigma) - LOG_SQRT_TWO_PI
+
+
+@formula(where(outside=INFINITE), points=[(0.7,), (-3.1,)])
+def std_normal_log_density(y):
+    """-y^2 / 2 - log(2 pi) / 2."""
+    return -0.5 * y * y - LOG_SQRT_TWO_PI
+
+
+@formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
+def cauchy_log_density(y, mu, sigma):
+    """-log(1 + r^2) - log sigma - log pi, with r = (y - mu) / sigma."""
+    r = (y - mu) / sigma
+    return -2.0 * log(hypot(1.0, r)) - log(sigma) - LOG_PI
+
+
+@formula(where("nu sigma", outside=INFINITE), points=[(0.7, 3.2, -0.3, 1.4), (-31.0, 0.7, 0.4, 0.6)])
+def student_t_log_density(y, nu, mu, sigma):
+    """-(nu + 1) / 2 log(1 + r^2 / nu) - log B(1/2, nu / 2) - log(nu) / 2 - log sigma, with r = (y - mu) / sigma."""
+    q = (y - mu) / sigma / sqrt(nu)
+    near = absolute(q) < 1.0
+    s = select(near, q, 0.0)
+    logarithm = select(near, 0.5 * log1p(s * s), log(hypot(1.0, select(near, 1.0, q))))
+    return -(nu + 1.0) * logarithm - betaln(0.5, 0.5 * nu) - 0.5 * log(nu) - log(sigma)
+
+
+@formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
+def logistic_log_density(y, mu, sigma):
+    """-2 log(2 cosh(r / 2)) - log sigma, with r = (y - mu) / sigma."""
+    r = (y - mu) / sigma
+    far = absolute(r) > 80.0
+    near = -2.0 * log(cosh(0.5 * select(far, 0.0, r))) - 2.0 * LOG_2
+    return select(far, -absolute(r), near) - log(sigma)
+
+
+@formula(where("sigma", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-31.0, 0.4, 0.6)])
+def double_exponential_log_density(y, mu, sigma):
+    """-|y - mu| / sigma - log(2 sigma)."""
+    return -absolute((y - mu) / sigma) - log(sigma) - LOG_2
+
+
+@formula(where("beta", outside=INFINITE), points=[(0.7, -0.3, 1.4), (-3.1, 0.4, 0.6)])
+def gumbel_log_density(y, mu, beta):
+    """-r - e^-r - log beta, with r = (y - mu) / beta."""
+    r = (y - mu) / beta
+    return -r - exp(-r) - log(beta)
+
+
+@formula(where("sigma rate", outside=INFINITE), points=[(0.7, -0.3, 1.4, 0.8), (-9.1, 0.4, 0.6, 2.3)])
+def exp_mod_normal_log_density(y, mu, sigma, rate):
+    """log rate + (rate sigma)^2 / 2 - rate (y - mu) + log Phi(r - rate sigma), with r = (y - mu) / sigma.
+
+    Below the point r = rate sigma, Phi is written by erfcx, and its exponential cancels.
+    """
+    r = (y - mu) / sigma
+    t = rate * sigma
+    u = r - t
+    below = u < 0.0
+    lower = -0.5 * r * r + log(0.5 * erfcx(-SQRT_HALF * select(below, u, 0.0)))
+    return log(rate) + select(below, lower, t * (0.5 * t - r) + log_ndtr(select(below, 0.0, u)))
+
+
+@formula(where("omega", outside=INFINITE), points=[(0.7, -0.3, 1.4, 2.1), (-9.1, 0.4, 0.6, 1.3)])
+def skew_normal_log_density(y, xi, omega, alpha):
+    """log 2 - r^2 / 2 - log omega - log(2 pi) / 2 + log Phi(alpha r), with r = (y - xi) / omega."""
+    r = (y - xi) / omega
+    return -0.5 * r * r + log_ndtr(alpha * r) - log(omega) + LOG_2 - LOG_SQRT_TWO_PI
+
+
+@formula(where("sigma", "0.0 < tau and tau < 1.0", INFINITE), points=[(0.7, -0.3, 1.4, 0.3), (-9.1, 0.4, 0.6, 0.8)])
+def skew_double_exponential_log_density(y, mu, sigma, tau):
+    """log(2 tau (1 - tau) / sigma) - 2 w |y - mu| / sigma, where w = tau above mu and 1 - tau below."""
+    r = (y - mu) / sigma
+    return LOG_2 + log(tau) + log1p(-tau) - log(sigma) - 2.0 * select(r < 0.0, (tau - 1.0) * r, tau * r)

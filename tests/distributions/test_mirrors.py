@@ -1,0 +1,100 @@
+"""`contad.scipy.stats`: SciPy's values and edges, derivatives against differences, and compiled code."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import contad
+from contad.scipy import stats
+from contad.testing import expect_ad
+
+SHAPES = {
+    "df": 3.3, "K": 1.7, "a": 2.2, "s": 0.7, "c": 0.6, "b": 1.9, "dfn": 3.1, "dfd": 5.2, "d": 1.3, "mu": 0.8, "p": 0.3,
+    "n": 7.0, "alpha": 1.7,
+}  # fmt: skip
+AT = {"truncnorm": (-0.5, 2.0), "hypergeom": (11.0, 4.0, 5.0), "zipf": (2.4,)}
+X = np.array([-30.0, -3.0, -1.0, -0.2, 0.0, 0.1, 0.5, 0.55, 0.9, 1.0, 1.3, 2.0, 7.0, 40.0])
+K = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 0.5, 40.0])
+BY_NAME = {name: getattr(stats, name) for name in stats.__all__}
+CONTINUOUS = sorted(name for name, d in BY_NAME.items() if hasattr(d, "logpdf"))
+DISCRETE = sorted(BY_NAME.keys() - set(CONTINUOUS))
+
+
+def shapes_of(name):
+    return AT.get(name) or tuple(SHAPES[shape] for shape in BY_NAME[name].shapes.split())
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_densities_are_scipys(name):
+    own, theirs, shapes = BY_NAME[name], getattr(scipy.stats, name), shapes_of(name)
+    for loc, scale in ((0.0, 1.0), (0.3, 2.0), (0.3, -2.0), (0.0, 0.0)):
+        for method in ("logpdf", "pdf"):
+            with np.errstate(all="ignore"):
+                expected = getattr(theirs, method)(X, *shapes, loc, scale)
+            found = getattr(own, method)(X, *shapes, loc, scale)
+            np.testing.assert_allclose(found, expected, rtol=2e-11, err_msg=f"{method} {loc} {scale}")
+    found = own.logpdf(np.array([0.4]), *shapes, 0.0, 2.0)[0]
+    assert own.logpdf(0.4, *shapes, scale=2.0) == pytest.approx(found, rel=1e-14)
+    assert np.isnan(own.pdf(np.nan, *shapes))
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_masses_are_scipys(name):
+    own, theirs, shapes = BY_NAME[name], getattr(scipy.stats, name), shapes_of(name)
+    for method in ("logpmf", "pmf"):
+        with np.errstate(all="ignore"):
+            expected = getattr(theirs, method)(K, *shapes, 1)
+        np.testing.assert_allclose(getattr(own, method)(K, *shapes, 1), expected, rtol=1e-10, err_msg=method)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_derivatives_in_every_argument(name):
+    own, shapes = BY_NAME[name], shapes_of(name)
+    x = 0.47 if name not in ("pareto", "weibull_max") else {"pareto": 2.7, "weibull_max": -0.9}[name]
+    f = lambda *args: own.logpdf(*args) + own.pdf(*args)  # noqa: E731
+    point = (x, *shapes, 0.1, 1.3)
+    found = contad.grad(f, tuple(range(len(point))))(*point)
+    for k in range(len(point)):
+
+        def along(t, k=k):
+            return f(*(t if j == k else v for j, v in enumerate(point)))
+
+        h = 1e-5
+        difference = 8 * (along(point[k] + h) - along(point[k] - h)) - (
+            along(point[k] + 2 * h) - along(point[k] - 2 * h)
+        )
+        assert found[k] == pytest.approx(difference / (12 * h), rel=1e-8, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["gamma", pytest.param("t", marks=pytest.mark.long), pytest.param("truncnorm", marks=pytest.mark.long)]
+)
+def test_every_mode_and_engine(name):
+    own, shapes = BY_NAME[name], shapes_of(name)
+    expect_ad(lambda x, loc, scale: own.logpdf(x, *shapes, loc, scale), 0.47, 0.1, 1.3)
+    expect_ad(lambda x, scale: own.logpdf(x, *shapes, 0.1, scale), np.array([0.47, 0.9]), 1.3)
+
+
+@pytest.mark.parametrize("engine", ["generated", "tape"])
+def test_compiled_code(engine):
+    numba = pytest.importorskip("numba")
+    y = np.array([0.3, 0.7, -1.2])
+
+    @numba.njit
+    def f(mu, sigma):
+        return stats.norm.logpdf(0.3, scale=sigma) + np.sum(stats.norm.logpdf(y, mu, sigma))
+
+    expected = contad.grad(f.py_func, (0, 1))(0.4, 1.3)
+    assert f(0.4, 1.3) == pytest.approx(f.py_func(0.4, 1.3), rel=1e-14)
+    assert contad.grad(f, (0, 1), engine=engine)(0.4, 1.3) == pytest.approx(expected, rel=1e-12)
+
+
+def test_nothing_is_imported_before_it_is_used():
+    code = (
+        "import contad, sys; print([m for m in sys.modules if m.startswith(('contad.dist', 'contad.stan', 'numba'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
