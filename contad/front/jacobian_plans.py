@@ -71,7 +71,7 @@ class Jacobian:
         aux = ("_, " if self.is_called else "aux, ") if self.has_aux else ""
         return f"{aux}grads = run({self.call.packed}, {{}}[0])"
 
-    def pushed(self, run: str) -> str:
+    def push_along(self, run: str) -> str:
         """The call of forward mode, with {} for the tangents."""
         z = "(z, aux)" if self.has_aux and not self.is_called else "z"
         return f"{z}, dy = {run}({self.call.packed}, {{}})"
@@ -95,7 +95,7 @@ class Jacobian:
     def by_columns(self, run: str) -> Way:
         """By forward mode, a pass for each number of the arguments, or for a block of them."""
         if self.lanes:
-            found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, self.pushed(run))
+            found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, self.push_along(run))
             if found is not None:
                 return found
         tangent = DirectionTree([("dy", self.returned)], "t")
@@ -103,5 +103,5 @@ class Jacobian:
             x: [take_column(y, x, t) for y, t in zip(self.outputs.leaves, tangent.leaves, strict=True)]
             for x in self.inputs.leaves
         }
-        lines = self.inputs.over(body, self.pushed(run))
+        lines = self.inputs.over(body, self.push_along(run))
         return Way((types.Tuple(self.call.request.types), self.inputs.types()), [*self.inputs.directions(), *lines])
