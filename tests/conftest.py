@@ -19,6 +19,7 @@ settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
 
+RARELY = 20_000, 10, 10  # of Python's collector: compiling makes many objects, and an eighth of its time was collecting
 REPORTS = pytest.StashKey[dict[str, str]]()
 
 
@@ -38,9 +39,10 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """Keep Python's collector from walking again and again what was imported and collected."""
+    """Keep Python's collector from walking again and again what was imported and collected, and what is compiled."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*RARELY)
 
 
 @pytest.fixture(autouse=True)

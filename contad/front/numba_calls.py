@@ -90,7 +90,8 @@ def _takes(args: tuple[Nested, ...], plain: list[Nested], active: tuple[int, ...
         if k in active:
             if not isinstance(x, (Var, Array)) or x._owner is not s:
                 return False
-            if value.__class__ is not float and not (isinstance(value, np.ndarray) and value.dtype == np.float64):
+            # an element of an array has a value of NumPy's
+            if not isinstance(value, float) and not (isinstance(value, np.ndarray) and value.dtype == np.float64):
                 return False
         elif holds_number(x) or isinstance(x, OnNumbers):
             return False

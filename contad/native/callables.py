@@ -20,7 +20,7 @@ def numba_type(function: Compilable) -> Any:
     """Numba's type of a function; UnsupportedError where there is nothing to compile."""
     if function.function.__module__.startswith("contad.scipy."):
         import contad.native.scipy_functions  # noqa: F401  (it declares them)
-    if function.function.__name__ == "checkpoint" and function not in _declared:  # of a room above
+    if is_checkpoint(function) and function not in _declared:
         _declared.add(function)
         add_overload(function)(_type_checkpoint)
     if isinstance(function, Face) and function not in _declared:
@@ -31,6 +31,11 @@ def numba_type(function: Compilable) -> Any:
         name = f"{function.function.__module__}.{function.function.__name__}"
         raise UnsupportedError(f"{name} cannot be called inside njit; call it outside, and pass what it gives")
     return found
+
+
+def is_checkpoint(x: Any) -> bool:
+    """Whether it is `contad.checkpoint`, of a room above."""
+    return isinstance(x, Compilable) and x.function.__name__ == "checkpoint"
 
 
 def find_type(function: Any) -> Any:

@@ -1,14 +1,16 @@
 """Operations whose reverse rule a user has written, as calls inside Numba: their parts as Numba functions."""
 
 import inspect
+import re
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
 import numba
 from numba import types
+from numba.core.errors import NumbaError
 
-from contad.errors import RuleError
+from contad.errors import RuleError, UnsupportedError
 from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
 from contad.native.log_sum_kernels import PARTS
@@ -106,3 +108,63 @@ def parameters_of(parts: Parts) -> str:
 def holds_derivative(kind: Any) -> bool:
     """Whether a type is one of an engine's own, or an array of them."""
     return any(type(x).__module__.startswith("contad.") for x in (kind, getattr(kind, "dtype", kind)))
+
+
+# ---- their types -----------------------------------------------------------------------------------------------------
+def forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The types of the value and of what is saved, which the forward part gives."""
+    found = _compile_part(rule, "forward part", parts.forward, plain)
+    if not isinstance(found, types.BaseTuple) or len(found) != 2:
+        raise RuleError(f"{rule.name}: forward must return (value, saved), got {found}")
+    z = found[0]
+    if not (isinstance(z, (types.Float, types.Integer)) or (isinstance(z, types.Array) and z.dtype == types.float64)):
+        raise UnsupportedError(f"{rule.name}: inside njit its value must be a number or a float64 array, got {z}")
+    return z, found[1]
+
+
+def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, ...]) -> Any:
+    """The type of what a part gives; UnsupportedError where Numba does not compile it."""
+    try:
+        return _result_type(function, kinds)
+    except NumbaError as error:
+        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+        unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
+        said = f"no implementation of {unknown[1].strip()}" if unknown else text.partition("\n\n")[0].splitlines()[-1]
+        raise UnsupportedError(
+            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as "
+            "for numba.njit, or call it outside"
+        ) from error
+
+
+def _result_type(function: Any, kinds: tuple[Any, ...]) -> Any:
+    function.compile(kinds)
+    return function.overloads[kinds].signature.return_type
+
+
+def backward_types(rule: WithParts, backward: Any, given: tuple[Any, ...], count: int) -> Any:
+    """The types of the cotangents that the backward part gives, of which there must be so many."""
+    found = _compile_part(rule, "backward part", backward, given)
+    if not isinstance(found, types.BaseTuple) or len(found) != count:
+        got = len(found) if isinstance(found, types.BaseTuple) else found
+        raise RuleError(
+            f"{rule.name}: the result of its reverse rule must have one cotangent for each of {count} arguments, "
+            f"got {got}"
+        )
+    return found
+
+
+def require_cotangent(rule: WithParts, n: int, kind: Any, ndim: int) -> None:
+    """RuleError unless a type is that of a cotangent of argument n, which has so many axes; None stands for zeros."""
+    if isinstance(kind, types.NoneType):
+        return
+    if ndim:
+        fits = isinstance(kind, types.Array) and kind.ndim == ndim
+    else:
+        fits = isinstance(kind, (types.Float, types.Integer))
+    if not fits:
+        raise RuleError(f"{rule.name}: the cotangent of argument {n} must have its shape, got {kind}")
+
+
+def wrong_shape(name: str) -> str:
+    """What the error says of a cotangent of another shape, which is seen when the sweep runs."""
+    return f"{name}: a cotangent must have the shape of its argument"

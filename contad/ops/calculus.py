@@ -6,7 +6,8 @@ from contad.ops.cotangents import plain, scale
 from contad.ops.products import as_array
 from contad.rules.array_rule import array_rule
 from contad.rules.numpy_functions import implements
-from contad.variables.number import Carrier, observe
+from contad.variables.array import Array, lower_constants
+from contad.variables.number import Carrier, Number, observe
 
 
 def cut(a, axis, start, stop=None):
@@ -158,7 +159,8 @@ def interp(x, fp, *, xp, left=None, right=None):
 
     Shapes:  x (...), fp (n,), xp (n,) increasing constants -> z (...).
     Domain:  outside of xp, z is fp_0 or fp_{n-1}, or the constant left or right, and x_bar = 0. At a point of xp the
-             derivative is that of the piece on its right; at the last one, of the piece on its left.
+             derivative is that of the piece on its right; at the last one, of the piece on its left. np.interp takes
+             variables as xp, left and right as well: see `interp_of_points`.
     Cost:    O(log n) for each x, and O(n) in reverse; saves nothing.
 
     >>> interp(np.array([1.5]), np.array([0.0, 10.0, 30.0]), xp=np.array([0.0, 1.0, 2.0]))
@@ -222,3 +224,29 @@ def interp_cotangent(z_bar, x, shape, xp, left, right):
     k = np.minimum(j + 1, n - 1).reshape(-1)
     found = bincount(d - far, x=j.reshape(-1), minlength=n) + bincount(far, x=k, minlength=n)
     return np.reshape(found, shape)
+
+
+@implements(np.interp)
+def interp_of_points(x, xp, fp, left=None, right=None, period=None):
+    """np.interp: the rule, or operations on the pieces where the points or the ends are variables."""
+    if period is not None or not any(isinstance(v, Array | Number) for v in (lower_constants(xp), left, right)):
+        return interp(x, fp, xp=xp, left=left, right=right, **({} if period is None else {"period": period}))
+    x, xp, fp = map(as_array, (x, xp, fp))
+    if np.ndim(xp) != 1 or np.shape(xp) != np.shape(fp) or not np.size(xp):
+        raise ValueError(
+            f"np.interp: xp and fp must be of one length, got shapes {np.shape(xp)} and {np.shape(fp)}"
+            if np.size(xp)
+            else "np.interp: array of sample points is empty"
+        )
+    n = np.size(xp)
+    at = np.clip(observe(np.searchsorted, xp, x, "right") - 1, 0, n - 1)
+    j = np.minimum(at, max(n - 2, 0))
+    k = np.minimum(j + 1, n - 1)
+    steps = 0.0 if n == 1 else (fp[k] - fp[j]) / (xp[k] - xp[j])
+    z = fp[j] + steps * (x - xp[j])
+    lost = observe(np.isnan, z) & ~observe(np.isnan, x)
+    if np.any(lost):  # at equal points, and beside an infinite one, where NumPy tries from the other end of the piece
+        other = fp[k] + steps * (x - xp[k])
+        z = np.where(lost, np.where(observe(np.equal, x, xp[at]), fp[at], other), z)
+    z = np.where(observe(np.less, x, xp[0]), fp[0] if left is None else left, z)
+    return np.where(observe(np.greater, x, xp[-1]), fp[-1] if right is None else right, z)

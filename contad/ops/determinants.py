@@ -13,6 +13,9 @@ from contad.variables.number import observe
 
 _A, _C = [[2.3, -0.7, 0.4], [0.5, 1.9, -1.1], [-0.8, 0.3, 2.6]], [[1.2, 0.4, 0.3], [-0.5, 3.1, 0.2], [0.7, -0.6, 1.8]]
 
+_FOUR = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [-0.8, 0.3, 2.6, -0.4], [0.6, -1.3, 0.7, 1.4]]
+_DEFICIENT = [[2.3, -0.7, 0.4, 0.9], [0.5, 1.9, -1.1, 0.2], [2.8, 1.2, -0.7, 1.1], [0.6, -1.3, 0.7, 1.4]]
+
 
 @array_rule(numpy=np.linalg.det, points=[(_A,), ([_A, _C],)])
 def det(a):
@@ -21,7 +24,7 @@ def det(a):
         z = |a|,     z_dot = <c, a_dot>,     a_bar = z_bar c,     c = |a| a^-T, the matrix of cofactors
 
     Shapes:  a (..., n, n) -> z (...).
-    Domain:  every a; where a is singular, c is made without its inverse. Of more than three rows the second derivative
+    Domain:  every a; where a is singular, c is made without its inverse. Of more than three rows the third derivative
              is nan there if singular values are equal.
     Raises:  LinAlgError if a is not square.
     Cost:    O(n^3) forward and reverse; saves nothing. For large matrices take slogdet: det overflows.
@@ -45,12 +48,24 @@ def det_jvp(z, a_dot, a):
 
 def cofactors(z, a):
     """The matrix of cofactors of a, whose determinant is z."""
-    if np.size(a) == 0 or not all_finite(a):
-        return by_matrix(z) * transposed_of(inv(a))
+    if np.size(a) == 0:
+        return a
+    if not all_finite(a):
+        return cofactors_beside_infinite(z, a)
     inverse = well_conditioned_inverse(a) if in_range(z) else None
     if inverse is not None:
         return by_matrix(z) * transposed_of(inverse)
     return cofactor_matrix(a)
+
+
+def cofactors_beside_infinite(z, a):
+    """Likewise, where some of the matrices are not finite; nan for those of which there is no inverse."""
+    try:
+        return by_matrix(z) * transposed_of(inv(a))
+    except np.linalg.LinAlgError:
+        broken = by_matrix(~np.isfinite(plain(a)).all(axis=(-2, -1)))
+        rest = np.where(broken, np.eye(np.shape(a)[-1]), a)
+        return np.where(broken, np.nan, cofactors(det(rest), rest))
 
 
 def well_conditioned_inverse(a):
@@ -64,10 +79,7 @@ def well_conditioned_inverse(a):
 
 
 def cofactor_matrix(a):
-    """The matrix of cofactors without division: of up to three rows by products, which have all derivatives.
-
-    Of more rows it is made from singular values, and has the derivative nan where these are equal.
-    """
+    """The matrix of cofactors without division: of up to three rows by products, which have all derivatives."""
     n = np.shape(a)[-1]
     if n == 1:
         return a * 0.0 + 1.0
@@ -75,11 +87,68 @@ def cofactor_matrix(a):
         return a[..., ::-1, ::-1] * np.array([[1.0, -1.0], [-1.0, 1.0]])
     if n == 3:
         return cross_rows(a[..., [1, 2, 0], :], a[..., [2, 0, 1], :])
-    z = singular_spectrum(a)
+    return singular_cofactors(a)
+
+
+@array_rule(points=[(_FOUR,), ([_FOUR, _DEFICIENT],)])
+def singular_cofactors(a):
+    """The matrix of cofactors by singular values, a = u diag(s) v^T, which divides by none of them.
+
+        z = +-u diag(p_i) v^T,     p_i: the product of all singular values but s_i,     +-1 = |u| |v|
+        z_dot = +-u m v^T,     m_ij = -e_ji p_ij,     m_ii = sum_k e_kk p_ik,     e = u^T a_dot v
+        p_ij: the product of all but two
+
+    It is the gradient of the determinant, so that its Jacobian is symmetric: a_bar is z_dot with z_bar for a_dot.
+
+    Shapes:  a (..., n, n) -> z (..., n, n).
+    Domain:  every a; its second derivative is nan where singular values are equal.
+    Cost:    O(n^3) forward and reverse; saves nothing.
+    Ref:     Stewart (1998), On the adjugate matrix, section 2.
+
+    >>> singular_cofactors(np.diag([2.0, 3.0, 5.0, 0.0])).round(12) + 0.0
+    array([[ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0., 30.]])
+    """
+    u, s, v, sign = signed_spectrum(a)
+    return matmul(u * np.expand_dims(sign * np.prod(others(s, 1), axis=-1), -2), transposed_of(v))
+
+
+@singular_cofactors.vjp("a")
+def singular_cofactors_vjp_a(z, z_bar, a):
+    return mixed_cofactors(z_bar, a)
+
+
+@singular_cofactors.jvp
+def singular_cofactors_jvp(z, a_dot, a):
+    return mixed_cofactors(a_dot, a)
+
+
+def mixed_cofactors(d, a):
+    """The change of the cofactors of a along d."""
+    u, s, v, sign = signed_spectrum(a)
+    e = matmul(matmul(transposed_of(u), d), v)
+    p = np.expand_dims(sign, -1) * np.prod(others(s, 2), axis=-1) * (1.0 - np.eye(np.shape(a)[-1]))
+    along = np.sum(p * np.expand_dims(np.diagonal(e, axis1=-2, axis2=-1), -2), axis=-1)
+    m = np.expand_dims(along, -1) * np.eye(np.shape(a)[-1]) - p * transposed_of(e)
+    return matmul(matmul(u, m), transposed_of(v))
+
+
+def signed_spectrum(a):
+    """(u, s, v, sign): the singular value decomposition of a square matrix, and |u| |v|, with an axis to broadcast."""
+    n, z = np.shape(a)[-1], singular_spectrum(a)
     u, s, v = z[..., :n, :], z[..., n, :], z[..., n + 1 :, :]
     sign = np.round(np.linalg.det(plain(u)) * np.linalg.det(plain(v)))
-    others = np.where(np.eye(n, dtype=bool), 1.0, np.expand_dims(s, -2))  # row i: the singular values but s_i
-    return matmul(u * np.expand_dims(np.expand_dims(sign, -1) * np.prod(others, axis=-1), -2), transposed_of(v))
+    return u, s, v, np.expand_dims(sign, -1)
+
+
+def others(s, count):
+    """In the last axis the singular values, 1 in place of one of them, or of two: p[..., i, :], p[..., i, j, :]."""
+    is_self = np.eye(np.shape(s)[-1], dtype=bool)
+    if count == 1:
+        return np.where(is_self, 1.0, np.expand_dims(s, -2))
+    return np.where(is_self[:, None, :] | is_self[None, :, :], 1.0, np.expand_dims(s, (-3, -2)))
 
 
 def cross_rows(x, y):

@@ -141,7 +141,8 @@ def beta_density(n, m, a, b, x):
     z = _density(a, b, x)
     if z == 0.0 or n + m < 0.5:
         return z
-    return z * _weight(round(n), round(m), a, b, _first(a, b, x, 1.0 - x), _first(b, a, 1.0 - x, x))
+    n, m = round(n), round(m)
+    return z * _weight(n, m, a, b, _first(a, b, x, 1.0 - x), _first(b, a, 1.0 - x, x), _shifted_cumulants(n, m, a, b))
 
 
 @beta_density.partials
@@ -236,22 +237,47 @@ def _first(a, b, x, y):
     return _logarithm(x, y) + polygamma_difference.function(0.0, a, b)
 
 
-def _weight(n, m, a, b, first, other):
+def _shift(a):
+    """Gamma(a) is Gamma(a + 1) / a where a is small, as the derivatives of 1 / a would cancel."""
+    return 1.0 if a < 2.0 else 0.0
+
+
+def _cumulants(n, m, a, b, c):
+    """The derivatives of log(Gamma(c) / (Gamma(a) Gamma(b))), c = a + b: n in a and m in b, but those of one order."""
+    found = {}
+    for i in range(n + 1):
+        for j in range(m + 1):
+            if i + j < 2:
+                continue
+            if j == 0:
+                found[i, j] = polygamma_difference.function(i - 1.0, a, c - a)
+            elif i == 0:
+                found[i, j] = polygamma_difference.function(j - 1.0, b, c - b)
+            else:
+                found[i, j] = polygamma.function(i + j - 1.0, c)
+    return found
+
+
+def _shifted_cumulants(n, m, a, b):
+    """Those that `_weight` takes, which are the same at each x."""
+    return _cumulants(n, m, a + _shift(a), b + _shift(b), a + b)
+
+
+def _weight(n, m, a, b, first, other, cumulants):
     """The derivatives of the density over the density; without the derivatives of 1 / a and 1 / b, which cancel."""
-    left, right = 1.0 if a < 2.0 else 0.0, 1.0 if b < 2.0 else 0.0
-    c = a + b
+    left, right = _shift(a), _shift(b)
     first += 0.0 if left == 0.0 else -1.0 / a
     other += 0.0 if right == 0.0 else -1.0 / b
     total = 0.0
     for i in range(n - round(left) if n else 0, n + 1):
         for j in range(m - round(right) if m else 0, m + 1):
             factor = (1.0 if i == n else n / a) * (1.0 if j == m else m / b)
-            total += factor * _bell(i, j, a + left, b + right, c, first, other)
+            total += factor * _bell(i, j, first, other, cumulants)
     return total
 
 
-def _bell(n, m, a, b, c, first, other):
-    """The complete Bell polynomial of log(Gamma(c) / (Gamma(a) Gamma(b))), c = a + b in both arguments."""
+def _bell(n, m, first, other, cumulants):
+    """The complete Bell polynomial of a function's derivatives: the first in either argument, and the cumulants."""
     if n + m < 2:
         return first if n else other if m else 1.0
     values = [1.0] * ((n + 1) * (m + 1))
@@ -265,15 +291,10 @@ def _bell(n, m, a, b, c, first, other):
             for k in range(p + 1):
                 right = left
                 for h in range(q + 1):
-                    order = k + h + 1
-                    if order == 1:
+                    if k + h == 0:
                         cumulant = first if along else other
-                    elif along and h == 0:
-                        cumulant = polygamma_difference.function(order - 1.0, a, c - a)
-                    elif not along and k == 0:
-                        cumulant = polygamma_difference.function(order - 1.0, b, c - b)
                     else:
-                        cumulant = polygamma.function(order - 1.0, c)
+                        cumulant = cumulants[(k + 1, h) if along else (k, h + 1)]
                     total += right * cumulant * values[(p - k) * (m + 1) + q - h]
                     right *= (q - h) / (h + 1.0)
                 left *= (p - k) / (k + 1.0)
@@ -290,12 +311,13 @@ def _lower(n, m, a, b, x, y):
         if scale > 0.0:
             first = _logarithm(x, y) + polygamma_difference.function(0.0, a + 1.0, b - 1.0)
             other = _first(b, a, y, x)
-            right = 1.0 if b < 2.0 else 0.0
+            right = _shift(b)
             if right:
                 other -= 1.0 / b
+            cumulants = _cumulants(n, m, a + 1.0, b + right, a + b)
             for j in range(m - round(right) if m else 0, m + 1):
                 factor = 1.0 if j == m else m / b
-                total += scale * factor * _bell(n, j, a + 1.0, b + right, a + b, first, other)
+                total += scale * factor * _bell(n, j, first, other, cumulants)
         a += 1.0
     return total + _integral(n, m, a, b, x, y)
 
@@ -316,7 +338,7 @@ def _integral(n, m, a, b, x, y):
         length -= step
         if step < 0.01 * length:
             break
-    first, other = _first(a, b, x, y), _first(b, a, y, x)
+    first, other, cumulants = _first(a, b, x, y), _first(b, a, y, x), _shifted_cumulants(n, m, a, b)
     panels = math.ceil(length / 4.0)
     half = 0.5 * length / panels
     total = 0.0
@@ -328,5 +350,5 @@ def _integral(n, m, a, b, x, y):
                 q = math.log1p(change) if change > -0.5 else math.log(y + x * math.exp(-v))
                 growth = y * math.expm1(v) if v < 500.0 else 1.0
                 p = -math.log1p(growth) if growth < 1.0 else -v - q
-                total += weight * math.exp(a * p - b * q) * _weight(n, m, a, b, first + p, other - q)
+                total += weight * math.exp(a * p - b * q) * _weight(n, m, a, b, first + p, other - q, cumulants)
     return half * total * scale

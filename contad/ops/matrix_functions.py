@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.errors import UnsupportedError
 from contad.ops._scipy import linalg
-from contad.ops.cotangents import all_finite, plain
+from contad.ops.cotangents import all_finite
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, mask, transposed_of
 from contad.ops.orthogonal_factors import without_zeros
@@ -12,6 +12,7 @@ from contad.ops.products import matmul
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.array_rule import array_rule
 from contad.variables.array import is_plain
+from contad.variables.number import observe
 
 _A, _C = [[0.3, -0.7, 0.4], [0.5, 0.2, -1.1], [-0.8, 0.3, 0.6]], [[1.2, 0.4, 0.3], [-0.5, 0.9, 0.2], [0.7, -0.6, 0.1]]
 _S, _Q = [[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]], [[0.6, 1.7, 0.3], [-0.2, 2.3, 1.1], [-1.4, 0.9, 0.5]]
@@ -209,34 +210,42 @@ def _real(name, a):
 
 
 # ---- LU factors ------------------------------------------------------------------------------------------------------
-@array_rule(points=[(_S,), (_A,), ([[2.3]],)])
+@array_rule(points=[(_S,), (_A,), ([[2.3]],), (_S[:2],), ([row[:2] for row in _A],)])
 def lu_factors(a):
-    """The triangular factors of a square matrix in one, l below the diagonal and u above, and a row with the pivoting.
+    """The triangular factors of a matrix in one, l below the diagonal and u above, and a column with the pivoting.
 
         a[order] = l u,     z_dot = l low(f) + up(f) u,     f = l^-1 a_dot[order] u^-1
         a_bar[order] = l^-T (low(l^T l_bar) + up(u_bar u^T)) u^-T,     low: the strict lower triangle, up: the rest
 
-    Shapes:  a (n, n) -> z (n + 1, n), order in the last row.
-    Domain:  every a, order is a constant; where a is singular the derivative is nan.
-    Raises:  LinAlgError if a is not a square matrix.
-    Cost:    O(n^3) forward, three times that in reverse; saves nothing.
+    That is of a square matrix. The rows of l below a square u are a u^-1, the columns of u beside a square l l^-1 a.
+
+    Shapes:  a (m, n) -> z (m, n + 1), order in the last column.
+    Domain:  every a, order is a constant; where the square part is singular the derivative is nan.
+    Raises:  LinAlgError if a is no matrix.
+    Cost:    O(m n min(m, n)) forward, three times that in reverse; saves nothing.
     Ref:     de Hoog, Anderssen & Lukas (2011), theorem 1.
 
     >>> lu_factors(np.array([[2.0, 1.0], [4.0, 6.0]]))
-    array([[ 4. ,  6. ],
-           [ 0.5, -2. ],
-           [ 1. ,  0. ]])
+    array([[ 4. ,  6. ,  1. ],
+           [ 0.5, -2. ,  0. ]])
     """
-    check_square("lu_factors", a)
+    if np.ndim(a) != 2:
+        raise np.linalg.LinAlgError(f"lu_factors: a must be a matrix, got shape {np.shape(a)}")
     if not a.size:
-        return np.zeros((1, 0))
+        return np.concatenate([a, np.arange(len(a))[:, None]], axis=1)
     factors, pivots, _ = linalg().lapack.dgetrf(a)
-    return np.concatenate([factors, order_of(pivots)[None].astype(np.float64)])
+    order = order_of(np.concatenate([pivots, np.arange(len(pivots), len(a))]))
+    return np.concatenate([factors, order[:, None]], axis=1)
+
+
+def as_positions(x):
+    """Whole numbers as integers: discrete, and guarded where a program is recorded."""
+    return np.asarray(x).astype(np.intp)
 
 
 def order_in(z):
     """The order of the rows in what lu_factors gives."""
-    return np.asarray(plain(z[-1])).astype(np.intp)
+    return observe(as_positions, z[:, -1])
 
 
 @lu_factors.vjp("a")
@@ -246,12 +255,25 @@ def lu_factors_vjp_a(z, z_bar, a):
 
 def lu_cotangent(z, z_bar):
     """The cotangent of a matrix, from those of its factors."""
-    factors, bar = z[:-1], z_bar[:-1]
-    low = np.tril(matmul(transposed_of(unit_lower(factors)), np.tril(bar, -1)), -1)
-    inner = low + np.triu(matmul(np.triu(bar), transposed_of(np.triu(factors))))
-    half = solve_triangular(factors, inner, transposed=True, lower=True, unit_diagonal=True)
-    c = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half)))
-    return mask(z_bar, c[np.argsort(order_in(z))])
+    factors, bar = z[:, :-1], z_bar[:, :-1]
+    k = min(np.shape(factors))
+    corner = factors[:k, :k]
+    low, up = unit_lower(corner), np.triu(corner)
+    below = transposed_of(solve_triangular(without_zeros(corner), transposed_of(bar[k:, :k])))
+    beside = solve_triangular(corner, bar[:k, k:], transposed=True, lower=True, unit_diagonal=True)
+    l_bar = np.tril(bar[:k, :k], -1) - matmul(beside, transposed_of(factors[:k, k:]))
+    u_bar = np.triu(bar[:k, :k]) - matmul(transposed_of(factors[k:, :k]), below)
+    inner = np.tril(matmul(transposed_of(low), np.tril(l_bar, -1)), -1)
+    inner = inner + np.triu(matmul(np.triu(u_bar), transposed_of(up)))
+    half = solve_triangular(corner, inner, transposed=True, lower=True, unit_diagonal=True)
+    c = transposed_of(solve_triangular(without_zeros(corner), transposed_of(half)))
+    whole = np.concatenate([np.concatenate([c, beside], axis=1), with_columns(below, bar)])
+    return mask(z_bar, whole[np.argsort(order_in(z))])
+
+
+def with_columns(below, like):
+    """Rows, with zeros behind them, as many columns as `like` has."""
+    return np.concatenate([below, np.zeros((np.shape(below)[0], np.shape(like)[1] - np.shape(below)[1]))], axis=1)
 
 
 @lu_factors.jvp
@@ -261,11 +283,19 @@ def lu_factors_jvp(z, a_dot, a):
 
 def lu_tangent(z, a_dot):
     """The tangents of the factors of a matrix."""
-    factors = z[:-1]
-    half = solve_triangular(factors, a_dot[order_in(z)], lower=True, unit_diagonal=True)
-    f = transposed_of(solve_triangular(without_zeros(factors), transposed_of(half), transposed=True))
-    tangent = matmul(unit_lower(factors), np.tril(f, -1)) + matmul(np.triu(f), np.triu(factors))
-    return np.concatenate([tangent, np.zeros((1, np.shape(factors)[-1]))])
+    factors, dot = z[:, :-1], a_dot[order_in(z)]
+    k = min(np.shape(factors))
+    corner = factors[:k, :k]
+    low, up = unit_lower(corner), np.triu(corner)
+    half = solve_triangular(corner, dot[:k, :k], lower=True, unit_diagonal=True)
+    f = transposed_of(solve_triangular(without_zeros(corner), transposed_of(half), transposed=True))
+    l_dot, u_dot = matmul(low, np.tril(f, -1)), matmul(np.triu(f), up)
+    rest = dot[k:, :k] - matmul(factors[k:, :k], u_dot)
+    below = transposed_of(solve_triangular(without_zeros(corner), transposed_of(rest), transposed=True))
+    rest = dot[:k, k:] - matmul(l_dot, factors[:k, k:])
+    beside = solve_triangular(corner, rest, lower=True, unit_diagonal=True)
+    tangent = np.concatenate([np.concatenate([l_dot + u_dot, beside], axis=1), with_columns(below, dot)])
+    return np.concatenate([tangent, np.zeros((np.shape(factors)[0], 1))], axis=1)
 
 
 def unit_lower(factors):

@@ -86,6 +86,8 @@ def qr(a, mode="reduced"):
     if np.ndim(a) < 2:
         raise np.linalg.LinAlgError(f"qr: a must be a matrix or a stack of matrices, got shape {np.shape(a)}")
     m, n = np.shape(a)[-2:]
+    if mode == "raw":
+        return reflect_columns(a)
     if mode not in ("reduced", "r", "complete") or (mode == "complete" and m > n):
         raise UnsupportedError(
             f"np.linalg.qr: mode={mode!r} has no derivative for shape {np.shape(a)}; use 'reduced' or 'r'"
@@ -95,6 +97,38 @@ def qr(a, mode="reduced"):
     if m < n:
         r = np.concatenate([r, matmul(transposed_of(q), a[..., m:])], axis=-1)
     return r if mode == "r" else _QRResult(q, r)
+
+
+def reflect_columns(a):
+    """What LAPACK gives instead of q and r: the reflections 1 - tau v v^T that make a triangular, and r.
+
+    They are computed again, one column after the other, by operations on arrays. Where a column is zero below the
+    diagonal LAPACK reflects nothing: what it gives jumps there, and has the derivative of a column that stays.
+    """
+    m, n = np.shape(a)[-2:]
+    k = min(m, n)
+    heads, tails, taus = [], [], []
+    for j in range(k):
+        first, rest = a[..., 0, 0], a[..., 1:, 0]
+        if j == m - 1:
+            beta, tau, v = first, 0.0 * first, rest
+        else:
+            stays = observe(np.equal, rest, 0.0).all(-1)
+            beta = -np.copysign(np.linalg.norm(a[..., :, 0], axis=-1), first)
+            beta = np.where(stays, first, beta)
+            tau = np.where(stays, 0.0, (beta - first) / np.where(stays, 1.0, beta))
+            v = rest / np.expand_dims(np.where(stays, 1.0, first - beta), -1)
+        ones = np.ones((*np.shape(v)[:-1], 1))
+        v = np.concatenate([ones, v], axis=-1)
+        along = matmul(np.expand_dims(tau, -1)[..., None] * v[..., None, :], a[..., :, 1:])
+        a = a[..., :, 1:] - np.expand_dims(v, -1) * along
+        heads.append(np.concatenate([np.expand_dims(np.expand_dims(beta, -1), -1), a[..., :1, :]], axis=-1))
+        tails.append(np.expand_dims(v[..., 1:], -1))
+        taus.append(tau)
+        a = a[..., 1:, :]
+    for head, tail in zip(reversed(heads), reversed(tails), strict=True):
+        a = np.concatenate([head, np.concatenate([tail, a], axis=-1)], axis=-2)
+    return transposed_of(a), np.stack(taus, axis=-1) if taus else np.zeros((*np.shape(a)[:-2], 0))
 
 
 # ---- pseudoinverses --------------------------------------------------------------------------------------------------
@@ -186,7 +220,7 @@ def lstsq(a, b, rcond=None):
         raise np.linalg.LinAlgError(f"lstsq: a and b must have as many rows, got {m} and {np.shape(b)[0]}")
     s = svdvals(a)
     smallest = np.finfo(float).eps * max(m, n) if rcond is None else max(peek(rcond), 0.0)
-    rank = int(np.sum(observe(_above, s, smallest)))
+    rank = int(np.sum(observe(np.greater, s, smallest * s[:1])))  # the largest is the first
     if rank < min(m, n):
         x = matmul(pseudoinverse(a, rcond=smallest), b)
     elif m >= n:
@@ -202,7 +236,3 @@ def lstsq(a, b, rcond=None):
     else:
         residuals = np.empty(0)
     return in_c_order(x), residuals, rank, s
-
-
-def _above(s, smallest):
-    return plain(s) > smallest * np.max(s, initial=0.0)

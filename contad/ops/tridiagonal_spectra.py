@@ -10,11 +10,11 @@ from contad.rules.array_rule import array_rule
 
 
 @array_rule(points=[([3.5, 4.7, 1.2, 3.1], [0.7, 0.4, -0.9]), ([2.3, 3.1], [-0.4])])
-def tridiagonal_spectrum(d, e):
+def tridiagonal_spectrum(d, e, *, own_signs=False):
     """Eigenvalues (the first row) and eigenvectors (below) of a symmetric tridiagonal matrix a.
 
-    They are those of eigh_tridiagonal, but that the largest element of each vector is positive: LAPACK's own signs may
-    jump where a changes a little.
+    They are those of eigh_tridiagonal, but that the largest element of each vector is positive: LAPACK's own signs,
+    which `own_signs` leaves, may jump where a changes a little.
 
         z = (w, v),  z_dot:  w_dot = diag(c),     v_dot = v (f c),     c = v^T a_dot v
         d_bar = diag(g v^T),     e_bar_j = (g v^T)_{j,j+1} + (g v^T)_{j+1,j},     g = v (diag(w_bar) + f (v^T v_bar))
@@ -30,7 +30,7 @@ def tridiagonal_spectrum(d, e):
     array([2., 3.])
     """
     w, v = linalg().eigh_tridiagonal(d, e, check_finite=False)
-    return np.concatenate([w[None], v * leading_signs(v)])
+    return np.concatenate([w[None], v if own_signs else v * leading_signs(v)])
 
 
 def leading_signs(v):
@@ -44,18 +44,13 @@ def leading_signs(v):
     return np.where(v[np.argmax(np.abs(v), axis=0), np.arange(v.shape[1])] < 0.0, -1.0, 1.0)
 
 
-def signs_of_scipy(d, e):
-    """The signs that eigh_tridiagonal gives the vectors."""
-    return leading_signs(linalg().eigh_tridiagonal(d, e, check_finite=False)[1])
-
-
 @tridiagonal_spectrum.vjp("d")
-def tridiagonal_spectrum_vjp_d(z, z_bar, d, e):
+def tridiagonal_spectrum_vjp_d(z, z_bar, d, e, *, own_signs=False):
     return np.sum(tridiagonal_cotangent(z, z_bar) * z[1:], axis=-1)
 
 
 @tridiagonal_spectrum.vjp("e")
-def tridiagonal_spectrum_vjp_e(z, z_bar, d, e):
+def tridiagonal_spectrum_vjp_e(z, z_bar, d, e, *, own_signs=False):
     g = tridiagonal_cotangent(z, z_bar)
     v = z[1:]
     return np.sum(g[:-1] * v[1:] + g[1:] * v[:-1], axis=-1)
@@ -72,7 +67,7 @@ def tridiagonal_cotangent(z, z_bar):
 
 
 @tridiagonal_spectrum.jvp
-def tridiagonal_spectrum_jvp(z, d_dot, e_dot, d, e):
+def tridiagonal_spectrum_jvp(z, d_dot, e_dot, d, e, *, own_signs=False):
     return tridiagonal_tangent(z, d_dot, e_dot)
 
 

@@ -1,5 +1,6 @@
 """Colourings of the rows and columns of a sparse matrix: which of them share one pass of a derivative."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,8 @@ MOST_WORK = 200_000_000  # visits of pairs of neighbours: beyond, vertices of ma
 def colour_columns(pattern: Any) -> np.ndarray | None:
     """Colours of columns so that no two that have an element in one row share one; None where that is hopeless.
 
-    Ref:     Curtis, Powell & Reid (1974), Journal of the Institute of Mathematics and its Applications 13, 117-119.
+    Ref:     Curtis, Powell & Reid (1974), Journal of the Institute of Mathematics and its Applications 13, 117-119;
+             Brélaz (1979), Communications of the ACM 22(4), 251-256.
     """
     from contad.patterns import colouring_kernels as kernels
 
@@ -23,7 +25,8 @@ def colour_columns(pattern: Any) -> np.ndarray | None:
     conflicts = np.zeros(pattern.shape[1], np.int64)  # of each column, those that meet it twice counted twice
     np.add.at(conflicts, by_rows.indices, np.repeat(in_rows, in_rows))
     least = int(in_rows.max(initial=0))
-    return _best((kernels.colour_apart(*arrays, order) for order in _orders(conflicts)), least)
+    in_order = (kernels.colour_apart(*arrays, order) for order in _orders(conflicts))
+    return _best(itertools.chain(in_order, (kernels.colour_most_constrained(*arrays)[0] for _ in range(1))), least)
 
 
 def colour_symmetric(pattern: Any) -> np.ndarray:
@@ -42,6 +45,7 @@ def _colour_stars(pattern: Any, few: bool) -> np.ndarray:
     starts, neighbours = _integers(graph.indptr), _integers(graph.indices)
     edges = _number_edges(graph)
     orders = [*_orders(np.diff(starts)), kernels.order_smallest_last(starts, neighbours)]
+    orders.append(kernels.colour_most_constrained(starts, neighbours, starts, neighbours)[1])
     others = np.ones(len(starts) - 1, np.bool_)
     others[hubs] = False
     best = _best((kernels.colour_stars(starts, neighbours, edges, order[others[order]]) for order in orders), 1)

@@ -41,7 +41,7 @@ class Compression:
         if len(self.reverse):
             products.append(pull(self.reverse).reshape(-1))
         found = products[0] if len(products) == 1 else np.concatenate([np.zeros(0), *products])
-        return self.with_values(found[self.places])
+        return self.with_values(np.take(found, self.places))
 
     def with_values(self, values: np.ndarray) -> Any:
         """A CSR array with the pattern and these values."""
@@ -63,14 +63,18 @@ def compress_jacobian(pattern: Any) -> Compression:
     if rows is not None:
         found.append((rows, none[1]))
     least = min(map(count_colours, found), default=m + n)
-    if least > 2:
+    if least > 3:  # what one pass less would save the search costs
         found.append(colour_both(pattern))
     return Compression(pattern, *min(found, key=count_colours))
 
 
 def compress_hessian(pattern: Any) -> Compression:
     """By a star colouring: of two elements that mirror each other one is alone in its pass, and gives both."""
-    colours = colour_symmetric(pattern)
+    found = [colour_symmetric(pattern)]
+    if found[0].max(initial=-1) > 3:
+        columns = colour_columns(pattern)  # which do not mirror each other, and may have fewer colours nevertheless
+        found += [] if columns is None else [columns]
+    colours = min(found, key=lambda colours: colours.max(initial=-1))
     return Compression(pattern, np.full(len(colours), -1, np.int64), colours, symmetric=True)
 
 

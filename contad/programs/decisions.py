@@ -15,6 +15,8 @@ from contad.engines.matrix.array_var import ArrayVar, is_own
 from contad.engines.matrix.elements import take
 from contad.engines.stream.kernels import two_axes
 from contad.errors import UnsupportedError
+from contad.ops.determinants import det as determinant, log_determinant, sign_of_determinant
+from contad.ops.matrix_functions import as_positions
 from contad.ops.selection import argmax_of_rows, argmin_of_rows
 from contad.programs.codes import COMPARE, ORDER
 from contad.variables.array import Array
@@ -214,6 +216,30 @@ def searchsorted(
     return found if np.ndim(found) else int(found)
 
 
+def stay_equal(function: Function) -> Function:
+    """What a function makes of numbers that are discrete themselves: all are as they are now."""
+
+    def decision(tracer: "Tracer", x: ArrayValue) -> np.ndarray:
+        _all_hold(tracer, "eq", x, peek(x))
+        found: np.ndarray = function(peek(x))
+        return found
+
+    return decision
+
+
+def find_sign(tracer: "Tracer", a: ArrayValue) -> Value:
+    """The sign of the determinants of a, each scaled to -1 or 1; of a singular matrix the logarithm decides."""
+    found = sign_of_determinant(peek(a))
+    log = log_determinant(a)
+    regular = np.isfinite(peek(log))
+    decide_comparison(tracer, "gt", log, -math.inf)
+    if np.size(a) and np.any(regular):
+        scale = np.exp(np.where(regular, log, 0.0) * (-1.0 / np.shape(a)[-1]))
+        z = determinant(a * np.expand_dims(np.expand_dims(scale, -1), -1)) if np.ndim(log) else determinant(a * scale)
+        decide_comparison(tracer, "gt", z, 0.0)
+    return found
+
+
 def _all_hold(tracer: "Tracer", name: str, x: Value, y: Value) -> None:
     """A guard that a comparison holds for all elements, as it does now."""
     if np.size(x):
@@ -234,5 +260,6 @@ DECISIONS: dict[Function, Function] = {
     np.isnan: is_nan, np.isinf: is_infinite, np.isfinite: is_finite,
     np.argsort: argsort, np.argmax: largest("g", np.argmax), np.argmin: largest("l", np.argmin),
     np.searchsorted: searchsorted,
+    as_positions: stay_equal(as_positions), sign_of_determinant: find_sign,
     argmax_of_rows: of_rows("g", np.argmax), argmin_of_rows: of_rows("l", np.argmin),
 }  # fmt: skip

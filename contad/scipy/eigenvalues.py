@@ -12,7 +12,7 @@ from contad.ops.polar_factors import polar_factors
 from contad.ops.products import matmul
 from contad.ops.schur_forms import schur_factors
 from contad.ops.triangular_factors import cholesky_factor, symmetrise
-from contad.ops.tridiagonal_spectra import signs_of_scipy, tridiagonal_spectrum
+from contad.ops.tridiagonal_spectra import tridiagonal_spectrum
 from contad.scipy.mirroring import check_one, matrices, mirror, refuse_options
 from contad.variables.number import observe
 from contad.variables.open_types import ArrayValue, Option
@@ -152,7 +152,7 @@ def eigh_tridiagonal(
     if tol != 0.0:
         raise UnsupportedError("contad.scipy.linalg.eigh_tridiagonal: tol= is not supported on variables")
     d, e = matrices("eigh_tridiagonal", check_finite, d, e)
-    z = tridiagonal_spectrum(d, e)
+    z = tridiagonal_spectrum(d, e, own_signs=True)
     kept = slice(None)
     kind = str(select).lower()
     if kind in ("i", "index", "2"):
@@ -162,12 +162,11 @@ def eigh_tridiagonal(
         kept = slice(first, last + 1)
     elif kind in ("v", "value", "1"):
         low, high = map(float, select_range)
-        w = plain(z[0])
-        kept = slice(np.searchsorted(w, low, "right"), np.searchsorted(w, high, "right"))
+        kept = slice(*observe(np.searchsorted, z[0], np.array([low, high]), "right"))
     elif kind not in ("a", "all", "0"):
         raise ValueError("contad.scipy.linalg.eigh_tridiagonal: invalid argument for select")
     w = in_c_order(z[0, kept])
-    return w if eigvals_only else (w, in_c_order(z[1:, kept] * observe(signs_of_scipy, d, e)[kept]))
+    return w if eigvals_only else (w, in_c_order(z[1:, kept]))
 
 
 @mirror

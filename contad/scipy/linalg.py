@@ -20,7 +20,7 @@ from contad.errors import UnsupportedError
 from contad.ops import determinants, linear_systems, matrix_functions, norms, orthogonal_factors, triangular_factors
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, in_c_order, transposed_of
-from contad.ops.matrix_functions import lu_factors, order_in, unit_lower
+from contad.ops.matrix_functions import lu_factors, order_in
 from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
     eigh,
@@ -209,7 +209,7 @@ def cho_solve(
 
 @mirror
 def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = True) -> tuple[ArrayValue, ArrayValue]:
-    """The triangular factors of a square matrix in one, and the exchanges of rows, for `lu_solve`.
+    """The triangular factors of a matrix in one, and the exchanges of rows; those of a square one are for `lu_solve`.
 
     >>> lu_factor(np.array([[2.0, 1.0], [4.0, 6.0]]))[0]
     array([[ 4. ,  6. ],
@@ -218,7 +218,7 @@ def lu_factor(a: ArrayValue, overwrite_a: bool = False, check_finite: bool = Tru
     (a,) = matrices("lu_factor", check_finite, a)
     check_one("lu_factor", a)
     z = lu_factors(a)
-    return z[:-1], _exchanges(order_in(z))
+    return z[:, :-1], _exchanges(order_in(z))[: np.shape(a)[-1]]
 
 
 def _exchanges(order: Any) -> np.ndarray:
@@ -258,7 +258,9 @@ def lu(
     a: ArrayValue, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True,
     p_indices: bool = False,
 ) -> tuple[ArrayValue, ...]:  # fmt: skip
-    """p, l and u of a square matrix a = p l u, or of each in a stack; the permutation is a constant.
+    """p, l and u of a matrix a = p l u, or of each in a stack; the permutation is a constant.
+
+    Where the square part of l u is singular the derivative is nan; see `contad.ops.matrix_functions.lu_factors`.
 
     >>> lu(np.array([[2.0, 1.0], [4.0, 6.0]]))[2]
     array([[ 4.,  6.],
@@ -267,19 +269,20 @@ def lu(
     (a,) = matrices("lu", check_finite, a)
     if a.ndim < 2:
         raise ValueError("contad.scipy.linalg.lu: The input array must be at least two-dimensional.")
-    n, stack = a.shape[-1], a.shape[:-2]
-    if a.shape[-2] != n or 0 in stack:
-        raise UnsupportedError(f"contad.scipy.linalg.lu: a must be square matrices on variables, got shape {a.shape}")
+    stack = a.shape[:-2]
+    if 0 in stack:
+        raise UnsupportedError(f"contad.scipy.linalg.lu: on variables a stack must not be empty, got shape {a.shape}")
     if not stack:
         return _lu_of_one(a, permute_l, p_indices)
-    found = [_lu_of_one(x, permute_l, p_indices) for x in np.reshape(a, (-1, n, n))]
+    found = [_lu_of_one(x, permute_l, p_indices) for x in np.reshape(a, (-1, *a.shape[-2:]))]
     return tuple(np.reshape(np.stack(parts), (*stack, *np.shape(parts[0]))) for parts in zip(*found, strict=True))
 
 
 def _lu_of_one(a: ArrayValue, permute_l: bool, p_indices: bool) -> tuple[ArrayValue, ...]:
     z = lu_factors(a)
-    places = np.argsort(order_in(z))
-    low, up = unit_lower(z[:-1]), np.triu(z[:-1])
+    places, k = np.argsort(order_in(z)), min(np.shape(a))
+    low = in_c_order(np.tril(z[:, :k], -1) + np.eye(len(places), k))
+    up = np.triu(z[:k, :-1])
     if permute_l:
         return low[places], up
     return places if p_indices else np.eye(len(places))[places], low, up

@@ -10,7 +10,7 @@ import numpy as np
 from contad.errors import UnsupportedError
 from contad.front.numba_transforms import pair_of
 from contad.transforms.gradients import jvp, vjp
-from contad.transforms.hessians import Curvature, hvp
+from contad.transforms.hessians import Curvature
 from contad.transforms.jacobians import BLOCK, real_trees, split_last
 from contad.transforms.linearized import linearize, restrict
 from contad.transforms.pattern_search import HESSIAN, in_blocks
@@ -34,15 +34,15 @@ class Products:
         """The products with directions, as rows."""
         d = self.derivative
         if d.of == HESSIAN and self._is_compiled:
-            product = hvp(d.function.f, d.argnums, engine=d.engine)
-            return np.stack([_row(product(*self._positional, tuple(self._split(x)))) for x in directions])
+            product = d.hessian_product
+            return _stack([product(*self._positional, tuple(self._split(x))) for x in directions])
         if d.of == HESSIAN:
             with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
                 return in_blocks(curvature, directions, BLOCK)
         if self._is_compiled:
             some = functools.partial(_push_some, d.argnums)
             forward: Any = pair_of(d.function.dispatcher, "jvp", some, argnums=d.argnums)
-            return np.stack([_row(forward(self._positional, tuple(self._split(x)))[1]) for x in directions])
+            return _stack([forward(self._positional, tuple(self._split(x)))[1] for x in directions])
         f, primals = self._restricted
 
         def push(rows: np.ndarray) -> np.ndarray:
@@ -54,7 +54,7 @@ class Products:
                 return in_blocks(push, directions, BLOCK)
         except UnsupportedError:  # a rule without forward mode
             along = linearize(f, *primals, engine=d.engine)[1]
-            return np.stack([_row(along(*self._split(x))) for x in directions])
+            return _stack([along(*self._split(x)) for x in directions])
 
     def pull(self, cotangents: np.ndarray) -> np.ndarray:
         """The products of the transpose with cotangents, as rows."""
@@ -62,7 +62,7 @@ class Products:
         if d.of == HESSIAN:
             return self.push(cotangents)
         result, pullback = self._pullback
-        return np.stack([_row(pullback(split_last(z_bar, [result], False)[0])) for z_bar in cotangents])
+        return _stack([pullback(split_last(z_bar, [result], False)[0]) for z_bar in cotangents])
 
     @property
     def _is_compiled(self) -> bool:
@@ -111,6 +111,13 @@ def _pull_some(argnums: tuple[int, ...], f: Function, args: tuple[Nested, ...], 
     return found
 
 
-def _row(x: Nested) -> np.ndarray:
-    """All numbers of a tree."""
-    return np.concatenate([np.zeros(0), *(np.reshape(leaf, (-1,)) for leaf in flatten(x).leaves)])
+def _stack(trees: list[Nested]) -> np.ndarray:
+    """All numbers of each tree, as rows."""
+    parts = [flatten(tree).leaves for tree in trees]
+    rows = np.empty((len(parts), sum(map(np.size, parts[0]))))
+    for row, leaves in zip(rows, parts, strict=True):
+        start = 0
+        for leaf in leaves:
+            row[start : start + np.size(leaf)] = np.reshape(leaf, (-1,))
+            start += np.size(leaf)
+    return rows

@@ -63,8 +63,6 @@ def sparsity(
     array([[0, 1, 0],
            [1, 0, 1],
            [0, 1, 0]])
-    >>> sparsity(lambda x: x[0] if x[0] > x[1] else x[2], np.ones(3), branches="all").toarray().astype(int)
-    array([[1, 0, 1]])
     """
     if branches not in ("taken", "all"):
         fail("sparsity", "branches", "be 'taken' or 'all'", repr(branches))

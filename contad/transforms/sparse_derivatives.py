@@ -15,6 +15,7 @@ from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
 from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
 from contad.transforms.derivative_products import Products
+from contad.transforms.hessians import hvp
 from contad.transforms.jacobians import is_array, real_trees, size_of
 from contad.transforms.pattern_search import HESSIAN, JACOBIAN, RecordedDerivative, find_pattern
 from contad.variables.arguments import fail
@@ -116,6 +117,11 @@ class SparseDerivative(Transformed):
         matrix, compression = self._evaluate(*args, **kwargs)
         values: np.ndarray = matrix.data[select_places(self.what, compression.pattern, triangle)[2]]
         return values
+
+    @functools.cached_property
+    def hessian_product(self) -> Function:
+        """The product of the Hessian with a vector, which of a Numba function is compiled once."""
+        return hvp(self.function.f, self.argnums, engine=self.engine)
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def _evaluate(self, *args: Nested, **kwargs: Nested) -> tuple[Any, Compression]:

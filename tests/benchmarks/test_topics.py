@@ -50,7 +50,7 @@ def run_quickly(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compile_time, "SIZES", (2,))
         patch.setattr(arrays, "CHAINS", CHAINS)
-        for module in (tape, generated):
+        for module in (tape, generated, calls):  # that fresh processes are timed, a long test shows of `startup`
             patch.setattr(module, "time_first_gradients", lambda *asked: {"empty cache": 1.25, "filled cache": 0.5})
         return json.loads(json.dumps(run_topic(name, choice=Choice(quick=True, names=NAMES.get(name)))))
 

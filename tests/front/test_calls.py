@@ -398,3 +398,20 @@ def test_a_call_compiles_once_per_types():
     for x in (2.0, 3.0, 2, 3):
         derivative(x, 3)
     assert len(derivative.signatures) == 2
+
+
+# ---- calls from plain functions --------------------------------------------------------------------------------------
+@numba.njit
+def square_of(x):
+    return x * x
+
+
+def test_elements_of_arrays_reach_the_compiled_derivative(monkeypatch):
+    """NumPy's numbers, as elements are, do not run the Python copy, which is a thousand times as slow."""
+
+    def refuse(*args, **options):
+        raise AssertionError("the Python copy")
+
+    monkeypatch.setattr("contad.front.numba_calls.checked_twin", refuse)
+    found = contad.grad(lambda p: square_of(p[0]) * p[1] + square_of(np.sum(p)))(np.array([2.5, 0.5]))
+    np.testing.assert_allclose(found, [8.5, 12.25], rtol=1e-15)

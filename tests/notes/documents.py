@@ -7,6 +7,7 @@ that file. A command on files, `python -m contad model.py:f`, prints the block `
 """
 
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -200,4 +201,5 @@ def anchors(path):
 
 
 if __name__ == "__main__":
+    gc.set_threshold(20_000, 10, 10)  # as tests/conftest.py has it, and why
     print("\n" + json.dumps(run_here(sys.argv[1])))

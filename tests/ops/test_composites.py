@@ -7,6 +7,7 @@ import contad
 from contad.errors import UnsupportedError
 from contad.rules.array_rule import array_rules
 from contad.rules.numpy_functions import entry_of
+from contad.testing import expect_ad
 from tests.judges.array_derivatives import check_orders, directional, in_shape, split
 
 
@@ -174,7 +175,7 @@ def test_the_weights_of_an_average_have_derivatives_too():
         (lambda x: np.trace(x, dtype=np.float32), UnsupportedError, r"np\.trace: dtype= is not supported"),
         (lambda x: np.dot(x, x.T, np.ones((2, 2))), UnsupportedError, r"np\.dot: out= is not supported"),
         (lambda x: np.sum(x, where=x > 0.0), UnsupportedError, r"np\.sum: where= is not supported on variables"),
-        (lambda x: np.interp(0.5, x[0], x[1]), UnsupportedError, "interp: xp must be a constant"),
+        (lambda x: np.interp(0.5, x[0], x[1, :2]), ValueError, "np.interp: xp and fp must be of one length"),
         (lambda x: np.matmul(x, x), ValueError, "matmul"),
         (lambda x: np.histogram_bin_edges(x), UnsupportedError, r"use contad\.value_of\(x\) where constants"),
     ],
@@ -244,3 +245,17 @@ def test_dead_rows_never_make_a_nan():
         )
     f = contad.grad(lambda x: contad.logsumexp(x, axis=1)[1], engine="matrix")
     np.testing.assert_array_equal(f(np.array([[np.nan, 2.0], [3.0, 3.0]])), [[0.0, 0.0], [0.5, 0.5]])
+
+
+# ---- interpolation between points that are variables -----------------------------------------------------------------
+def test_interpolation_between_variable_points():
+    x, xp = np.array([0.3, 1.7, -2.0, 5.0, 2.2]), np.array([-1.0, 0.5, 2.0, 3.0])
+    fp = np.array([0.4, -1.3, 0.9, 2.1])
+    expect_ad(lambda x, xp, fp, end: np.sum(np.interp(x, xp, fp, left=end) ** 2), x, xp, fp, 0.7)
+    for at in (x, xp, 0.3, np.array([[np.nan, 1.0]])):
+        found = contad.value_and_grad(lambda xp, at=at: (np.sum(xp), np.interp(at, xp, fp)), has_aux=True)(xp)[0][1]
+        np.testing.assert_allclose(contad.value_of(found), np.interp(at, xp, fp), rtol=1e-15)
+    program = contad.record(lambda x, xp: np.sum(np.interp(x, xp, fp) ** 2), x, xp)
+    np.testing.assert_allclose(program(x * 1.01, xp), np.sum(np.interp(x * 1.01, xp, fp) ** 2), rtol=1e-15)
+    with pytest.raises(contad.errors.GuardError):
+        program(x * 3.0, xp)

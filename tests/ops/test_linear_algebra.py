@@ -11,8 +11,11 @@ from contad.ops.factors import Factor
 from contad.ops.linear_systems import solve
 from contad.ops.triangular_factors import solve_triangular
 from contad.rules.numpy_functions import entry_of
+from contad.testing import expect_ad
 from tests.judges.array_derivatives import check_orders
 from tests.judges.matrices import STACK, STACKED_S, TALL, WIDE, A, S, a, square, unsigned
+
+DRAW = np.random.default_rng(29)
 
 TENSOR = a(2, 3, 6) + 4.0 * np.eye(6).reshape(2, 3, 6)
 
@@ -291,6 +294,52 @@ def test_second_derivatives_of_determinants_of_singular_matrices():
     assert contad.hessian(np.linalg.det)(np.array([[0.0]])) == 0.0
 
 
+@pytest.mark.parametrize("values", [(2.0, 2.0, 2.0, 0.0), (3.0, 1.0, 1.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0)], ids=str)
+def test_second_derivatives_of_larger_determinants_at_equal_singular_values(values):
+    """They are minors of two rows and columns less, with a sign; here of a diagonal matrix between rotations."""
+    n = len(values)
+    q, p = (np.linalg.qr(DRAW.standard_normal((n, n)))[0] for _ in range(2))
+    by_hand = np.zeros((n, n, n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                rest = np.prod([s for k, s in enumerate(values) if k not in (i, j)])
+                by_hand[i, i, j, j], by_hand[i, j, j, i] = rest, -rest
+    np.testing.assert_allclose(contad.hessian(np.linalg.det)(np.diag(values)), by_hand, atol=1e-13)
+    turned = np.einsum("ijkl,ai,jb,ck,ld->abcd", by_hand, q, p, q, p) * np.linalg.det(q) * np.linalg.det(p)
+    np.testing.assert_allclose(contad.hessian(np.linalg.det)(q @ np.diag(values) @ p), turned, atol=1e-13)
+
+
+def test_a_determinant_at_equal_singular_values():
+    expect_ad(np.linalg.det, np.diag([2.0, 2.0, 2.0, 0.0]))
+
+
+def test_determinants_beside_matrices_that_are_not_finite():
+    stack = np.stack([np.diag([2.0, np.inf, 0.0]), np.diag([2.0, 3.0, 0.0])])
+    found = contad.grad(lambda x: np.sum(np.linalg.det(x)))(stack)
+    np.testing.assert_array_equal(found[1], np.diag([0.0, 0.0, 6.0]))
+
+
+# ---- what LAPACK gives instead of q ----------------------------------------------------------------------------------
+LONG = [pytest.param(shape, marks=pytest.mark.long) for shape in ((3, 3), (4, 2), (2, 4), (1, 3), (3, 1))]
+
+
+@pytest.mark.parametrize("shape", [(3, 2), *LONG], ids=str)
+def test_reflections(shape):
+    x = DRAW.standard_normal(shape)
+
+    def total(x):
+        h, tau = np.linalg.qr(x, "raw")
+        return np.sum(np.sin(h) * 1.3) + np.sum(tau * 0.7) + np.sum(tau * tau)
+
+    expect_ad(total, x)
+    stack = np.stack([x, -2.0 * x])
+    for at in (x, stack):
+        _, (h, tau) = contad.value_and_grad(lambda x: (np.sum(x), np.linalg.qr(x, "raw")), has_aux=True)(at)[0]
+        for found, expected in zip((h, tau), np.linalg.qr(at, "raw"), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
 def test_empty_matrices():
     x = np.empty((0, 0))
     for call in (np.linalg.inv, np.linalg.det, np.linalg.cholesky, np.linalg.slogdet, np.linalg.eigvalsh):
@@ -455,7 +504,7 @@ def test_factors_die_with_their_recording(counted):
     [
         (np.linalg.svd, TALL, UnsupportedError, "pass full_matrices=False"),
         (lambda x: np.linalg.qr(x, "complete"), TALL, UnsupportedError, "mode='complete' has no derivative"),
-        (lambda x: np.linalg.qr(x, "raw"), A, UnsupportedError, "mode='raw'"),
+        (lambda x: np.linalg.qr(x, "full"), A, UnsupportedError, "mode='full'"),
         (np.linalg.eig, np.array([[0.0, 1.0], [-1.0, 0.0]]), UnsupportedError, "eigenvalues are complex"),
         (np.linalg.inv, TALL, np.linalg.LinAlgError, "square"),
         (np.linalg.slogdet, TALL, np.linalg.LinAlgError, "must be square, got shape"),

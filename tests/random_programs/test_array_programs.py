@@ -37,7 +37,7 @@ from tests.random_programs.array_programs import FloatNumpy, Program, Rejected, 
 from tests.random_programs.array_statements import FREQUENCIES, Builder, generate
 
 
-@pytest.mark.parametrize("count", shortened(309, 2060))
+@pytest.mark.parametrize("count", shortened(206, 2060))
 def test_random_array_programs_agree(report, count):
     statistics = Statistics()
     start = time.process_time()

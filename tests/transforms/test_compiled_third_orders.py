@@ -243,7 +243,7 @@ def test_a_step_of_riemannian_sampling_in_njit():
     np.testing.assert_allclose(back, X, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(-turned, V, rtol=1e-12, atol=1e-13)
     errors = [abs(riemannian_energy(*riemannian_step(X, V, h)) - riemannian_energy(X, V)) for h in (0.1, 0.05)]
-    assert 6.0 < errors[0] / errors[1] < 10.0  # the third order of a step
+    assert 7.0 < errors[0] / errors[1] < 12.0  # near 8: a step is of third order, with much of the fourth
 
 
 @numba.njit

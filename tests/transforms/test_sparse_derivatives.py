@@ -1,5 +1,7 @@
 """Sparse Jacobians and Hessians: equal to the dense ones, in few passes, by patterns that miss nothing."""
 
+import warnings
+
 import numba
 import numpy as np
 import pytest
@@ -274,6 +276,90 @@ def test_without_outputs_or_elements():
     assert sparse_jacobian(lambda x: x)(np.zeros(0)).shape == (0, 0)
 
 
+@numba.njit
+def upwind(u):
+    z = np.zeros(len(u))
+    for k in range(len(u)):
+        if u[k] > 0.0 and k > 0:
+            z[k] = u[k] * (u[k] - u[k - 1])
+        elif u[k] <= 0.0 and k + 1 < len(u):
+            z[k] = u[k] * (u[k + 1] - u[k])
+    return z
+
+
+def make_array(x):
+    return np.sum(np.zeros(int(x[0])) * x[1])
+
+
+def test_all_branches_have_what_any_point_has():
+    up, down = np.array([1.0, 2.0, 3.0, 4.0]), np.array([-1.0, -2.0, -3.0, -4.0])
+    whole = sparsity(upwind, up, branches="all").toarray()
+    np.testing.assert_array_equal(whole, np.triu(np.tril(np.ones((4, 4)), 1), -1) != 0.0)
+    joined = (sparsity(upwind, up) + sparsity(upwind, down)).toarray()
+    np.testing.assert_array_equal(whole, joined)
+    np.testing.assert_array_equal(sparsity(upwind.py_func, up, branches="all").toarray(), whole)
+    checked = sparse_jacobian(upwind, pattern=whole, check=True)
+    for x in (up, down):
+        np.testing.assert_allclose(checked(x).toarray(), contad.jacobian(upwind.py_func)(x), rtol=1e-13)
+    with pytest.raises(UnsupportedError, match="an array whose size inputs decide"):
+        sparsity(make_array, up, branches="all")
+
+
+def test_a_numba_function_that_no_program_notes_runs_as_a_copy_with_a_warning():
+    with pytest.warns(UserWarning, match="listed: .*; a Python copy of it tells what depends on what, at Python's"):
+        np.testing.assert_array_equal(sparsity(listed, np.ones(3)).toarray(), [[True, True, False]])
+    with warnings.catch_warnings():  # once
+        warnings.simplefilter("error")
+        assert sparsity(listed, np.ones(3)).nnz == 2
+
+
+@numba.njit
+def listed(x):
+    terms = [x[0], x[1]]
+    return terms[0] * terms[1]
+
+
+@numba.njit
+def mixed(p, x, n):
+    """Of numbers and arrays in a tuple, with a count and an integer in the result."""
+    a, b = p
+    return a * x[n:] + b, 3, np.sum(x) ** 2
+
+
+def test_compiled_patterns_take_trees_floats_of_all_sizes_and_what_is_empty():
+    x = np.array([1.0, 2.0, 3.0])
+    found = sparse_jacobian(mixed, (0, 1))((2.0, 3), x.astype(np.float32), 1).toarray()
+    expected = [[2.0, 1.0, 0.0, 2.0, 0.0], [3.0, 1.0, 0.0, 0.0, 2.0], [0.0] * 5, [0.0, 0.0, 12.0, 12.0, 12.0]]
+    np.testing.assert_allclose(found, expected)
+    derivative = sparse_jacobian(mixed, 1)
+    for n, size in ((0, 3), (2, 3), (2, 5), (0, 0), (1, 1)):  # shapes change, and counts
+        x = np.arange(1.0, size + 1.0)
+        found = derivative((2.0, 3.0), x, n).toarray()
+        expected = np.concatenate([2.0 * np.eye(size)[n:], np.zeros((1, size)), 2.0 * np.sum(x) * np.ones((1, size))])
+        np.testing.assert_allclose(found, expected)
+    assert sparse_hessian(cube)(2.0).toarray() == [[12.0]]
+
+
+@numba.njit
+def cube(x):
+    return x**3
+
+
+def test_a_pattern_of_the_wrong_height_is_refused_without_a_check():
+    with pytest.raises(ValueError, match="have a row for each of the 3 numbers"):
+        sparse_jacobian(lambda x: x * x, pattern=np.eye(4, 3))(np.ones(3))
+
+
+def test_noise_is_no_missed_element():
+    """A product that differs by rounding more than is usual names no element, for there is none."""
+
+    def f(x):
+        return np.array([1e12 * x[0] - (1e12 * x[0] - x[1]) - x[1], x[1]])
+
+    found = sparse_jacobian(f, check=True)(np.array([1.0, 1e-3])).toarray()
+    np.testing.assert_allclose(found, [[0.0, 0.0], [0.0, 1.0]], atol=1e-3)
+
+
 # ---- counts ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("n", [10, 1000, 100_000])
 def test_passes_do_not_grow_with_the_size(n):
@@ -332,6 +418,45 @@ def test_solve_ivp_takes_it():
     found = scipy.integrate.solve_ivp(heat, (0.0, 0.1), y, method="BDF", jac=jac, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(found.y[:, -1], y * np.exp(-0.1 * 1600.0 * np.sin(np.pi / 40.0) ** 2), atol=1e-6)
     assert jac.passes == 3
+
+
+@numba.njit
+def compiled_residuals(x):
+    r = np.empty(2 * len(x) - 1)
+    for k in range(len(x)):
+        r[k] = 1.0 - x[k]
+        if k > 0:
+            r[len(x) + k - 1] = 10.0 * (x[k] - x[k - 1] ** 2)
+    return r
+
+
+@numba.njit
+def compiled_heat(t, y):
+    z = np.zeros(len(y))
+    for k in range(1, len(y) - 1):
+        z[k] = 400.0 * (y[k - 1] - 2.0 * y[k] + y[k + 1])
+    return z
+
+
+@pytest.mark.long
+def test_solvers_take_those_of_numba_functions():
+    """The patterns come from compiled programs, and no call runs a Python copy."""
+    x = np.full(12, 0.7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = scipy.optimize.least_squares(compiled_residuals, x, jac=sparse_jacobian(compiled_residuals))
+        np.testing.assert_allclose(fit.x, 1.0, rtol=1e-6)
+        fit = scipy.optimize.minimize(
+            compiled_chain, x, jac=contad.grad(compiled_chain), hess=sparse_hessian(compiled_chain),
+            method="trust-constr", options={"gtol": 1e-9},
+        )  # fmt: skip
+        np.testing.assert_allclose(fit.x[1:], 1.0, rtol=1e-5)
+        y = np.sin(np.pi * np.linspace(0.0, 1.0, 21))
+        jac = sparse_jacobian(compiled_heat, 1)
+        found = scipy.integrate.solve_ivp(compiled_heat, (0.0, 0.1), y, "BDF", jac=jac, rtol=1e-8, atol=1e-10)
+        decay = np.exp(-0.1 * 1600.0 * np.sin(np.pi / 40.0) ** 2)
+        np.testing.assert_allclose(found.y[:, -1], y * decay, atol=1e-6)
+        assert jac.passes == 3
 
 
 def test_structure_and_values_are_in_one_order():

@@ -9,45 +9,24 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from contad.errors import UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
+from contad.native.saved_values import leaves
 
 _LARGEST = 2**53  # of the integers that floats hold
-
-
-def require_packable(what: str, kind: Any) -> None:
-    """UnsupportedError for a type of something that is not kept so."""
-    for _, leaf in _leaves("x", kind):
-        element = leaf.dtype if isinstance(leaf, types.Array) else leaf
-        fits = isinstance(element, (types.Integer, types.Boolean)) or element == types.float64
-        if not fits and not isinstance(leaf, types.NoneType):
-            raise UnsupportedError(
-                f"{what} is kept for the reverse sweep; it must be made of numbers, arrays of float64, integers or "
-                f"bools, and tuples of these, got {leaf}"
-            )
-
-
-def _leaves(text: str, kind: Any) -> Iterator[tuple[str, Any]]:
-    """The expression and the type of each number and array in what an expression of some type gives."""
-    if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
-        for n, item in enumerate(kind):
-            yield from _leaves(f"{text}[{n}]", item)
-    else:
-        yield text, kind
 
 
 # ---- packing ---------------------------------------------------------------------------------------------------------
 def count_text(text: str, kind: Any) -> str:
     """The expression of how many floats it takes."""
-    counts = [f"{x}.size + {leaf.ndim}" for x, leaf in _leaves(text, kind) if isinstance(leaf, types.Array)]
-    numbers = sum(not isinstance(leaf, (types.Array, types.NoneType)) for _, leaf in _leaves(text, kind))
+    counts = [f"{x}.size + {leaf.ndim}" for x, leaf in leaves(text, kind) if isinstance(leaf, types.Array)]
+    numbers = sum(not isinstance(leaf, (types.Array, types.NoneType)) for _, leaf in leaves(text, kind))
     return " + ".join([*counts, str(numbers)])
 
 
 def put_lines(text: str, kind: Any) -> Iterator[str]:
     """Statements that write it to `flat` from number k, and leave k behind it."""
-    for x, leaf in _leaves(text, kind):
+    for x, leaf in leaves(text, kind):
         if isinstance(leaf, types.Array):
             yield f"k = put_array(flat, k, {x})"
         elif not isinstance(leaf, types.NoneType):
@@ -112,16 +91,3 @@ def read_elements_of(flat, k, row):  # type: ignore[no-untyped-def]
     for n in range(row.size):
         row[n] = flat[k + n]
     return k + row.size
-
-
-def as_read(kind: Any) -> Any:
-    """The type of what is read."""
-    if isinstance(kind, types.NoneType):
-        return kind
-    if isinstance(kind, types.BaseTuple):
-        return types.Tuple([as_read(item) for item in kind])
-    if isinstance(kind, types.Array):
-        return types.Array(kind.dtype, kind.ndim, "C")
-    if isinstance(kind, types.Boolean):
-        return types.boolean
-    return types.int64 if isinstance(kind, types.Integer) else types.float64

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numba import typeof, types
 from numba.core import cgutils
-from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from contad.engines.tape.arrays import is_active_array, values, zeros_of
@@ -27,22 +26,25 @@ from contad.engines.tape.block_records import (
     take_adjoints,
     write_elements,
 )
-from contad.engines.tape.packing import (
-    as_read,
-    count_text,
-    put_array,
-    put_elements,
-    put_lines,
-    read_text,
-    require_exact,
-    require_packable,
-)
+from contad.engines.tape.packing import count_text, put_array, put_elements, put_lines, read_text, require_exact
 from contad.engines.tape.variables import DUAL, VARIABLE, Active
 from contad.errors import RuleError, UnsupportedError
 from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.overloads import add_overload
-from contad.native.user_rules import backward_of, compile_parts, names_of, parameters_of, text_of, typing_of
+from contad.native.saved_values import as_read, require_packable
+from contad.native.user_rules import (
+    backward_of,
+    backward_types,
+    compile_parts,
+    forward_types,
+    names_of,
+    parameters_of,
+    require_cotangent,
+    text_of,
+    typing_of,
+    wrong_shape,
+)
 from contad.native.words import WORD
 from contad.rules.compilable import Parts, WithParts
 
@@ -84,7 +86,7 @@ def _implementation(rule: WithParts, parts: Parts, kinds: tuple[Any, ...]) -> An
         if n in parts.options:
             raise RuleError(f"{rule.name}: argument {n} is an option and must be a constant, got a variable")
     plain = tuple(map(_plain_type, kinds))
-    z, saved = _forward_types(rule, parts, plain)
+    z, saved = forward_types(rule, parts, plain)
     options = tuple(plain[n] for n in parts.options)
     for what, kind in (("what it saves", saved), *(("an option", kind) for kind in options)):
         require_packable(f"{rule.name}: {what}", kind)
@@ -155,36 +157,6 @@ def _plain_text(kind: Any, name: str) -> str:
     return f"{name}.value" if isinstance(kind, Active) else text_of(kind, name)
 
 
-def _forward_types(rule: WithParts, parts: Parts, plain: tuple[Any, ...]) -> tuple[Any, Any]:
-    """The types of the value and of what is saved, which the forward part gives."""
-    found = _compile_part(rule, "forward part", parts.forward, plain)
-    if not isinstance(found, types.BaseTuple) or len(found) != 2:
-        raise RuleError(f"{rule.name}: forward must return (value, saved), got {found}")
-    z = found[0]
-    if not (isinstance(z, (types.Float, types.Integer)) or (isinstance(z, types.Array) and z.dtype == types.float64)):
-        raise UnsupportedError(f"{rule.name}: inside njit its value must be a number or a float64 array, got {z}")
-    return z, found[1]
-
-
-def _compile_part(rule: WithParts, part: str, function: Any, kinds: tuple[Any, ...]) -> Any:
-    """The type of what a part gives; UnsupportedError where Numba does not compile it."""
-    try:
-        return _result_type(function, kinds)
-    except NumbaError as error:
-        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-        unknown = re.search(r"No implementation of function .* found for signature:\s*>>> ([^\n]*)", text)
-        said = f"no implementation of {unknown[1].strip()}" if unknown else text.partition("\n\n")[0].splitlines()[-1]
-        raise UnsupportedError(
-            f"{rule.name}: Numba does not compile its {part} for ({', '.join(map(str, kinds))}): {said}; write it as "
-            "for numba.njit, or call it outside"
-        ) from error
-
-
-def _result_type(function: Any, kinds: tuple[Any, ...]) -> Any:
-    function.compile(kinds)
-    return function.overloads[kinds].signature.return_type
-
-
 # ---- on the way back -------------------------------------------------------------------------------------------------
 def _pull(
     rule: WithParts, parts: Parts, kinds: tuple[Any, ...], active: list[int], z: Any, saved: Any,
@@ -211,14 +183,8 @@ def _pull(
     z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
     backward = backward_of(rule, tuple(active))
     kinds_given = (*map(as_read, options), as_read(saved), z_bar)
-    found = _compile_part(rule, "backward part", backward, kinds_given)
+    found = backward_types(rule, backward, kinds_given, len(kinds) - len(parts.options))
     rest = [n for n in range(len(kinds)) if n not in parts.options]
-    if not isinstance(found, types.BaseTuple) or len(found) != len(rest):
-        got = len(found) if isinstance(found, types.BaseTuple) else found
-        raise RuleError(
-            f"{rule.name}: the result of its reverse rule must have one cotangent for each of {len(rest)} arguments, "
-            f"got {got}"
-        )
     arrays = 0
     for n in active:
         place = rest.index(n)
@@ -226,12 +192,9 @@ def _pull(
         if is_active_array(kinds[n]):
             of_x, arrays = shapes[arrays], arrays + 1
             lines.append(f"first = add_array(header, first, found[{place}], {of_x})")
-            fits = isinstance(kind, types.NoneType) or (isinstance(kind, types.Array) and kind.ndim == kinds[n].ndim)
         else:
             lines.append(f"first = add_number(header, first, found[{place}])")
-            fits = isinstance(kind, (types.NoneType, types.Float, types.Integer))
-        if not fits:
-            raise RuleError(f"{rule.name}: the cotangent of argument {n} must have its shape, got {kind}")
+        require_cotangent(rule, n, kind, kinds[n].ndim if is_active_array(kinds[n]) else 0)
     known |= {
         "backward": backward, "VALUE": VALUE,
         "sizes_of": sizes_of, "read_block": read_block, "read_elements": read_elements, "take_adjoints": take_adjoints,
@@ -265,7 +228,7 @@ def _type_add_number(header: Any, first: Any, x_bar: Any) -> Any:
 
 def _array_adder(name: str) -> Callable[..., Any]:
     """As `_add_number`, for arrays of a shape."""
-    message = f"{name}: a cotangent must have the shape of its argument"
+    message = wrong_shape(name)
 
     def add_array(header: int, first: int, x_bar: Any, shape: Any) -> int:
         """Add to the adjoints of the operands from `first`; the next one."""

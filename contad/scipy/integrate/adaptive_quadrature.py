@@ -7,7 +7,14 @@ import numpy as np
 import scipy.integrate
 
 from contad.errors import UnsupportedError
-from contad.scipy.integrate.integral_operation import Rule, freeze, gauss_kronrod_of_array, integrate, require_found
+from contad.scipy.integrate.integral_operation import (
+    ConvertedFunction,
+    Rule,
+    freeze,
+    gauss_kronrod_of_array,
+    integrate,
+    require_found,
+)
 from contad.variables.number import map_numbers, primal
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Real
 from contad.variables.trees import holds_number
@@ -44,8 +51,8 @@ def quad(
     settings: dict[str, Any] = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     if not callable(func):  # of C code
         return tuple(scipy.integrate.quad(func, a, b, args, **settings, **options))
-    call, captured = freeze(func, "quad")
-    if not captured and not holds_number((a, b, points, args)):
+    frozen = freeze(func, "quad")
+    if not frozen.captured and not holds_number((a, b, points, args)):
         return tuple(scipy.integrate.quad(_plain("quad", func), a, b, args, **settings, **options))
     for name, given in options.items():
         if given not in (None, False, 0):
@@ -58,7 +65,8 @@ def quad(
         errors.append(error)
         return float(value)
 
-    value = integrate(_rule("quad", of_number, epsabs, epsrel, limit, points), call, a, b, (args, list(captured)))
+    rule = _rule("quad", of_number, epsabs, epsrel, limit, points, frozen)
+    value = integrate(rule, frozen.call, a, b, (args, frozen.captured))
     return value, errors[0]
 
 
@@ -82,8 +90,8 @@ def quad_vec(
            [-0.  , -0.25]])
     """
     args = args if isinstance(args, tuple) else (args,)
-    call, captured = freeze(f, "quad_vec")
-    if not captured and not holds_number((a, b, points, args)):
+    frozen = freeze(f, "quad_vec")
+    if not frozen.captured and not holds_number((a, b, points, args)):
         plain = _plain("quad_vec", f)
         return tuple(
             scipy.integrate.quad_vec(plain, a, b, epsabs, epsrel, limit=limit, points=points, args=args, **options)
@@ -96,20 +104,21 @@ def quad_vec(
     def of_number(f: Function, low: float, high: float) -> float:
         return float(rule.of_array(lambda x: np.array([f(x)], float), low, high)[0])
 
-    rule = _rule("quad_vec", of_number, epsabs, epsrel, limit, points)
-    value = integrate(rule, call, a, b, (args, list(captured)))
+    rule = _rule("quad_vec", of_number, epsabs, epsrel, limit, points, frozen)
+    value = integrate(rule, frozen.call, a, b, (args, frozen.captured))
     return value, max(epsabs, epsrel * float(np.max(np.abs(map_numbers(primal, value)), initial=0.0)))
 
 
 def _rule(
-    name: str, of_number: Any, epsabs: float, epsrel: float, limit: int, points: Sequence[float] | None
+    name: str, of_number: Any, epsabs: float, epsrel: float, limit: int, points: Sequence[float] | None,
+    frozen: ConvertedFunction,
 ) -> Rule:
     def of_array(f: Function, low: float, high: float) -> ArrayValue:
         inner = None if points is None else [x for x in points if min(low, high) < x < max(low, high)]
         options = {"epsabs": epsabs, "epsrel": epsrel, "limit": max(limit, 1000), "points": inner or None}
         return gauss_kronrod_of_array(name, f, low, high, **options)
 
-    return Rule(name, of_number, of_array, lambda x: (x,))
+    return Rule(name, of_number, of_array, lambda x: (x,), frozen.later)
 
 
 def _plain(what: str, f: Function) -> Function:

@@ -13,7 +13,7 @@ from contad.transforms.gradients import jvp, vjp
 from contad.transforms.operation import CustomOperation
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
-from contad.variables.number import peek
+from contad.variables.number import map_numbers, peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
 from contad.variables.trees import Tree, flatten
 
@@ -30,18 +30,29 @@ class Rule(NamedTuple):
     of_number: Callable[[Function, float, float], float]
     of_array: Callable[[Function, float, float], ArrayValue]
     end: Callable[[Real], tuple[Real, ...]]
+    later: list[Function]  # the user's functions, which derivatives call again
 
 
-def freeze(f: Function, what: str) -> tuple[Function, list[Value]]:
-    """(call, captured): call(point, (args, captured)) is f(*point, *args) with these values of what f captures."""
+class ConvertedFunction(NamedTuple):
+    """A function of the user's as it is now: call(point, (args, captured)) is f(*point, *args), in which `captured`
+    stands for the variables that f captures.
+    """
+
+    call: Function
+    captured: list[Value]
+    later: list[Function]  # what derivatives call again
+
+
+def freeze(f: Function, what: str) -> ConvertedFunction:
+    """f with what it captures, for operations that call it on plain values and at every level."""
     user = UserFunction(what, f)
     if user.dispatcher is not None:
         primitive = primitive_of(user.dispatcher)
-        return lambda point, params: primitive(*point, *params[0]), []
+        return ConvertedFunction(lambda point, params: primitive(*point, *params[0]), [], [])
     closure = Closure(f)
     run = user.runnable()
     if not closure.variables:
-        return lambda point, params: run(*point, *params[0]), []
+        return ConvertedFunction(lambda point, params: run(*point, *params[0]), [], [f])
 
     def call(point: Sequence[Value], params: tuple[Sequence[Nested], Sequence[Value]]) -> Nested:
         bound = closure.bind(params[1])
@@ -49,7 +60,8 @@ def freeze(f: Function, what: str) -> tuple[Function, list[Value]]:
             bound = UserFunction(what, bound).runnable()
         return bound(*point, *params[0])
 
-    return call, closure.variables
+    # what must not change is all but the variables, which a sweep may find stale
+    return ConvertedFunction(call, closure.variables, [closure.bind(map_numbers(peek, closure.variables))])
 
 
 class OfLeaves:
@@ -127,7 +139,7 @@ def integrate(rule: Rule, f: Function, a: Real, b: Real, params: Nested) -> Nest
             z_dot = z_dot + integrate(rule, tangent, a, b, (params, [dots[k] for k in leaves]))
         return z_dot if np.shape(z_dot) == np.shape(z) else z_dot + np.zeros(np.shape(z))
 
-    operation = CustomOperation(rule.name, (a, b, params), value, pull, push, [], [])
+    operation = CustomOperation(rule.name, (a, b, params), value, pull, push, [], rule.later)
     return operation.perform()
 
 

@@ -94,9 +94,9 @@ def _integrate(
         return float(of_array(lambda *x: np.array([g(*x)], float), low, high)[0])
 
     infinite = np.isinf(low) or np.isinf(high)
-    rule = Rule(name, of_number, of_array, lambda x: (x, np.nan if infinite else 0.0))
-    call, captured = freeze(f, name)
-    return integrate(rule, call, a, b, (args, list(captured)))
+    frozen = freeze(f, name)
+    rule = Rule(name, of_number, of_array, lambda x: (x, np.nan if infinite else 0.0), frozen.later)
+    return integrate(rule, frozen.call, a, b, (args, frozen.captured))
 
 
 # ---- rules -----------------------------------------------------------------------------------------------------------

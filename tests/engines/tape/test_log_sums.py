@@ -59,11 +59,22 @@ def of_lines(m, w):
 M, W = np.array([[1.3, -0.7, 2.1], [0.4, 1.9, -1.1]]), np.array([[0.3, -1.7, 0.9], [1.2, 0.6, -0.4]])
 
 
-@pytest.mark.parametrize("engine", [pytest.param("tape", marks=pytest.mark.long), "generated"])
+def run_source(f, *args):
+    """(value, gradient) by the generated source, whose kernels alone are compiled."""
+    module = {}
+    exec(contad.source(f, *args, argnums=(0, 1)), module)
+    return module["run"](*args)
+
+
+# compiled as a whole it is a long test; of columns, which is below, it is compiled always
+@pytest.mark.parametrize("engine", ["text", *(pytest.param(e, marks=pytest.mark.long) for e in ("tape", "generated"))])
 def test_lines_along_an_axis(engine):
-    value, gradient = contad.value_and_grad(of_lines, argnums=(0, 1), engine=engine)(M, W)
+    if engine == "text":
+        value, gradient = run_source(of_lines, M, W)
+    else:
+        value, gradient = contad.value_and_grad(of_lines, argnums=(0, 1), engine=engine)(M, W)
+        assert value == pytest.approx(of_lines(M, W), rel=1e-15)
     expected, right = contad.value_and_grad(of_lines.py_func, argnums=(0, 1))(M, W)
-    assert value == pytest.approx(of_lines(M, W), rel=1e-15)
     assert value == pytest.approx(expected, rel=1e-15)
     for x, y in zip(gradient, right, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-13, atol=1e-15)
@@ -74,7 +85,8 @@ def of_columns(m, w):
     return np.sum(contad.logsumexp(m, axis=0) * w)
 
 
-@pytest.mark.parametrize("engine", ["tape", "generated"])
+# the tape has the kernels of generated source; lines on it are below, with weights, and infinite terms above
+@pytest.mark.parametrize("engine", [pytest.param("tape", marks=pytest.mark.long), "generated"])
 def test_infinite_lines_and_lines_without_a_cotangent(engine):
     m = np.array([[-INF, 1.0, INF, NAN], [-INF, INF, INF, 0.3]])
     bar = contad.grad(of_columns, engine=engine)(m, np.array([0.7, 2.0, -1.3, 0.0]))

@@ -12,109 +12,25 @@ import contad
 from contad.native.arena import BLOCK, USED, arena
 from contad.native.words import word
 from tests.engines.tape.requests import jvp, value_and_grad
-
-DRAW = np.random.default_rng(59)
-
-
-# ---- one program of everything ---------------------------------------------------------------------------------------
-@contad.custom_vjp
-def clipped(x, bound=0.5):
-    """x, whose cotangent is kept within a bound; of plain Python functions."""
-    return x
-
-
-clipped.defvjp(
-    lambda x, bound: (1.0 * x, bound), lambda bound, z_bar: (np.maximum(np.minimum(z_bar, bound), -bound), None)
+from tests.engines.user_rules import (
+    DATA,
+    clipped,
+    doubled_by_rule,
+    forward_only,
+    half_a_rule,
+    make_vjp,
+    no_pair,
+    not_compiled,
+    of_text,
+    optional,
+    program,
+    too_many,
+    with_options,
+    wrong_shape,
 )
 
 
-def _scaled(a, s, power):
-    return a * s**power
-
-
-@njit
-def scaled_forward(a, s, power):
-    return _SCALED(a, s, power), (a, (s, len(a), power > 1), None)
-
-
-@njit
-def scaled_backward(power, saved, z_bar):
-    a, (s, n, high), _ = saved
-    total = 0.0
-    for i in range(n):
-        for j in range(a.shape[1]):
-            total += z_bar[i, j] * a[i, j]
-    slope = power * s ** (power - 1) if high else 1.0
-    return z_bar * s**power * 1.5, total * slope  # not the derivative: what the rule says counts
-
-
-_SCALED = njit(_scaled)
-scaled = contad.custom_vjp(_SCALED, nondiff_argnums=(2,))
-scaled.defvjp(scaled_forward, scaled_backward)
-
-
-@contad.array_rule
-def spread(a, values):
-    """Each of the values times the sum of squares of a."""
-    return np.sum(a * a) * values
-
-
-@spread.forward
-def spread_forward(a, values):
-    return np.sum(a * a) * values, len(values)
-
-
-@spread.common
-def spread_common(z, z_bar, a, values, saved):
-    return np.sum(z_bar * values)
-
-
-@spread.vjp("a")
-def spread_vjp_a(z, z_bar, a, values, saved, common):
-    return 2.0 * a * common
-
-
-@spread.vjp("values")
-def spread_vjp_values(z, z_bar, a, values, saved, common):
-    return np.sum(a * a) * z_bar
-
-
-@contad.array_rule
-def doubled_by_rule(a):
-    return 2.0 * a
-
-
-@doubled_by_rule.vjp("a")
-def doubled_vjp_a(z, z_bar, a):
-    return 2.0 * z_bar
-
-
-@njit
-def squares(x):
-    return x * x + 0.3
-
-
-remembered = contad.checkpoint(squares)
-
-
-@njit
-def program(a, v, s):
-    x = scaled(a, s, 3)
-    x[0, 1] = x[0, 1] * s  # the result is an array of its own
-    y = scaled(a.T[:2], v[0] * s, 1)
-    w = spread(doubled_by_rule(v), v * s)
-    only_b = spread(np.array([1.0, 2.0]), clipped(w[1:], bound=2.0))
-    fixed = contad.stop_gradient(v)
-    one, (two, row) = contad.stop_gradient((s, (2.0, v)))
-    total = np.sum(x * x) * 0.01 + np.sum(y) * v[1] + np.sum(w * v) * 0.1 + only_b[0]
-    total += clipped(s * s) + fixed[0] * fixed[1] + one * two * row[2] * v[1]
-    total += contad.checkpoint(squares)(s) * remembered(v[1])
-    return total + contad.logsumexp(a) * contad.softmax(v)[1] + contad.softmax(a, axis=None)[1, 0] ** 2 * s
-
-
-DATA = (DRAW.standard_normal((3, 2)), DRAW.standard_normal(3), 1.3)
-
-
+# ---- programs --------------------------------------------------------------------------------------------------------
 @njit
 def short(v, s):
     """An array rule and a custom_vjp; `program` has all that they may be."""
@@ -157,40 +73,6 @@ def test_what_is_stopped_is_an_array_of_its_own():
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
-def _vjp_of(value, forward, backward, options=()):
-    made = contad.custom_vjp(value, nondiff_argnums=options)
-    made.defvjp(forward, backward)
-    return made
-
-
-wrong_shape = _vjp_of(lambda a: a * 1.0, lambda a: (a * 1.0, None), lambda saved, z_bar: (np.zeros(len(z_bar) + 1),))
-too_many = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, x), lambda x, z_bar: (z_bar, x))
-no_pair = _vjp_of(lambda x: 1.0 * x, lambda x: 1.0 * x, lambda saved, z_bar: (z_bar,))
-of_text = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, "text"), lambda saved, z_bar: (z_bar,))
-not_compiled = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, x), lambda x, z_bar: (np.clip(x, "a", z_bar),))
-optional = _vjp_of(lambda x, n: x * n, lambda x, n: (x * n, None), lambda n, saved, z_bar: (z_bar * n,), (1,))
-
-
-@contad.array_rule
-def half_a_rule(a, b):
-    return a + b
-
-
-@half_a_rule.vjp("b")
-def half_a_rule_vjp_b(z, z_bar, a, b):
-    return z_bar
-
-
-@contad.array_rule
-def with_options(a, *, times=2.0):
-    return a * times
-
-
-@contad.custom_jvp
-def forward_only(x):
-    return 2.0 * x
-
-
 REFUSED = {
     "one cotangent for each of 1 arguments, got 2": (lambda x: too_many(x), 1.5),
     r"forward must return \(value, saved\), got float64": (lambda x: no_pair(x), 1.5),
@@ -231,7 +113,7 @@ def test_forward_mode_is_refused_by_name():
 
 
 def test_a_rule_that_is_declared_again_is_not_taken_for_the_first():
-    changing = _vjp_of(lambda x: 1.0 * x, lambda x: (1.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
+    changing = make_vjp(lambda x: 1.0 * x, lambda x: (1.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
     assert value_and_grad(njit(lambda x: changing(x)), 1.5)[1] == (2.0,)
     changing.defvjp(lambda x: (1.0 * x, None), lambda saved, z_bar: (3.0 * z_bar,))
     with pytest.raises(contad.RuleError, match="declared again after it was compiled"):

@@ -16,6 +16,7 @@ from contad.rules.scalar_rule import ScalarRule, rules
 ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 WORKSPACE = ("grow", "integer", "put_integer", "workspace")  # functions of the module of that name
 LENT = ("lent_empty", "lent_zeros")
+KEPT = tuple(f"{way}_{x}" for way in ("keep", "take") for x in ("number", "integer", "array", "integers"))
 CALLED = ("forward_of_", "reverse_of_", "value_of_")
 BRANCHLESS = ("chain", "chain_slope", "select")  # likewise
 LANES = ("add_lanes", "lanes_at", "lanes_zeros", "put_lanes", "small_lanes_zeros")  # of several directions at once
@@ -37,6 +38,8 @@ _RESERVED = {
     "small_zeros",
     *WORKSPACE,
     *LENT,
+    *KEPT,
+    "RuleError",
     *BRANCHLESS,
     *LANES,
     *LANE_PRODUCTS,

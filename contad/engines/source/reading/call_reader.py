@@ -18,10 +18,15 @@ from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.progress import Environment
+from contad.engines.source.reading.rule_calls import read_rule
 from contad.engines.source.reading.scope import Scope
 from contad.errors import UnsupportedError
+from contad.functions.pickling import Decorated
 from contad.functions.python_copy import Flags, flags_of, is_dispatcher
+from contad.functions.user_call import numba_function
 from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_function_of, owns
+from contad.native.callables import is_checkpoint
+from contad.rules.compilable import WithParts
 
 _DTYPES = {float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool"}
 
@@ -95,6 +100,8 @@ class CallReader:
         if not isinstance(called, Object):
             self.progress.refuse(node, f"the call {ast.unparse(node)!r} of something that is no function")
         function = called.value
+        if isinstance(function, Decorated):
+            function = numba_function(function.decorated)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
         if owns(function):  # a body that another one calls
@@ -107,8 +114,12 @@ class CallReader:
             special = whole = None
         if special is not None:
             return special(self, arguments, keywords, node)
+        if is_checkpoint(function) and len(arguments) == 1 and not keywords:
+            return arguments[0]  # the function itself: what is stored is decided for the whole program
         if whole is not None:
             return self.in_loops(whole, arguments, keywords, node, env)
+        if isinstance(function, WithParts):
+            return read_rule(self, function, arguments, keywords, node)
         found = known_functions.function_of(function)
         if found is None:
             name = getattr(function, "__name__", function)

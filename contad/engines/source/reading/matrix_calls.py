@@ -12,6 +12,7 @@ from contad.engines.source.ir.entries import Object, constant, is_array, is_numb
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
 from contad.engines.source.reading.call_reader import CallReader
+from contad.engines.source.reading.rule_calls import read_rule
 from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import stop_gradient
 from contad.scipy import linalg
@@ -308,7 +309,7 @@ def _expm(call: _MatrixReader, a: Any) -> Any:
 # ---- contad's own ----------------------------------------------------------------------------------------------------
 def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
     """The axis of a matrix that a call names as a number, counted from the first; None for all elements."""
-    if axis is None:
+    if axis is None or (isinstance(axis, Object) and axis.value is None):
         return None
     ndim = x.kind.ndim
     if not (is_number(axis) and axis.kind == INT and axis.constant is not None and -ndim <= axis.constant < ndim):
@@ -316,8 +317,10 @@ def _axis_of(call: _MatrixReader, x: Value, axis: Any) -> int | None:
     return int(axis.constant) % ndim if ndim == 2 else None
 
 
-@_reader("a axis")
-def _logsumexp(call: _MatrixReader, a: Any, axis: Any) -> Any:
+@_reader("a axis b")
+def _logsumexp(call: _MatrixReader, a: Any, axis: Any, b: Any) -> Any:
+    if b is not None and not (isinstance(b, Object) and b.value is None):
+        return read_rule(call.calls, logsumexp, [a, Object(None) if axis is None else axis, b], {}, call.node)
     a = call.operand(a, 1, 2)
     along = _axis_of(call, a, axis)
     if along is None:
@@ -339,12 +342,12 @@ def _softmax(call: _MatrixReader, x: Any, axis: Any) -> Any:
 @_reader("x")
 def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
     """The value, of an array a copy, to which no derivative passes."""
+    return _stop(call, x)
+
+
+def _stop(call: _MatrixReader, x: Any) -> Any:
     if isinstance(x, tuple):
-        return tuple(_stop_one(call, part) for part in x)
-    return _stop_one(call, x)
-
-
-def _stop_one(call: _MatrixReader, x: Any) -> Any:
+        return tuple(_stop(call, part) for part in x)
     if not is_number(x) and not is_array(x):
         call.refuse()
     if x.kind.base != "float":

@@ -16,6 +16,7 @@ from contad.engines.source.analysis.influence import Influence, defined_inside, 
 from contad.engines.source.ir.dependency_notes import BENDS_X
 from contad.engines.source.ir.entries import constant, default
 from contad.engines.source.ir.known_functions import AND, NOT, OR, OUTSIDE, SELECT, TO_BOOL, TO_FLOAT, TO_INT
+from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.single_assignment import (
     INT,
     NEW_AXIS,
@@ -323,6 +324,11 @@ class BranchNodes(ProgramNodes):
             self._define(x)
         if self.active.changes(o):
             self._of_matrices(o)
+
+    def _all_of_RuleForward(self, o: RuleForward) -> None:
+        if self.uncertain or self.influence.any(o.inputs):
+            self._refuse(o, f"{o.site.rule.name}, of what inputs decide on,")
+        super()._operations([o])
 
     def _all_of_Handed(self, o: Handed) -> None:
         if self.uncertain:

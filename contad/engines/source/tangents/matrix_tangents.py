@@ -39,11 +39,12 @@ class MatrixTangents:
 
     def __init__(self, append: Appender) -> None:
         self.append = append
+        self.is_called = False  # whether the program is that of a callee, in which products are loops
 
     def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:
         """The tangents of what a call computes that may have one, from those of its operands."""
         formula = _formula(o)
-        in_loop = any(isinstance(holder, Loop) for holder in around(self.append.block))
+        in_loop = self.is_called or any(isinstance(holder, Loop) for holder in around(self.append.block))
         given = [*o.read, *o.filled, *o.results]
         given += [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
         program = _program(formula, tuple(x.kind for x in given))

@@ -194,8 +194,12 @@ class ProgramNodes(ProgramTangents):
                     lambda at, target=target: self.append.store(target, at, node),  # type: ignore[misc]
                 )
 
+    _of_RuleValue = _of_MatrixCall
+
     def _of_all(self, array: Value) -> Value:
-        """A node that depends on all elements of an array."""
+        """A node that depends on all elements of an array, or on a number."""
+        if not array.is_array:
+            return self.dot(array)
         nodes, shape = self.dot(array), self.append.shape_of(array)
 
         def union(at: list[Value], node: Value) -> Value:

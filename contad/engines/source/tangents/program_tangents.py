@@ -17,6 +17,7 @@ from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
+from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -44,6 +45,7 @@ from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
 from contad.engines.source.tangents.partial_operations import Partials
+from contad.errors import UnsupportedError
 
 DOT = "_dot"  # the suffix of a tangent
 
@@ -125,6 +127,8 @@ class ProgramTangents:
         for o in operations:
             self.append.line = o.line
             write = getattr(self, f"_of_{type(o).__name__}", None)
+            if write is None and self.active.changes(o):
+                raise UnsupportedError(f"the tangent of an operation of the kind {type(o).__name__} is not generated")
             if write is None or not self.active.changes(o):
                 self.append.add(o)
                 for x in o.results:
@@ -202,6 +206,7 @@ class ProgramTangents:
 
     def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
         tangents = ProgramTangents(program, given, leaves(program.returned), self.callees)
+        tangents.matrices.is_called = True
         tangents.write()
         return tangents
 
@@ -263,6 +268,9 @@ class ProgramTangents:
                 self.dots[x] = dot
             elif x in self.active:
                 self.append.copy_into(self.dots[x], dot)
+
+    def _of_RuleValue(self, o: RuleValue) -> None:
+        raise UnsupportedError(f"{o.site.rule.name}: a rule of one's own has no forward mode in generated code")
 
     def _of_Handed(self, o: Handed) -> None:
         """Its derivative is zero, or it would have been refused; its arrays may be written to."""

@@ -13,6 +13,7 @@ from contad.engines.source.ir.walks import leaves, walk
 from contad.engines.source.ir.writer import (
     BRANCHLESS,
     GRAM_PRODUCTS,
+    KEPT,
     LANE_PRODUCTS,
     LANES,
     LENT,
@@ -156,11 +157,12 @@ class DerivativeWriter:
         for module, names in (
             ("engines.source.writing.branchless", BRANCHLESS),
             ("engines.source.runtime.dependency_graph", ("note",)),
+            ("engines.source.runtime.kept_values", KEPT),
             ("engines.source.runtime.lent_arrays", LENT),
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT,)),
+            ("errors", (LIMIT, "RuleError")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),
             ("native.lanes", LANES),

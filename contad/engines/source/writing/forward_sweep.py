@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
+from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
     DIVISION_BY_ZERO,
     FLOAT,
@@ -30,6 +31,7 @@ from contad.engines.source.ir.single_assignment import (
 from contad.engines.source.ir.writer import bare, is_deep, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
+from contad.engines.source.writing.rule_text import RuleWriter
 
 _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 
@@ -37,8 +39,8 @@ _OF_NUMBERS = re.compile(r"[-+()0-9.<>=!| ]+|True")
 class ForwardSweep:
     """Writes operations in order."""
 
-    def __init__(self, copying: Copying, adjoints: AdjointWriter) -> None:
-        self.copying, self.storing, self.adjoints = copying, copying.storing, adjoints
+    def __init__(self, copying: Copying, adjoints: AdjointWriter, rules: RuleWriter) -> None:
+        self.copying, self.storing, self.adjoints, self.rules = copying, copying.storing, adjoints, rules
         self.writer, self.plan, self.expressions = copying.writer, copying.plan, adjoints.expressions
         self.called_functions: dict[Any, None] = {}
         self.checking: set[str] = set()  # names of the results of several checks
@@ -127,6 +129,16 @@ class ForwardSweep:
             targets += ["work", "top" if active else "_"]
             given = ", ".join([*(bare(self.writer.text(x)) for x in o.inputs), "work", "top"])
             self.writer.line(f"{', '.join(targets)} = forward_{o.function.name}({given})", o.line)
+        for value in o.results:
+            self.storing.save(value)
+
+    def forward_RuleForward(self, o: RuleForward) -> None:
+        self.rules.forward(o)
+        for value in o.lengths:
+            self.storing.save(value)
+
+    def forward_RuleValue(self, o: RuleValue) -> None:
+        self.storing.uses_workspace |= self.rules.value(o)
         for value in o.results:
             self.storing.save(value)
 

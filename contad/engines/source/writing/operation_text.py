@@ -4,6 +4,7 @@ import functools
 import math
 
 from contad.engines.source.analysis.lane_values import LaneValues
+from contad.engines.source.ir.rule_sites import RuleForward
 from contad.engines.source.ir.single_assignment import (
     NEW_AXIS,
     Apply,
@@ -96,7 +97,7 @@ class ExpressionWriter:
     @functools.cached_property
     def hands_on(self) -> bool:
         """Whether the user's expressions get arrays, which may then be anywhere."""
-        return any(isinstance(o, Handed) for o in walk(self.writer.program.block))
+        return any(isinstance(o, Handed) and not isinstance(o, RuleForward) for o in walk(self.writer.program.block))
 
     def shape(self, o: Create) -> str:
         """The shape of an array that is made, as a tuple."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from contad.engines.source.analysis.lane_values import LaneValues
 from contad.engines.source.ir.known_functions import SELECT
+from contad.engines.source.ir.rule_sites import RuleValue
 from contad.engines.source.ir.single_assignment import Apply, Block, For, If, Loop, Operation, SourceProgram, Value
 from contad.engines.source.ir.walks import around, find_written_roots, leaves, walk
 from contad.engines.source.ir.writer import BAR, Writer, number
@@ -14,6 +15,7 @@ from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.engines.source.writing.copying import Copying
 from contad.engines.source.writing.forward_sweep import ForwardSweep
 from contad.engines.source.writing.restore import Restoring
+from contad.engines.source.writing.rule_text import RuleWriter
 from contad.engines.source.writing.storing import Storing
 
 
@@ -29,7 +31,8 @@ class ReverseSweep:
         self.copying = Copying(self.storing)
         self.adjoints = AdjointWriter(self.writer, plan, sums, lanes)
         self.restoring = Restoring(self.copying, self.adjoints)
-        self.forward_sweep = ForwardSweep(self.copying, self.adjoints)
+        self.rules = RuleWriter(self.adjoints)
+        self.forward_sweep = ForwardSweep(self.copying, self.adjoints, self.rules)
 
     def reverse(self, operations: list[Operation]) -> None:
         """Write the reverse of operations, the last one first."""
@@ -39,6 +42,9 @@ class ReverseSweep:
                 write = getattr(self, name, None) or getattr(self.adjoints, name, None)
                 if write is not None:
                     write(operation)
+
+    def reverse_RuleValue(self, o: RuleValue) -> None:
+        self.rules.reverse(o)
 
     def numbers(self) -> set[str]:
         """The names of numbers that operations compute, and of their adjoints; `+=` of an array is no assignment."""

@@ -1,0 +1,69 @@
+"""Calls of operations whose reverse rule a user has written: two operations each, the forward part and its value.
+
+The forward part gives what the value is read from, whose shape is known only then; so the array that holds the value
+is made between the two. What the rule saves is kept in the workspace, with the options that its backward part takes.
+"""
+
+import ast
+from typing import Any
+
+from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+from contad.engines.source.ir.single_assignment import FLOAT, INT, Handed, Kind, MatrixCall, Value
+from contad.rules.compilable import Parts, WithParts
+
+
+class RuleSite:
+    """What both operations of a call have to know.
+
+    `given` has, for each argument, its position among the values that are read, or the text of a constant; `plain` its
+    Numba type. The source calls `name_value`, `name_forward`, and a backward part for the arguments that are wanted.
+    """
+
+    def __init__(
+        self, rule: WithParts, name: str, parts: Parts, given: tuple[int | str, ...], plain: tuple[Any, ...], saved: Any
+    ) -> None:
+        self.rule, self.name, self.parts = rule, name, parts
+        self.given, self.plain = given, plain
+        self.saved = saved  # the Numba type of what the forward part saves
+
+    @property
+    def value_name(self) -> str:
+        return f"{self.name}_value"
+
+    @property
+    def forward_name(self) -> str:
+        return f"{self.name}_forward"
+
+
+class RuleForward(Handed):
+    """found, lengths = the forward part of a call: (value, saved), and the lengths of a value that is an array."""
+
+    def __init__(self, site: RuleSite, read: list[Value], ndim: int) -> None:
+        """No derivative passes here, but from what is read to the value."""
+        results = [Value(Kind("object"), f"{site.name}_found"), *(Value(INT, "length") for _ in range(ndim))]
+        super().__init__(ast.Constant(None), read, results, None, set(), NotImplementedError())
+        self.site, self.is_step = site, True
+
+    @property
+    def found(self) -> Value:
+        return self.results[0]
+
+    @property
+    def lengths(self) -> list[Value]:
+        return self.results[1:]
+
+
+class RuleValue(MatrixCall):
+    """The value of a call: a number, or what fills an array; its reverse is the backward part of the rule."""
+
+    def __init__(self, forward: RuleForward, filled: list[Value]) -> None:
+        name, count = forward.site.rule.name, len(forward.inputs)
+        function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain="")
+        results = [] if filled else [Value(FLOAT)]
+        super().__init__(function, [*forward.inputs, forward.found], filled, results)
+        self.site = forward.site
+
+    @property
+    def found(self) -> Value:
+        """What the forward part has given."""
+        return self.inputs[self.function.operands]

@@ -1,0 +1,116 @@
+"""Calls of operations with a rule of the user's: `custom_vjp`, array rules, and those of contad that are such."""
+
+import ast
+import re
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from numba import typeof, types
+
+from contad.engines.source.ir.entries import Elementwise, Object, is_array, is_number
+from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
+from contad.engines.source.ir.single_assignment import Value
+from contad.engines.source.ir.writer import number
+from contad.engines.source.reading.numba_typing import number_type
+from contad.functions.pickling import Decorated
+from contad.functions.python_copy import is_dispatcher
+from contad.functions.user_call import numba_function
+from contad.native.saved_values import require_packable
+from contad.native.user_rules import compile_parts, forward_types, names_of
+from contad.rules.compilable import Compilable, Parts, WithParts
+from contad.rules.function_names import global_names, named_values
+from contad.rules.scalar_rule import ScalarRule
+
+if TYPE_CHECKING:
+    from contad.engines.source.reading.call_reader import CallReader
+
+
+def read_rule(
+    calls: "CallReader", rule: WithParts, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
+) -> Any:
+    """The value of a call, a number or a new array."""
+    parts = compile_parts(rule)
+    for part in parts[:3]:
+        if may_take_derivatives(part, ()):
+            calls.progress.refuse(node, f"{rule.name}, whose rule takes derivatives or calls itself")
+    read: list[Value] = []
+    given: list[int | str] = []
+    plain: list[Any] = []
+    for entry in _bind(calls, parts, arguments, keywords, node).values():
+        x = calls.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
+        if is_number(x) and x.constant is not None:
+            given.append(number(x.constant))
+            plain.append(typeof(x.constant))
+        elif is_number(x) or (is_array(x) and not x.kind.narrow):
+            given.append(len(read))
+            read.append(x)
+            plain.append(number_type(x.kind, False))
+        elif isinstance(x, Object) and isinstance(x.value, (bool, int, float, str, type(None))):
+            given.append(number(x.value))
+            plain.append(typeof(x.value))
+        else:
+            calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}")
+    z, saved = forward_types(rule, parts, tuple(plain))
+    require_packable(f"{rule.name}: what it saves", saved)
+    site = RuleSite(rule, _name(calls.progress.callables, rule, parts), parts, tuple(given), tuple(plain), saved)
+    ndim = z.ndim if isinstance(z, types.Array) else 0
+    if isinstance(z, types.Array) and not 1 <= ndim <= 3:
+        calls.progress.refuse(node, f"{rule.name}, whose value is an array of {ndim} dimensions")
+    forward = RuleForward(site, read, ndim)
+    calls.builder.add(forward)
+    made = [calls.builder.create("empty", forward.lengths, "float", "")] if ndim else []
+    value = RuleValue(forward, made)
+    calls.builder.add(value)
+    return made[0] if made else value.results[0]
+
+
+def _bind(
+    calls: "CallReader", parts: Parts, arguments: list[Any], keywords: dict[str, Any], node: ast.Call
+) -> dict[str, Any]:
+    """What the parameters of an operation stand for, in their order."""
+    names = names_of(parts)
+    given = dict(zip(names, arguments, strict=False)) | keywords
+    defaults = dict(zip(reversed(names), reversed(parts.value.py_func.__defaults__ or ()), strict=False))
+    for name, x in defaults.items():
+        if name not in given:
+            given[name] = calls.expressions.import_constant(x, node, name)
+    if len(arguments) > len(names) or set(given) != set(names):
+        calls.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give every argument once")
+    return {name: given[name] for name in names}
+
+
+def _name(callables: dict[str, Any], rule: WithParts, parts: Parts) -> str:
+    """Under what name the source calls the parts, which are among its callables then."""
+    plain = re.sub(r"\W", "_", rule.name.rpartition(": ")[2])
+    name, count = plain, 1
+    while callables.setdefault(f"{name}_value", parts.value) is not parts.value:
+        count += 1
+        name = f"{plain}_{count}"
+    callables[f"{name}_forward"] = parts.forward
+    return name
+
+
+def may_take_derivatives(f: Any, around: tuple[Any, ...]) -> bool:
+    """Whether a Numba function calls itself, or may run a derivative, which would use the workspace of its caller."""
+    if any(f is g for g in around):
+        return True
+    names = global_names(f.py_func.__code__)
+    named = list(named_values(f.py_func).values())
+    named += [getattr(x, name) for x in named if isinstance(x, ModuleType) for name in names if hasattr(x, name)]
+    return any(_may_take_derivatives(x, (*around, f)) for x in named)
+
+
+def _may_take_derivatives(x: Any, around: tuple[Any, ...]) -> bool:
+    """Likewise, of anything that the function names."""
+    if isinstance(x, tuple):
+        return any(_may_take_derivatives(part, around) for part in x)
+    if isinstance(x, WithParts):
+        return may_take_derivatives(compile_parts(x).value, around)
+    if isinstance(x, Decorated):
+        x = numba_function(x.decorated)
+    if is_dispatcher(x):
+        return may_take_derivatives(x, around)
+    if isinstance(x, (ModuleType, ScalarRule, Compilable, type)):
+        return False
+    homes = (str(home) for home in (type(x).__module__, getattr(x, "__module__", None)))
+    return any(x.startswith("contad.") and not x.startswith(("contad.ops.", "contad.native.")) for x in homes)

@@ -1,0 +1,112 @@
+"""What rules of the user's save, in the workspace: numbers by themselves, arrays as their elements and their shape.
+
+What is kept last is taken first. What is taken is a copy, which the backward part may overwrite.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba.cpython.unsafe.tuple import tuple_setitem
+
+from contad.engines.source.runtime.workspace import grow, integer, numbers, put_integer
+from contad.native.overloads import add_overload, in_machine_code
+
+
+@in_machine_code
+def keep_number(x, work, top):  # type: ignore[no-untyped-def]
+    """Keep a float."""
+    work = grow(work, top + 1)
+    work[top] = x
+    return work, top + 1
+
+
+@in_machine_code
+def keep_integer(x, work, top):  # type: ignore[no-untyped-def]
+    """Keep an integer or a bool."""
+    work = grow(work, top + 1)
+    put_integer(work, top, int(x))
+    return work, top + 1
+
+
+@in_machine_code
+def keep_array(x, work, top):  # type: ignore[no-untyped-def]
+    """Keep an array of floats."""
+    end = top + x.size
+    work = grow(work, end + x.ndim)
+    room = numbers(work, end)
+    for element in x.flat:
+        room[top] = element
+        top += 1
+    return _keep_shape(x, work, top)
+
+
+@in_machine_code
+def keep_integers(x, work, top):  # type: ignore[no-untyped-def]
+    """Keep an array of integers or bools."""
+    work = grow(work, top + x.size + x.ndim)
+    for element in x.flat:
+        put_integer(work, top, int(element))
+        top += 1
+    return _keep_shape(x, work, top)
+
+
+@in_machine_code
+def _keep_shape(x, work, top):  # type: ignore[no-untyped-def]
+    for length in x.shape:
+        put_integer(work, top, length)
+        top += 1
+    return work, top
+
+
+@in_machine_code
+def take_number(work, top):  # type: ignore[no-untyped-def]
+    """The float that was kept last."""
+    return work[top - 1], top - 1
+
+
+@in_machine_code
+def take_integer(work, top):  # type: ignore[no-untyped-def]
+    """The integer that was kept last."""
+    return integer(work, top - 1), top - 1
+
+
+@in_machine_code
+def take_array(shape, work, top):  # type: ignore[no-untyped-def]
+    """The array that was kept last, of so many axes as `shape` has lengths."""
+    shape, top = _take_shape(shape, work, top)
+    made = np.empty(shape)
+    flat = made.reshape(made.size)
+    first = top - flat.size
+    for k in range(flat.size):
+        flat[k] = work[first + k]
+    return made, first
+
+
+@in_machine_code
+def take_integers(shape, work, top):  # type: ignore[no-untyped-def]
+    """Likewise, of integers."""
+    shape, top = _take_shape(shape, work, top)
+    made = np.empty(shape, np.int64)
+    flat = made.reshape(made.size)
+    first = top - flat.size
+    for k in range(flat.size):
+        flat[k] = integer(work, first + k)
+    return made, first
+
+
+def _take_shape(shape: tuple[int, ...], work: Any, top: int) -> tuple[tuple[int, ...], int]:
+    """The lengths that are kept last, in place of those of a tuple; in Python."""
+    first = top - len(shape)
+    return tuple(integer(work, first + k) for k in range(len(shape))), first
+
+
+@add_overload(_take_shape)
+def _type_take_shape(shape: Any, work: Any, top: Any) -> Any:
+    def implementation(shape: Any, work: Any, top: Any) -> Any:
+        """In compiled code."""
+        first = top - len(shape)
+        for k in range(len(shape)):
+            shape = tuple_setitem(shape, k, integer(work, first + k))
+        return shape, first
+
+    return implementation

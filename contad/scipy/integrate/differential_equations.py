@@ -1,0 +1,217 @@
+"""Initial value problems by SciPy's solvers, differentiable in starts, times, arguments and captured variables."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from contad.errors import UnsupportedError
+from contad.scipy.integrate.integral_operation import ConvertedFunction, freeze
+from contad.scipy.integrate.trajectories import Adjoint, Settings, System, Watched, solver_of, trajectory
+from contad.variables import arguments
+from contad.variables.creation import array
+from contad.variables.number import map_numbers, peek, primal
+from contad.variables.open_types import ArrayValue, Function, Nested, Option, Options, Real
+from contad.variables.trees import holds_number
+
+_EXACT = ("Radau", "BDF", "LSODA")  # methods that use a Jacobian
+
+
+def solve_ivp(
+    fun: Function, t_span: Sequence[Real], y0: ArrayValue, method: Any = "RK45", t_eval: ArrayValue | None = None,
+    dense_output: bool = False, events: Any = None, vectorized: bool = False, args: Sequence[Nested] | None = None,
+    *, rtol: float = 1e-3, atol: Any = 1e-6, sensitivity: str | Adjoint = "forward", **options: Option,
+) -> Any:  # fmt: skip
+    """scipy.integrate.solve_ivp of y' = fun(t, y, *args), whose `y` and `t` differentiate.
+
+        y' = f(t, y, p),     s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot,     dy/dt_k = f(t_k, y_k)
+
+    in y0, args (trees), what fun captures, t_span and t_eval. `sensitivity` says how reverse mode goes:
+
+    "forward"   all sensitivities s are solved with y, under the same control of errors. Derivatives of higher order are
+                sensitivities of this larger equation
+    "adjoint"   l' = -f_y^T l runs backwards along the solution, and p_bar is the integral of f_p^T l. The cost does not
+                grow with the number of parameters; the whole solution is kept. `Adjoint(rtol=, ...)` gives tolerances
+                of its own. Inside another derivative sensitivities take its place
+
+    Forward mode solves for the tangents that are asked for. The methods "Radau", "BDF" and "LSODA" get the exact
+    Jacobian of fun, unless `jac` is given, which is used on plain numbers only.
+
+    Shapes:  y0 (n,), fun(t, y, *args) n numbers, t_eval (T,) -> y (n, T), t (T,).
+    Raises:  ValueError where fun gives another number of numbers than n, and nan that smaller steps do not avoid, with
+             the time; RuntimeError where the solver fails and derivatives are wanted; ValueError on variables for an
+             atol that is not positive; UnsupportedError on variables for `events`, `dense_output` and `vectorized`.
+    Cost:    "forward": a solution of n (1 + m) equations for m numbers in which derivatives are wanted; "adjoint": one
+             solution forwards, one backwards and one integral.
+    Ref:     scipy.integrate.solve_ivp; Hindmarsh & Serban, CVODES; Stan's ode_rk45 and ode_adjoint_tol_ctl.
+
+    >>> import contad
+    >>> def f(rate):
+    ...     return solve_ivp(lambda t, y: -rate * y, (0.0, 2.0), np.array([3.0]), rtol=1e-9, atol=1e-9).y[0, -1]
+    >>> round(f(0.5), 6), round(contad.grad(f)(0.5), 6), round(contad.hessian(f)(0.5), 6)
+    (1.103638, -2.207277, 4.414553)
+    """
+    given = () if args is None else args if isinstance(args, tuple) else tuple(args)
+    frozen = freeze(fun, "solve_ivp")
+    start = as_vector("solve_ivp", "y0", y0)
+    solver = solver_of("solve_ivp", method)
+    if sensitivity not in ("forward", "adjoint") and not isinstance(sensitivity, Adjoint):
+        arguments.fail("solve_ivp", "sensitivity", 'be "forward", "adjoint" or an Adjoint(...)', repr(sensitivity))
+    if len(t_span) != 2:
+        arguments.fail("solve_ivp", "t_span", "be a pair (t0, t1)", f"{len(t_span)} numbers")
+    adjoint = Adjoint() if sensitivity == "adjoint" else sensitivity if isinstance(sensitivity, Adjoint) else None
+    own = {name: x for name, x in options.items() if name != "jac"}
+    settings = Settings("solve_ivp", solver, rtol, atol, own, np.inf, adjoint, frozen.later)
+    active = bool(frozen.captured) or holds_number((t_span, y0, t_eval, given))
+    times, params = t_eval, (given, frozen.captured)
+    result: Any = None
+    if active:
+        for name, x in (("events", events), ("dense_output", dense_output), ("vectorized", vectorized)):
+            if x:
+                raise UnsupportedError(f"solve_ivp: {name}= is not supported on variables")
+        require_tolerances("solve_ivp", rtol=rtol, atol=atol)
+    if not active or t_eval is None:
+        plain: Options = {"dense_output": dense_output, "events": events, "vectorized": vectorized, **options}
+        result = _solve_plain(settings, frozen, map_numbers(primal, (t_span, start, t_eval, params)), method, plain)
+        if not active:
+            return result
+    if times is None:
+        if not result.success:
+            raise RuntimeError(f"solve_ivp: the solver failed, so that there is no derivative: {result.message}")
+        inner = list(result.t[1:-1])
+        times = array([t_span[0], *inner, t_span[1]])
+    else:
+        times = as_vector("solve_ivp", "t_eval", times)
+        require_order("solve_ivp", "t_eval", t_span[0], times, t_span[1])
+    y = trajectory(System(settings, frozen.call, len(start)), start, t_span[0], times, params)
+    if result is None:
+        result = scipy.integrate._ivp.ivp.OdeResult(
+            sol=None, t_events=None, y_events=None, status=0, success=True,
+            message="The solver successfully reached the end of the integration interval.",
+        )  # fmt: skip
+    result.t, result.y = times, np.transpose(y)
+    return result
+
+
+def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method: Any, options: Options) -> Any:
+    """SciPy's solution on plain numbers."""
+    t_span, y0, t_eval, params = at
+    if options["vectorized"]:  # fun takes several columns
+        return scipy.integrate.solve_ivp(
+            lambda t, y: frozen.call((t, y), params), t_span, y0, method, t_eval, rtol=settings.rtol,
+            atol=settings.atol, **options,
+        )  # fmt: skip
+    watched = Watched(System(settings, frozen.call, len(y0)), params)
+    if settings.solver.__name__ in _EXACT and options.get("jac") is None and _is_differentiable(watched, t_span[0], y0):
+        options["jac"] = watched.jac
+    elif callable(options.get("jac")):
+        given: Any = options["jac"]
+        options["jac"] = lambda t, y: given(t, y, *params[0])
+    events = options["events"]
+    if events is not None:
+        given_events = events if isinstance(events, (list, tuple)) else [events]
+        options["events"] = [_with_args(event, params[0]) for event in given_events]
+    try:
+        result = scipy.integrate.solve_ivp(
+            watched, t_span, y0, method, t_eval, rtol=settings.rtol, atol=settings.atol, **options
+        )
+    except (ValueError, np.linalg.LinAlgError):  # of matrices with nan
+        if watched.when_nan is not None:
+            watched.fail(0.0)
+        raise
+    if not result.success and watched.when_nan is not None:
+        watched.fail(0.0)
+    return result
+
+
+def _with_args(event: Function, args: Sequence[Nested]) -> Function:
+    def of_state(t: float, y: np.ndarray) -> Any:
+        return event(t, y, *args)
+
+    for name in ("terminal", "direction"):
+        if hasattr(event, name):
+            setattr(of_state, name, getattr(event, name))
+    return of_state
+
+
+def _is_differentiable(watched: Watched, t0: float, y0: np.ndarray) -> bool:
+    """Whether contad finds the Jacobian of a function, which may call what knows plain numbers only."""
+    from contad.errors import ContadError
+    from contad.variables.stack import attempt
+
+    try:
+        with attempt():
+            watched.jac(t0, y0)
+    except (ContadError, TypeError):
+        return False
+    return True
+
+
+def odeint(
+    func: Function, y0: ArrayValue, t: ArrayValue, args: Sequence[Nested] = (), *, tfirst: bool = False,
+    rtol: float | None = None, atol: Any = None, sensitivity: str | Adjoint = "forward", **options: Option,
+) -> Any:  # fmt: skip
+    """scipy.integrate.odeint of y' = func(y, t, *args), differentiable in y0, t, args and captured variables.
+
+    t[0] is the time of y0. On variables scipy.integrate.LSODA solves, with the exact Jacobian and the same default
+    tolerances; `sensitivity` is that of `solve_ivp`. Other options are SciPy's, on plain numbers only.
+
+    Shapes:  y0 (n,), t (T,) -> (T, n).
+    Raises:  as `solve_ivp`.
+    Cost:    as `solve_ivp`.
+    Ref:     scipy.integrate.odeint.
+
+    >>> import contad
+    >>> def f(rate):
+    ...     return odeint(lambda y, t: -rate * y, 3.0, np.array([0.0, 2.0]))[-1, 0]
+    >>> round(f(0.5), 5), round(contad.grad(f)(0.5), 5)
+    (1.10364, -2.20728)
+    """
+    given = args if isinstance(args, tuple) else (args,)
+    frozen = freeze(func, "odeint")
+    call = frozen.call
+    if not tfirst:
+        frozen = frozen._replace(call=lambda point, params: call((point[1], point[0]), params))
+    if not frozen.captured and not holds_number((y0, t, given)):
+        options |= {name: x for name, x in (("rtol", rtol), ("atol", atol)) if x is not None}
+        return scipy.integrate.odeint(func, y0, t, given, tfirst=tfirst, **options)
+    for name, x in options.items():
+        if x not in (None, False, 0):
+            raise UnsupportedError(f"odeint: {name}= is not supported on variables")
+    rtol, atol = (1.49012e-8 if x is None else x for x in (rtol, atol))
+    require_tolerances("odeint", rtol=rtol, atol=atol)
+    start, times = as_vector("odeint", "y0", y0), as_vector("odeint", "t", t)
+    require_order("odeint", "t", times[0], times, times[-1])
+    adjoint = Adjoint() if sensitivity == "adjoint" else sensitivity if isinstance(sensitivity, Adjoint) else None
+    settings = Settings("odeint", scipy.integrate.LSODA, rtol, atol, {}, np.inf, adjoint, frozen.later)
+    return trajectory(System(settings, frozen.call, len(start)), start, times[0], times, (given, frozen.captured))
+
+
+# ---- checks ----------------------------------------------------------------------------------------------------------
+def as_vector(name: str, argument: str, x: Nested) -> ArrayValue:
+    """A number or numbers as a vector of floats or variables."""
+    a: Any = array(x) if np.ndim(peek(x)) else array([x])
+    if np.ndim(a) != 1:
+        arguments.fail(name, argument, "be a vector", f"shape {np.shape(a)}")
+    return a
+
+
+def require_tolerances(name: str, **tolerances: Any) -> None:
+    """Refuse tolerances that are not positive: sensitivities start at 0, where only an absolute one says something."""
+    for argument, x in tolerances.items():
+        if not np.all(np.asarray(x) > 0.0):
+            arguments.fail(name, argument, "be positive", x)
+
+
+def require_order(name: str, argument: str, t0: Real, ts: ArrayValue, t1: Real, strict: bool = False) -> None:
+    """Refuse output times that do not go from t0 to t1."""
+    first, last, times = (np.asarray(map_numbers(primal, x), float) for x in (t0, t1, ts))
+    for what, x in (("the initial time", first), (argument, times)):
+        if not np.isfinite(x).all():
+            arguments.fail(name, what, "be finite", x)
+    steps = np.diff(np.concatenate([[first], times, [last]]))
+    if strict and (steps[:-1] <= 0.0).any():
+        arguments.fail(name, argument, f"increase, from above the initial time {first}", times)
+    if not ((steps >= 0.0).all() or (steps <= 0.0).all()):
+        arguments.fail(name, argument, f"go in order from {first} to {last}", times)

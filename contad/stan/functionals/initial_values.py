@@ -1,0 +1,209 @@
+"""Stan's solvers of differential equations, by SciPy's methods of the same kind."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+
+from contad.scipy.integrate.differential_equations import as_vector, require_order, require_tolerances
+from contad.scipy.integrate.integral_operation import freeze
+from contad.scipy.integrate.trajectories import Adjoint, CashKarp, Settings, System, trajectory
+from contad.variables import arguments, check
+from contad.variables.open_types import ArrayValue, Function, Nested, Real
+
+_NON_STIFF, _STIFF = (1e-6, 1e-6, 10**6), (1e-10, 1e-10, 10**8)  # Stan's relative and absolute tolerance, and steps
+
+
+def ode_rk45(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
+    """The solution of y' = f(t, y, *args), y(t0) = y0 at the times ts, by the method of Dormand and Prince.
+
+        s' = f_y s + f_p p_dot,     s(t0) = y0_dot - f(t0, y0) t0_dot,     dy/dt_k = f(t_k, y_k)
+
+    Differentiable in y0, t0, ts, args (trees) and what f captures, by sensitivities under the same control of errors;
+    the tolerances are Stan's, 1e-6 relative and absolute, as is the limit of 10^6 steps.
+
+    Shapes:  y0 (n,), ts (T,), f(t, y, *args) n numbers -> (T, n).
+    Domain:  t0 < ts[0] < ts[1] ...
+    Raises:  ValueError for times that do not increase, where f gives another number of numbers than n, or nan;
+             RuntimeError where the solver fails or needs more steps.
+    Cost:    a solution of n (1 + m) equations for m numbers in which derivatives are wanted.
+    Ref:     Stan's ode_rk45; scipy.integrate.RK45.
+
+    >>> import contad
+    >>> ode_rk45(lambda t, y, w: [y[1], -w * w * y[0]], np.array([0.0, 2.0]), 0.0, [0.5, 1.0], 2.0).round(5)
+    array([[ 0.84147,  1.0806 ],
+           [ 0.9093 , -0.83229]])
+    """
+    return _solve("ode_rk45", scipy.integrate.RK45, f, y0, t0, ts, *_NON_STIFF, args)
+
+
+def ode_rk45_tol(
+    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
+    max_num_steps: int, *args: Nested,
+) -> ArrayValue:  # fmt: skip
+    """As `ode_rk45`, with tolerances and a limit of steps of one's own, all positive.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> ode_rk45_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-10, 1e-10, 1000).round(8)
+    array([[0.36787944]])
+    """
+    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
+    return _solve("ode_rk45_tol", scipy.integrate.RK45, f, y0, t0, ts, *tolerances, args)
+
+
+def ode_ckrk(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
+    """As `ode_rk45`, by the method of Cash and Karp, whose steps end at the times ts.
+
+    Shapes:  as there.
+    Cost:    as there.
+    Ref:     Cash & Karp (1990), ACM Transactions on Mathematical Software 16; Stan's ode_ckrk.
+
+    >>> ode_ckrk(lambda t, y: -y, np.array([1.0]), 0.0, [1.0]).round(5)
+    array([[0.36788]])
+    """
+    return _solve("ode_ckrk", CashKarp, f, y0, t0, ts, *_NON_STIFF, args)
+
+
+def ode_ckrk_tol(
+    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
+    max_num_steps: int, *args: Nested,
+) -> ArrayValue:  # fmt: skip
+    """As `ode_ckrk`, with tolerances and a limit of steps of one's own, all positive.
+
+    Shapes:  as `ode_rk45`.
+    Cost:    as there.
+
+    >>> ode_ckrk_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-10, 1e-10, 1000).round(8)
+    array([[0.36787944]])
+    """
+    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
+    return _solve("ode_ckrk_tol", CashKarp, f, y0, t0, ts, *tolerances, args)
+
+
+def ode_adams(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
+    """As `ode_rk45`, by LSODA: Adams' methods, and backward differences where the equation turns stiff.
+
+    Tolerances are Stan's, 1e-10 relative and absolute, and at most 10^8 steps.
+
+    Shapes:  as there.
+    Cost:    as there.
+    Ref:     Stan's ode_adams; scipy.integrate.LSODA.
+
+    >>> ode_adams(lambda t, y: -y, np.array([1.0]), 0.0, [1.0]).round(8)
+    array([[0.36787944]])
+    """
+    return _solve("ode_adams", scipy.integrate.LSODA, f, y0, t0, ts, *_STIFF, args)
+
+
+def ode_adams_tol(
+    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
+    max_num_steps: int, *args: Nested,
+) -> ArrayValue:  # fmt: skip
+    """As `ode_adams`, with tolerances and a limit of steps of one's own, all positive.
+
+    Shapes:  as `ode_rk45`.
+    Cost:    as there.
+
+    >>> ode_adams_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-8, 1e-8, 1000).round(6)
+    array([[0.367879]])
+    """
+    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
+    return _solve("ode_adams_tol", scipy.integrate.LSODA, f, y0, t0, ts, *tolerances, args)
+
+
+def ode_bdf(f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, *args: Nested) -> ArrayValue:
+    """As `ode_rk45`, for stiff equations, by backward differences with the exact Jacobian of f.
+
+    Tolerances are Stan's, 1e-10 relative and absolute, and at most 10^8 steps.
+
+    Shapes:  as there.
+    Cost:    as there.
+    Ref:     Stan's ode_bdf; scipy.integrate.BDF.
+
+    >>> ode_bdf(lambda t, y: -1e3 * (y - np.cos(t)), np.array([0.0]), 0.0, [1.0]).round(6)
+    array([[0.541143]])
+    """
+    return _solve("ode_bdf", scipy.integrate.BDF, f, y0, t0, ts, *_STIFF, args)
+
+
+def ode_bdf_tol(
+    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance: float, absolute_tolerance: float,
+    max_num_steps: int, *args: Nested,
+) -> ArrayValue:  # fmt: skip
+    """As `ode_bdf`, with tolerances and a limit of steps of one's own, all positive.
+
+    Shapes:  as `ode_rk45`.
+    Cost:    as there.
+
+    >>> ode_bdf_tol(lambda t, y: -y, np.array([1.0]), 0.0, [1.0], 1e-6, 1e-6, 1000).round(4)
+    array([[0.3679]])
+    """
+    tolerances = relative_tolerance, absolute_tolerance, max_num_steps
+    return _solve("ode_bdf_tol", scipy.integrate.BDF, f, y0, t0, ts, *tolerances, args)
+
+
+def ode_adjoint_tol_ctl(
+    f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, relative_tolerance_forward: float,
+    absolute_tolerance_forward: Any, relative_tolerance_backward: float, absolute_tolerance_backward: Any,
+    relative_tolerance_quadrature: float, absolute_tolerance_quadrature: float, max_num_steps: int,
+    num_steps_between_checkpoints: int, interpolation_polynomial: int, solver_forward: int, solver_backward: int,
+    *args: Nested,
+) -> ArrayValue:  # fmt: skip
+    """As `ode_rk45` in what it gives; reverse mode solves the adjoint equation backwards, at any number of parameters.
+
+        l' = -f_y^T l,     l jumps by the cotangent of y_k at t_k,     p_bar = integral of f_p^T l
+
+    Tolerances of the solution, of the adjoint equation and of the integrals; absolute ones of the first two may be
+    vectors (n,). The solvers are 1 for Adams' methods (LSODA) and 2 for backward differences. The whole solution is
+    kept as SciPy's interpolation; the number of steps between checkpoints and the polynomial are looked at, and say
+    nothing else.
+
+    Shapes:  as there.
+    Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
+    Cost:    one solution forwards, one backwards and one integral, whatever the number of parameters.
+    Ref:     Stan's ode_adjoint_tol_ctl; Hindmarsh & Serban, CVODES.
+
+    >>> import contad
+    >>> def f(rate):
+    ...     settings = (1e-9, 1e-9, 1e-8, 1e-8, 1e-8, 1e-8, 10**6, 250, 2, 2, 2)
+    ...     return ode_adjoint_tol_ctl(lambda t, y: -rate * y, np.array([3.0]), 0.0, [2.0], *settings)[0, 0]
+    >>> round(contad.grad(f)(0.5), 5)
+    -2.20728
+    """
+    name = "ode_adjoint_tol_ctl"
+    backward = {"relative_tolerance_backward": relative_tolerance_backward}
+    backward |= {"absolute_tolerance_backward": absolute_tolerance_backward}
+    backward |= {"relative_tolerance_quadrature": relative_tolerance_quadrature}
+    backward |= {"absolute_tolerance_quadrature": absolute_tolerance_quadrature}
+    require_tolerances(name, **backward)
+    check.positive_size(name, "num_steps_between_checkpoints", num_steps_between_checkpoints)
+    solvers = {1: scipy.integrate.LSODA, 2: scipy.integrate.BDF}
+    for argument, x in (("solver_forward", solver_forward), ("solver_backward", solver_backward)):
+        if x not in solvers:
+            arguments.fail(name, argument, "be 1 (Adams) or 2 (BDF)", x)
+    if interpolation_polynomial not in (1, 2):
+        arguments.fail(name, "interpolation_polynomial", "be 1 or 2", interpolation_polynomial)
+    adjoint = Adjoint(
+        relative_tolerance_backward, absolute_tolerance_backward, solvers[solver_backward],
+        relative_tolerance_quadrature, absolute_tolerance_quadrature,
+    )  # fmt: skip
+    forward = relative_tolerance_forward, absolute_tolerance_forward, max_num_steps
+    return _solve(name, solvers[solver_forward], f, y0, t0, ts, *forward, args, adjoint)
+
+
+def _solve(
+    name: str, solver: Any, f: Function, y0: ArrayValue, t0: Real, ts: ArrayValue, rtol: float, atol: Any,
+    max_num_steps: int, args: Sequence[Nested], adjoint: Adjoint | None = None,
+) -> ArrayValue:  # fmt: skip
+    require_tolerances(name, relative_tolerance=rtol, absolute_tolerance=atol)
+    check.positive_size(name, "max_num_steps", max_num_steps)
+    start, times = as_vector(name, "y0", y0), as_vector(name, "ts", ts)
+    if not len(times):
+        return np.zeros((0, len(start)))
+    require_order(name, "ts", t0, times, times[-1], strict=True)
+    frozen = freeze(f, name)
+    settings = Settings(name, solver, rtol, atol, {}, max_num_steps, adjoint, frozen.later, solver is CashKarp)
+    return trajectory(System(settings, frozen.call, len(start)), start, t0, times, (args, frozen.captured))

@@ -1,0 +1,172 @@
+"""Numbers from functions of matrices that are made of a vector and a matrix, one for each function and shape."""
+
+import numpy as np
+
+import contad
+
+X, V = np.array([0.4, -0.7, 1.1]), np.array([0.3, 1.0, -0.5])
+A = np.array([[2.0, 0.3, -0.1], [0.2, 1.5, 0.4], [-0.3, 0.1, 1.8]])
+
+
+def of_solve(x, a):
+    return np.sum(np.linalg.solve(a + np.outer(x, x), x) * x)
+
+
+def of_inverse(x, a):
+    return np.sum(np.linalg.inv(a + np.outer(x, x)) * a)
+
+
+def of_determinant(x, a):
+    return np.linalg.slogdet(a + np.outer(x, x))[1]
+
+
+def of_cholesky(x, a):
+    return np.sum(np.linalg.cholesky(a @ a.T + np.outer(x, x)) * a)
+
+
+def of_eigenvectors(x, a):
+    w, v = np.linalg.eigh(a + a.T + np.outer(x, x))
+    return np.sum(w * w * w) + np.sum(v[:, 0] * v[:, 0] * x)
+
+
+def of_eigenvalues(x, a):
+    return np.sum(np.exp(0.3 * np.linalg.eigvalsh(a + a.T + np.outer(x, x))))
+
+
+def of_norm(x, a):
+    return np.linalg.norm(a @ x) * np.linalg.norm(a * x)
+
+
+def of_triangle(x, a):
+    u = contad.scipy.linalg.solve_triangular(a + np.outer(x, x), x, lower=True)
+    return np.sum(u * contad.scipy.linalg.solve_triangular(a * x[0], x, trans=1, unit_diagonal=True))
+
+
+def of_exponential(x, a):
+    return np.sum(contad.scipy.linalg.expm(np.outer(x, x) * 0.3) * a)
+
+
+def of_log_sums(x, a):
+    return contad.logsumexp(x * x) + np.sum(contad.softmax(x * x) * x)
+
+
+def of_log_sums_along(x, a):
+    b = a * x
+    down, across = contad.logsumexp(b, axis=0), contad.logsumexp(b * b, axis=1)
+    return np.sum(down * across) + np.sum(contad.softmax(b, axis=1) * a * contad.softmax(b, axis=0))
+
+
+def of_small_determinants(x, a):
+    b = a + np.outer(x, x)
+    return np.linalg.det(b[:1, :1]) * np.linalg.det(b[:2, :2]) * np.linalg.det(b)
+
+
+def of_large_determinant(x, a):
+    b = np.zeros((4, 4))
+    b[:3, :3] = a + np.outer(x, x)
+    b[3, :3] = x * x
+    b[:3, 3] = x
+    b[3, 3] = x[0]
+    return np.linalg.det(b)
+
+
+def of_singular_determinant(x, a):
+    b = np.zeros((4, 4))
+    b[:3, :3] = a + np.outer(x, x)
+    b[2, :] = b[1, :]
+    b[2, 0] += x[0] * x[1] + 0.4 * 0.7  # 0 at X
+    b[3, 3] = x[2]
+    return np.linalg.det(b)
+
+
+def of_singular_vectors(x, a):
+    u, s, vt = np.linalg.svd(a + np.outer(x, x))
+    return np.sum(u[:, 0] ** 2 * vt[0]) + np.sum(s * s * s) + u[0, 1] * vt[1, 2]
+
+
+def of_tall_singular_vectors(x, a):
+    u, s, vt = np.linalg.svd((a + np.outer(x, x))[:, :2], full_matrices=False)
+    return u[0, 1] * vt[1, 1] + u[2, 0] * vt[0, 1] + s[0] ** 3 * s[1]
+
+
+def of_wide_singular_vectors(x, a):
+    u, s, vt = np.linalg.svd((a + np.outer(x, x))[:2], full_matrices=False)
+    return u[0, 1] * vt[1, 1] + u[1, 0] * vt[0, 2] + s[0] ** 3
+
+
+def of_qr(x, a):
+    q, r = np.linalg.qr(a + np.outer(x, x))
+    return np.sum(q * q * q * a) + np.sum(r * r * a)
+
+
+def of_tall_qr(x, a):
+    q, r = np.linalg.qr((a + np.outer(x, x))[:, :2])
+    return np.sum(q * q * q * a[:, :2]) + np.sum(r * r * a[:2, :2])
+
+
+def of_wide_qr(x, a):
+    q, r = np.linalg.qr((a + np.outer(x, x))[:2])
+    return np.sum(q * q * q * a[:2, :2]) + np.sum(r * r * a[:2])
+
+
+def of_pseudoinverse(x, a):
+    return np.sum(np.linalg.pinv((a + np.outer(x, x))[:, :2]) * a[:2])
+
+
+def of_wide_pseudoinverse(x, a):
+    return np.sum(np.linalg.pinv((a + np.outer(x, x))[:2]) * a[:, :2])
+
+
+def of_pseudoinverse_of_low_rank(x, a):
+    return np.sum(np.linalg.pinv(np.outer(x, x * x), 1e-8) * a)
+
+
+def of_least_squares(x, a):
+    b = a + np.outer(x, x)
+    y, squares, _, s = np.linalg.lstsq(b[:, :2], x * x)
+    return np.sum(y * y * y) + squares[0] + s[0] * s[1]
+
+
+def of_least_squares_of_columns(x, a):
+    b = a + np.outer(x, x)
+    y, squares, _, s = np.linalg.lstsq(b[:, :2], b * x)
+    return np.sum(y * y * y) + squares[1] * squares[0] + s[0]
+
+
+def of_shortest_solution(x, a):
+    y, _, _, s = np.linalg.lstsq((a + np.outer(x, x))[:2], x[:2] * x[1:])
+    return np.sum(y * y * y) + s[0]
+
+
+def of_upper_factor(x, a):
+    c, lower = contad.scipy.linalg.cho_factor(a @ a.T + np.outer(x, x))
+    return np.sum(c * c * a) + np.sum(contad.scipy.linalg.cho_solve((c, lower), x) * x)
+
+
+def of_lower_factor(x, a):
+    c = contad.scipy.linalg.cho_factor(a @ a.T + np.outer(x, x), lower=True)
+    return np.sum(c[0] * a) + np.sum(contad.scipy.linalg.cho_solve(c, a * x) * x)
+
+
+def of_band(x, a):
+    ab, b = np.zeros((3, 4)), np.zeros(4)
+    for k in range(4):
+        ab[0, k], ab[1, k], ab[2, k] = x[2] * k + x[0], 3.0 + x[0] * x[1] * k, x[1] - x[2] * x[2] * k
+        b[k] = x[k % 3]
+    return np.sum(contad.scipy.linalg.solve_banded((1, 1), ab, b) ** 3)
+
+
+def of_band_of_columns(x, a):
+    ab = np.zeros((3, 3))
+    for k in range(3):
+        ab[0, k], ab[1, k], ab[2, k] = x[0] * k, x[2] * k + x[0], 3.0 + x[0] * x[1] * k
+    return np.sum(contad.scipy.linalg.solve_banded((0, 2), ab, a * x) ** 3)
+
+
+MATRICES = (
+    of_solve, of_inverse, of_determinant, of_cholesky, of_eigenvectors, of_eigenvalues, of_norm, of_triangle,
+    of_exponential, of_log_sums, of_log_sums_along, of_small_determinants, of_large_determinant,
+    of_singular_determinant, of_singular_vectors, of_tall_singular_vectors, of_wide_singular_vectors, of_qr, of_tall_qr,
+    of_wide_qr, of_pseudoinverse, of_wide_pseudoinverse, of_pseudoinverse_of_low_rank, of_least_squares,
+    of_least_squares_of_columns, of_shortest_solution, of_upper_factor, of_lower_factor, of_band, of_band_of_columns,
+)  # fmt: skip

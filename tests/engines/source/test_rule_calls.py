@@ -1,0 +1,316 @@
+"""Operations with a rule of the user's in generated derivatives: against the eager engine, whole sources in Python."""
+
+import numpy as np
+import pytest
+from numba import njit
+
+import contad
+from contad.engines.source.reading.rule_calls import may_take_derivatives
+from tests.engines import user_rules
+from tests.engines.source.agreement import as_python, request
+from tests.engines.user_rules import clipped, doubled_by_rule, make_vjp, remembered, scaled, spread, squares
+
+DRAW = np.random.default_rng(83)
+V = DRAW.standard_normal(4)
+
+
+def agree(f, *args, argnums=(0, 1), compiled=False):
+    """The gradient by generated source, compiled or in Python, next to that of the eager engine."""
+    if compiled:
+        found = contad.value_and_grad(f, argnums=argnums, engine="generated")(*args)
+    else:
+        found = as_python(request(f, *args, argnums=argnums))(*args)
+    expected = contad.value_and_grad(f.py_func, argnums=argnums)(*args)
+    assert found[0] == pytest.approx(expected[0], rel=1e-13)
+    for x, y in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-14)
+
+
+# ---- programs --------------------------------------------------------------------------------------------------------
+@njit
+def stepped(v, s):
+    """Numbers, arrays and a branch in a loop; an array that the user writes to; a number that is used twice."""
+    total = 0.0
+    for i in range(len(v)):
+        w = doubled_by_rule(v[i:] * s)
+        w[0] = w[0] * s
+        x = clipped(s * v[i], 3.0)
+        if i > 1:
+            x = x * clipped(x * x, 40.0) + np.sum(doubled_by_rule(w) * w)
+        total += np.sum(w * v[i]) + x + clipped(v[0] * 0.1, v[1] * 10.0 + 20.0)
+    return total
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_loops_and_branches(compiled):
+    agree(stepped, V, 1.3, compiled=compiled)
+
+
+@njit
+def pieces(a, v, s):
+    """Options, None, integers and bools among what is saved; views; arguments that are not differentiated."""
+    x = scaled(a, s, 3)
+    x[0, 1] = x[0, 1] * s
+    y = scaled(a.T[:2], v[0] * s, 1)
+    w = spread(doubled_by_rule(v), v * s)
+    only_b = spread(np.array([1.0, 2.0]), clipped(w[1:], bound=2.0))
+    total = np.sum(x * x) * 0.01 + np.sum(y) * v[1] + np.sum(w * v) * 0.1 + only_b[0]
+    return total + clipped(s * s) + contad.checkpoint(squares)(s) * remembered(v[1])
+
+
+@pytest.mark.long  # compilation, as the next
+@pytest.mark.parametrize("argnums", [(0, 1, 2), (1,)])
+def test_saved_values_options_and_arguments_that_are_constants(argnums):
+    agree(pieces, *user_rules.DATA, argnums=argnums)
+
+
+@pytest.mark.long  # most of a minute of compilation
+def test_the_program_of_the_tape():
+    agree(user_rules.program, *user_rules.DATA, argnums=(0, 1, 2), compiled=True)
+
+
+@njit
+def with_option(x, n):
+    return user_rules.optional(x * x, n) * x
+
+
+def test_options_may_be_numbers_that_are_known_when_it_runs():
+    assert as_python(request(with_option, 1.5, 3))(1.5, 3) == (1.5**3 * 3, (3 * 1.5**2 * 3,))
+
+
+# ---- parts that overwrite what they are given ------------------------------------------------------------------------
+@contad.custom_vjp
+def rooted(a):
+    """A square and one; the forward part writes it into the argument."""
+    return a * a + 1.0
+
+
+@njit
+def rooted_forward(a):
+    kept = 2.0 * a
+    for k in range(len(a)):
+        a[k] = a[k] * a[k] + 1.0
+    return a, (kept, a, np.arange(len(a)), a > 2.0)
+
+
+@njit
+def rooted_backward(saved, z_bar):
+    kept, value, numbers, high = saved
+    for k in range(len(kept)):
+        kept[k] = kept[k] * z_bar[numbers[k]] * (1.0 if high[k] else 2.0)
+        z_bar[k] = value[k] = 1e300
+    return (kept,)
+
+
+rooted.defvjp(rooted_forward, rooted_backward)
+
+
+@njit
+def around(v, s):
+    before = v * s
+    z = rooted(before)
+    again = rooted(before)
+    return np.sum(before * z) + np.sum(again * before * before)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_what_a_rule_overwrites_is_its_own(compiled):
+    v, s = np.array([0.5, 2.0, -3.0]), 1.5
+    x = v * s
+    z, factor = x * x + 1.0, np.where(x * x + 1.0 > 2.0, 1.0, 2.0)
+    bar = z + x * 2.0 * x * factor + z * 2.0 * x + x * x * 2.0 * x * factor
+    run = contad.value_and_grad(around, argnums=(0, 1), engine="generated")
+    value, (v_bar, s_bar) = (run if compiled else as_python(request(around, v, s, argnums=(0, 1))))(v, s)
+    assert value == pytest.approx(np.sum(x * z) + np.sum(z * x * x), rel=1e-14)
+    np.testing.assert_allclose(v_bar, bar * s, rtol=1e-13)
+    assert s_bar == pytest.approx(np.sum(bar * v), rel=1e-13)
+    assert v.tolist() == [0.5, 2.0, -3.0]
+
+
+# ---- zeros -----------------------------------------------------------------------------------------------------------
+steep = make_vjp(lambda a: np.sqrt(a), lambda a: (np.sqrt(a), a), lambda a, z_bar: (z_bar * 0.5 / np.sqrt(a),))
+unread = make_vjp(lambda x, a: x * 2.0, lambda x, a: (x * 2.0, None), lambda saved, z_bar: (2.0 * z_bar, None))
+
+
+@njit
+def masked(v, s):
+    z = steep(v)
+    total = unread(s, v) * s
+    for k in range(len(v)):
+        total += z[k] if s > 2.0 else v[k]
+    return total
+
+
+def test_a_rule_of_which_nothing_is_asked_is_not_run():
+    run = as_python(request(masked, np.zeros(3), 1.5, argnums=(0, 1)))
+    value, (v_bar, s_bar) = run(np.zeros(3), 1.5)
+    assert (value, v_bar.tolist(), s_bar) == (4.5, [1.0, 1.0, 1.0], 6.0)
+
+
+# ---- weights of logsumexp --------------------------------------------------------------------------------------------
+@njit
+def weighted(m, w):
+    rows = contad.logsumexp(m, axis=1, b=np.array([0.3, 1.2, 0.0]))
+    return np.sum(rows * w) + contad.logsumexp(m, b=np.array([[0.5, 0.2, 2.0]])) + contad.logsumexp(m[0], b=w[:1])
+
+
+@pytest.mark.long  # three forward parts
+def test_weights_of_logsumexp():
+    agree(weighted, DRAW.standard_normal((2, 3)), np.array([1.5, 0.6]), argnums=(0,), compiled=True)
+
+
+@njit
+def weighted_row(x, w):
+    return contad.logsumexp(x, b=w) * x[0]
+
+
+def test_weights_of_a_row():
+    agree(weighted_row, V, np.array([1.5, 0.6, 0.0, 2.0]), argnums=(0,))
+
+
+def test_weights_that_are_variables_are_refused():
+    f = njit(_log_of_weights)
+    with pytest.raises(contad.RuleError, match="argument 2 is an option and must be a constant"):
+        contad.grad(f, engine="generated")(np.array([0.3, 1.2]))
+
+
+def _log_of_weights(w):
+    return contad.logsumexp(np.array([1.0, 2.0]), b=w)
+
+
+# ---- other derivatives -----------------------------------------------------------------------------------------------
+@njit
+def sums(v):
+    w = doubled_by_rule(v * v)
+    return w[0] * v[1] + w[2] * w[2] + v[3] * v[3]
+
+
+DIRECTION = np.array([0.4, -1.2, 0.7, 0.9])
+
+
+def test_forward_mode_is_not_generated():
+    with pytest.raises(contad.UnsupportedError, match="doubled_by_rule: a rule of one's own has no forward mode"):
+        contad.hvp(sums, engine="generated")(V, DIRECTION)
+
+
+@pytest.mark.long  # the tape is asked, too
+@pytest.mark.filterwarnings("ignore:.*Python copy")
+def test_second_derivatives_run_on_a_python_copy():
+    by_hand = contad.hvp(lambda v: 2.0 * v[0] ** 2 * v[1] + 4.0 * v[2] ** 4 + v[3] ** 2)(V, DIRECTION)
+    np.testing.assert_allclose(contad.hvp(sums)(V, DIRECTION), by_hand, rtol=1e-13)
+
+
+@njit
+def products(v):
+    return doubled_by_rule(v[:2]) * v[2:]
+
+
+@pytest.mark.long  # cotangent by cotangent
+@pytest.mark.filterwarnings("ignore:.*Python copy")
+def test_jacobians():
+    expected = contad.jacobian(lambda v: 2.0 * v[:2] * v[2:])(V)
+    for way in (contad.jacobian, contad.jacrev):
+        np.testing.assert_allclose(way(products)(V), expected, rtol=1e-14)
+
+
+@pytest.mark.long  # ten seconds of compilation
+def test_patterns_hold_all_that_a_rule_may_depend_on():
+    pattern = contad.sparsity(products, V)
+    assert np.asarray(pattern.todense()).astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+def _of_text(x):
+    return user_rules.of_text(x)
+
+
+def _option(x):
+    return user_rules.optional(2.0, x)
+
+
+def _half(x):
+    return user_rules.half_a_rule(x, x)[0]
+
+
+def _with_options(x):
+    return user_rules.with_options(x)[0]
+
+
+def _forward_only(x):
+    return user_rules.forward_only(x)
+
+
+def _too_many(x):
+    return user_rules.too_many(x)
+
+
+def _too_few(x):
+    return clipped(x, bound=1.0, other=2.0)
+
+
+REFUSED = {
+    "what it saves is kept for the reverse sweep; it must be made of numbers": (_of_text, 1.5),
+    "argument 1 is an option and must be a constant": (_option, 1.5),
+    "no derivative with respect to a; declare one": (_half, np.ones(2)),
+    "with_options: it has options, times, which are keyword-only": (_with_options, np.ones(2)),
+    "inside njit only a custom_vjp can be called": (_forward_only, 1.5),
+    "one cotangent for each of 1 arguments, got 2": (_too_many, 1.5),
+    "the arguments of 'clipped": (_too_few, 1.5),
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_refusals_tell_what_is_wrong(said):
+    function, x = REFUSED[said]
+    with pytest.raises(contad.ContadError, match=said):
+        contad.grad(njit(function), engine="generated")(x)
+
+
+def _wrong_shape(a):
+    return user_rules.wrong_shape(a)[0]
+
+
+def test_a_cotangent_of_a_wrong_shape_raises():
+    with pytest.raises(contad.RuleError, match="a cotangent must have the shape of its argument"):
+        as_python(request(njit(_wrong_shape), np.ones(2)))(np.ones(2))
+
+
+@njit
+def cube(x):
+    return x * x * x
+
+
+@njit
+def slope_backward(x, z_bar):
+    return (contad.grad(cube)(x) * z_bar,)
+
+
+slope = make_vjp(cube, njit(lambda x: (x * x * x, x)), slope_backward)
+
+
+@njit
+def by_slope(x):
+    return slope(x * x)
+
+
+def test_rules_that_take_derivatives_are_found():
+    assert may_take_derivatives(slope_backward, ())
+    assert not may_take_derivatives(cube, ())
+    with pytest.raises(contad.UnsupportedError, match="whose rule takes derivatives or calls itself"):
+        as_python(request(by_slope, 1.1))
+
+
+@pytest.mark.long  # derivatives inside the tape
+def test_rules_that_take_derivatives_are_left_to_the_tape():
+    assert contad.grad(by_slope)(1.1) == pytest.approx(6.0 * 1.1**5, rel=1e-14)
+    assert "engine tape" in contad.explain(contad.grad(by_slope), 1.1)
+
+
+def test_rules_of_two_functions_with_one_name_are_told_apart():
+    first = make_vjp(lambda x: 1.0 * x, lambda x: (1.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
+    other = make_vjp(lambda x: 3.0 * x, lambda x: (3.0 * x, None), lambda saved, z_bar: (5.0 * z_bar,))
+
+    def both(x):
+        return first(x) * 7.0 + other(x)
+
+    assert as_python(request(njit(both), 2.0))(2.0) == (20.0, (19.0,))

@@ -1,0 +1,170 @@
+"""What `generated` takes once it takes twice, and three times: every written program that is differentiated elsewhere.
+
+Products of Hessians with vectors by the generated text, run without Numba, against the engine `matrix` and against
+differences of generated gradients; third derivatives against differences of the products.
+"""
+
+import warnings
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from benchmarks import loops
+from contad.engines.source.build import derivative_of
+from contad.errors import LostDerivativeError, UnsupportedError
+from contad.functions.python_copy import python_twin
+from contad.native.request import Request
+from contad.variables.trees import flatten
+from tests.engines import matrix_programs
+from tests.engines.source import bodies, functions_of_matrices
+from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
+from tests.engines.source.bodies_of_ladders import LADDERS
+from tests.engines.source.bodies_of_statements import AS_NUMBA, AS_PYTHON, HANDED_ON, LAZY
+from tests.front import array_functions, covered
+from tests.judges.planted import known
+from tests.judges.samples import sampled
+from tests.random_programs.generated_programs import copied, grown
+
+BODIES = {
+    "as Python": AS_PYTHON, "lazy": LAZY, "as Numba": AS_NUMBA, "handed on": HANDED_ON, "fresh": RIGHT,
+    "shrinking": SHRINKING, "ladder": list(LADDERS.values()),
+}  # fmt: skip
+# by name; a function as it is or as a body, its arguments and which are differentiated
+PROGRAMS = {
+    f"{item} {f.__name__} {k}": (f, args, (0,)) for item, rows in covered.COVERED.items()
+    for k, (f, *args) in enumerate(rows)
+}  # fmt: skip
+PROGRAMS |= {f"loops {name}": (f, args, argnums) for name, (f, args, argnums) in loops.problems(0.01).items()}
+PROGRAMS |= {
+    f"arrays {f.__name__}": (f, [array_functions.X, array_functions.DATA], (0,))
+    for f in array_functions.FUNCTIONS
+}
+PROGRAMS |= {
+    f"matrices {f.__name__}": (f, matrix_programs.SHAPES, (0, 1, 2, 3))
+    for f in (matrix_programs.spectra, matrix_programs.factors, matrix_programs.powers)
+}
+PROGRAMS["matrices systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
+PROGRAMS["matrices filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
+PROGRAMS |= {
+    f"{kind} {k}": (body, bodies.ARGUMENTS, (0, 1)) for kind, texts in BODIES.items() for k, body in enumerate(texts)
+}
+PROGRAMS |= {
+    f"tangents {f.__name__}": (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
+    for f in functions_of_matrices.MATRICES
+}
+# two dozen calls in one function, or three determinants: third derivatives take more source than is compiled
+TOO_LONG = {f"matrices {name}" for name in ("spectra", "factors", "systems", "filtered")}
+TOO_LONG.add("tangents of_small_determinants")
+UNSTEADY = {"tangents of_singular_determinant"}  # differences of its products lose half of the digits
+
+
+@contad.custom_vjp
+def doubled(x):
+    return x * 1.0
+
+
+doubled.defvjp(lambda x: (x * 1.0, 0.0), lambda saved, z_bar: (2.0 * z_bar,))
+
+
+@numba.njit
+def by_custom_vjp(x):
+    return doubled(x[0]) * x[1]
+
+
+# What is differentiated once only, and why: by name, with what the refusal says.
+EXCEPTIONS = {
+    "a custom_vjp": (by_custom_vjp, [np.array([0.7, 1.3])], "a rule of one's own has no forward mode"),
+}
+
+
+@pytest.fixture(autouse=True)
+def users_rule():
+    """The rule of a program is registered, and Python's warnings of plain text run as such are not errors."""
+    with known(covered.cubed), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def generate(f, args, argnums, mode="value_and_grad", along=()):
+    """The generated function, run without Numba."""
+    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, along))
+    names = {}
+    exec(compile(made.source(), "<generated>", "exec"), names)
+    names.update(made.constants(), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
+    return names["run"]
+
+
+def numbers(x):
+    """All numbers in nested structures."""
+    return np.concatenate([np.ravel(leaf) for leaf in flatten(x).leaves])
+
+
+def direction(x, draw):
+    tree = flatten(x)
+    return tree.unflatten([draw.standard_normal(np.shape(v)) if np.ndim(v) else draw.normal() for v in tree.leaves])
+
+
+def moved(x, v, h):
+    tree = flatten(x)
+    pairs = zip(tree.leaves, flatten(v).leaves, strict=True)
+    return tree.unflatten([np.asarray(a, float) + h * b if np.ndim(a) else float(a) + h * b for a, b in pairs])
+
+
+def by_differences(run, args, argnums, v, h=1e-5):
+    """The derivative along v of what `run` gives, by differences of the fourth order."""
+
+    def at(step):
+        given = list(args)
+        for k, d in zip(argnums, v, strict=True):
+            given[k] = moved(args[k], d, step)
+        return numbers(run(*copied(given)))
+
+    return (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h)
+
+
+def take(name):
+    f, args, argnums = PROGRAMS[name]
+    draw = np.random.default_rng(3)
+    f = bodies.function_of(f) if isinstance(f, str) else f
+    return f, args, argnums, tuple(direction(args[k], draw) for k in argnums)
+
+
+def require_close(found, right, tolerance):
+    assert np.max(np.abs(found - right)) <= tolerance * max(np.max(np.abs(right)), 1e-3)
+
+
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 24))
+def test_products_with_hessians(name):
+    f, args, argnums, v = take(name)
+    first = generate(f, args, argnums)
+    _, products = generate(f, args, argnums, "hvp")(tuple(copied(args)), v)
+    found = numbers(products)
+    require_close(found, by_differences(lambda *given: first(*given)[1], args, argnums, v), 1e-6)
+    try:
+        expected = contad.hvp(python_twin(f), argnums)(*args, v)
+    except (UnsupportedError, LostDerivativeError):  # what variables cannot be in Python
+        return
+    require_close(found, numbers(expected), 1e-9)
+
+
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 60))
+def test_third_derivatives(name):
+    f, args, argnums, v = take(name)
+    second = generate(f, args, argnums, "hvp")
+    if name in TOO_LONG:
+        with pytest.raises(UnsupportedError, match="lines of source long"):
+            generate(f, args, argnums, "hvp", (argnums, argnums))
+        return
+    third = generate(f, args, argnums, "hvp", (argnums, argnums))
+    _, found = third(tuple(copied(args)), (*v, *v))
+    right = by_differences(lambda *given: second(given, v)[1], args, argnums, v)
+    require_close(numbers(found), right, 1e-2 if name in UNSTEADY else 1e-5)
+
+
+@pytest.mark.parametrize("name", EXCEPTIONS)
+def test_an_exception_is_one(name):
+    f, args, message = EXCEPTIONS[name]
+    with pytest.raises(UnsupportedError, match=message):
+        generate(f, args, (0,), "hvp")
