@@ -90,7 +90,7 @@ def _distribution(
             cases.append((f"not ({variable} >= 0.0 and {variable} <= 1.0)", math.nan))
             suffix = ("quantile", "upper_quantile")[k]
             found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], "", text, cases, ())
-    return Cumulative(*made, *found)  # type: ignore[arg-type]
+    return Cumulative(*made, *found)
 
 
 def _formula(

@@ -118,6 +118,7 @@ def _add_inverses(made: Any, cumulative: str, names: list[str], flip: bool) -> N
         text = f"loc - {inner}" if text.startswith("loc + ") else f"-{inner}"
         lower, upper = upper, lower
     for method, variable, known in (("ppf", "q", lower), ("isf", "q", upper)):
+        assert known is not None
         own = [variable, *names[1:]]
         found = compose(
             f"scipy_{name}_{method}", own, text.format(p=variable), known, home=__name__, cases=[_SCALED], log=log

@@ -67,7 +67,7 @@ class Parameters:
 
     def __init__(self, tree: Any) -> None:
         self.transforms: list[Transform]
-        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Transform))  # type: ignore[assignment]
+        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Transform))
         self.size = sum(t.size for t in self.transforms)
 
     def constrain(self, u: Nested) -> tuple[Any, Real]:
