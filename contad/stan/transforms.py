@@ -1,6 +1,6 @@
 """Stan's constraining transforms: from numbers without constraints to parameters, back, and the log-Jacobian between.
 
-Each function makes a `Transform`; `Parameters` holds a tree of them, so that a model is a function of named parameters:
+Each function makes a `Constraint`; `Parameters` holds a tree of them, so that a model is a function of named parameters:
 
 >>> parameters = Parameters({"mu": real(), "sigma": lower_bound(0.0), "theta": simplex(3)})
 >>> parameters.size
@@ -27,7 +27,7 @@ from contad.variables.creation import zeros
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
 
-class Transform(NamedTuple):
+class Constraint(NamedTuple):
     """A constraint: `size` numbers without one stand for a value of `shape`."""
 
     name: str
@@ -66,8 +66,8 @@ class Parameters:
     """A tree of transforms, as one vector without constraints."""
 
     def __init__(self, tree: Any) -> None:
-        self.transforms: list[Transform]
-        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Transform))
+        self.transforms: list[Constraint]
+        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
         self.size = sum(t.size for t in self.transforms)
 
     def constrain(self, u: Nested) -> tuple[Any, Real]:
@@ -93,21 +93,21 @@ class Parameters:
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 def _elementwise(
     name: str, shape: tuple[int, ...], forward: Any, backward: Any, accepts: Any, expected: str
-) -> Transform:
+) -> Constraint:
     def run(u: ArrayValue) -> tuple[Value, Real]:
         value, logs = forward(u)
         return np.reshape(value, shape) if shape else value[0], logs
 
     size = math.prod(shape)
-    return Transform(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected)
+    return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected)
 
 
-def real(shape: tuple[int, ...] = ()) -> Transform:
+def real(shape: tuple[int, ...] = ()) -> Constraint:
     """Numbers without a constraint."""
     return _elementwise("real", shape, lambda u: (u, 0.0), lambda y: y, lambda y: True, "be real")
 
 
-def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Transform:
+def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Constraint:
     """y = lower + e^u; log-Jacobian sum u."""
     if lower == -math.inf:
         return real(shape)._replace(name="lower_bound")
@@ -117,7 +117,7 @@ def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Transform:
     )  # fmt: skip
 
 
-def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Transform:
+def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Constraint:
     """y = upper - e^u; log-Jacobian sum u."""
     if upper == math.inf:
         return real(shape)._replace(name="upper_bound")
@@ -127,7 +127,7 @@ def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Transform:
     )  # fmt: skip
 
 
-def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -> Transform:
+def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -> Constraint:
     """y = lower + (upper - lower) expit(u); log-Jacobian sum of log(upper - lower) + log expit(u) + log expit(-u)."""
     if not lower < upper:
         raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {upper} and {lower}")
@@ -146,7 +146,7 @@ def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -
     )  # fmt: skip
 
 
-def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = ()) -> Transform:
+def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = ()) -> Constraint:
     """y = offset + multiplier u; log-Jacobian n log multiplier. Both may be variables."""
     if not multiplier > 0.0:
         raise ValueError("offset_multiplier: multiplier must be positive")
@@ -157,21 +157,21 @@ def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = (
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------------------
-def ordered(k: int) -> Transform:
+def ordered(k: int) -> Constraint:
     """y_1 = u_1, y_i = y_(i-1) + e^u_i; log-Jacobian sum of u_2, ..., u_k."""
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         return np.cumsum(np.concatenate([u[:1], exp(u[1:])])), np.sum(u[1:])
 
-    return Transform(
+    return Constraint(
         "ordered", k, (k,), forward, lambda y: np.concatenate([y[:1], log(y[1:] - y[:-1])]),
         lambda y: bool(np.all(y[1:] > y[:-1])), "increase",
     )  # fmt: skip
 
 
-def positive_ordered(k: int) -> Transform:
+def positive_ordered(k: int) -> Constraint:
     """y_1 = e^u_1, y_i = y_(i-1) + e^u_i; log-Jacobian sum of u."""
-    return Transform(
+    return Constraint(
         "positive_ordered", k, (k,), lambda u: (np.cumsum(exp(u)), np.sum(u)),
         lambda y: log(np.concatenate([y[:1], y[1:] - y[:-1]])),
         lambda y: bool(np.all(y[1:] > y[:-1]) and np.all(y > 0.0)), "be positive, and increase",
@@ -198,16 +198,16 @@ def _is_simplex(y: ArrayValue) -> bool:
     return bool(np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8)
 
 
-def simplex(k: int) -> Transform:
+def simplex(k: int) -> Constraint:
     """k nonnegative numbers that sum to 1, by breaking a stick k - 1 times; u = 0 gives equal ones.
 
     y_i = z_i (1 - y_1 - ... - y_(i-1)) with z_i = expit(u_i - log(k - i)); log-Jacobian the sum of
     log z_i + log(1 - z_i) + log(1 - y_1 - ... - y_(i-1)).
     """
-    return Transform("simplex", k - 1, (k,), _break_stick, _mend_stick, _is_simplex, "be nonnegative, and sum to 1")
+    return Constraint("simplex", k - 1, (k,), _break_stick, _mend_stick, _is_simplex, "be nonnegative, and sum to 1")
 
 
-def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Transform:
+def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
     count, k = shape[1 - axis], shape[axis]
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
@@ -220,35 +220,35 @@ def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Transform:
     def lines(y: ArrayValue) -> list[ArrayValue]:
         return [y[:, j] if axis == 0 else y[j] for j in range(count)]
 
-    return Transform(
+    return Constraint(
         name, count * (k - 1), shape, forward, lambda y: np.concatenate([_mend_stick(line) for line in lines(y)]),
         lambda y: all(map(_is_simplex, lines(y))), f"have {'columns' if axis == 0 else 'rows'} that are simplices",
     )  # fmt: skip
 
 
-def stochastic_column(m: int, n: int) -> Transform:
+def stochastic_column(m: int, n: int) -> Constraint:
     """m x n matrices whose columns are simplices; column by column, as `simplex`."""
     return _stochastic("stochastic_column", (m, n), 0)
 
 
-def stochastic_row(m: int, n: int) -> Transform:
+def stochastic_row(m: int, n: int) -> Constraint:
     """m x n matrices whose rows are simplices; row by row, as `simplex`."""
     return _stochastic("stochastic_row", (m, n), 1)
 
 
-def sum_to_zero(k: int) -> Transform:
+def sum_to_zero(k: int) -> Constraint:
     """k numbers that sum to 0, by an orthonormal basis of these; log-Jacobian 0."""
     basis = np.zeros((k, k - 1))
     for j in range(1, k):
         basis[:j, j - 1], basis[j, j - 1] = 1.0, -float(j)
         basis[:, j - 1] /= math.sqrt(j * (j + 1.0))
-    return Transform(
+    return Constraint(
         "sum_to_zero", k - 1, (k,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
         lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
     )  # fmt: skip
 
 
-def unit_vector(k: int) -> Transform:
+def unit_vector(k: int) -> Constraint:
     """y = u / |u|; the term -|u|^2 / 2 in place of a log-Jacobian makes the length of u proper.
 
     `unconstrain` gives y itself.
@@ -260,7 +260,7 @@ def unit_vector(k: int) -> Transform:
             raise ValueError("unit_vector: u must be other than 0")
         return u / np.sqrt(squares), -0.5 * squares
 
-    return Transform(
+    return Constraint(
         "unit_vector", k, (k,), forward, lambda y: y, lambda y: bool(abs(np.sum(y * y) - 1.0) <= 1e-8), "have length 1"
     )
 
@@ -309,13 +309,13 @@ def _is_positive_definite(y: ArrayValue) -> bool:
     return True
 
 
-def cholesky_factor_corr(k: int) -> Transform:
+def cholesky_factor_corr(k: int) -> Constraint:
     """Cholesky factors of k x k correlation matrices, by partial correlations tanh(u), row by row."""
 
     def forward(u: ArrayValue) -> tuple[Value, Real]:
         return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)])
 
-    return Transform(
+    return Constraint(
         "cholesky_factor_corr", k * (k - 1) // 2, (k, k), forward,
         lambda y: np.concatenate([np.zeros(0), *_partial_correlations(y)]),
         lambda y: _is_factor(y) and bool(np.all(abs(np.sum(y * y, axis=1) - 1.0) <= 1e-8)),
@@ -329,7 +329,7 @@ def _columns_first(k: int) -> list[list[int]]:
     return [[place[i, j] for j in range(i)] for i in range(1, k)]
 
 
-def corr_matrix(k: int) -> Transform:
+def corr_matrix(k: int) -> Constraint:
     """k x k correlation matrices, by partial correlations tanh(u), column by column."""
     places = _columns_first(k)
 
@@ -343,7 +343,7 @@ def corr_matrix(k: int) -> Transform:
         order = np.argsort(np.concatenate([np.zeros(0, int), *map(np.asarray, places)]).astype(int))
         return np.concatenate([np.zeros(0), *rows])[order]
 
-    return Transform(
+    return Constraint(
         "corr_matrix", k * (k - 1) // 2, (k, k), forward, backward,
         lambda y: bool(np.all(abs(np.diagonal(y) - 1.0) <= 1e-8)) and _is_positive_definite(y),
         "be symmetric and positive definite, with ones on the diagonal",
@@ -374,7 +374,7 @@ def _read_factor(y: ArrayValue) -> ArrayValue:
     return np.concatenate(parts)
 
 
-def cholesky_factor_cov(m: int, n: int | None = None) -> Transform:
+def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
     """m x n lower triangular matrices with a diagonal e^u, n <= m; log-Jacobian the sum of these u."""
     columns = m if n is None else n
     size = columns * (columns + 1) // 2 + (m - columns) * columns
@@ -383,13 +383,13 @@ def cholesky_factor_cov(m: int, n: int | None = None) -> Transform:
         factor, logs = _fill_factor(u, m, columns)
         return factor, np.sum(logs)
 
-    return Transform(
+    return Constraint(
         "cholesky_factor_cov", size, (m, columns), forward, _read_factor, _is_factor,
         "be lower triangular with a positive diagonal",
     )  # fmt: skip
 
 
-def cov_matrix(k: int) -> Transform:
+def cov_matrix(k: int) -> Constraint:
     """k x k covariance matrices L L^T, with L as of `cholesky_factor_cov`.
 
     log-Jacobian k log 2 + sum_i (k - i + 2) u_i, of the u_i on the diagonal, i = 1, ..., k.
@@ -399,7 +399,7 @@ def cov_matrix(k: int) -> Transform:
         factor, logs = _fill_factor(u, k, k)
         return matmul(factor, factor.T), k * math.log(2.0) + np.sum(np.arange(k + 1.0, 1.0, -1.0) * logs)
 
-    return Transform(
+    return Constraint(
         "cov_matrix", k * (k + 1) // 2, (k, k), forward, lambda y: _read_factor(np.linalg.cholesky(y)),
         _is_positive_definite, "be symmetric and positive definite",
     )  # fmt: skip

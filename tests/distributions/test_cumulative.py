@@ -10,8 +10,8 @@ from contad import stan
 from contad.distributions.faces import Face
 from contad.scipy import stats
 from contad.stan import densities, distribution_functions
+from tests.distributions.mirror_points import BY_NAME, CONTINUOUS, DISCRETE, K, X, shapes_of
 from tests.distributions.reference_densities import LOG_DENSITIES, POINTS
-from tests.distributions.test_mirrors import BY_NAME, CONTINUOUS, DISCRETE, K, X, shapes_of
 
 NAMES = sorted(
     name[:-6]
