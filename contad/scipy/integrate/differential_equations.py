@@ -49,7 +49,7 @@ def solve_ivp(
     >>> import contad
     >>> def f(rate):
     ...     return solve_ivp(lambda t, y: -rate * y, (0.0, 2.0), np.array([3.0]), rtol=1e-9, atol=1e-9).y[0, -1]
-    >>> round(f(0.5), 6), round(contad.grad(f)(0.5), 6), round(contad.hessian(f)(0.5), 6)
+    >>> round(float(f(0.5)), 6), round(contad.grad(f)(0.5), 6), round(contad.hessian(f)(0.5), 6)
     (1.103638, -2.207277, 4.414553)
     """
     given = () if args is None else args if isinstance(args, tuple) else tuple(args)
@@ -165,7 +165,7 @@ def odeint(
     >>> import contad
     >>> def f(rate):
     ...     return odeint(lambda y, t: -rate * y, 3.0, np.array([0.0, 2.0]))[-1, 0]
-    >>> round(f(0.5), 5), round(contad.grad(f)(0.5), 5)
+    >>> round(float(f(0.5)), 5), round(contad.grad(f)(0.5), 5)
     (1.10364, -2.20728)
     """
     given = args if isinstance(args, tuple) else (args,)
