@@ -1,6 +1,6 @@
 """Stan's constraining transforms: from numbers without constraints to parameters, back, and the log-Jacobian between.
 
-Each function makes a `Constraint`; `Parameters` holds a tree of them, so that a model is a function of named parameters:
+Each function makes a `Constraint`; `Parameters` holds a tree of them, so that a model is a function of named values:
 
 >>> parameters = Parameters({"mu": real(), "sigma": lower_bound(0.0), "theta": simplex(3)})
 >>> parameters.size
