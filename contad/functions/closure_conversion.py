@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from contad.errors import OWN_FILES
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
 from contad.rules.function_names import codes_of, global_names
@@ -79,13 +80,12 @@ class Closure:
 
     def _parts(self, x: Any) -> list[Any]:
         if isinstance(x, FunctionType):
-            if _is_of_library(x.__module__):
-                return []
             for cell in x.__closure__ or ():
                 self._contents.setdefault(id(cell), _contents(cell))
                 self._held[id(cell)] = cell
             captured = [self._contents[id(cell)] for cell in x.__closure__ or ()]
-            named = [x.__globals__[name] for name in global_names(x.__code__) & x.__globals__.keys()]
+            names = () if _is_library_file(x.__code__.co_filename) else global_names(x.__code__) & x.__globals__.keys()
+            named = [x.__globals__[name] for name in names]
             return [*captured, *named, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
         if isinstance(x, functools.partial):
             return [x.func, *x.args, *x.keywords.values()]
@@ -135,7 +135,8 @@ class Closure:
         return one
 
     def _rebuild_function(self, f: FunctionType, made: dict[int, Any], again: Callable[[Any], Any]) -> FunctionType:
-        names = {n: f.__globals__[n] for n in global_names(f.__code__) & f.__globals__.keys()}
+        own = not _is_library_file(f.__code__.co_filename)
+        names = {n: f.__globals__[n] for n in global_names(f.__code__) & f.__globals__.keys() if own}
         changed = {n for n, x in names.items() if id(x) in self._changes and self._held.get(id(x)) is x}
         scope = dict(f.__globals__) if changed else f.__globals__
         written = _written_names(f)
@@ -179,6 +180,11 @@ def _written_in(code: Any) -> frozenset[str]:
 def _written_names(f: FunctionType) -> frozenset[str]:
     """The captured names to which a function assigns."""
     return _written_in(f.__code__)
+
+
+def _is_library_file(filename: str) -> bool:
+    """Whether code is of a library, by its file: where a function is made by hand, its module may be any."""
+    return filename.startswith(OWN_FILES) or is_installed(filename)
 
 
 @functools.lru_cache(maxsize=4096)

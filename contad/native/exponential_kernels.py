@@ -39,19 +39,26 @@ def _halvings(size, limit):  # type: ignore[no-untyped-def]
 
 @njit(**NJIT_OPTIONS)
 def _more_halvings(a, s):  # type: ignore[no-untyped-def]
-    """How often more for the terms that rounding makes, by the norm of |2^-s a|^27."""
+    """How often more for the terms that rounding makes, by the norm of |2^-s a|^27, of which that of a third tells."""
     n = len(a)
-    size = np.ones(n)
-    for _ in range(27):
+    positive = np.empty((n, n))
+    for i in range(n):
+        for j in range(n):
+            positive[i, j] = abs(a[i, j]) * 0.5**s
+    norm = norm_by_columns(a) * 0.5**s
+    size, largest = np.ones(n), 0.0
+    for k in range(27):
         after = np.zeros(n)
         for i in range(n):
             for j in range(n):
-                after[j] += size[i] * abs(a[i, j]) * 0.5**s
+                after[j] += size[i] * positive[i, j]
         size = after
-    norm = norm_by_columns(a) * 0.5**s
-    largest = 0.0
-    for x in size:
-        largest = max(largest, x)
+        if k in (8, 26):
+            largest = 0.0
+            for x in size:
+                largest = max(largest, x)
+            if k == 8 and largest**3 <= norm * _REMAINDER:
+                return 0
     return math.ceil(math.log2(largest / norm / _REMAINDER) / 26) if largest > norm * _REMAINDER else 0
 
 
@@ -105,22 +112,45 @@ def _is_diagonal(a):  # type: ignore[no-untyped-def]
     return True
 
 
+@njit(**NJIT_OPTIONS)
+def _write_powers(a, powers):  # type: ignore[no-untyped-def]
+    """a^2, a^4 and a^6, one below the other; they are returned as well."""
+    n = len(a)
+    a2 = np.dot(a, a)
+    a4 = np.dot(a2, a2)
+    a6 = np.dot(a2, a4)
+    powers[:n], powers[n : 2 * n], powers[2 * n :] = a2, a4, a6
+    return a2, a4, a6
+
+
+@njit(**NJIT_OPTIONS)
+def _room_for_powers(a):  # type: ignore[no-untyped-def]
+    return np.empty((3 * len(a), len(a)))
+
+
 @called_by_name(MATRIX)
 def expm_forward(a):  # type: ignore[no-untyped-def]
     """The exponential of a; of nan where a is not finite."""
+    return expm_with_powers(a, _room_for_powers(a))
+
+
+@called_by_name(MATRIX, MATRIX)
+def expm_with_powers(a, powers):  # type: ignore[no-untyped-def]
+    """Likewise; `powers` gets a^2, a^4 and a^6, for the derivative, where a is finite."""
     n = len(a)
     if not is_finite(a):
         return np.full(a.shape, np.nan)
+    a2, a4, a6 = _write_powers(a, powers)
     if _is_diagonal(a):
         made = np.zeros(a.shape)
         for k in range(n):
             made[k, k] = math.exp(a[k, k])
         return made
-    a2 = np.dot(a, a)
-    a4 = np.dot(a2, a2)
-    a6 = np.dot(a2, a4)
-    d8 = norm_by_columns(np.dot(a4, a4)) ** (1 / 8)
-    size = min(max(norm_by_columns(a6) ** (1 / 6), d8), max(d8, norm_by_columns(np.dot(a4, a6)) ** (1 / 10)))
+    d6 = norm_by_columns(a6) ** (1 / 6)
+    size = max(norm_by_columns(a4) ** (1 / 4), d6)
+    if not size <= _LIMIT:  # larger powers may tell of fewer halvings
+        d8 = norm_by_columns(np.dot(a4, a4)) ** (1 / 8)
+        size = min(max(d6, d8), max(d8, norm_by_columns(np.dot(a4, a6)) ** (1 / 10)))
     s = _halvings(size if size < np.inf else norm_by_columns(a), _LIMIT)
     s += _more_halvings(a, s)
     a, a2, a4, a6 = _scale(0.5**s, a), _scale(0.25**s, a2), _scale(0.0625**s, a4), _scale(0.015625**s, a6)
@@ -137,14 +167,25 @@ def expm_forward(a):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX)
 def expm_along(a, e):  # type: ignore[no-untyped-def]
     """The derivative of the exponential at a along e."""
+    powers = _room_for_powers(a)
+    if is_finite(a):
+        _write_powers(a, powers)
+    return along_by_powers(a, e, powers)
+
+
+@called_by_name(MATRIX, MATRIX, MATRIX)
+def along_by_powers(a, e, powers):  # type: ignore[no-untyped-def]
+    """Likewise, with a^2, a^4 and a^6 one below the other."""
     if not is_finite(a) or not is_finite(e):
         return np.full(a.shape, np.nan)
+    n = len(a)
     s = _halvings(norm_by_columns(a), _LIMIT_ALONG)
     a, e = _scale(0.5**s, a), _scale(0.5**s, e)
+    a2, a4, a6 = _scale(0.25**s, powers[:n]), _scale(0.0625**s, powers[n : 2 * n]), _scale(0.015625**s, powers[2 * n :])
     b = _B
-    a2, m2 = np.dot(a, a), _product_along(a, e, a, e)
-    a4, m4 = np.dot(a2, a2), _product_along(a2, m2, a2, m2)
-    a6, m6 = np.dot(a2, a4), _product_along(a2, m2, a4, m4)
+    m2 = _product_along(a, e, a, e)
+    m4 = _product_along(a2, m2, a2, m2)
+    m6 = _product_along(a2, m2, a4, m4)
     w1, w1_dot = _combine(0.0, b[9], a2, b[11], a4, b[13], a6), _combine(0.0, b[9], m2, b[11], m4, b[13], m6)
     v1, v1_dot = _combine(0.0, b[8], a2, b[10], a4, b[12], a6), _combine(0.0, b[8], m2, b[10], m4, b[12], m6)
     w = _add(np.dot(a6, w1), _combine(b[1], b[3], a2, b[5], a4, b[7], a6))
@@ -165,7 +206,16 @@ def expm_along(a, e):  # type: ignore[no-untyped-def]
 @called_by_name(MATRIX, MATRIX, MATRIX)
 def add_expm(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += L(a^T, z_bar)"""
-    found = mask_dead(z_bar, expm_along(turn(a), z_bar))
+    powers = _room_for_powers(a)
+    if is_finite(a):
+        _write_powers(a, powers)
+    add_by_powers(z_bar, a, powers, a_bar)
+
+
+@called_by_name(MATRIX, MATRIX, MATRIX, MATRIX)
+def add_by_powers(z_bar, a, powers, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += L(a, z_bar^T)^T, which is the same, from the powers of a."""
+    found = mask_dead(z_bar, turn(along_by_powers(a, turn(z_bar), powers)))
     for i in range(len(a)):
         for j in range(len(a)):
             a_bar[i, j] += found[i, j]

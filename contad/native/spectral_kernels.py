@@ -217,7 +217,57 @@ def pseudoinverse(u, s, vt, rank):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
+def _count_above(s, bound):  # type: ignore[no-untyped-def]
+    """How many singular values are more than the bound times the largest."""
+    found = 0
+    for x in s:
+        if x > bound * s[0]:
+            found += 1
+    return found
+
+
+@in_machine_code
+def _rounding(a):  # type: ignore[no-untyped-def]
+    """The share of the largest singular value that rounding may leave of 0."""
+    return 2.0**-52 * max(a.shape)
+
+
+@in_machine_code
+def _along_kept(u, s, vt, kept, e):  # type: ignore[no-untyped-def]
+    """The derivative, along e, of the matrix that has the first singular values only, which is a symmetric map of e.
+
+    It is `along_kept` of `contad.ops.truncated_spectra`, where the formula stands.
+    """
+    v, k = turn(vt), s.size
+    left, right = take_block(u, 0, u.shape[0], 0, kept), take_block(v, 0, v.shape[0], 0, kept)
+    made = dot(left, dot(turn(left), e))
+    add_into(made, dot(dot(subtract(e, made), right), turn(right)))
+    c, inner = dot(dot(turn(u), e), v), np.zeros((k, k))
+    for i in range(kept):
+        for j in range(kept, k):
+            f = 1.0 / (s[i] * s[i] - s[j] * s[j])
+            inner[i, j] = f * (s[j] * s[j] * c[i, j] + s[i] * s[j] * c[j, i])
+            inner[j, i] = f * (s[j] * s[j] * c[j, i] + s[i] * s[j] * c[i, j])
+    add_into(made, dot(dot(u, inner), vt))
+    return made
+
+
+@in_machine_code
+def add_pinv(z_bar, z, a, rcond, a_bar):  # type: ignore[no-untyped-def]
+    """Add the cotangent of a matrix, from that of its pseudoinverse, through what rcond keeps of the matrix."""
+    if rcond > _rounding(a):
+        u, s, vt = reduced_svd(a)
+        kept = _count_above(s, rcond)
+        if kept < _count_above(s, _rounding(a)):
+            own = np.zeros(a.shape)
+            _add_pinv(z_bar, z, a, own)
+            add_into(a_bar, _along_kept(u, s, vt, kept, own))
+            return
+    _add_pinv(z_bar, z, a, a_bar)
+
+
+@in_machine_code
+def _add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
     """a_bar += -z^T z_bar z^T + (1 - a z) z_bar^T z z^T + z^T z z_bar^T (1 - z a), where the rank does not change"""
     zt, turned = turn(z), turn(z_bar)
     left, right = dot(dot(turned, z), zt), dot(dot(zt, z), turned)
@@ -227,8 +277,13 @@ def add_pinv(z_bar, z, a, a_bar):  # type: ignore[no-untyped-def]
 
 
 @in_machine_code
-def pinv_tangent(z, a, a_dot):  # type: ignore[no-untyped-def]
-    """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z"""
+def pinv_tangent(z, a, rcond, a_dot):  # type: ignore[no-untyped-def]
+    """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z, of what rcond keeps"""
+    if rcond > _rounding(a):
+        u, s, vt = reduced_svd(a)
+        kept = _count_above(s, rcond)
+        if kept < _count_above(s, _rounding(a)):
+            a_dot = _along_kept(u, s, vt, kept, a_dot)
     zt, dt = turn(z), turn(a_dot)
     left, right = dot(dot(z, zt), dt), dot(dot(dt, zt), z)
     made = subtract(left, dot(dot(left, a), z))
@@ -245,9 +300,10 @@ def add_lstsq(x_bar, squares_bar, s_bar, x, rank, a, b, a_bar, b_bar):  # type: 
     zt, xt = turn(z), turn(x)
     rest, c = subtract(b, dot(a, x)), dot(zt, x_bar)
     scaled = scale_columns(rest, squares_bar)
-    add_into(a_bar, dot(rest, turn(dot(z, c))))
-    add_scaled(a_bar, 0, 0, -1.0, dot(c, xt))
-    add_into(a_bar, dot(dot(zt, x), turn(subtract(x_bar, dot(turn(a), c)))))
+    of_x = dot(rest, turn(dot(z, c)))
+    add_scaled(of_x, 0, 0, -1.0, dot(c, xt))
+    add_into(of_x, dot(dot(zt, x), turn(subtract(x_bar, dot(turn(a), c)))))
+    add_into(a_bar, _along_kept(u, s, vt, rank, of_x) if rank < _count_above(s, _rounding(a)) else of_x)
     add_into(a_bar, dot(scale_columns(u, s_bar), vt))
     add_scaled(a_bar, 0, 0, -2.0, dot(scaled, xt))
     add_into(b_bar, c)
@@ -259,10 +315,10 @@ def lstsq_tangent(x, rank, a, b, a_dot, b_dot):  # type: ignore[no-untyped-def]
     """(x_dot, the tangents of the sums of squares, s_dot)"""
     u, s, vt = reduced_svd(a)
     z = pseudoinverse(u, s, vt, rank)
-    zt, dt = turn(z), turn(a_dot)
-    rest, moved = subtract(b, dot(a, x)), subtract(b_dot, dot(a_dot, x))
+    zt, e = turn(z), _along_kept(u, s, vt, rank, a_dot) if rank < _count_above(s, _rounding(a)) else a_dot
+    rest, moved, dt = subtract(b, dot(a, x)), subtract(b_dot, dot(a_dot, x)), turn(e)
     outside = dot(dt, dot(zt, x))
-    x_dot = add(dot(z, moved), dot(dot(z, zt), dot(dt, rest)))
+    x_dot = add(dot(z, subtract(b_dot, dot(e, x))), dot(dot(z, zt), dot(dt, rest)))
     add_into(x_dot, subtract(outside, dot(z, dot(a, outside))))
     squares_dot = np.zeros(b.shape[1])
     for i in range(rest.shape[0]):

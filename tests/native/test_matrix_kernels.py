@@ -112,6 +112,27 @@ def test_vectors_of_equal_values_have_no_derivative(function, rule, column, simp
     assert np.isfinite(a_bar).all() == simple
 
 
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)])
+def test_singular_values_that_rcond_drops_belong_to_the_derivative(shape):
+    a, b = draw(*shape), draw(shape[0], 2)
+    s = np.linalg.svd(a)[1]
+    rcond = np.sqrt(s[1] * s[2]) / s[0]
+    for rule, kernel, operands in (
+        (lambda a: np.linalg.pinv(a, rcond), "pinv", (a,)),
+        (lambda a, b: np.linalg.lstsq(a, b, rcond)[0], "lstsq", (a, b)),
+    ):
+        value, pullback = contad.vjp(rule, *operands, engine="matrix")
+        z, bar = np.empty(value.shape), draw(*value.shape)
+        more = [np.zeros(2), np.zeros(3)] if kernel == "lstsq" else []
+        work, top = workspace()
+        *_, work, top = getattr(matrix_kernels, f"forward_{kernel}")(*operands, rcond, z, *more, work, top)
+        np.testing.assert_allclose(z, value, rtol=1e-12)
+        bars = [np.zeros(x.shape) for x in operands]
+        getattr(matrix_kernels, f"reverse_{kernel}")(bar, *(0.0 * x for x in more), *bars, work, top)
+        for x, y in zip(bars, pullback(bar), strict=True):
+            np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-11)
+
+
 # ---- compiled --------------------------------------------------------------------------------------------------------
 @njit
 def solve_small(a, b):

@@ -179,16 +179,18 @@ def pull_pinv(header, block):  # type: ignore[no-untyped-def]
     m, n, _, _ = sizes_of(header, block)
     _, first, of_z, _ = read_block(header, block)
     a_bar, z = np.zeros((m, n)), read_elements(header, of_z, (n, m), VALUE)
-    add_pinv(take_adjoints(header, of_z, (n, m)), z, operand(header, block, VALUE), a_bar)
+    z_bar = take_adjoints(header, of_z, (n, m))
+    add_pinv(z_bar, z, operand(header, block, VALUE), _limit(header, block), a_bar)
     add_to_operand(header, first, a_bar)
 
 
 def push_pinv(header, block):  # type: ignore[no-untyped-def]
     """The value and its tangent."""
     of_z, a = read_block(header, block)[2], operand(header, block, VALUE)
-    z = in_order(np.linalg.pinv(a, _limit(header, block)))
+    rcond = _limit(header, block)
+    z = in_order(np.linalg.pinv(a, rcond))
     write_elements(header, of_z, z, VALUE)
-    write_elements(header, of_z, pinv_tangent(z, a, operand(header, block, TANGENT)), TANGENT)
+    write_elements(header, of_z, pinv_tangent(z, a, rcond, operand(header, block, TANGENT)), TANGENT)
 
 
 pinv = operation(calculate_pinv, pull_pinv, push_pinv)

@@ -44,8 +44,8 @@ def quad(
     ...     return quad(lambda x: np.exp(-p * x), 0.0, b)[0]
     >>> round(f(2.0, np.inf), 8), round(contad.grad(f)(2.0, np.inf), 8)
     (0.5, -0.25)
-    >>> round(contad.grad(f, 1)(2.0, 1.0), 8) == round(np.exp(-2.0), 8)
-    True
+    >>> round(contad.grad(f, 1)(2.0, 1.0), 8)
+    0.13533528
     """
     args = args if isinstance(args, tuple) else (args,)
     settings: dict[str, Any] = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
@@ -86,8 +86,8 @@ def quad_vec(
     >>> def f(p):
     ...     return quad_vec(lambda x: np.exp(-p * x), 0.0, np.inf)[0]
     >>> contad.jacobian(f)(np.array([1.0, 2.0])).round(6)
-    array([[-1.  , -0.  ],
-           [-0.  , -0.25]])
+    array([[-1.  ,  0.  ],
+           [ 0.  , -0.25]])
     """
     args = args if isinstance(args, tuple) else (args,)
     frozen = freeze(f, "quad_vec")

@@ -43,15 +43,15 @@ def root(
     array([[0.25    , 0.      ],
            [0.      , 0.076923]])
     """
-    plain_args = _plain(tuple(args))
-    start = np.atleast_1d(_plain(x0))
-    supplied = {"jac": lambda x, *p: _plain(jacobian(fun)(x, *p))} if method in ("hybr", "lm") else {}
+    plain_args = take_primals(tuple(args))
+    start = np.atleast_1d(take_primals(x0))
+    supplied = {"jac": lambda x, *p: take_primals(jacobian(fun)(x, *p))} if method in ("hybr", "lm") else {}
 
     def of_floats(x: ArrayValue, *p: Nested) -> Any:
-        return _plain(fun(x, *p))
+        return take_primals(fun(x, *p))
 
     result = scipy.optimize.root(of_floats, start, plain_args, method, tol=tol, options=options, **supplied)
-    result.x = _with_derivatives("root", fun, result.x, tuple(args), result.success, result.message)
+    result.x = differentiate_root("root", fun, result.x, tuple(args), result.success, result.message)
     return result
 
 
@@ -73,18 +73,18 @@ def root_scalar(f: Function, args: Sequence[Nested] = (), method: str | None = N
     >>> contad.value_and_grad(f)(10.0)
     (2.0, 0.07692307692307693)
     """
-    options = _plain(options)
+    options = take_primals(options)
     name = (method or "").lower()
     if name in ("newton", "halley"):
-        options.setdefault("fprime", lambda x, *p: _plain(derivative(f)(float(x), *p)))
+        options.setdefault("fprime", lambda x, *p: take_primals(derivative(f)(float(x), *p)))
     if name == "halley":
-        options.setdefault("fprime2", lambda x, *p: _plain(derivative(derivative(f))(float(x), *p)))
+        options.setdefault("fprime2", lambda x, *p: take_primals(derivative(derivative(f))(float(x), *p)))
 
     def of_floats(x: float, *p: Nested) -> Any:
-        return _plain(f(x, *p))
+        return take_primals(f(x, *p))
 
-    result = scipy.optimize.root_scalar(of_floats, _plain(tuple(args)), method, **options)
-    result.root = _with_derivatives("root_scalar", f, float(result.root), tuple(args), result.converged, result.flag)
+    result = scipy.optimize.root_scalar(of_floats, take_primals(tuple(args)), method, **options)
+    result.root = differentiate_root("root_scalar", f, float(result.root), tuple(args), result.converged, result.flag)
     return result
 
 
@@ -109,17 +109,17 @@ def fixed_point(
     """
 
     def of_floats(x: ArrayValue, *p: Nested) -> Any:
-        return _plain(func(x, *p))
+        return take_primals(func(x, *p))
 
     def difference(x: ArrayValue, *p: Nested) -> Any:
         return func(x, *p) - x
 
-    found = scipy.optimize.fixed_point(of_floats, _plain(x0), _plain(tuple(args)), xtol, maxiter, method)
+    found = scipy.optimize.fixed_point(of_floats, take_primals(x0), take_primals(tuple(args)), xtol, maxiter, method)
     found = float(found) if np.ndim(found) == 0 else found
-    return _with_derivatives("fixed_point", difference, found, tuple(args), True, "")
+    return differentiate_root("fixed_point", difference, found, tuple(args), True, "")
 
 
-def _with_derivatives(
+def differentiate_root(
     what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], success: bool, message: str
 ) -> ArrayValue:
     """The root z with the derivatives of the equation; z itself where there are none."""
@@ -130,7 +130,7 @@ def _with_derivatives(
     if not success:
         reason = " ".join(message.split())
         raise RuntimeError(f"{what}: no root was found, so that there is no derivative of one: {reason}")
-    inverse = _inverse_jacobian(what, fun, z, _plain(args))
+    inverse = _inverse_jacobian(what, fun, z, take_primals(args))
     x: Any = z
     for _ in range(depth + 1):  # a recording at one level may be differentiated twice
         r = fun(x, *args)
@@ -141,11 +141,11 @@ def _with_derivatives(
 def _inverse_jacobian(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...]) -> Any:
     """The inverse of the Jacobian of the equation at its root, plain."""
     if np.ndim(z) == 0:
-        slope: Real = _plain(derivative(fun)(float(z), *args))
+        slope: Real = take_primals(derivative(fun)(float(z), *args))
         if not np.isfinite(slope) or slope == 0.0:
             raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
         return 1.0 / slope
-    matrix = np.reshape(_plain(jacobian(fun)(z, *args)), (np.size(z), np.size(z)))
+    matrix = np.reshape(take_primals(jacobian(fun)(z, *args)), (np.size(z), np.size(z)))
     condition = np.linalg.cond(matrix) if np.isfinite(matrix).all() else np.inf
     if condition > _LARGEST:
         raise SingularPointError(
@@ -166,6 +166,6 @@ def _depth(x: Nested) -> int:
     return depth
 
 
-def _plain(x: Nested) -> Any:
+def take_primals(x: Nested) -> Any:
     """The primals under all levels."""
     return map_numbers(primal, x)

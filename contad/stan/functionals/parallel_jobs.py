@@ -46,7 +46,7 @@ def reduce_sum(
     >>> def partial_sum(xs, start, end, rate):
     ...     return np.sum(np.log(rate) - rate * xs)
     >>> xs = np.linspace(0.1, 2.0, 1000)
-    >>> contad.grad(lambda rate: reduce_sum(partial_sum, xs, rate, grainsize=100))(2.0).round(6)
+    >>> round(contad.grad(lambda rate: reduce_sum(partial_sum, xs, rate, grainsize=100))(2.0), 6)
     -550.0
     """
     return _reduce("reduce_sum", f, xs, shared, grainsize, executor)
@@ -60,7 +60,7 @@ def reduce_sum_static(
     Shapes:  as there.
     Cost:    as there.
 
-    >>> reduce_sum_static(lambda xs, start, end, p: p * np.sum(xs), np.ones(10), 3, 0.5)
+    >>> float(reduce_sum_static(lambda xs, start, end, p: p * np.sum(xs), np.ones(10), 3, 0.5))
     5.0
     """
     return _reduce("reduce_sum_static", f, xs, shared, grainsize, executor)

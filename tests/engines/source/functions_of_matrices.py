@@ -121,6 +121,14 @@ def of_pseudoinverse_of_low_rank(x, a):
     return np.sum(np.linalg.pinv(np.outer(x, x * x), 1e-8) * a)
 
 
+def of_truncated_pseudoinverse(x, a):
+    return np.sum(np.linalg.pinv(a + np.outer(x, x), 0.6) * a)  # which drops the last singular value
+
+
+def of_truncated_least_squares(x, a):
+    return np.sum(np.linalg.lstsq(a + np.outer(x, x), x * x, 0.6)[0] * x)
+
+
 def of_least_squares(x, a):
     b = a + np.outer(x, x)
     y, squares, _, s = np.linalg.lstsq(b[:, :2], x * x)
@@ -168,5 +176,6 @@ MATRICES = (
     of_exponential, of_log_sums, of_log_sums_along, of_small_determinants, of_large_determinant,
     of_singular_determinant, of_singular_vectors, of_tall_singular_vectors, of_wide_singular_vectors, of_qr, of_tall_qr,
     of_wide_qr, of_pseudoinverse, of_wide_pseudoinverse, of_pseudoinverse_of_low_rank, of_least_squares,
+    of_truncated_pseudoinverse, of_truncated_least_squares,
     of_least_squares_of_columns, of_shortest_solution, of_upper_factor, of_lower_factor, of_band, of_band_of_columns,
 )  # fmt: skip

@@ -269,8 +269,9 @@ def reverse_qr(q_bar, r_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 
 @forward_kernel()
 def forward_pinv(a, rcond, z, work, top):  # type: ignore[no-untyped-def]
-    """The pseudoinverse; it is kept, and a."""
+    """The pseudoinverse; it is kept, with rcond and a."""
     write_into(z, np.linalg.pinv(in_rows(a), rcond[0, 0]))
+    work, top = keep(rcond, work, top)
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
@@ -281,8 +282,9 @@ def reverse_pinv(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     m, n = a_bar.shape
     z, top = take(n, m, work, top)
     a, top = take(m, n, work, top)
+    rcond, top = take(1, 1, work, top)
     if not is_zero(z_bar):
-        add_pinv(in_rows(z_bar), z, a, a_bar)
+        add_pinv(in_rows(z_bar), z, a, rcond[0, 0], a_bar)
     return top
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
 from contad.engines.source.runtime.matrix_kernels import keep, make_room, take
-from contad.native.exponential_kernels import add_expm, expm_forward
+from contad.native.exponential_kernels import add_by_powers, expm_with_powers
 from contad.native.log_sum_kernels import (
     normalise,
     normalise_lines,
@@ -178,20 +178,24 @@ def reverse_solve_banded(z_bar, ab_bar, b_bar, work, top):  # type: ignore[no-un
 
 @forward_kernel()
 def forward_expm(a, z, work, top):  # type: ignore[no-untyped-def]
-    """z = e^a; a is kept."""
+    """z = e^a; a and its powers are kept."""
     require_square(a)
-    write_into(z, expm_forward(in_rows(a)))
-    return keep(a, work, top)
+    n = len(a)
+    work, top = keep(a, work, top)
+    powers, work, top = make_room(3 * n, n, work, top)
+    write_into(z, expm_with_powers(in_rows(a), powers))
+    return work, top
 
 
 @reverse_kernel
 def reverse_expm(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """a_bar += the derivative of the exponential at a^T along z_bar"""
     n = len(a_bar)
+    powers, top = take(3 * n, n, work, top)
     a, top = take(n, n, work, top)
     if not is_zero(z_bar):
         of_a = take_adjoint(a_bar, n, n)
-        add_expm(in_rows(z_bar), a, of_a)
+        add_by_powers(in_rows(z_bar), a, powers, of_a)
         add_back(a_bar, of_a)
     return top
 

@@ -157,32 +157,62 @@ def qr(a: Array, q: Array, r: Array, a_dot: Array) -> tuple[Array, Array]:
     q_dot = x - q @ turned
     r_dot = turned @ r
     if n > k:
-        rest = q_dot.T @ a[:, k:] + q.T @ a_dot[:, k:]
+        rest = q_dot.T @ a[:, k:].copy() + q.T @ a_dot[:, k:].copy()
         for i in range(k):
             for j in range(k, n):
                 r_dot[i, j] = rest[i, j - k]
     return q_dot, r_dot
 
 
-def pinv(a: Array, rcond: Real, z: Array, a_dot: Array) -> Array:
-    """-z a_dot z + z z^T a_dot^T (1 - a z) + (1 - z a) a_dot^T z^T z"""
-    left, right = z @ (z.T @ a_dot.T), (a_dot.T @ z.T) @ z
-    return left - (left @ a) @ z - (z @ a_dot) @ z + right - z @ (a @ right)
+def along_kept(a: Array, rcond: Real, a_dot: Array) -> Array:
+    """The tangent of what rcond keeps of a, as `along_kept` of `contad.ops.truncated_spectra` has it"""
+    m, n = a.shape
+    k = min(m, n)
+    e = a_dot.copy()
+    rounding = 2.0**-52 * max(m, n)
+    if rcond > rounding:
+        u, s, vt = np.linalg.svd(a, False)
+        kept, whole = 0, 0
+        for i in range(k):
+            kept += 1 if s[i] > rcond * s[0] else 0
+            whole += 1 if s[i] > rounding * s[0] else 0
+        if kept < whole:
+            left, right = u[:, :kept].copy(), vt[:kept].copy()
+            rows = left @ (left.T @ a_dot)
+            c = (u.T @ a_dot) @ vt.T
+            inner = np.zeros((k, k))
+            for i in range(kept):
+                for j in range(kept, k):
+                    f = 1.0 / (s[i] * s[i] - s[j] * s[j])
+                    inner[i, j] = f * (s[j] * s[j] * c[i, j] + s[i] * s[j] * c[j, i])
+                    inner[j, i] = f * (s[j] * s[j] * c[j, i] + s[i] * s[j] * c[i, j])
+            total = rows + ((a_dot - rows) @ right.T) @ right + (u @ inner) @ vt
+            for i in range(m):
+                for j in range(n):
+                    e[i, j] = total[i, j]
+    return e
+
+
+def pinv(a: Array, rcond: Real, z: Array, a_dot: Array, e: Array) -> Array:
+    """-z e z + z z^T e^T (1 - a z) + (1 - z a) e^T z^T z, e: the tangent of what rcond keeps of a"""
+    left, right = z @ (z.T @ e.T), (e.T @ z.T) @ z
+    return left - (left @ a) @ z - (z @ e) @ z + right - z @ (a @ right)
 
 
 def lstsq_of_vector(
-    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array
+    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array, e: Array
 ) -> tuple[Array, Array, Array]:
-    """x_dot = z (b_dot - a_dot x) + z z^T a_dot^T (b - a x) + (1 - z a) a_dot^T z^T x, z: the pseudoinverse
+    """x_dot = z (b_dot - e x) + z z^T e^T (b - a x) + (1 - z a) e^T z^T x, z: the pseudoinverse, e: the tangent of what
+    rcond keeps of a
 
     The sum of squares has 2 (b - a x) (b_dot - a_dot x), and singular values have diag(u^T a_dot v).
     """
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
-    rest, moved = b - a @ x, b_dot - a_dot @ x
-    outside = a_dot.T @ (z.T @ x)
-    x_dot = z @ moved + z @ (z.T @ (a_dot.T @ rest)) + outside - z @ (a @ outside)
+    rest = b - a @ x
+    outside = e.T @ (z.T @ x)
+    x_dot = z @ (b_dot - e @ x) + z @ (z.T @ (e.T @ rest)) + outside - z @ (a @ outside)
     squares_dot = np.empty(1)
-    squares_dot[0] = 2.0 * np.sum(rest * moved)
+    squares_dot[0] = 2.0 * np.sum(rest * (b_dot - a_dot @ x))
     u, _, vt = np.linalg.svd(a, False)
     t = u.T @ a_dot
     values = np.zeros(s.shape[0])
@@ -193,14 +223,14 @@ def lstsq_of_vector(
 
 
 def lstsq_of_columns(
-    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array
+    a: Array, b: Array, rcond: Real, x: Array, squares: Array, s: Array, rank: int, a_dot: Array, b_dot: Array, e: Array
 ) -> tuple[Array, Array, Array]:
     """Likewise, for each column of b."""
     z = np.linalg.pinv(a, rcond if rcond >= 0.0 else 2.0**-52)
-    rest, moved = b - a @ x, b_dot - a_dot @ x
-    outside = a_dot.T @ (z.T @ x)
-    x_dot = z @ moved + z @ (z.T @ (a_dot.T @ rest)) + outside - z @ (a @ outside)
-    squares_dot = 2.0 * np.sum(rest * moved, axis=0)
+    rest = b - a @ x
+    outside = e.T @ (z.T @ x)
+    x_dot = z @ (b_dot - e @ x) + z @ (z.T @ (e.T @ rest)) + outside - z @ (a @ outside)
+    squares_dot = 2.0 * np.sum(rest * (b_dot - a_dot @ x), axis=0)
     u, _, vt = np.linalg.svd(a, False)
     t = u.T @ a_dot
     values = np.zeros(s.shape[0])

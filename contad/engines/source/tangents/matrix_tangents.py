@@ -6,7 +6,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_matrix_functions as known
 from contad.engines.source.ir.clones import clone
-from contad.engines.source.ir.single_assignment import Kind, Loop, MatrixCall, Product, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import Kind, Loop, MatrixCall, Product, SourceProgram, Value, View
 from contad.engines.source.ir.walks import around, leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents import matrix_formulas as formulas
@@ -31,6 +31,7 @@ _BY_COLUMNS: dict[known.MatrixFunction, tuple[Callable[..., Any], ...]] = {
     known.LSTSQ: (formulas.lstsq_of_vector, formulas.lstsq_of_columns),
     known.SOLVE_BANDED: (formulas.solve_banded_of_vector, formulas.solve_banded_of_columns),
 }
+_WITH_RCOND = (known.PINV, known.LSTSQ)
 TABLES = (_FORMULAS, _BY_OPTION, _BY_COLUMNS)
 
 
@@ -43,10 +44,25 @@ class MatrixTangents:
 
     def tangents(self, o: MatrixCall, dots: Mapping[Value, Value]) -> list[Value]:
         """The tangents of what a call computes that may have one, from those of its operands."""
-        formula = _formula(o)
+        given = [*map(self._copy_view, o.read), *o.filled, *o.results]
+        found = [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
+        given += map(self._copy_view, found)
+        if o.function in _WITH_RCOND:  # which follows the operands
+            kept = [given[0], o.read[o.function.operands], given[len(o.inputs) + len(o.results)]]
+            given += self._write(formulas.along_kept, kept)
+        return self._write(_formula(o), given)
+
+    def _copy_view(self, x: Value) -> Value:
+        """An array in memory of its own, of which Numba computes fast products; of a slice a copy."""
+        if not (x.is_array and isinstance(x.operation, View)):
+            return x
+        made = self.append.zeros(self.append.shape_of(x))
+        self.append.copy_into(made, x)
+        return made
+
+    def _write(self, formula: Callable[..., Any], given: list[Value]) -> list[Value]:
+        """What a formula computes, in the program."""
         in_loop = self.is_called or any(isinstance(holder, Loop) for holder in around(self.append.block))
-        given = [*o.read, *o.filled, *o.results]
-        given += [dots[x] if x in dots else self.append.zeros(self.append.shape_of(x)) for x in o.operands]
         program = _program(formula, tuple(x.kind for x in given))
         new = dict(zip(leaves(tuple(program.parameters)), given, strict=True))
         for operation in clone(program.block.operations, new):

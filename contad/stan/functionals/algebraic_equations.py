@@ -1,0 +1,201 @@
+"""Stan's solvers of algebraic equations, differentiable by the implicit function theorem."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from contad.errors import SingularPointError
+from contad.scipy.optimize.roots import differentiate_root, take_primals
+from contad.transforms.jacobians import jacobian
+from contad.variables import arguments, check
+from contad.variables.creation import array
+from contad.variables.open_types import ArrayValue, Function, Nested
+
+_LEAST_STEP = 1e-8  # of Newton's, before it is said to lead nowhere
+
+
+def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
+    """The root of f(y, *args) by Powell's hybrid method, differentiable in args (trees) and what f captures.
+
+        f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
+
+    As scipy.optimize.root with "hybr" and the exact Jacobian, at Stan's tolerances: 1e-10 for y, 1e-6 for f, 200 steps.
+    y_init carries no derivative.
+
+    Shapes:  y_init (n,), f(y, *args) n numbers -> (n,).
+    Raises:  RuntimeError where no root is found in so many steps; SingularPointError where the Jacobian there is
+             singular and a derivative is wanted; ValueError for an f of another length and what is not finite.
+    Cost:    SciPy's, and an evaluation of f on variables for each order of derivatives, one Jacobian and its inverse.
+    Ref:     Stan's solve_powell; `contad.scipy.optimize.root`.
+
+    >>> import contad
+    >>> def root_of(p):
+    ...     return solve_powell(lambda y, p: y * y - p, np.array([1.0, 1.0]), p)
+    >>> root_of(np.array([4.0, 9.0])).round(6)
+    array([2., 3.])
+    >>> contad.jacobian(root_of)(np.array([4.0, 9.0])).round(6)
+    array([[0.25    , 0.      ],
+           [0.      , 0.166667]])
+    """
+    return _solve_powell("solve_powell", f, y_init, 1e-10, 1e-6, 200, args)
+
+
+def solve_powell_tol(
+    f: Function, y_init: ArrayValue, relative_tolerance: float, function_tolerance: float, max_num_steps: int,
+    *args: Nested,
+) -> ArrayValue:  # fmt: skip
+    """As `solve_powell`, with tolerances and a limit of steps of one's own.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> solve_powell_tol(lambda y: y**3 - 8.0, np.array([1.0]), 1e-12, 1e-9, 100).round(6)
+    array([2.])
+    """
+    tolerances = relative_tolerance, function_tolerance, max_num_steps
+    return _solve_powell("solve_powell_tol", f, y_init, *tolerances, args)
+
+
+def solve_newton(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
+    """As `solve_powell`, by Newton's method with steps that are halved until f decreases.
+
+    Shapes:  as there.
+    Raises:  as there; SingularPointError where the Jacobian is singular on the way.
+    Cost:    a Jacobian and O(n^3) for each step.
+    Ref:     Stan's solve_newton.
+
+    >>> solve_newton(lambda y: y**3 - 8.0, np.array([1.0])).round(6)
+    array([2.])
+    """
+    return _solve_newton("solve_newton", f, y_init, 1e-3, 1e-6, 200, args)
+
+
+def solve_newton_tol(
+    f: Function, y_init: ArrayValue, scaling_step: float, function_tolerance: float, max_num_steps: int, *args: Nested
+) -> ArrayValue:
+    """As `solve_newton`, with a tolerance for f and a limit of steps of one's own; the root has |f| below the first.
+
+    `scaling_step`, the step at which Stan's solver stops as well, is looked at, and says nothing else.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> solve_newton_tol(lambda y: y**3 - 8.0, np.array([1.0]), 1e-3, 1e-10, 100).round(9)
+    array([2.])
+    """
+    return _solve_newton("solve_newton_tol", f, y_init, scaling_step, function_tolerance, max_num_steps, args)
+
+
+def algebra_solver(
+    f: Function, y_init: ArrayValue, theta: Nested, x_r: Nested, x_i: Nested, relative_tolerance: float = 1e-10,
+    function_tolerance: float = 1e-6, max_num_steps: int = 1000,
+) -> ArrayValue:  # fmt: skip
+    """The root of f(y, theta, x_r, x_i), as `solve_powell`, under Stan's older name.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> algebra_solver(lambda y, theta, x_r, x_i: y - theta * x_r[0], np.zeros(2), np.array([1.0, 2.0]), [3.0], [])
+    array([3., 6.])
+    """
+    tolerances = relative_tolerance, function_tolerance, max_num_steps
+    return _solve_powell("algebra_solver", f, y_init, *tolerances, (theta, x_r, x_i))
+
+
+def algebra_solver_newton(
+    f: Function, y_init: ArrayValue, theta: Nested, x_r: Nested, x_i: Nested, scaling_step: float = 1e-3,
+    function_tolerance: float = 1e-6, max_num_steps: int = 200,
+) -> ArrayValue:  # fmt: skip
+    """The root of f(y, theta, x_r, x_i), as `solve_newton_tol`, under Stan's older name.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> algebra_solver_newton(lambda y, theta, x_r, x_i: y - theta, np.zeros(2), np.array([1.0, 2.0]), [], [])
+    array([1., 2.])
+    """
+    tolerances = scaling_step, function_tolerance, max_num_steps
+    return _solve_newton("algebra_solver_newton", f, y_init, *tolerances, (theta, x_r, x_i))
+
+
+# ---- methods ---------------------------------------------------------------------------------------------------------
+def _solve_powell(
+    name: str, f: Function, y_init: ArrayValue, rtol: float, f_tol: float, steps: int, args: tuple[Nested, ...]
+) -> ArrayValue:
+    equation, start, plain = _prepare(name, f, y_init, args, {"relative_tolerance": rtol}, f_tol, steps)
+    found = scipy.optimize.root(
+        lambda y: take_primals(equation(y, *plain)), start, jac=lambda y: take_primals(jacobian(equation)(y, *plain)),
+        tol=rtol, options={"maxfev": steps},
+    )  # fmt: skip
+    residual = np.max(np.abs(found.fun), initial=0.0)
+    if not found.success and residual > f_tol:
+        raise RuntimeError(f"{name}: no root was found: {' '.join(found.message.split()).rstrip('.')}")
+    return _differentiate(name, equation, found.x, args, residual, f_tol)
+
+
+def _solve_newton(
+    name: str, f: Function, y_init: ArrayValue, scaling_step: float, f_tol: float, steps: int, args: tuple[Nested, ...]
+) -> ArrayValue:
+    equation, y, plain = _prepare(name, f, y_init, args, {"scaling_step": scaling_step}, f_tol, steps)
+
+    def of_floats(y: np.ndarray) -> np.ndarray:
+        return np.asarray(take_primals(equation(y, *plain)), float)
+
+    value = of_floats(y)
+    for _ in range(steps):
+        if np.max(np.abs(value), initial=0.0) <= f_tol:
+            return _differentiate(name, equation, y, args, 0.0, f_tol)
+        slopes = np.asarray(take_primals(jacobian(equation)(y, *plain)), float)
+        try:
+            step = np.linalg.solve(slopes, value)
+        except np.linalg.LinAlgError:
+            raise SingularPointError(f"{name}: the Jacobian is singular on the way, at y = {y}") from None
+        scale = 1.0
+        while True:
+            ahead = of_floats(y - scale * step)
+            if np.linalg.norm(ahead) <= (1.0 - 1e-4 * scale) * np.linalg.norm(value):
+                break
+            scale *= 0.5
+            if scale < _LEAST_STEP:
+                raise RuntimeError(f"{name}: no root was found: no step from y = {y} makes f smaller")
+        y, value = y - scale * step, ahead
+    raise RuntimeError(f"{name}: no root was found in {steps} steps; max |f| is {np.max(np.abs(value)):.2g}")
+
+
+def _prepare(
+    name: str, f: Function, y_init: ArrayValue, args: tuple[Nested, ...], tolerance: dict[str, float], f_tol: float,
+    steps: int,
+) -> tuple[Function, np.ndarray, Sequence[Nested]]:  # fmt: skip
+    """f with a result that is looked at, where to start, and plain arguments."""
+    for argument, x in (*tolerance.items(), ("function_tolerance", f_tol)):
+        if not x >= 0.0:
+            arguments.fail(name, argument, "not be negative", x)
+    check.positive_size(name, "max_num_steps", steps)
+    start = np.asarray(take_primals(array(y_init)), float)
+    if start.ndim != 1 or not start.size:
+        arguments.fail(name, "y_init", "be a vector with at least one number", f"shape {start.shape}")
+    if not np.isfinite(start).all():
+        arguments.fail(name, "y_init", "be finite", start)
+
+    def equation(y: ArrayValue, *p: Nested) -> Any:
+        value = f(y, *p)
+        value = array(value) if isinstance(value, (list, tuple)) else value
+        if np.shape(value) != start.shape:
+            arguments.fail(name, "f", f"give {start.size} numbers, as y_init has", f"shape {np.shape(value)}")
+        return value
+
+    plain = take_primals(args)
+    first = np.asarray(take_primals(equation(start, *plain)), float)
+    if not np.isfinite(first).all():
+        arguments.fail(name, "f", "give finite numbers at y_init", first)
+    return equation, start, plain
+
+
+def _differentiate(
+    name: str, equation: Function, y: np.ndarray, args: tuple[Nested, ...], residual: float, f_tol: float
+) -> ArrayValue:
+    if residual > f_tol:
+        raise RuntimeError(f"{name}: no root was found: max |f| is {residual:.2g}, above function_tolerance = {f_tol}")
+    return differentiate_root(name, equation, y, args, True, "")
