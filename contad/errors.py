@@ -493,11 +493,12 @@ def _refusal_by_place(frames: list[FrameType]) -> str | None:
         while isinstance(array, ast.Subscript) and isinstance(names.get(ast.unparse(array.value)), np.ndarray):
             array = array.value  # of a[0][1] = x, a itself
         z = ast.unparse(array).removesuffix(".flat")
+        name = z if isinstance(array, ast.Name | ast.Attribute | ast.Subscript) else "z"  # a call has none
         dtype = getattr(names.get(z), "dtype", None)
         other = dtype is not None and dtype != np.float64
         return (
             f"{z} is a plain array{f' of {dtype}' if other else ''}, whose elements cannot hold variables; make it in "
-            f"the function that is differentiated: {z} = np.array({z}{', dtype=float' if other else ''}) before the "
+            f"the function that is differentiated: {name} = np.array({z}{', dtype=float' if other else ''}) before the "
             "first assignment, or by np.zeros, np.full, y.copy(); elsewhere by contad.array, contad.zeros"
         )
     called = expression.func if isinstance(expression, ast.Call) else None

@@ -44,6 +44,11 @@ def assigns_a_part(x):
     return rows.sum()
 
 
+def assigns_to_what_has_no_name(x):
+    (A * 1.0)[0] = x
+    return x
+
+
 def adds_in_place(x):
     a = DATA
     a += x
@@ -82,6 +87,7 @@ REFUSED = {  # (function, the expression that is told, what else the message say
     "a statement": (assigns, "DATA[0] = x[0]", r"DATA is a plain array, .* DATA = np\.array\(DATA\) before"),
     "a row": (assigns_a_row, "rows[0] = x", r"rows is a plain array, .* rows = np\.array\(rows\) before"),
     "part of a row": (assigns_a_part, "rows[0, 1:] = x[1:] * 2.0", r"rows is a plain array"),
+    "no name": (assigns_to_what_has_no_name, "(A * 1.0)[0] = x", r" z = np\.array\(A \* 1\.0\) before"),
     "in place": (adds_in_place, "a += x", "a = a \\+ x"),
     "a ufunc among objects": (lambda x: np.logaddexp(contad.to_matvar(x), 1.0),
                               "np.logaddexp(contad.to_matvar(x), 1.0)", "np.logaddexp: "),
@@ -133,7 +139,8 @@ OF_SCIPY = {  # a function of SciPy's, at variables: what gives the same
     "special.logsumexp": "use contad.logsumexp;", "special.softmax": "use contad.softmax;",
     "special.log_softmax": "use x - contad.logsumexp(x);", "integrate.trapezoid": "use np.trapezoid;",
     "integrate.simpson": "use np.trapezoid, or", "linalg.expm": "use contad.scipy.linalg.expm;",
-    "linalg.cosm": "contad.scipy.linalg has", "stats.norm.logpdf": "write its formula",
+    "linalg.cosm": "contad.scipy.linalg has", "stats.norm.logpdf": "use contad.scipy.stats.norm.logpdf;",
+    "stats.moyal.logpdf": "write its formula",
 }  # fmt: skip
 
 

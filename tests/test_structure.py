@@ -84,7 +84,7 @@ IRREGULAR = {
     *("made", "taken", "given", "held", "kept", "shown", "told", "found", "said", "known", "written", "drawn"),
     *("chosen", "lost", "seen", "done", "bound", "built", "sent"),
 }
-NO_PARTICIPLES = {"seed", "need", "nested", "factorized", "searchsorted"}  # the last three are names of users'
+NO_PARTICIPLES = {"seed", "need", "nested", "factorized", "searchsorted", "ordered"}  # the last four are users' names
 
 
 def participles(source):

@@ -1,13 +1,13 @@
 """Distributions on intervals, and those whose support depends on a shape; outside the support the value is -inf."""
 
 from contad.distributions.formula import formula, where
-from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.entropies import xlog1py, xlogy
 from contad.ops.error_functions import log_ndtr
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.logic import select
 from contad.ops.logistic import log_diff_exp
+from contad.ops.power_transforms import log1prel_derivative
 
 LOG_SQRT_TWO_PI = 0.9189385332046727
 UNIT = "y < 0.0 or y > 1.0"
@@ -49,15 +49,16 @@ def truncated_normal_log_density(y, a, b):
     return -0.5 * y * y - LOG_SQRT_TWO_PI - log_diff_exp(log_ndtr(high), log_ndtr(low))
 
 
+@formula(points=[(0.7, 0.3), (1.2, -0.4)])
+def log_ratio_of_extremes(y, c):
+    """log(1 + c y) / c, and y for c = 0."""
+    return y * log1prel_derivative(0.0, c * y)
+
+
 @formula(where(valid="c == c", outside="y < 0.0 or y == _inf or 1.0 + c * y < 0.0"), points=[(0.7, 0.3), (1.2, -0.4)])
 def generalised_pareto_log_density(y, c):
     """-(1 + 1 / c) log(1 + c y), and -y for c = 0."""
-    small = absolute(c * y) < 1e-5
-    t = select(small, c * y, 0.0)
-    s = select(small, 1.0, c * y)
-    # log(1 + c y) / c: near c = 0 by its series
-    ratio = select(small, y * (1.0 - t * (0.5 - t * (1.0 / 3.0 - 0.25 * t))), log1p(s) / select(small, 1.0, c))
-    return -ratio - select(small, log1p(t), log1p(s))
+    return -log_ratio_of_extremes(y, c) - log1p(c * y)
 
 
 @formula(
@@ -65,9 +66,5 @@ def generalised_pareto_log_density(y, c):
 )
 def generalised_extreme_log_density(y, c):
     """(1 / c - 1) log(1 - c y) - (1 - c y)^(1 / c), and the Gumbel density for c = 0."""
-    small = absolute(c * y) < 1e-5
-    t = select(small, -c * y, 0.0)
-    s = select(small, 1.0, -c * y)
-    # -log(1 - c y) / c
-    ratio = select(small, y * (1.0 - t * (0.5 - t * (1.0 / 3.0 - 0.25 * t))), -log1p(s) / select(small, 1.0, c))
-    return -ratio - exp(-ratio) - select(small, log1p(t), log1p(s))
+    ratio = log_ratio_of_extremes(y, -c)
+    return -ratio - exp(-ratio) - log1p(-c * y)

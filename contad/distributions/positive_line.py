@@ -119,6 +119,19 @@ def chi_log_density(y, nu, sigma):
 
 
 @formula(where("sigma", outside=OUTSIDE), points=[(1.7, 1.4), (9.3, 2.3)])
+def half_normal_log_density(y, sigma):
+    """log 2 - (y / sigma)^2 / 2 - log sigma - log(2 pi) / 2."""
+    r = y / sigma
+    return -0.5 * r * r - log(sigma) - LOG_SQRT_TWO_PI + LOG_2
+
+
+@formula(where("sigma", outside=OUTSIDE), points=[(1.7, 1.4), (9.3, 2.3)])
+def maxwell_log_density(y, sigma):
+    """The chi density with three degrees of freedom."""
+    return chi_log_density(y, 3.0, sigma)
+
+
+@formula(where("sigma", outside=OUTSIDE), points=[(1.7, 1.4), (9.3, 2.3)])
 def half_cauchy_log_density(y, sigma):
     """log(2 / pi) - log sigma - log(1 + (y / sigma)^2)."""
     return -2.0 * log(hypot(1.0, y / sigma)) - log(sigma) + LOG_2 - LOG_PI

@@ -3,13 +3,16 @@
 Each function says its formula; outside the domain of a parameter the value is nan, and at infinite y it is -inf.
 """
 
-from contad.distributions.formula import formula, where
+import math
+
+from contad.distributions.formula import formula, unlisted_rule, where
 from contad.ops.arithmetic import absolute
 from contad.ops.beta_functions import betaln
 from contad.ops.elementary import hypot, sqrt
 from contad.ops.error_functions import erfcx, log_ndtr
 from contad.ops.exponential import exp, log, log1p
 from contad.ops.hyperbolic import cosh
+from contad.ops.incomplete_beta import beta_density, betainc, betainc_derivative, betaincc
 from contad.ops.logic import select
 
 LOG_SQRT_TWO_PI = 0.9189385332046727
@@ -97,3 +100,33 @@ def skew_double_exponential_log_density(y, mu, sigma, tau):
     """log(2 tau (1 - tau) / sigma) - 2 w |y - mu| / sigma, where w = tau above mu and 1 - tau below."""
     r = (y - mu) / sigma
     return LOG_2 + log(tau) + log1p(-tau) - log(sigma) - 2.0 * select(r < 0.0, (tau - 1.0) * r, tau * r)
+
+
+@unlisted_rule(points=[(3.2, 0.7), (1.4, -2.6), (40.0, 0.01)])
+def student_cdf(nu, r):
+    """The distribution function of Student's t, by the incomplete beta function of the smaller of two arguments.
+
+    Its derivative by r is the density; by nu, above and below the middle, that of the incomplete beta function.
+    """
+    if not nu > 0.0 or r != r:
+        return math.nan
+    s = r / math.sqrt(nu)
+    w = 1.0 / (1.0 + s * s)
+    twice = betainc.function(0.5 * nu, 0.5, w) if w < 0.5 else betaincc.function(0.5, 0.5 * nu, s * s * w)
+    tail = 0.5 * twice
+    return tail if r < 0.0 else 1.0 - tail
+
+
+@student_cdf.partials
+def student_cdf_partials(z, nu, r):
+    s = r * r / nu
+    w = 1.0 / (1.0 + s)
+    far = w < 0.5
+    middle = s == 0.0
+    x = select(middle or far, 0.5, s * w)
+    u = select(far, w, 0.25)
+    slope = s * w * w / nu  # of w by nu
+    outer = 0.5 * betainc_derivative(1.0, 0.0, 0.5 * nu, 0.5, u) + beta_density(0.0, 0.0, 0.5 * nu, 0.5, u) * slope
+    inner = 0.5 * betainc_derivative(0.0, 1.0, 0.5, 0.5 * nu, x) - beta_density(0.0, 0.0, 0.5, 0.5 * nu, x) * slope
+    below = 0.5 * select(middle, 0.0, select(far, outer, -inner))  # of the tail
+    return select(r < 0.0, below, -below), exp(student_t_log_density(r, nu, 0.0, 1.0))

@@ -11,6 +11,7 @@ from contad.front.choice import describe_refusal, reason
 from contad.front.derivative import Derivative
 from contad.front.explained import Explanation
 from contad.front.plan import plan
+from contad.native.request import Request
 from contad.variables.open_types import Nested, NumbaType, Options
 from contad.variables.trees import holds_carriers
 
@@ -47,9 +48,20 @@ def explain_call(derivative: Derivative, args: tuple[Nested, ...], kwargs: Optio
             "each process compiles anew: machine code with the address of a global array of more than 1 MB, or of a "
             "function that is an argument, is not kept; pass the array as an argument"
         )
+    if choice.lanes:
+        lines.append(f"{_describe_lanes(derivative, given)} at once")
+    elif choice.one_direction:
+        lines.append(f"one direction at a time: {choice.one_direction}")
     text = "\n".join([head, *why_not, *(f"  {line}" for line in lines)])
     find_loops = None if engine.loops is None else functools.partial(engine.loops, request)
     return Explanation.of(text, choice.engine, refusals, find_loops)
+
+
+def _describe_lanes(derivative: Derivative, given: tuple[NumbaType, ...]) -> str:
+    """How many columns or rows are computed at once."""
+    several = plan(derivative.f, derivative.form, given, derivative.what, lanes=True)
+    requests = [several.request, *([] if several.along is None else [several.along[0]])]
+    return " or ".join(f"{r.lanes} {'rows' if r.mode == 'vjp' else 'columns'}" for r in requests if r.lanes > 1)
 
 
 def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options) -> str:
@@ -60,7 +72,18 @@ def source_of(derivative: Derivative, args: tuple[Nested, ...], kwargs: Options)
     write = compiled_engine(name).source
     if write is None:
         raise UnsupportedError(f"source: {derivative.what}: the engine {name} generates no source; explain tells of it")
-    return write(plan(derivative.f, derivative.form, derivative.types_of(args, kwargs), derivative.what).request)
+    return write(_request_of(derivative, derivative.types_of(args, kwargs)))
+
+
+def _request_of(derivative: Derivative, given: tuple[NumbaType, ...]) -> Request:
+    """What an engine is asked for: several directions at once, unless that is refused."""
+    one, several = (plan(derivative.f, derivative.form, given, derivative.what, lanes) for lanes in (False, True))
+    if several.has_lanes:
+        try:
+            compiled_engine(COMPILED[0]).explain(several.request)
+        except UnsupportedError:
+            return one.request
+    return several.request
 
 
 def _reason_now(derivative: Derivative, given: tuple[NumbaType, ...], name: str, why: str) -> str:

@@ -32,7 +32,7 @@ class Form(NamedTuple):
     kind: Kind
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
     single: bool = False  # whether argnums was one number
-    has_aux: bool = False
+    has_aux: bool = False  # of gradients and Jacobians
     vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
     size: int = 0  # of a block of "hessian_block_diag"

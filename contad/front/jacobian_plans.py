@@ -2,6 +2,7 @@
 
 from numba import types
 
+from contad.errors import UnsupportedError
 from contad.front import lane_plans
 from contad.front.higher_plans import (
     DirectionTree,
@@ -19,22 +20,33 @@ from contad.variables.open_types import NumbaType
 class Jacobian:
     """The plan of a Jacobian. f itself is called first where its result tells shapes."""
 
-    def __init__(self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool) -> None:
+    def __init__(
+        self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool, forward: bool
+    ) -> None:
         """Read the structures; with `copied` f gets copies of arrays, because it may write into them.
 
-        With `lanes` an engine takes several directions at once.
+        With `lanes` an engine takes several directions at once; with `forward` they are columns alone.
+        Raises UnsupportedError where there is no aux to hand on.
         """
         self.lanes = lanes
+        self.has_aux = call.request.has_aux
+        if self.has_aux:
+            if not isinstance(returned, types.BaseTuple) or len(returned) != 2:
+                raise UnsupportedError("with has_aux=True the function must return (value, aux)")
+            returned = returned[0]
         self.start = [*call.checks, *name_all(call)]
-        self.call, self.single, self.returned = call, single, returned
+        self.call, self.returned = call, returned
         self.inputs, self.outputs = call.tree(), DirectionTree([("y", returned)], "e")
         own = [
             f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
         ]
-        if any(y.is_array for y in self.outputs.leaves):  # whose shapes are not known
-            self.start.append(f"y = f({', '.join(own)})")
+        # for the shapes of arrays; and for aux, which forward mode along no direction does not give
+        self.is_called = any(y.is_array for y in self.outputs.leaves)
+        self.is_called |= forward and self.has_aux and any(x.is_array for x in self.inputs.leaves)
+        if self.is_called:
+            self.start.append(f"{'y, aux' if self.has_aux else 'y'} = f({', '.join(own)})")
         self.start += [make_matrix(y, x) for y in self.outputs.leaves for x in self.inputs.leaves]
-        self.end = f"return {matrix_result(self.outputs, self.inputs, True, single)}"
+        self.end = f"return {matrix_result(self.outputs, self.inputs, True, single)}{', aux' if self.has_aux else ''}"
 
     @property
     def may_have_more_rows(self) -> bool:
@@ -54,9 +66,20 @@ class Jacobian:
         return [*self.start, f"if {rows} > {columns}:", *forward, "else:", *reverse, self.end]
 
     @property
+    def pulled(self) -> str:
+        """The call of reverse mode, with {} for the cotangent."""
+        aux = ("_, " if self.is_called else "aux, ") if self.has_aux else ""
+        return f"{aux}grads = run({self.call.packed}, {{}}[0])"
+
+    def push_along(self, run: str) -> str:
+        """The call of forward mode, with {} for the tangents."""
+        z = "(z, aux)" if self.has_aux and not self.is_called else "z"
+        return f"{z}, dy = {run}({self.call.packed}, {{}})"
+
+    @property
     def by_rows(self) -> Way:
         """By reverse mode, a pass for each number of the result, or for a block of them."""
-        found = lane_plans.by_rows(self.call, self.inputs, self.outputs) if self.lanes else None
+        found = lane_plans.by_rows(self.call, self.inputs, self.outputs, self.pulled) if self.lanes else None
         if found is not None:
             return found
         grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(self.call.wanted)], "g")
@@ -64,20 +87,21 @@ class Jacobian:
             y: [take_row(y, x, g) for x, g in zip(self.inputs.leaves, grads.leaves, strict=True)]
             for y in self.outputs.leaves
         }
-        lines = self.outputs.over(body, f"grads = run({self.call.packed}, {{}}[0])")
+        lines = self.outputs.over(body, self.pulled)
         return Way(
             (types.Tuple(self.call.request.types), self.outputs.types()[0]), [*self.outputs.directions(), *lines]
         )
 
     def by_columns(self, run: str) -> Way:
         """By forward mode, a pass for each number of the arguments, or for a block of them."""
-        found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, run) if self.lanes else None
-        if found is not None:
-            return found
+        if self.lanes:
+            found = lane_plans.by_columns(self.call, self.inputs, self.outputs, self.returned, self.push_along(run))
+            if found is not None:
+                return found
         tangent = DirectionTree([("dy", self.returned)], "t")
         body = {
             x: [take_column(y, x, t) for y, t in zip(self.outputs.leaves, tangent.leaves, strict=True)]
             for x in self.inputs.leaves
         }
-        lines = self.inputs.over(body, f"z, dy = {run}({self.call.packed}, {{}})")
+        lines = self.inputs.over(body, self.push_along(run))
         return Way((types.Tuple(self.call.request.types), self.inputs.types()), [*self.inputs.directions(), *lines])

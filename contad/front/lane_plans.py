@@ -127,24 +127,24 @@ def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
 
 
 def by_columns(
-    call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, returned: NumbaType, run: str
+    call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, returned: NumbaType, pushed: str
 ) -> Way | None:
-    """The columns of a Jacobian by forward mode; None where there is one only."""
+    """The columns of a Jacobian by the call of forward mode; None where there is one only."""
     varies = Directions(inputs, MOST)
     if varies.lanes == 1:
         return None
     tangents = DirectionTree([("dy", returned)], "t")
-    lines = varies.over(f"z, dy = {run}({call.packed}, {{}})", _gather(varies, tangents, outputs, True))
+    lines = varies.over(pushed, _gather(varies, tangents, outputs, True))
     return Way((types.Tuple(call.request.types), varies.types()), [*varies.zeros(), *lines], varies.lanes)
 
 
-def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree) -> Way | None:
-    """The rows of a Jacobian by reverse mode; None where there is one only."""
+def by_rows(call: PlannedCall, inputs: DirectionTree, outputs: DirectionTree, pulled: str) -> Way | None:
+    """The rows of a Jacobian by the call of reverse mode; None where there is one only."""
     varies = Directions(outputs, FEW)
     if varies.lanes == 1:
         return None
     grads = DirectionTree([(f"grads[{k}]", x.type) for k, x in enumerate(call.wanted)], "g")
-    lines = varies.over(f"grads = run({call.packed}, {{}}[0])", _gather(varies, grads, inputs, False))
+    lines = varies.over(pulled, _gather(varies, grads, inputs, False))
     return Way((types.Tuple(call.request.types), varies.types()[0]), [*varies.zeros(), *lines], varies.lanes)
 
 

@@ -56,7 +56,8 @@ def _call_compiled(f: NumbaFunction, args: tuple[Nested, ...], kwargs: Options) 
     elif missing:
         args = args + defaults[-missing:]
     active = tuple(k for k, x in enumerate(args) if isinstance(x, Carrier))
-    if stack().tracer is not None:  # a recorded program holds the operations of the function
+    # a recorded program holds the operations of the function, and so does what is to tell what depends on what
+    if stack().tracer is not None or stack().opens_calls:
         return NotImplemented
     plain = [value_of(x) if isinstance(x, Carrier) else x for x in args]
     if not _takes(args, plain, active):

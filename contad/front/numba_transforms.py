@@ -83,7 +83,8 @@ def higher_of(
 
     options = made_by[1]
     argnums, engine = options.get("argnums", 0), options.get("engine")
-    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), vector=vector, size=size)
+    has_aux = options.get("has_aux", False)
+    form = Form(kind, positions(kind, argnums), isinstance(argnums, int), has_aux, vector, size=size)
     key = form, engine
     if key not in f.memo:
         f.memo[key] = Derivative(f.dispatcher, form, engine, eager, f.memo, made_by)

@@ -144,13 +144,14 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
         found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
         if found is None:
             raise UnsupportedError(f"{what}: its signatures are given, and none fits")
-        jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f), lanes)
+        forward = form.kind == "jacfwd"
+        jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f), lanes, forward)
         if form.kind == "jacobian" and jacobian.may_have_more_rows:
             rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
             along = call.request._replace(mode="jvp", lanes=columns.lanes), columns.types
             request = call.request._replace(lanes=rows.lanes)
             return Plan(request, rows.types, tuple(parameters), jacobian.either(), along)
-        chosen = jacobian.by_columns("run") if form.kind == "jacfwd" else jacobian.by_rows
+        chosen = jacobian.by_columns("run") if forward else jacobian.by_rows
         body = jacobian.whole(chosen)
     value = None
     if chosen.lanes > 1 and form.mode != "vjp":

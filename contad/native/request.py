@@ -11,8 +11,10 @@ An engine is a module with these functions:
 
     value_and_grad    run(*args) -> (value, grads)     grads: a tuple, one entry per argnum, each structured like its
                                                        argument; with has_aux ((value, aux), grads)
-    vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result
-    jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum
+    vjp               run(args, z_bar) -> grads        args: a tuple; z_bar is structured like the result; with has_aux
+                                                       (aux, grads)
+    jvp               run(args, tangents) -> (value, tangent)     tangents: a tuple, one entry per argnum; with has_aux
+                                                       ((value, aux), tangent)
     hvp               run(args, tangents) -> (value, products)    products of the Hessian with tangents, as grads
     dependencies      run(args, (*nodes, graph)) -> (value, nodes)    nodes: integers in place of the floats of an
                                                        argument, and of the result; graph: what `run` writes to

@@ -2,7 +2,7 @@
 
 `norm.logpdf(x, loc, scale)` takes SciPy's arguments, by its names and with its defaults, broadcasts, and is -inf
 outside of the support and nan where a parameter is not allowed. Each distribution has `logpdf` and `pdf`, or `logpmf`
-and `pmf` of whole numbers.
+and `pmf` of whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
 
 >>> norm.logpdf(1.5, 0.5, 2.0)
 -1.7370857137646181
@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from contad.distributions import counts, intervals, positive_line, real_line
+from contad.distributions.cumulative import CUMULATIVE
 from contad.distributions.faces import Face, compose
 from contad.distributions.formula import Formula
 from contad.ops.exponential import exp, log
@@ -40,87 +41,212 @@ class Distribution(ModuleType):
         setattr(self, method, face)
 
 
-def _continuous(name: str, shapes: str, density: Formula, at: str, scaled: bool = False) -> Any:
+_METHODS = {
+    "cdf": ("cdf", "ccdf", "The probability of at most x"),
+    "sf": ("ccdf", "cdf", "The probability of more than x"),
+    "logcdf": ("lcdf", "lccdf", "The logarithm of the probability of at most x"),
+    "logsf": ("lccdf", "lcdf", "The logarithm of the probability of more than x"),
+}
+
+
+def _continuous(
+    name: str, shapes: str, density: Formula, at: str, cumulative: str = "", scaled: bool = False, flip: bool = False
+) -> Any:
     """A distribution of numbers. `at` are the arguments of the log density, in terms of x, the shapes, loc and scale.
 
-    `scaled` says that the density is that of (x - loc) / scale.
+    `cumulative` is the name of the functions of the same arguments in `contad.distributions.cumulative`; `scaled` says
+    that they are of (x - loc) / scale, and `flip` that they are of a decreasing function of x.
     """
     names = ["x", *shapes.split(), "loc", "scale"]
     made = Distribution(name, shapes, f"The distribution `scipy.stats.{name}`: {density.__doc__}")
     text = f"f({at})" + (" - log(scale)" if scaled else "")
-    log_density = compose(f"{name}_logpdf", names, text, density, home=__name__, cases=[_SCALED], log=log)
-    pdf = compose(f"{name}_pdf", names, f"exp(f({', '.join(names)}))", log_density, home=__name__, exp=exp)
+    log_density = compose(f"scipy_{name}_logpdf", names, text, density, home=__name__, cases=[_SCALED], log=log)
+    pdf = compose(f"scipy_{name}_pdf", names, f"exp(f({', '.join(names)}))", log_density, home=__name__, exp=exp)
     defaults = {"loc": 0.0, "scale": 1.0}
     made.add("logpdf", log_density, f"The logarithm of the density of `scipy.stats.{name}`.", names, defaults)
     made.add("pdf", pdf, f"The density of `scipy.stats.{name}`.", names, defaults)
+    if cumulative:
+        _add_cumulative(made, cumulative, names, at, flip)
+    if cumulative in _INVERSES:
+        _add_inverses(made, cumulative, names, flip)
     return made
 
 
-def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "") -> Any:
+def _add_cumulative(made: Any, cumulative: str, names: list[str], at: str, flip: bool) -> None:
+    name = made.distribution
+    for method, (kind, opposite, what) in _METHODS.items():
+        known = getattr(CUMULATIVE[cumulative], opposite if flip else kind)
+        cases = [_SCALED] if "scale" in names else []
+        whole = ("k", "loc", *known.body.whole[1:]) if names[0] == "k" else ()
+        text = f"f({at})"
+        found = compose(f"scipy_{name}_{method}", names, text, known, home=__name__, cases=cases, whole=whole, log=log)
+        defaults = {"loc": 0.0} | ({"scale": 1.0} if "scale" in names else {})
+        made.add(method, found, f"{what}, by `scipy.stats.{name}`.", names, defaults)
+
+
+# the quantile of a distribution in terms of that of its formula, whose parameters follow
+_INVERSES = {
+    "normal": "f({p}, loc, scale)",
+    "cauchy": "f({p}, loc, scale)",
+    "logistic": "f({p}, loc, scale)",
+    "double_exponential": "f({p}, loc, scale)",
+    "gumbel": "f({p}, loc, scale)",
+    "exponential": "loc + f({p}, 1.0 / scale)",
+    "gamma": "loc + f({p}, a, 1.0 / scale)",
+    "inv_gamma": "loc + f({p}, a, scale)",
+    "chi_square": "loc + scale * f({p}, df)",
+    "chi": "loc + f({p}, df, scale)",
+    "lognormal": "loc + f({p}, log(scale), s)",
+    "weibull": "loc + f({p}, c, scale)",
+    "frechet": "loc + f({p}, c, scale)",
+    "rayleigh": "loc + f({p}, scale)",
+    "half_normal": "loc + f({p}, scale)",
+    "half_cauchy": "loc + f({p}, scale)",
+    "maxwell": "loc + f({p}, scale)",
+    "pareto": "loc + f({p}, scale, b)",
+    "pareto_type_2": "f({p}, loc, scale, c)",
+    "loglogistic": "loc + f({p}, scale, c)",
+    "beta": "loc + scale * f({p}, a, b)",
+}
+
+
+def _add_inverses(made: Any, cumulative: str, names: list[str], flip: bool) -> None:
+    name, (lower, upper) = made.distribution, CUMULATIVE[cumulative][-2:]
+    text = _INVERSES[cumulative]
+    if flip:
+        inner = text.replace("loc + ", "").replace("loc", "-loc")
+        text = f"loc - {inner}" if text.startswith("loc + ") else f"-{inner}"
+        lower, upper = upper, lower
+    for method, variable, known in (("ppf", "q", lower), ("isf", "q", upper)):
+        assert known is not None
+        own = [variable, *names[1:]]
+        found = compose(
+            f"scipy_{name}_{method}", own, text.format(p=variable), known, home=__name__, cases=[_SCALED], log=log
+        )
+        what = "at most" if method == "ppf" else "more than"
+        doc = f"The x that `scipy.stats.{name}` is {what} with probability q."
+        made.add(method, found, doc, own, {"loc": 0.0, "scale": 1.0})
+
+
+def _discrete(name: str, shapes: str, mass: Formula, at: str, whole: str = "", cumulative: str = "") -> Any:
     """A distribution of whole numbers."""
     names = ["k", *shapes.split(), "loc"]
     kept = ("k", "loc", *whole.split())
     made = Distribution(name, shapes, f"The distribution `scipy.stats.{name}`: {mass.__doc__}")
-    log_mass = compose(f"{name}_logpmf", names, f"f({at})", mass, home=__name__, whole=kept)
-    pmf = compose(f"{name}_pmf", names, f"exp(f({', '.join(names)}))", log_mass, home=__name__, whole=kept, exp=exp)
+    log_mass = compose(f"scipy_{name}_logpmf", names, f"f({at})", mass, home=__name__, whole=kept)
+    text = f"exp(f({', '.join(names)}))"
+    pmf = compose(f"scipy_{name}_pmf", names, text, log_mass, home=__name__, whole=kept, exp=exp)
     made.add("logpmf", log_mass, f"The logarithm of the probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
     made.add("pmf", pmf, f"The probability of k by `scipy.stats.{name}`.", names, {"loc": 0.0})
+    if cumulative:
+        _add_cumulative(made, cumulative, names, at, False)
     return made
 
 
 # ---- on the whole line -----------------------------------------------------------------------------------------------
-norm = _continuous("norm", "", real_line.normal_log_density, "x, loc, scale")
-cauchy = _continuous("cauchy", "", real_line.cauchy_log_density, "x, loc, scale")
-t = _continuous("t", "df", real_line.student_t_log_density, "x, df, loc, scale")
-logistic = _continuous("logistic", "", real_line.logistic_log_density, "x, loc, scale")
-laplace = _continuous("laplace", "", real_line.double_exponential_log_density, "x, loc, scale")
-gumbel_r = _continuous("gumbel_r", "", real_line.gumbel_log_density, "x, loc, scale")
-gumbel_l = _continuous("gumbel_l", "", real_line.gumbel_log_density, "-x, -loc, scale")
+norm = _continuous("norm", "", real_line.normal_log_density, "x, loc, scale", cumulative="normal")
+cauchy = _continuous("cauchy", "", real_line.cauchy_log_density, "x, loc, scale", cumulative="cauchy")
+t = _continuous("t", "df", real_line.student_t_log_density, "x, df, loc, scale", cumulative="student_t")
+logistic = _continuous("logistic", "", real_line.logistic_log_density, "x, loc, scale", cumulative="logistic")
+laplace = _continuous(
+    "laplace", "", real_line.double_exponential_log_density, "x, loc, scale", cumulative="double_exponential"
+)
+gumbel_r = _continuous("gumbel_r", "", real_line.gumbel_log_density, "x, loc, scale", cumulative="gumbel")
+gumbel_l = _continuous("gumbel_l", "", real_line.gumbel_log_density, "-x, -loc, scale", cumulative="gumbel", flip=True)
 exponnorm = _continuous("exponnorm", "K", real_line.exp_mod_normal_log_density, "x, loc, scale, 1.0 / (K * scale)")
 skewnorm = _continuous("skewnorm", "a", real_line.skew_normal_log_density, "x, loc, scale, a")
 
 # ---- on the positive half --------------------------------------------------------------------------------------------
-expon = _continuous("expon", "", positive_line.exponential_log_density, "x - loc, 1.0 / scale")
-gamma = _continuous("gamma", "a", positive_line.gamma_log_density, "x - loc, a, 1.0 / scale")
-invgamma = _continuous("invgamma", "a", positive_line.inv_gamma_log_density, "x - loc, a, scale")
-chi2 = _continuous("chi2", "df", positive_line.chi_square_log_density, "(x - loc) / scale, df", True)
-chi = _continuous("chi", "df", positive_line.chi_log_density, "x - loc, df, scale")
-lognorm = _continuous("lognorm", "s", positive_line.lognormal_log_density, "x - loc, log(scale), s")
-weibull_min = _continuous("weibull_min", "c", positive_line.weibull_log_density, "x - loc, c, scale")
-weibull_max = _continuous("weibull_max", "c", positive_line.weibull_log_density, "loc - x, c, scale")
-invweibull = _continuous("invweibull", "c", positive_line.frechet_log_density, "x - loc, c, scale")
-rayleigh = _continuous("rayleigh", "", positive_line.rayleigh_log_density, "x - loc, scale")
-maxwell = _continuous("maxwell", "", positive_line.chi_log_density, "x - loc, 3.0, scale")
-halfnorm = _continuous("halfnorm", "", positive_line.chi_log_density, "x - loc, 1.0, scale")
-halfcauchy = _continuous("halfcauchy", "", positive_line.half_cauchy_log_density, "x - loc, scale")
-pareto = _continuous("pareto", "b", positive_line.pareto_log_density, "x - loc, scale, b")
-lomax = _continuous("lomax", "c", positive_line.pareto_type_2_log_density, "x, loc, scale, c")
-betaprime = _continuous("betaprime", "a b", positive_line.beta_prime_log_density, "x - loc, a, b, scale")
-f = _continuous("f", "dfn dfd", positive_line.f_log_density, "x - loc, dfn, dfd, scale")
-fisk = _continuous("fisk", "c", positive_line.loglogistic_log_density, "x - loc, scale, c")
-burr = _continuous("burr", "c d", positive_line.burr_log_density, "x - loc, c, d, scale")
-loglaplace = _continuous("loglaplace", "c", positive_line.loglaplace_log_density, "x - loc, c, scale")
-invgauss = _continuous("invgauss", "mu", positive_line.inverse_gaussian_log_density, "(x - loc) / scale, mu, 1.0", True)
-levy = _continuous("levy", "", positive_line.levy_log_density, "x - loc, scale")
+expon = _continuous(
+    "expon", "", positive_line.exponential_log_density, "x - loc, 1.0 / scale", cumulative="exponential"
+)
+gamma = _continuous("gamma", "a", positive_line.gamma_log_density, "x - loc, a, 1.0 / scale", cumulative="gamma")
+invgamma = _continuous(
+    "invgamma", "a", positive_line.inv_gamma_log_density, "x - loc, a, scale", cumulative="inv_gamma"
+)
+chi2 = _continuous(
+    "chi2", "df", positive_line.chi_square_log_density, "(x - loc) / scale, df", cumulative="chi_square", scaled=True
+)
+chi = _continuous("chi", "df", positive_line.chi_log_density, "x - loc, df, scale", cumulative="chi")
+lognorm = _continuous(
+    "lognorm", "s", positive_line.lognormal_log_density, "x - loc, log(scale), s", cumulative="lognormal"
+)
+weibull_min = _continuous(
+    "weibull_min", "c", positive_line.weibull_log_density, "x - loc, c, scale", cumulative="weibull"
+)
+weibull_max = _continuous(
+    "weibull_max", "c", positive_line.weibull_log_density, "loc - x, c, scale", cumulative="weibull", flip=True
+)
+invweibull = _continuous(
+    "invweibull", "c", positive_line.frechet_log_density, "x - loc, c, scale", cumulative="frechet"
+)
+rayleigh = _continuous("rayleigh", "", positive_line.rayleigh_log_density, "x - loc, scale", cumulative="rayleigh")
+maxwell = _continuous("maxwell", "", positive_line.maxwell_log_density, "x - loc, scale", cumulative="maxwell")
+halfnorm = _continuous(
+    "halfnorm", "", positive_line.half_normal_log_density, "x - loc, scale", cumulative="half_normal"
+)
+halfcauchy = _continuous(
+    "halfcauchy", "", positive_line.half_cauchy_log_density, "x - loc, scale", cumulative="half_cauchy"
+)
+pareto = _continuous("pareto", "b", positive_line.pareto_log_density, "x - loc, scale, b", cumulative="pareto")
+lomax = _continuous(
+    "lomax", "c", positive_line.pareto_type_2_log_density, "x, loc, scale, c", cumulative="pareto_type_2"
+)
+betaprime = _continuous(
+    "betaprime", "a b", positive_line.beta_prime_log_density, "x - loc, a, b, scale", cumulative="beta_prime"
+)
+f = _continuous("f", "dfn dfd", positive_line.f_log_density, "x - loc, dfn, dfd, scale", cumulative="f")
+fisk = _continuous("fisk", "c", positive_line.loglogistic_log_density, "x - loc, scale, c", cumulative="loglogistic")
+burr = _continuous("burr", "c d", positive_line.burr_log_density, "x - loc, c, d, scale", cumulative="burr")
+loglaplace = _continuous(
+    "loglaplace", "c", positive_line.loglaplace_log_density, "x - loc, c, scale", cumulative="loglaplace"
+)
+invgauss = _continuous(
+    "invgauss", "mu", positive_line.inverse_gaussian_log_density, "(x - loc) / scale, mu, 1.0", scaled=True
+)
+levy = _continuous("levy", "", positive_line.levy_log_density, "x - loc, scale", cumulative="levy")
 
 # ---- on intervals ----------------------------------------------------------------------------------------------------
-uniform = _continuous("uniform", "", intervals.uniform_log_density, "x - loc, 0.0, scale")
-beta = _continuous("beta", "a b", intervals.beta_log_density, "(x - loc) / scale, a, b", True)
-triang = _continuous("triang", "c", intervals.triangular_log_density, "(x - loc) / scale, c", True)
-truncnorm = _continuous("truncnorm", "a b", intervals.truncated_normal_log_density, "(x - loc) / scale, a, b", True)
-genpareto = _continuous("genpareto", "c", intervals.generalised_pareto_log_density, "(x - loc) / scale, c", True)
-genextreme = _continuous("genextreme", "c", intervals.generalised_extreme_log_density, "(x - loc) / scale, c", True)
+uniform = _continuous("uniform", "", intervals.uniform_log_density, "x - loc, 0.0, scale", cumulative="uniform")
+beta = _continuous("beta", "a b", intervals.beta_log_density, "(x - loc) / scale, a, b", cumulative="beta", scaled=True)
+triang = _continuous(
+    "triang", "c", intervals.triangular_log_density, "(x - loc) / scale, c", cumulative="triangular", scaled=True
+)
+truncnorm = _continuous(
+    "truncnorm",
+    "a b",
+    intervals.truncated_normal_log_density,
+    "(x - loc) / scale, a, b",
+    cumulative="truncated_normal",
+    scaled=True,
+)
+genpareto = _continuous(
+    "genpareto",
+    "c",
+    intervals.generalised_pareto_log_density,
+    "(x - loc) / scale, c",
+    cumulative="generalised_pareto",
+    scaled=True,
+)
+genextreme = _continuous(
+    "genextreme",
+    "c",
+    intervals.generalised_extreme_log_density,
+    "(x - loc) / scale, c",
+    cumulative="generalised_extreme",
+    scaled=True,
+)
 
 # ---- whole numbers ---------------------------------------------------------------------------------------------------
-bernoulli = _discrete("bernoulli", "p", counts.bernoulli_log_mass, "k - loc, p")
-binom = _discrete("binom", "n p", counts.binomial_log_mass, "k - loc, n, p", "n")
+bernoulli = _discrete("bernoulli", "p", counts.bernoulli_log_mass, "k - loc, p", cumulative="bernoulli")
+binom = _discrete("binom", "n p", counts.binomial_log_mass, "k - loc, n, p", "n", cumulative="binomial")
 betabinom = _discrete("betabinom", "n a b", counts.beta_binomial_log_mass, "k - loc, n, a, b", "n")
-nbinom = _discrete("nbinom", "n p", counts.negative_binomial_log_mass, "k - loc, n, p")
+nbinom = _discrete("nbinom", "n p", counts.negative_binomial_log_mass, "k - loc, n, p", cumulative="negative_binomial")
 betanbinom = _discrete("betanbinom", "n a b", counts.beta_neg_binomial_log_mass, "k - loc, n, a, b")
-geom = _discrete("geom", "p", counts.geometric_log_mass, "k - loc, p")
-poisson = _discrete("poisson", "mu", counts.poisson_log_mass, "k - loc, mu")
+geom = _discrete("geom", "p", counts.geometric_log_mass, "k - loc, p", cumulative="geometric")
+poisson = _discrete("poisson", "mu", counts.poisson_log_mass, "k - loc, mu", cumulative="poisson")
 zipf = _discrete("zipf", "a", counts.zipf_log_mass, "k - loc, a")
-yulesimon = _discrete("yulesimon", "alpha", counts.yule_simon_log_mass, "k - loc, alpha")
+yulesimon = _discrete("yulesimon", "alpha", counts.yule_simon_log_mass, "k - loc, alpha", cumulative="yule_simon")
 hypergeom = _discrete("hypergeom", "M n N", counts.hypergeometric_log_mass, "k - loc, N, n, M - n", "M n N")
 
 __all__ = [name for name, value in list(globals().items()) if isinstance(value, Distribution)]

@@ -164,10 +164,6 @@ SPELLINGS: dict[str, dict[str, str]] = {
         "gradient_dot_vector": "contad.gradient_dot_vector(f, v, w)[1]", "derivative": "contad.derivative(np.sin)(x)",
         "partial_derivative": "contad.grad(f)(v)[k]", "hessian_block_diag": "contad.hessian_block_diag(f, 3)(v)",
     },
-    "Distribution functions": {
-        "std_normal_cdf": "contad.ndtr(x)", "std_normal_lcdf": "contad.log_ndtr(x)",
-        "std_normal_lccdf": "contad.log_ndtr(-x)",
-    },
 }  # fmt: skip
 
 CONSTANTS: dict[str, dict[str, str]] = {

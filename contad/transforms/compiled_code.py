@@ -55,7 +55,9 @@ def source(
     """The source of the derivative that the engine `generated` makes for value_and_grad(f, argnums)(*args).
 
     With of="hvp" for hvp(f, argnums)(*args), the vector last, and with of="jvp" for jvp(f, *args), of primals and
-    tangents: tangents have the suffix _dot.
+    tangents: tangents have the suffix _dot. With of="jacobian" or "hessian" it is what jacobian(f, argnums)(*args) or
+    hessian(f, argnums)(*args) runs for each block of directions, or of cotangents: tangents, or adjoints, are then
+    lanes, a number for each of them, with the arithmetic of numbers.
 
     f is a Numba function, its gradient (as contad.grad(f, has_aux=True)), or a plain function that Numba could compile.
     Values have the user's names, their adjoints the suffix _bar, and comments tell the user's lines. The text runs as a
@@ -100,10 +102,24 @@ def _product_of(f: NumbaFunction, argnums: int | tuple[int, ...]) -> Any:
     return hvp(f, argnums, engine="generated").compiled  # type: ignore[attr-defined]
 
 
+def _jacobian_of(f: NumbaFunction, argnums: int | tuple[int, ...], has_aux: bool) -> Any:
+    from contad.transforms.jacobians import jacobian
+
+    return jacobian(f, argnums, has_aux=has_aux, engine="generated")
+
+
+def _hessian_of(f: NumbaFunction, argnums: int | tuple[int, ...], has_aux: bool) -> Any:
+    from contad.transforms.hessians import hessian
+
+    return hessian(f, argnums, engine="generated")
+
+
 _OF: dict[str, Function] = {
     "value_and_grad": lambda f, argnums, has_aux: value_and_grad(f, argnums, has_aux=has_aux, engine="generated"),
     "hvp": lambda f, argnums, has_aux: _product_of(f, argnums),
     "jvp": lambda f, argnums, has_aux: pair_of(f, "jvp", jvp, "generated"),
+    "jacobian": _jacobian_of,
+    "hessian": _hessian_of,
 }
 
 

@@ -1,5 +1,6 @@
 """Jacobians: by columns in forward mode, by rows in reverse mode, or in the mode that needs fewer passes."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,38 +13,41 @@ from contad.front.numba_transforms import Transform, higher_of
 from contad.front.repeated import is_first_gradient, jacobian_of_gradient
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
-from contad.functions.user_call import positional, positions
+from contad.functions.user_call import positional, positions, split_aux
 from contad.variables.activation import activate, block
 from contad.variables.array import Array
 from contad.variables.dual import ForwardLevel, plain_float
 from contad.variables.number import stands_for_float
 from contad.variables.open_types import ArrayValue, Function, Nested, Options, Value
 from contad.variables.stack import attempt, opened
-from contad.variables.trees import Tree, flatten, output_leaves, real_leaf
+from contad.variables.trees import Tree, flatten, lower, output_leaves, real_leaf
 
 BLOCK = 32  # directions in one pass of forward mode: memory grows with them, the overhead of a pass is shared
 
 
 @Transform
-def jacrev(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+def jacrev(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
+) -> Function:
     """The Jacobian of a function by reverse mode: for every number of the result, the gradient.
 
     The result has the structure of the result of f, with that of the argument in place of each number; an array result
     of shape S and an array argument of shape T give an array of shape S + T.
+    With has_aux the function returns (value, aux), and this one the Jacobian and aux.
 
     Cost:    one evaluation of f on variables, and one sweep per number of the result.
 
     >>> jacrev(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-    def by_rows(*call: Any) -> Nested:
-        return _by_rows(*call, engine=engine)
+    def by_rows(*call: Any, has_aux: bool) -> Nested:
+        return _by_rows(*call, has_aux=has_aux, engine=engine)
 
-    return _make("jacrev", jacrev, f, by_rows, {"argnums": argnums, "engine": engine})
+    return _make("jacrev", jacrev, f, by_rows, {"argnums": argnums, "has_aux": has_aux, "engine": engine})
 
 
 @Transform
-def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
+def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False) -> Function:
     """The Jacobian of a function by forward mode, several columns in one pass; structures are those of `jacrev`.
 
     Cost:    one evaluation of f on duals for every 32 numbers of the argument.
@@ -51,15 +55,18 @@ def jacfwd(f: Function, argnums: int | tuple[int, ...] = 0) -> Function:
     >>> jacfwd(lambda x: [x[0] * x[1], x[0] + x[1]])([2.0, 3.0])
     [[3.0, 2.0], [1.0, 1.0]]
     """
-    return _make("jacfwd", jacfwd, f, _by_columns, {"argnums": argnums})
+    return _make("jacfwd", jacfwd, f, _by_columns, {"argnums": argnums, "has_aux": has_aux})
 
 
 @Transform
-def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | None = None) -> Function:
+def jacobian(
+    f: Function, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, engine: str | None = None
+) -> Function:
     """The Jacobian of a function, as `jacrev` or `jacfwd`: by forward mode where the result has more numbers than the
     argument, else by reverse mode, and there if an engine is named or a rule of f has no forward mode.
 
     Of a Numba function the Jacobian is compiled, and callable in njit as contad.jacobian(f)(x); so are the other two.
+    There 2 to 8 columns or rows are computed at once, as vectors of the processor.
 
     Cost:    one evaluation of f on variables, to see the shape of its result, and that of the mode.
 
@@ -67,19 +74,19 @@ def jacobian(f: Function, argnums: int | tuple[int, ...] = 0, *, engine: str | N
     [[3.0, 2.0], [1.0, 1.0]]
     """
 
-    def choose(*call: Any) -> Nested:
+    def choose(*call: Any, has_aux: bool) -> Nested:
         if engine is None:
-            found = _by_rows(*call, most=count_of(call[3], call[2]))
+            found = _by_rows(*call, has_aux=has_aux, most=count_of(call[3], call[2]))
             if found is not None:
                 return found
             try:
                 with attempt():
-                    return _by_columns(*call)
+                    return _by_columns(*call, has_aux=has_aux)
             except UnsupportedError:  # a rule without forward mode, or one that reverse mode refuses as well
                 pass
-        return _by_rows(*call, engine=engine)
+        return _by_rows(*call, has_aux=has_aux, engine=engine)
 
-    return _make("jacobian", jacobian, f, choose, {"argnums": argnums, "engine": engine})
+    return _make("jacobian", jacobian, f, choose, {"argnums": argnums, "has_aux": has_aux, "engine": engine})
 
 
 def _make(name: str, transform: Function, f: Function, compute: Function, options: Options) -> Function:
@@ -88,10 +95,10 @@ def _make(name: str, transform: Function, f: Function, compute: Function, option
     argnums, engine = options["argnums"], options.get("engine")
 
     def eager() -> Function:
-        return _transform(name, f, argnums, compute)
+        return _transform(name, f, argnums, functools.partial(compute, has_aux=options["has_aux"]))
 
     gradient: Any = f
-    if is_first_gradient(f, engine) and gradient.form.argnums == (argnums,):
+    if is_first_gradient(f, engine) and gradient.form.argnums == (argnums,) and not options["has_aux"]:
         return jacobian_of_gradient(f, (transform, options), eager)
     if function.takes_compiled(engine):
         positions(name, argnums)
@@ -116,26 +123,29 @@ def _transform(name: str, f: Function, argnums: int | tuple[int, ...], compute: 
 
 def _by_rows(
     f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool,
-    *, engine: str | None = None, most: int | None = None,
+    *, has_aux: bool = False, engine: str | None = None, most: int | None = None,
 ) -> Nested:  # fmt: skip
     """By reverse mode; None where the result has more than `most` numbers."""
     with opened(engine_class(engine)) as s:
         active, trees = activate(s, what, numbers, args)
-        result = flatten(f(*active, **kwargs))
+        y, aux = split_aux(f(*active, **kwargs), has_aux, what)
+        result = flatten(y)
         leaves = output_leaves(result, what, s)
         if most is not None and sum(map(size_of, leaves)) > most:
             return None
         blocks = [block(s, trees, leaf) for leaf in leaves]
-        return result.unflatten([b[0] if single else tuple(b) for b in blocks])
+        found = result.unflatten([b[0] if single else tuple(b) for b in blocks])
+        return (found, lower(aux, s)) if has_aux else found
 
 
 def _by_columns(
-    f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool
-) -> Nested:
+    f: Function, what: str, numbers: Sequence[int], args: Sequence[Nested], kwargs: Options, single: bool,
+    *, has_aux: bool = False,
+) -> Nested:  # fmt: skip
     trees = real_trees(what, numbers, args)
     n = sum(size_of(x) for tree in trees for x in tree.leaves)
     if n == 0:
-        return _by_rows(f, what, numbers, args, kwargs, single)
+        return _by_rows(f, what, numbers, args, kwargs, single, has_aux=has_aux)
     parts: list[list[ArrayValue]] = []
     for start in range(0, n, BLOCK):
         directions = np.eye(min(BLOCK, n - start), n, start)
@@ -143,15 +153,17 @@ def _by_columns(
             active = list(args)
             for k, x in zip(numbers, activate_rows(level, trees, directions), strict=True):
                 active[k] = x
-            result = flatten(f(*active, **kwargs))
+            y, aux = split_aux(f(*active, **kwargs), has_aux, what)
+            result = flatten(y)
             leaves = output_leaves(result, what, level)
             parts.append([level.tangent_of(leaf) for leaf in leaves])
+            aux = lower(aux, level)
     blocks = []
     for leaf, *columns in zip(leaves, *parts, strict=True):
         whole = columns[0] if len(columns) == 1 else np.concatenate(columns)
         found = split_last(np.moveaxis(whole, 0, -1), trees, is_array(leaf))
         blocks.append(found[0] if single else tuple(found))
-    return result.unflatten(blocks)
+    return (result.unflatten(blocks), aux) if has_aux else result.unflatten(blocks)
 
 
 # ---- numbers of arguments in a row -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contad.engines.matrix.matrix_stack import stack_of_whole_rules
+from contad.engines.matrix.matrix_stack import stack_of_operations
 from contad.engines.second_order.passes import SecondOrder
 from contad.engines.second_order.steps import Unsuited
 from contad.errors import UnsupportedError
@@ -153,7 +153,7 @@ class RecordedDerivative:
     ) -> None:  # fmt: skip
         require_plain(what, argnums, args)
         self.what, self.of = what, of
-        with opened(stack_of_whole_rules) as s:
+        with opened(stack_of_operations) as s:
             active, trees = activate(s, what, argnums, args)
             cells = [s.cells_of(x) for tree in trees for x in tree.leaves]  # type: ignore[attr-defined]
             y = function.runnable()(*active, **kwargs)

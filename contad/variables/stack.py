@@ -74,6 +74,7 @@ class ChainStack(ABC):
         *("last_continuation", "copies", "held"),
     )
     has_arrays = False
+    opens_calls: bool = False  # whether a Numba function that is called is recorded by its operations
     engine: str
     top: int
     push: Callable[[Any], None]

@@ -350,6 +350,28 @@ def test_a_pattern_of_the_wrong_height_is_refused_without_a_check():
         sparse_jacobian(lambda x: x * x, pattern=np.eye(4, 3))(np.ones(3))
 
 
+@numba.njit
+def tangle(a, b):
+    return a * abs(b) + max(a, 0.0) * b
+
+
+@numba.njit
+def differ(x):
+    return x[1:] - x[:-1] ** 2
+
+
+def test_plain_functions_may_call_numba_functions():
+    """Of elements and of arrays: these are recorded by their operations, so that it is told what depends on what."""
+
+    def f(x):
+        return np.array([tangle(x[0], x[1]), tangle(x[2], 1.5), *differ(x)])
+
+    x = np.array([0.7, -1.2, 2.0])
+    found = sparse_jacobian(f)(x)
+    np.testing.assert_allclose(found.toarray(), contad.jacobian(f)(x), rtol=1e-14)
+    assert found.nnz == 7
+
+
 def test_noise_is_no_missed_element():
     """A product that differs by rounding more than is usual names no element, for there is none."""
 

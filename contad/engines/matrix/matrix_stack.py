@@ -66,17 +66,21 @@ class NumpyMatrixVar(Var):
 class MatrixStack(Recording):
     """A stream of records of scalars and arrays, and the slab of their values."""
 
-    __slots__ = ("capacity", "float_class", "keeps_rules", "mixed_arrays", "outer_arrays", "slab", "var_class")
+    __slots__ = (
+        *("capacity", "float_class", "keeps_rules", "mixed_arrays", "opens_calls", "outer_arrays", "slab", "var_class"),
+    )
     engine = "matrix"
     has_arrays = True
 
     def __init__(
-        self, level: int | None = None, var_class: type[Var] = NumpyMatrixVar, keeps_rules: bool = False
-    ) -> None:
+        self, level: int | None = None, var_class: type[Var] = NumpyMatrixVar, keeps_rules: bool = False,
+        opens_calls: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(level)
         self.var_class = var_class
         self.float_class: type[Number] = var_class.float_class
         self.keeps_rules = keeps_rules
+        self.opens_calls = opens_calls
         self.slab = self.buffers.values
         self.capacity = len(self.slab)
         self.mixed_arrays = False  # whether arrays of outer levels are among the values of pullbacks
@@ -310,6 +314,11 @@ class MatrixStack(Recording):
 def stack_of_whole_rules() -> MatrixStack:
     """A stack for second derivatives: special functions keep their rules, where others store partials."""
     return MatrixStack(keeps_rules=True)
+
+
+def stack_of_operations() -> MatrixStack:
+    """A stack for what depends on what: as for second derivatives, and with the operations of Numba functions."""
+    return MatrixStack(keeps_rules=True, opens_calls=True)
 
 
 for _class in (MatrixVar, NumpyMatrixVar):

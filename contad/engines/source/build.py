@@ -76,6 +76,8 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
     """Add the tangents that forward mode, and products with higher derivatives, are made of; once for each order."""
     _require_differentiable(program, request, what)
     value = tangent = program.returned
+    if request.has_aux:
+        program.returned = program.returned[0]
     for argnums in request.along or (request.argnums,):
         add_tangents(program, argnums)
         tangent = program.returned = program.returned[0]

@@ -4,6 +4,7 @@ Products of Hessians with vectors by the generated text, run without Numba, agai
 differences of generated gradients; third derivatives against differences of the products.
 """
 
+import ast
 import warnings
 
 import numba
@@ -13,6 +14,8 @@ import pytest
 import contad
 from benchmarks import loops
 from contad.engines.source.build import derivative_of
+from contad.engines.source.ir import single_assignment as ir
+from contad.engines.source.ir.walks import walk
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.native.request import Request
@@ -168,3 +171,48 @@ def test_an_exception_is_one(name):
     f, args, message = EXCEPTIONS[name]
     with pytest.raises(UnsupportedError, match=message):
         generate(f, args, (0,), "hvp")
+
+
+# ---- what it costs ---------------------------------------------------------------------------------------------------
+def operations_in(source):
+    """How many operations of arithmetic and calls of functions of numbers a generated text has."""
+    (run,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == "run")
+    nodes = list(ast.walk(run))
+    arithmetic = ast.Add | ast.Sub | ast.Mult | ast.Div | ast.Pow
+    found = sum(isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, arithmetic) for node in nodes)
+    calls = (ast.unparse(node.func) for node in nodes if isinstance(node, ast.Call))
+    return found + sum(call.startswith(("math.", "np.")) for call in calls)
+
+
+@pytest.mark.parametrize("name", sampled(loops.problems(0.01), 4))
+def test_a_product_takes_a_bounded_number_of_operations(name, report):
+    f, args, argnums = loops.problems(0.01)[name]
+    asked = f.py_func, f, tuple(map(numba.typeof, args)), argnums, False
+    made = derivative_of(Request(*asked, "value_and_grad"))
+    own = sum(isinstance(o, ir.Apply) and o.result.kind == ir.FLOAT for o in walk(made.program.block))
+    gradient, product = operations_in(made.source()), operations_in(derivative_of(Request(*asked, "hvp")).source())
+    ratios = f"{product / own:.1f} operations for each of the function's, {product / gradient:.2f} for the gradient's"
+    report(f"{name}: one product with the Hessian", ratios)
+    assert product <= 18 * own and product <= 2.6 * gradient
+
+
+@pytest.fixture
+def limited():
+    yield contad.set_memory_limit
+    contad.set_memory_limit(None)
+
+
+def test_products_with_hessians_hold_the_limit_of_memory(limited):
+    @numba.njit
+    def iterated(x, n):
+        y = x
+        for _ in range(n):
+            y = np.sin(y) + 0.1 * y * y
+        return y
+
+    product = contad.hvp(iterated)
+    few = product(0.3, 10, 1.0)
+    limited(2**20)
+    with pytest.raises(MemoryError):
+        product(0.3, 10**6, 1.0)
+    assert product(0.3, 10, 1.0) == few

@@ -223,7 +223,8 @@ class DerivativeWriter:
         returned = self.program.returned
         grads = tuple_text([self._gradient(tree) for tree in self.wanted])
         if self.mode == "vjp":
-            return [grads]
+            has_aux = returned is not self.differentiated
+            return [self._write_returned(returned[1]), grads] if has_aux else [grads]
         if self.mode in FORWARD:
             return [self._write_returned(returned[1]), self._write_returned(returned[0])]
         if self.mode == "hvp":

@@ -1,0 +1,343 @@
+"""Distribution functions, their complements, the logarithms of both, and their inverses, beside the densities.
+
+Each distribution is written once, by what determines the four without loss: the logarithm of the complement, as for
+the exponential and its relatives, that of the function itself, both functions, or all four. A logarithm that is taken
+of a number which underflows, as far in the tails of incomplete gamma and beta functions, is nan.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from contad.distributions.faces import function_of_text
+from contad.distributions.formula import Formula
+from contad.distributions.intervals import log_ratio_of_extremes
+from contad.distributions.real_line import student_cdf
+from contad.ops.arithmetic import power
+from contad.ops.beta_functions import betaln
+from contad.ops.elementary import sqrt
+from contad.ops.error_functions import erf, erfinv, log_ndtr, ndtr, ndtri
+from contad.ops.exponential import exp, expm1, log, log1p
+from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
+from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
+from contad.ops.logic import select
+from contad.ops.logistic import expit, log1m_exp, log1p_exp, log_diff_exp, log_expit, logit
+from contad.ops.rounding import floor
+from contad.ops.trigonometric import arctan2, tan
+
+NAMES = {
+    f.__name__: f
+    for f in (
+        power, sqrt, erf, erfinv, log_ndtr, ndtr, ndtri, exp, expm1, log, log1p, betainc, betaincc, betainccinv,
+        betaincinv, gammainc, gammaincc, gammainccinv, gammaincinv, select, expit, log1m_exp, log1p_exp, log_diff_exp,
+        log_expit, logit, floor, arctan2, tan, log_ratio_of_extremes, student_cdf, betaln,
+    )
+}  # fmt: skip
+ONE_LESS = 0.9999999999999999
+
+
+class Cumulative(NamedTuple):
+    """The functions of one distribution; those of probabilities are None where there is no inverse."""
+
+    cdf: Formula
+    ccdf: Formula
+    lcdf: Formula
+    lccdf: Formula
+    quantile: Formula | None
+    upper_quantile: Formula | None
+
+
+def _logarithm(this: str, other: str) -> str:
+    """The logarithm of a probability, given it and its complement."""
+    small = f"{this} < 0.5"
+    near = f"log1p(-select({small}, 0.5, {other}))"
+    return f"select({small}, log(select({this} > 0.0, {this}, _nan)), {near})"
+
+
+def _distribution(
+    name: str, parameters: str, lines: str = "", *, positive: str = "", valid: str = "", low: str = "y == -_inf",
+    high: str = "y == _inf", both: tuple[str, str] = ("", ""), logs: tuple[str, str] = ("", ""), upper: str = "",
+    lower: str = "", inverse: tuple[str, str] | None = None, whole: Sequence[str] = (),
+) -> Cumulative:  # fmt: skip
+    """The functions of y (n of whole numbers) and the parameters.
+
+    lines     assignments before the expressions, separated by ;
+    upper     the logarithm of the complement, which determines all; lower that of the function
+    both      the function and its complement; with `logs`, the logarithms of both
+    inverse   y as an expression of the probability p, and of the complement's probability q
+    """
+    variate = "n" if "n" in whole else "y"
+    invalid = [f"not {x} > 0.0" for x in positive.split()] + ([f"not ({valid})"] if valid else [])
+    if variate == "n":
+        invalid.append("n != n")
+    if upper:
+        both, logs = (f"-expm1({upper})", f"exp({upper})"), (f"log1m_exp({upper})", upper)
+    elif lower:
+        both, logs = (f"exp({lower})", f"-expm1({lower})"), (lower, f"log1m_exp({lower})")
+    elif not logs[0]:
+        lines = ("; " if lines else "").join([lines, f"below = {both[0]}; above = {both[1]}"])
+        both, logs = ("below", "above"), (_logarithm("below", "above"), _logarithm("above", "below"))
+    names = [variate, *parameters.split()]
+    made = []
+    ends = ((0.0, 1.0), (1.0, 0.0), (-math.inf, 0.0), (0.0, -math.inf))
+    for suffix, text, (first, last) in zip(("cdf", "ccdf", "lcdf", "lccdf"), (*both, *logs), ends, strict=True):
+        cases = [*((test, math.nan) for test in invalid), (low, first), (high, last)]
+        made.append(_formula(f"{name}_{suffix}", names, lines, text, cases, whole))
+    found: list[Formula | None] = [None, None]
+    if inverse is not None:
+        for k, (variable, text) in enumerate(zip("pq", inverse, strict=True)):
+            cases = [*((test, math.nan) for test in invalid)]
+            cases.append((f"not ({variable} >= 0.0 and {variable} <= 1.0)", math.nan))
+            suffix = ("quantile", "upper_quantile")[k]
+            found[k] = _formula(f"{name}_{suffix}", [variable, *parameters.split()], "", text, cases, ())
+    return Cumulative(*made, *found)
+
+
+def _formula(
+    name: str, names: Sequence[str], lines: str, text: str, cases: Sequence[tuple[str, float]], whole: Sequence[str]
+) -> Formula:
+    body = [*(line.strip() for line in lines.split(";") if line.strip()), f"return {text}"]
+    source = f"def {name}({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in body)
+    function = function_of_text(source, name, NAMES)
+    function.__module__ = __name__
+    return Formula(function, cases, whole, ())
+
+
+_LOG_ERF = "select({x} < 1.0, log(erf(0.7071067811865476 * select({x} < 1.0, {x}, 1.0))), log1p(-2.0 * ndtr(-{x})))"
+_COTANGENT = "select({p} < 0.5, -1.0 / tan(3.141592653589793 * {p}), 1.0 / tan(3.141592653589793 * (1.0 - {p})))"
+_R = "r = (y - mu) / sigma"
+
+CUMULATIVE: dict[str, Cumulative] = {
+    # ---- on the whole line -------------------------------------------------------------------------------------------
+    "normal": _distribution(
+        "normal", "mu sigma", _R, positive="sigma", both=("ndtr(r)", "ndtr(-r)"), logs=("log_ndtr(r)", "log_ndtr(-r)"),
+        inverse=("mu + sigma * ndtri(p)", "mu - sigma * ndtri(q)"),
+    ),
+    "std_normal": _distribution(
+        "std_normal", "", both=("ndtr(y)", "ndtr(-y)"), logs=("log_ndtr(y)", "log_ndtr(-y)"),
+        inverse=("ndtri(p)", "-ndtri(q)"),
+    ),
+    "cauchy": _distribution(
+        "cauchy", "mu sigma", _R, positive="sigma",
+        both=("arctan2(1.0, -r) / 3.141592653589793", "arctan2(1.0, r) / 3.141592653589793"),
+        inverse=(
+            f"mu + sigma * {_COTANGENT.format(p='p')}",
+            f"mu - sigma * {_COTANGENT.format(p='q')}",
+        ),
+    ),
+    "logistic": _distribution(
+        "logistic", "mu sigma", _R, positive="sigma", both=("expit(r)", "expit(-r)"),
+        logs=("log_expit(r)", "log_expit(-r)"), inverse=("mu + sigma * logit(p)", "mu - sigma * logit(q)"),
+    ),
+    "double_exponential": _distribution(
+        "double_exponential", "mu sigma", _R + "; half = 0.5 * exp(select(r < 0.0, r, -r))", positive="sigma",
+        both=("select(r < 0.0, half, 1.0 - half)", "select(r < 0.0, 1.0 - half, half)"),
+        logs=(
+            "select(r < 0.0, r - 0.6931471805599453, log1p(-half))",
+            "select(r < 0.0, log1p(-half), -r - 0.6931471805599453)",
+        ),
+        inverse=(
+            "mu + sigma * select(p < 0.5, log(2.0 * select(p < 0.5, p, 0.5)), -log(2.0 - 2.0 * p))",
+            "mu - sigma * select(q < 0.5, log(2.0 * select(q < 0.5, q, 0.5)), -log(2.0 - 2.0 * q))",
+        ),
+    ),
+    "gumbel": _distribution(
+        "gumbel", "mu beta", "r = (y - mu) / beta; t = exp(-r); far = r > 40.0", positive="beta",
+        both=("exp(-t)", "-expm1(-t)"),
+        logs=("-t", "select(far, -r, log1m_exp(-select(far, 1.0, t)))"),
+        inverse=("mu - beta * log(-log(p))", "mu - beta * log(-log1p(-q))"),
+    ),
+    "student_t": _distribution(
+        "student_t", "nu mu sigma",
+        _R, positive="nu sigma", both=("student_cdf(nu, r)", "student_cdf(nu, -r)"),
+    ),
+    "skew_double_exponential": _distribution(
+        "skew_double_exponential", "mu sigma tau",
+        _R + "; left = 2.0 * (1.0 - tau) * select(r < 0.0, r, 0.0); right = -2.0 * tau * select(r < 0.0, 0.0, r)",
+        positive="sigma", valid="0.0 < tau and tau < 1.0",
+        both=(
+            "select(r < 0.0, tau * exp(left), 1.0 - (1.0 - tau) * exp(right))",
+            "select(r < 0.0, 1.0 - tau * exp(left), (1.0 - tau) * exp(right))",
+        ),
+        logs=(
+            "select(r < 0.0, log(tau) + left, log1p((tau - 1.0) * exp(right)))",
+            "select(r < 0.0, log1p(-tau * exp(left)), log1p(-tau) + right)",
+        ),
+    ),
+    # ---- on the positive half ----------------------------------------------------------------------------------------
+    "exponential": _distribution(
+        "exponential", "beta", positive="beta", low="y <= 0.0", upper="(-beta * y)",
+        inverse=("-log1p(-p) / beta", "-log(q) / beta"),
+    ),
+    "gamma": _distribution(
+        "gamma", "alpha beta", "t = beta * y", positive="alpha beta", low="y <= 0.0",
+        both=("gammainc(alpha, t)", "gammaincc(alpha, t)"),
+        inverse=("gammaincinv(alpha, p) / beta", "gammainccinv(alpha, q) / beta"),
+    ),
+    "inv_gamma": _distribution(
+        "inv_gamma", "alpha beta", "t = beta / y", positive="alpha beta", low="y <= 0.0",
+        both=("gammaincc(alpha, t)", "gammainc(alpha, t)"),
+        inverse=("beta / gammainccinv(alpha, p)", "beta / gammaincinv(alpha, q)"),
+    ),
+    "chi_square": _distribution(
+        "chi_square", "nu", "t = 0.5 * y", positive="nu", low="y <= 0.0",
+        both=("gammainc(0.5 * nu, t)", "gammaincc(0.5 * nu, t)"),
+        inverse=("2.0 * gammaincinv(0.5 * nu, p)", "2.0 * gammainccinv(0.5 * nu, q)"),
+    ),
+    "inv_chi_square": _distribution(
+        "inv_chi_square", "nu", "t = 0.5 / y", positive="nu", low="y <= 0.0",
+        both=("gammaincc(0.5 * nu, t)", "gammainc(0.5 * nu, t)"),
+    ),
+    "scaled_inv_chi_square": _distribution(
+        "scaled_inv_chi_square", "nu sigma", "t = 0.5 * nu * sigma * sigma / y", positive="nu sigma", low="y <= 0.0",
+        both=("gammaincc(0.5 * nu, t)", "gammainc(0.5 * nu, t)"),
+    ),
+    "lognormal": _distribution(
+        "lognormal", "mu sigma", "r = (log(y) - mu) / sigma", positive="sigma", low="y <= 0.0",
+        both=("ndtr(r)", "ndtr(-r)"), logs=("log_ndtr(r)", "log_ndtr(-r)"),
+        inverse=("exp(mu + sigma * ndtri(p))", "exp(mu - sigma * ndtri(q))"),
+    ),
+    "weibull": _distribution(
+        "weibull", "alpha sigma", "t = power(y / sigma, alpha)", positive="alpha sigma", low="y <= 0.0", upper="(-t)",
+        inverse=("sigma * power(-log1p(-p), 1.0 / alpha)", "sigma * power(-log(q), 1.0 / alpha)"),
+    ),
+    "frechet": _distribution(
+        "frechet", "alpha sigma", "t = power(y / sigma, -alpha)", positive="alpha sigma", low="y <= 0.0", lower="(-t)",
+        inverse=("sigma * power(-log(p), -1.0 / alpha)", "sigma * power(-log1p(-q), -1.0 / alpha)"),
+    ),
+    "rayleigh": _distribution(
+        "rayleigh", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0", upper="(-0.5 * r * r)",
+        inverse=("sigma * sqrt(-2.0 * log1p(-p))", "sigma * sqrt(-2.0 * log(q))"),
+    ),
+    "pareto": _distribution(
+        "pareto", "y_min alpha", "t = alpha * log(y_min / y)", positive="y_min alpha", low="y <= y_min", upper="t",
+        inverse=("y_min * exp(-log1p(-p) / alpha)", "y_min * exp(-log(q) / alpha)"),
+    ),
+    "pareto_type_2": _distribution(
+        "pareto_type_2", "mu rate alpha", "t = -alpha * log1p((y - mu) / rate)", positive="rate alpha", low="y <= mu",
+        upper="t", inverse=("mu + rate * expm1(-log1p(-p) / alpha)", "mu + rate * expm1(-log(q) / alpha)"),
+    ),
+    "loglogistic": _distribution(
+        "loglogistic", "alpha beta", "t = beta * log(y / alpha)", positive="alpha beta", low="y <= 0.0",
+        both=("expit(t)", "expit(-t)"), logs=("log_expit(t)", "log_expit(-t)"),
+        inverse=("alpha * exp(logit(p) / beta)", "alpha * exp(-logit(q) / beta)"),
+    ),
+    "chi": _distribution(
+        "chi", "nu sigma", "r = y / sigma; t = 0.5 * r * r", positive="nu sigma", low="y <= 0.0",
+        both=("gammainc(0.5 * nu, t)", "gammaincc(0.5 * nu, t)"),
+        inverse=("sigma * sqrt(2.0 * gammaincinv(0.5 * nu, p))", "sigma * sqrt(2.0 * gammainccinv(0.5 * nu, q))"),
+    ),
+    "half_normal": _distribution(
+        "half_normal", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
+        both=("erf(0.7071067811865476 * r)", "2.0 * ndtr(-r)"),
+        logs=(_LOG_ERF.format(x="r"), "0.6931471805599453 + log_ndtr(-r)"),
+        inverse=("1.4142135623730951 * sigma * erfinv(p)", "-sigma * ndtri(0.5 * q)"),
+    ),
+    "maxwell": _distribution(
+        "maxwell", "sigma", "r = y / sigma; t = 0.5 * r * r", positive="sigma", low="y <= 0.0",
+        both=("gammainc(1.5, t)", "gammaincc(1.5, t)"),
+        inverse=("sigma * sqrt(2.0 * gammaincinv(1.5, p))", "sigma * sqrt(2.0 * gammainccinv(1.5, q))"),
+    ),
+    "half_cauchy": _distribution(
+        "half_cauchy", "sigma", "r = y / sigma", positive="sigma", low="y <= 0.0",
+        both=("arctan2(r, 1.0) / 1.5707963267948966", "arctan2(1.0, r) / 1.5707963267948966"),
+        inverse=("sigma * select(p < 0.5, tan(1.5707963267948966 * p), 1.0 / tan(1.5707963267948966 * (1.0 - p)))",
+            "sigma * select(q < 0.5, 1.0 / tan(1.5707963267948966 * q), tan(1.5707963267948966 * (1.0 - q)))",),
+    ),
+    "beta_prime": _distribution(
+        "beta_prime", "alpha beta sigma", "r = y / sigma; w = 1.0 / (1.0 + r)", positive="alpha beta sigma",
+        low="y <= 0.0", both=("betainc(alpha, beta, r * w)", "betainc(beta, alpha, w)"),
+    ),
+    "f": _distribution(
+        "f", "m n sigma", "r = m * y / (n * sigma); w = 1.0 / (1.0 + r)", positive="m n sigma", low="y <= 0.0",
+        both=("betainc(0.5 * m, 0.5 * n, r * w)", "betainc(0.5 * n, 0.5 * m, w)"),
+    ),
+    "burr": _distribution(
+        "burr", "c d sigma", "t = -d * log1p_exp(-c * log(y / sigma))", positive="c d sigma", low="y <= 0.0", lower="t",
+    ),
+    "loglaplace": _distribution(
+        "loglaplace", "c sigma", "t = c * log(y / sigma); half = 0.5 * exp(select(t < 0.0, t, -t))", positive="c sigma",
+        low="y <= 0.0", both=("select(t < 0.0, half, 1.0 - half)", "select(t < 0.0, 1.0 - half, half)"),
+        logs=(
+            "select(t < 0.0, t - 0.6931471805599453, log1p(-half))",
+            "select(t < 0.0, log1p(-half), -t - 0.6931471805599453)",
+        ),
+    ),
+    "levy": _distribution(
+        "levy", "sigma", "s = sqrt(sigma / y)", positive="sigma", low="y <= 0.0",
+        both=("2.0 * ndtr(-s)", "erf(0.7071067811865476 * s)"),
+        logs=("0.6931471805599453 + log_ndtr(-s)", _LOG_ERF.format(x="s")),
+    ),
+    # ---- on intervals ------------------------------------------------------------------------------------------------
+    "uniform": _distribution(
+        "uniform", "alpha beta", valid="alpha < beta and y == y", low="y <= alpha", high="y >= beta",
+        both=("(y - alpha) / (beta - alpha)", "(beta - y) / (beta - alpha)"),
+        logs=("log((y - alpha) / (beta - alpha))", "log((beta - y) / (beta - alpha))"),
+    ),
+    "beta": _distribution(
+        "beta", "alpha beta", positive="alpha beta", low="y <= 0.0", high="y >= 1.0",
+        both=("betainc(alpha, beta, y)", "betaincc(alpha, beta, y)"),
+        inverse=("betaincinv(alpha, beta, p)", "betainccinv(alpha, beta, q)"),
+    ),
+    "beta_proportion": _distribution(
+        "beta_proportion", "mu kappa", "a = mu * kappa; b = (1.0 - mu) * kappa", positive="kappa",
+        valid="0.0 < mu and mu < 1.0", low="y <= 0.0", high="y >= 1.0",
+        both=("betainc(a, b, y)", "betaincc(a, b, y)"),
+    ),
+    "triangular": _distribution(
+        "triangular", "c", "rising = y < c or c == 1.0; f = y * y / select(rising, c, 1.0); "
+        "g = (1.0 - y) * (1.0 - y) / select(rising, 1.0, 1.0 - c)",
+        valid="0.0 <= c and c <= 1.0", low="y <= 0.0", high="y >= 1.0",
+        both=("select(rising, f, 1.0 - g)", "select(rising, 1.0 - f, g)"),
+    ),
+    "truncated_normal": _distribution(
+        "truncated_normal", "a b",
+        "right = a > 0.0; s = select(right, -1.0, 1.0); near = log_ndtr(s * a); far = log_ndtr(s * b); "
+        "at = log_ndtr(s * y); total = log_diff_exp(select(right, near, far), select(right, far, near)); "
+        "f = log_diff_exp(select(right, near, at), select(right, at, near)) - total; "
+        "g = log_diff_exp(select(right, at, far), select(right, far, at)) - total",
+        valid="a < b", low="y <= a", high="y >= b", both=("exp(f)", "exp(g)"), logs=("f", "g"),
+    ),
+    "generalised_pareto": _distribution(
+        "generalised_pareto", "c", "t = -log_ratio_of_extremes(y, c)", valid="c == c", low="y <= 0.0",
+        high="1.0 + c * y <= 0.0 or y == _inf", upper="t",
+    ),
+    "generalised_extreme": _distribution(
+        "generalised_extreme", "c", "t = exp(-log_ratio_of_extremes(y, -c))", valid="c == c",
+        low="y == -_inf or (c < 0.0 and 1.0 - c * y <= 0.0)", high="y == _inf or (c > 0.0 and 1.0 - c * y <= 0.0)",
+        lower="(-t)",
+    ),
+    # ---- whole numbers -----------------------------------------------------------------------------------------------
+    "bernoulli": _distribution(
+        "bernoulli", "theta", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= 1.0", whole=["n"],
+        both=("1.0 - theta", "theta"), logs=("log1p(-theta)", "log(theta)"),
+    ),
+    "binomial": _distribution(
+        "binomial", "N theta", "k = floor(n)", valid="0.0 <= theta and theta <= 1.0", low="n < 0.0", high="n >= N",
+        whole=["n", "N"], both=("betaincc(k + 1.0, N - k, theta)", "betainc(k + 1.0, N - k, theta)"),
+    ),
+    "poisson": _distribution(
+        "poisson", "rate", "k = floor(n) + 1.0", valid="rate >= 0.0", low="n < 0.0", high="n == _inf", whole=["n"],
+        both=("gammaincc(k, rate)", "gammainc(k, rate)"),
+    ),
+    "neg_binomial": _distribution(
+        "neg_binomial", "alpha beta", "k = floor(n) + 1.0; w = 1.0 / (1.0 + beta)", positive="alpha beta",
+        low="n < 0.0", high="n == _inf", whole=["n"], both=("betainc(alpha, k, beta * w)", "betainc(k, alpha, w)"),
+    ),
+    "neg_binomial_2": _distribution(
+        "neg_binomial_2", "mu phi", "k = floor(n) + 1.0; w = 1.0 / (mu + phi)", positive="mu phi", low="n < 0.0",
+        high="n == _inf", whole=["n"], both=("betainc(phi, k, phi * w)", "betainc(k, phi, mu * w)"),
+    ),
+    "negative_binomial": _distribution(
+        "negative_binomial", "size p", "k = floor(n) + 1.0", positive="size", valid="0.0 < p and p <= 1.0",
+        low="n < 0.0", high="n == _inf", whole=["n"], both=("betainc(size, k, p)", "betaincc(size, k, p)"),
+    ),
+    "yule_simon": _distribution(
+        "yule_simon", "alpha", "k = floor(n); t = log(k) + betaln(k, alpha + 1.0)", positive="alpha", low="n < 1.0",
+        high="n == _inf", whole=["n"], upper="t",
+    ),
+    "geometric": _distribution(
+        "geometric", "p", "t = floor(n) * log1p(-p)", valid="0.0 < p and p <= 1.0", low="n < 1.0", high="n == _inf",
+        whole=["n"], upper="t",
+    ),
+}  # fmt: skip

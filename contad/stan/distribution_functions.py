@@ -1,0 +1,63 @@
+"""Stan's distribution functions: `_cdf` multiplies over the data, `_lcdf` and `_lccdf` sum the logarithms.
+
+The arguments, and what they may be, are those of the log density of the same name.
+"""
+
+from contad.distributions.cumulative import CUMULATIVE
+from contad.distributions.faces import Face
+from contad.stan import densities
+
+_KINDS = {
+    "cdf": ("The probability of at most y", "product"),
+    "lcdf": ("The logarithm of the probability of at most y", "sum"),
+    "lccdf": ("The logarithm of the probability of more than y", "sum"),
+}
+
+
+def _functions(name: str) -> tuple[Face, Face, Face]:
+    """The distribution function, its logarithm, and that of its complement."""
+    density: Face = getattr(densities, f"{name}_lpdf", None) or getattr(densities, f"{name}_lpmf")
+    made = []
+    for kind, (what, reduce) in _KINDS.items():
+        doc = (
+            f"{what}, by the {name.replace('_', ' ')} distribution; over the data its {reduce}.\n\n"
+            f"Arguments and errors as of {density.__name__}.\n"
+        )
+        formula = getattr(CUMULATIVE[name], kind)
+        domains = density.domains | dict.fromkeys(density.names[:1], "real")
+        made.append(Face(__name__, f"{name}_{kind}", formula, doc, density.names, reduce, domains))
+    return made[0], made[1], made[2]
+
+
+bernoulli_cdf, bernoulli_lcdf, bernoulli_lccdf = _functions("bernoulli")
+beta_cdf, beta_lcdf, beta_lccdf = _functions("beta")
+_, beta_proportion_lcdf, beta_proportion_lccdf = _functions("beta_proportion")
+binomial_cdf, binomial_lcdf, binomial_lccdf = _functions("binomial")
+cauchy_cdf, cauchy_lcdf, cauchy_lccdf = _functions("cauchy")
+chi_square_cdf, chi_square_lcdf, chi_square_lccdf = _functions("chi_square")
+double_exponential_cdf, double_exponential_lcdf, double_exponential_lccdf = _functions("double_exponential")
+exponential_cdf, exponential_lcdf, exponential_lccdf = _functions("exponential")
+frechet_cdf, frechet_lcdf, frechet_lccdf = _functions("frechet")
+gamma_cdf, gamma_lcdf, gamma_lccdf = _functions("gamma")
+gumbel_cdf, gumbel_lcdf, gumbel_lccdf = _functions("gumbel")
+inv_chi_square_cdf, inv_chi_square_lcdf, inv_chi_square_lccdf = _functions("inv_chi_square")
+inv_gamma_cdf, inv_gamma_lcdf, inv_gamma_lccdf = _functions("inv_gamma")
+logistic_cdf, logistic_lcdf, logistic_lccdf = _functions("logistic")
+loglogistic_cdf, _, _ = _functions("loglogistic")
+lognormal_cdf, lognormal_lcdf, lognormal_lccdf = _functions("lognormal")
+neg_binomial_cdf, neg_binomial_lcdf, neg_binomial_lccdf = _functions("neg_binomial")
+neg_binomial_2_cdf, neg_binomial_2_lcdf, neg_binomial_2_lccdf = _functions("neg_binomial_2")
+normal_cdf, normal_lcdf, normal_lccdf = _functions("normal")
+pareto_cdf, pareto_lcdf, pareto_lccdf = _functions("pareto")
+pareto_type_2_cdf, pareto_type_2_lcdf, pareto_type_2_lccdf = _functions("pareto_type_2")
+poisson_cdf, poisson_lcdf, poisson_lccdf = _functions("poisson")
+rayleigh_cdf, rayleigh_lcdf, rayleigh_lccdf = _functions("rayleigh")
+scaled_inv_chi_square_cdf, scaled_inv_chi_square_lcdf, scaled_inv_chi_square_lccdf = _functions("scaled_inv_chi_square")
+skew_double_exponential_cdf, skew_double_exponential_lcdf, skew_double_exponential_lccdf = _functions(
+    "skew_double_exponential"
+)
+std_normal_cdf, std_normal_lcdf, std_normal_lccdf = _functions("std_normal")
+student_t_cdf, student_t_lcdf, student_t_lccdf = _functions("student_t")
+uniform_cdf, uniform_lcdf, uniform_lccdf = _functions("uniform")
+weibull_cdf, weibull_lcdf, weibull_lccdf = _functions("weibull")
+yule_simon_cdf, yule_simon_lcdf, yule_simon_lccdf = _functions("yule_simon")

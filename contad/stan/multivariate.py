@@ -1,0 +1,303 @@
+"""Stan's log densities of vectors and matrices.
+
+Vectors y are one vector (k,), or a row for each of n observations (n, k), over which the result is summed; so may mu.
+Symmetric matrices are read by their lower triangle. `propto=True` drops the terms that no argument occurs in.
+"""
+
+import math
+
+import numpy as np
+
+from contad.ops.beta_functions import betaln
+from contad.ops.entropies import xlogy
+from contad.ops.exponential import log, log1p
+from contad.ops.gamma_functions import gammaln
+from contad.ops.gamma_ratios import multigammaln
+from contad.ops.log_sums import logsumexp
+from contad.ops.products import as_array, matmul
+from contad.stan.ordered_outcomes import check_simplex
+from contad.stan.solves import log_determinant_spd, mdivide_left_spd, mdivide_left_tri_low
+from contad.variables import check
+from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+LOG_TWO_PI = math.log(2.0 * math.pi)
+
+
+def _rows(name: str, y: Nested, mu: Nested, size: int) -> ArrayValue:
+    """y - mu, a row for each observation."""
+    difference = as_array(y) - as_array(mu)
+    if np.ndim(difference) not in (1, 2) or np.shape(difference)[-1] != size:
+        raise ValueError(f"{name}: y and mu must have {size} elements, got shapes {np.shape(y)} and {np.shape(mu)}")
+    return np.reshape(difference, (-1, size))
+
+
+def _factor(name: str, argument: str, a: Nested) -> ArrayValue:
+    matrix = as_array(a)
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"{name}: {argument} must be a positive definite matrix: {error}") from None
+
+
+def _check_factor(name: str, argument: str, factor: ArrayValue) -> None:
+    if np.ndim(factor) != 2 or np.shape(factor)[0] != np.shape(factor)[1]:
+        raise ValueError(f"{name}: {argument} must be a square matrix, got shape {np.shape(factor)}")
+    if not np.all(np.diagonal(factor) > 0.0):
+        raise ValueError(f"{name}: {argument} must have a positive diagonal")
+
+
+def _log_diagonal(factor: ArrayValue) -> Real:
+    return np.sum(log(np.diagonal(factor)))
+
+
+def _normal(name: str, y: Nested, mu: Nested, factor: ArrayValue, propto: bool) -> Real:
+    size = np.shape(factor)[0]
+    rows = _rows(name, y, mu, size)
+    scaled = mdivide_left_tri_low(factor, rows.T)
+    count = np.shape(rows)[0]
+    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
+    return -0.5 * np.sum(scaled * scaled) - float(count) * _log_diagonal(factor) - constant
+
+
+def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = False) -> Real:
+    """Log density of normal vectors of mean mu and covariance L L^T.
+
+    Shapes:  y and mu (k,) or (n, k), L (k, k) lower triangular.
+    Raises:  ValueError where shapes do not fit, or the diagonal of L is not positive.
+    Cost:    O(n k^2).
+
+    >>> round(multi_normal_cholesky_lpdf([1.0, 0.0], [0.0, 0.0], [[1.0, 0.0], [0.5, 2.0]]), 12)
+    -3.062274246969
+    """
+    factor = as_array(L)
+    _check_factor("multi_normal_cholesky_lpdf", "L", factor)
+    return _normal("multi_normal_cholesky_lpdf", y, mu, factor, propto)
+
+
+def multi_normal_lpdf(y: Nested, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
+    """Log density of normal vectors of mean mu and covariance Sigma.
+
+    Shapes:  y and mu (k,) or (n, k), Sigma (k, k).
+    Raises:  ValueError where shapes do not fit, or Sigma is not positive definite.
+    Cost:    O(k^3 + n k^2).
+    """
+    return _normal("multi_normal_lpdf", y, mu, _factor("multi_normal_lpdf", "Sigma", Sigma), propto)
+
+
+def multi_normal_prec_lpdf(y: Nested, mu: Nested, Omega: Nested, propto: bool = False) -> Real:
+    """Log density of normal vectors of mean mu and precision matrix Omega.
+
+    Shapes:  y and mu (k,) or (n, k), Omega (k, k).
+    Raises:  ValueError where shapes do not fit, or Omega is not positive definite.
+    Cost:    O(k^3 + n k^2).
+    """
+    factor = _factor("multi_normal_prec_lpdf", "Omega", Omega)
+    size = np.shape(factor)[0]
+    rows = _rows("multi_normal_prec_lpdf", y, mu, size)
+    scaled, count = matmul(rows, factor), np.shape(rows)[0]
+    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
+    return float(count) * _log_diagonal(factor) - 0.5 * np.sum(scaled * scaled) - constant
+
+
+def _student(name: str, y: Nested, nu: Real, mu: Nested, factor: ArrayValue) -> Real:
+    check.positive(name, "nu", nu)
+    size = np.shape(factor)[0]
+    rows = _rows(name, y, mu, size)
+    scaled = mdivide_left_tri_low(factor, rows.T)
+    squares = np.sum(scaled * scaled, axis=0)
+    each = gammaln(0.5 * (nu + size)) - gammaln(0.5 * nu) - 0.5 * size * log(nu * math.pi) - _log_diagonal(factor)
+    return float(np.shape(rows)[0]) * each - 0.5 * (nu + size) * np.sum(log1p(squares / nu))
+
+
+def multi_student_t_lpdf(y: Nested, nu: Real, mu: Nested, Sigma: Nested, propto: bool = False) -> Real:
+    """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix Sigma.
+
+    Shapes:  y and mu (k,) or (n, k), nu (), Sigma (k, k).
+    Raises:  ValueError where shapes do not fit, nu is not positive or Sigma not positive definite.
+    Cost:    O(k^3 + n k^2).
+    """
+    return _student("multi_student_t_lpdf", y, nu, mu, _factor("multi_student_t_lpdf", "Sigma", Sigma))
+
+
+def multi_student_t_cholesky_lpdf(y: Nested, nu: Real, mu: Nested, L: Nested, propto: bool = False) -> Real:
+    """Log density of Student's t vectors of nu degrees of freedom, location mu and scale matrix L L^T.
+
+    Shapes:  y and mu (k,) or (n, k), nu (), L (k, k) lower triangular.
+    Raises:  ValueError where shapes do not fit, or nu or the diagonal of L is not positive.
+    Cost:    O(n k^2).
+    """
+    factor = as_array(L)
+    _check_factor("multi_student_t_cholesky_lpdf", "L", factor)
+    return _student("multi_student_t_cholesky_lpdf", y, nu, mu, factor)
+
+
+def _gp(name: str, y: Nested, factor: ArrayValue, w: Nested, propto: bool) -> Real:
+    check.positive(name, "w", w)
+    rows, weights = as_array(y), as_array(w)
+    count, size = np.shape(rows)
+    scaled = mdivide_left_tri_low(factor, rows.T)
+    constant = 0.0 if propto else 0.5 * count * size * LOG_TWO_PI
+    logs = 0.5 * size * np.sum(log(weights)) - float(count) * _log_diagonal(factor)
+    return logs - 0.5 * np.sum(np.sum(scaled * scaled, axis=0) * weights) - constant
+
+
+def multi_gp_lpdf(y: Nested, Sigma: Nested, w: Nested, propto: bool = False) -> Real:
+    """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance Sigma / w_i.
+
+    Shapes:  y (d, n), Sigma (n, n), w (d,).
+    Raises:  ValueError where w is not positive, or Sigma not positive definite.
+    Cost:    O(n^3 + d n^2).
+    """
+    return _gp("multi_gp_lpdf", y, _factor("multi_gp_lpdf", "Sigma", Sigma), w, propto)
+
+
+def multi_gp_cholesky_lpdf(y: Nested, L: Nested, w: Nested, propto: bool = False) -> Real:
+    """Log density of Gaussian processes: row i of y is normal of mean 0 and covariance L L^T / w_i.
+
+    Shapes:  y (d, n), L (n, n) lower triangular, w (d,).
+    Raises:  ValueError where w or the diagonal of L is not positive.
+    Cost:    O(d n^2).
+    """
+    factor = as_array(L)
+    _check_factor("multi_gp_cholesky_lpdf", "L", factor)
+    return _gp("multi_gp_cholesky_lpdf", y, factor, w, propto)
+
+
+# ---- simplices and counts --------------------------------------------------------------------------------------------
+def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
+    """log Gamma(sum alpha) - sum log Gamma(alpha) + sum (alpha - 1) log theta.
+
+    Shapes:  theta and alpha (k,).
+    Raises:  ValueError where theta is no simplex, or alpha is not positive.
+
+    >>> round(dirichlet_lpdf([0.2, 0.3, 0.5], [1.0, 1.0, 1.0]), 12)
+    0.69314718056
+    """
+    shares, weights = as_array(theta), as_array(alpha)
+    check_simplex("dirichlet_lpdf", "theta", shares)
+    check.positive("dirichlet_lpdf", "alpha", alpha)
+    return gammaln(np.sum(weights)) - np.sum(gammaln(weights)) + np.sum(xlogy(weights - 1.0, shares))
+
+
+def _coefficient(name: str, n: np.ndarray) -> float:
+    """The logarithm of the multinomial coefficient."""
+    if not np.all((n >= 0) & (n == np.floor(n))):
+        raise ValueError(f"{name}: n must be nonnegative whole numbers")
+    return float(gammaln(float(np.sum(n)) + 1.0) - np.sum(gammaln(n + 1.0)))
+
+
+def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
+    """log (N over n) + sum n log theta.
+
+    Shapes:  n and theta (k,).
+    Raises:  ValueError where n are no counts, or theta is no simplex.
+
+    >>> round(multinomial_lpmf([1, 2], [0.5, 0.5]), 12)
+    -0.980829253012
+    """
+    counts, shares = np.asarray(n, dtype=np.float64), as_array(theta)
+    check_simplex("multinomial_lpmf", "theta", shares)
+    coefficient = _coefficient("multinomial_lpmf", counts)
+    return np.sum(xlogy(counts, shares)) + (0.0 if propto else coefficient)
+
+
+def multinomial_logit_lpmf(n: Nested, gamma: Nested, propto: bool = False) -> Real:
+    """The multinomial mass of the probabilities softmax(gamma).
+
+    Shapes:  n and gamma (k,).
+    Raises:  ValueError where n are no counts.
+    """
+    counts, odds = np.asarray(n, dtype=np.float64), as_array(gamma)
+    coefficient = _coefficient("multinomial_logit_lpmf", counts)
+    return np.sum(counts * odds) - float(np.sum(counts)) * logsumexp(odds) + (0.0 if propto else coefficient)
+
+
+def dirichlet_multinomial_lpmf(n: Nested, alpha: Nested, propto: bool = False) -> Real:
+    """log N + log B(sum alpha, N) - sum_(n > 0) (log n + log B(alpha, n)).
+
+    Shapes:  n and alpha (k,).
+    Raises:  ValueError where n are no counts, or alpha is not positive.
+    """
+    counts, weights = np.asarray(n, dtype=np.float64), as_array(alpha)
+    _coefficient("dirichlet_multinomial_lpmf", counts)
+    check.positive("dirichlet_multinomial_lpmf", "alpha", alpha)
+    total, there = float(np.sum(counts)), np.flatnonzero(counts)
+    if not total:
+        return 0.0 * np.sum(weights)
+    each = betaln(weights[there], counts[there])
+    constant = math.log(total) - float(np.sum(np.log(counts[there])))
+    return betaln(np.sum(weights), total) - np.sum(each) + (0.0 if propto else constant)
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+def _check_freedom(name: str, nu: Real, size: int) -> None:
+    if not nu > size - 1.0:
+        raise ValueError(f"{name}: nu must be greater than {size - 1}, the size of the matrix less 1")
+
+
+def _constant_of_wishart(nu: Real, size: int) -> Real:
+    return 0.5 * math.log(2.0) * size * nu + multigammaln(0.5 * nu, float(size))
+
+
+def wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
+    """Log density of a Wishart matrix of nu degrees of freedom and scale S.
+
+    (nu - k - 1) / 2 log|W| - tr(S^-1 W) / 2 - nu / 2 log|S| - nu k / 2 log 2 - log Gamma_k(nu / 2)
+
+    Shapes:  W and S (k, k), nu ().
+    Raises:  ValueError where nu is at most k - 1, LinAlgError where a matrix is not positive definite.
+    """
+    matrix, scale = as_array(W), as_array(S)
+    size = np.shape(matrix)[0]
+    _check_freedom("wishart_lpdf", nu, size)
+    logs = 0.5 * (nu - size - 1.0) * log_determinant_spd(matrix) - 0.5 * nu * log_determinant_spd(scale)
+    return logs - 0.5 * np.trace(mdivide_left_spd(scale, matrix)) - _constant_of_wishart(nu, size)
+
+
+def inv_wishart_lpdf(W: Nested, nu: Real, S: Nested, propto: bool = False) -> Real:
+    """Log density of an inverse Wishart matrix of nu degrees of freedom and scale S.
+
+    -(nu + k + 1) / 2 log|W| - tr(S W^-1) / 2 + nu / 2 log|S| - nu k / 2 log 2 - log Gamma_k(nu / 2)
+
+    Shapes:  W and S (k, k), nu ().
+    Raises:  ValueError where nu is at most k - 1, LinAlgError where a matrix is not positive definite.
+    """
+    matrix, scale = as_array(W), as_array(S)
+    size = np.shape(matrix)[0]
+    _check_freedom("inv_wishart_lpdf", nu, size)
+    logs = 0.5 * nu * log_determinant_spd(scale) - 0.5 * (nu + size + 1.0) * log_determinant_spd(matrix)
+    return logs - 0.5 * np.trace(mdivide_left_spd(matrix, scale)) - _constant_of_wishart(nu, size)
+
+
+def _log_constant_of_lkj(eta: Real, size: int) -> Real:
+    total = (size - 1.0) * gammaln(eta + 0.5 * (size - 1.0))
+    for k in range(1, size):
+        total = total - 0.5 * k * math.log(math.pi) - gammaln(eta + 0.5 * (size - 1.0 - k))
+    return total
+
+
+def lkj_corr_lpdf(Omega: Nested, eta: Real, propto: bool = False) -> Real:
+    """Log density of correlation matrices: (eta - 1) log|Omega|, and its constant.
+
+    Shapes:  Omega (k, k), eta ().
+    Raises:  ValueError where eta is not positive, LinAlgError where Omega is not positive definite.
+    Ref:     Lewandowski, Kurowicka & Joe (2009).
+    """
+    check.positive("lkj_corr_lpdf", "eta", eta)
+    matrix = as_array(Omega)
+    return (eta - 1.0) * log_determinant_spd(matrix) + _log_constant_of_lkj(eta, np.shape(matrix)[0])
+
+
+def lkj_corr_cholesky_lpdf(L: Nested, eta: Value, propto: bool = False) -> Real:
+    """Log density of Cholesky factors of correlation matrices: sum_i (k - i + 2 eta - 2) log L_ii, i = 2, ..., k.
+
+    Shapes:  L (k, k) lower triangular, eta ().
+    Raises:  ValueError where eta or the diagonal of L is not positive.
+    Ref:     Lewandowski, Kurowicka & Joe (2009).
+    """
+    check.positive("lkj_corr_cholesky_lpdf", "eta", eta)
+    factor = as_array(L)
+    _check_factor("lkj_corr_cholesky_lpdf", "L", factor)
+    size = np.shape(factor)[0]
+    weights = size - 1.0 - np.arange(1, size) + 2.0 * eta - 2.0
+    return np.sum(weights * log(np.diagonal(factor)[1:])) + _log_constant_of_lkj(eta, size)

@@ -1,0 +1,112 @@
+"""Stan's log masses of categories: by probabilities, by log odds, and of ordered ones between cut points."""
+
+import numpy as np
+
+from contad.ops.error_functions import log_ndtr
+from contad.ops.exponential import log
+from contad.ops.log_sums import logsumexp
+from contad.ops.logistic import log1m_exp, log_diff_exp, log_expit
+from contad.ops.products import as_array
+from contad.variables import arguments
+from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+
+def places(name: str, argument: str, y: Nested, count: int) -> np.ndarray:
+    """Categories 1, ..., count as places from 0; ValueError for other numbers."""
+    a = arguments.array(name, argument, y)
+    good = (a >= 1) & (a <= count) & (a == np.floor(a))
+    if not np.all(good):
+        first = np.unravel_index(np.argmin(good), a.shape)
+        found = f"{a[first]}{arguments.at(first)}"
+        arguments.fail(name, argument, f"be a category, a whole number from 1 to {count}", found)
+    return a.astype(np.int64) - 1
+
+
+def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
+    """Log mass of categories y = 1, ..., c by their probabilities: the sum of log theta_y.
+
+    Shapes:  y () or (n,), theta (c,).
+    Raises:  ValueError where y is no category, or theta is no simplex.
+
+    >>> round(categorical_lpmf([1, 3], [0.2, 0.3, 0.5]), 12)
+    -2.302585092994
+    """
+    probabilities = as_array(theta)
+    check_simplex("categorical_lpmf", "theta", probabilities)
+    return np.sum(log(probabilities[places("categorical_lpmf", "y", y, len(probabilities))]))
+
+
+def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Real:
+    """Log mass of categories y = 1, ..., c by log odds: the sum of beta_y - log sum exp beta.
+
+    Shapes:  y () or (n,), beta (c,).
+    Raises:  ValueError where y is no category.
+
+    >>> round(categorical_logit_lpmf(2, [0.0, 1.0]), 12)
+    -0.313261687518
+    """
+    odds = as_array(beta)
+    at = places("categorical_logit_lpmf", "y", y, len(odds))
+    return np.sum(odds[at]) - float(np.size(at)) * logsumexp(odds)
+
+
+def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
+    """Log mass of ordered categories: of expit(eta - c_(y-1)) - expit(eta - c_y), with c_0 = -inf and c_K = inf.
+
+    Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
+    Raises:  ValueError where y is no category, or the cut points do not increase.
+
+    >>> round(ordered_logistic_lpmf(2, 0.3, [-0.5, 1.2]), 12)
+    -0.913983436347
+    """
+    return ordered_lpmf("ordered_logistic_lpmf", y, eta, cuts)
+
+
+def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
+    """Log mass of ordered categories: of Phi(eta - c_(y-1)) - Phi(eta - c_y), with c_0 = -inf and c_K = inf.
+
+    Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
+    Raises:  ValueError where y is no category, or the cut points do not increase.
+
+    >>> round(ordered_probit_lpmf(2, 0.3, [-0.5, 1.2]), 12)
+    -0.50404122978
+    """
+    return ordered_lpmf("ordered_probit_lpmf", y, eta, cuts)
+
+
+def ordered_lpmf(name: str, y: Nested, eta: Value, cuts: Nested) -> Real:
+    """The sum over the data, of those in the first category, in the last, and between two cut points."""
+    points, location = as_array(cuts), as_array(eta)
+    if np.ndim(points) != 1 or not np.all(points[1:] > points[:-1]):
+        raise ValueError(f"{name}: cuts must be a vector of increasing numbers")
+    at = places(name, "y", y, len(points) + 1)
+    at, _ = np.broadcast_arrays(at, np.empty(np.shape(location)))
+    shape = np.shape(at)
+    location = location + np.zeros(shape) if np.shape(location) != shape else location
+    at, location = at.reshape(-1), np.reshape(location, (-1,))
+    log_cdf = log_ndtr if "probit" in name else log_expit
+    first, last = np.flatnonzero(at == 0), np.flatnonzero(at == len(points))
+    between = np.flatnonzero((at > 0) & (at < len(points)))
+    total = 0.0
+    if len(first):
+        total = total + np.sum(log_cdf(points[at[first]] - location[first]))
+    if len(last):
+        total = total + np.sum(log_cdf(location[last] - points[at[last] - 1]))
+    if len(between):
+        low, high = points[at[between] - 1] - location[between], points[at[between]] - location[between]
+        total = total + np.sum(_log_difference(low, high, "probit" in name))
+    return total
+
+
+def _log_difference(low: ArrayValue, high: ArrayValue, is_probit: bool) -> ArrayValue:
+    """The logarithm of F(high) - F(low)."""
+    if not is_probit:  # e^-low - e^-high over the product of both denominators
+        return log1m_exp(low - high) + log_expit(-low) + log_expit(high)
+    right = low > 0.0  # of the tail where both are smaller
+    return log_diff_exp(log_ndtr(np.where(right, -low, high)), log_ndtr(np.where(right, -high, low)))
+
+
+def check_simplex(name: str, argument: str, x: ArrayValue) -> None:
+    """Raise ValueError unless the elements are nonnegative and sum to 1, to 1e-8 as Stan has it."""
+    if not (np.all(x >= 0.0) and abs(np.sum(x) - 1.0) <= 1e-8):
+        raise ValueError(f"{name}: {argument} must be a simplex: nonnegative numbers that sum to 1")

@@ -1,0 +1,405 @@
+"""Stan's constraining transforms: from numbers without constraints to parameters, back, and the log-Jacobian between.
+
+Each function makes a `Constraint`; `Parameters` holds a tree of them, so that a model is a function of named values:
+
+>>> parameters = Parameters({"mu": real(), "sigma": lower_bound(0.0), "theta": simplex(3)})
+>>> parameters.size
+4
+>>> values, log_jacobian = parameters.constrain(np.zeros(4))
+>>> values["theta"]
+array([0.33333333, 0.33333333, 0.33333333])
+>>> parameters.unconstrain(values)
+array([0., 0., 0., 0.])
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import optree
+
+from contad.ops.exponential import exp, log
+from contad.ops.hyperbolic import arctanh, tanh
+from contad.ops.logistic import log_expit, logit
+from contad.ops.products import as_array, matmul
+from contad.variables.creation import zeros
+from contad.variables.open_types import ArrayValue, Nested, Real, Value
+
+
+class Constraint(NamedTuple):
+    """A constraint: `size` numbers without one stand for a value of `shape`."""
+
+    name: str
+    size: int
+    shape: tuple[int, ...]
+    forward: Callable[[ArrayValue], tuple[Value, Real]]  # of a vector: the value, and the log-Jacobian
+    backward: Callable[[ArrayValue], ArrayValue]  # of a value that has been checked
+    accepts: Callable[[ArrayValue], bool]
+    expected: str
+
+    def constrain(self, u: Nested) -> Value:
+        """The value of the parameter for numbers without constraints."""
+        return self.forward(self._vector(u))[0]
+
+    def log_jacobian(self, u: Nested) -> Real:
+        """The logarithm of the absolute Jacobian determinant of `constrain`."""
+        return self.forward(self._vector(u))[1]
+
+    def unconstrain(self, y: Nested) -> ArrayValue:
+        """The numbers that `constrain` makes y of; ValueError where y does not meet the constraint."""
+        value = as_array(y)
+        if np.shape(value) != self.shape:
+            raise ValueError(f"{self.name}: y must have the shape {self.shape}, got {np.shape(value)}")
+        if not self.accepts(value):
+            raise ValueError(f"{self.name}: y must {self.expected}")
+        return np.reshape(self.backward(value), (self.size,))
+
+    def _vector(self, u: Nested) -> ArrayValue:
+        given = as_array(u)
+        if np.size(given) != self.size:
+            raise ValueError(f"{self.name}: u must have {self.size} elements, got shape {np.shape(given)}")
+        return np.reshape(given, (self.size,))
+
+
+class Parameters:
+    """A tree of transforms, as one vector without constraints."""
+
+    def __init__(self, tree: Any) -> None:
+        self.transforms: list[Constraint]
+        self.transforms, self._structure = optree.tree_flatten(tree, is_leaf=lambda x: isinstance(x, Constraint))
+        self.size = sum(t.size for t in self.transforms)
+
+    def constrain(self, u: Nested) -> tuple[Any, Real]:
+        """The tree of values, and the sum of the log-Jacobians."""
+        given = as_array(u)
+        if np.shape(given) != (self.size,):
+            raise ValueError(f"Parameters: u must have {self.size} elements, got shape {np.shape(given)}")
+        values, total, start = [], 0.0, 0
+        for transform in self.transforms:
+            value, log_jacobian = transform.forward(given[start : start + transform.size])
+            values.append(value)
+            total = total + log_jacobian
+            start += transform.size
+        return optree.tree_unflatten(self._structure, values), total
+
+    def unconstrain(self, values: Any) -> ArrayValue:
+        """The vector that `constrain` makes the tree of; ValueError where a value does not meet its constraint."""
+        leaves = self._structure.flatten_up_to(values)
+        parts = [t.unconstrain(x) for t, x in zip(self.transforms, leaves, strict=True)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+# ---- numbers ---------------------------------------------------------------------------------------------------------
+def _elementwise(
+    name: str, shape: tuple[int, ...], forward: Any, backward: Any, accepts: Any, expected: str
+) -> Constraint:
+    def run(u: ArrayValue) -> tuple[Value, Real]:
+        value, logs = forward(u)
+        return np.reshape(value, shape) if shape else value[0], logs
+
+    size = math.prod(shape)
+    return Constraint(name, size, shape, run, lambda y: backward(np.reshape(y, (size,))), accepts, expected)
+
+
+def real(shape: tuple[int, ...] = ()) -> Constraint:
+    """Numbers without a constraint."""
+    return _elementwise("real", shape, lambda u: (u, 0.0), lambda y: y, lambda y: True, "be real")
+
+
+def lower_bound(lower: float, shape: tuple[int, ...] = ()) -> Constraint:
+    """y = lower + e^u; log-Jacobian sum u."""
+    if lower == -math.inf:
+        return real(shape)._replace(name="lower_bound")
+    return _elementwise(
+        "lower_bound", shape, lambda u: (exp(u) + lower, np.sum(u)), lambda y: log(y - lower),
+        lambda y: bool(np.all(y >= lower)), f"be at least {lower}",
+    )  # fmt: skip
+
+
+def upper_bound(upper: float, shape: tuple[int, ...] = ()) -> Constraint:
+    """y = upper - e^u; log-Jacobian sum u."""
+    if upper == math.inf:
+        return real(shape)._replace(name="upper_bound")
+    return _elementwise(
+        "upper_bound", shape, lambda u: (upper - exp(u), np.sum(u)), lambda y: log(upper - y),
+        lambda y: bool(np.all(y <= upper)), f"be at most {upper}",
+    )  # fmt: skip
+
+
+def lower_upper_bound(lower: float, upper: float, shape: tuple[int, ...] = ()) -> Constraint:
+    """y = lower + (upper - lower) expit(u); log-Jacobian sum of log(upper - lower) + log expit(u) + log expit(-u)."""
+    if not lower < upper:
+        raise ValueError(f"lower_upper_bound: upper must be greater than lower, got {upper} and {lower}")
+    if lower == -math.inf or upper == math.inf:
+        one = upper_bound(upper, shape) if lower == -math.inf else lower_bound(lower, shape)
+        return one._replace(name="lower_upper_bound")
+    width = upper - lower
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        logs = log_expit(u)
+        return lower + width * exp(logs), np.sum(logs + log_expit(-u)) + np.size(u) * math.log(width)
+
+    return _elementwise(
+        "lower_upper_bound", shape, forward, lambda y: logit((y - lower) / width),
+        lambda y: bool(np.all((y >= lower) & (y <= upper))), f"be between {lower} and {upper}",
+    )  # fmt: skip
+
+
+def offset_multiplier(offset: Real, multiplier: Real, shape: tuple[int, ...] = ()) -> Constraint:
+    """y = offset + multiplier u; log-Jacobian n log multiplier. Both may be variables."""
+    if not multiplier > 0.0:
+        raise ValueError("offset_multiplier: multiplier must be positive")
+    return _elementwise(
+        "offset_multiplier", shape, lambda u: (offset + multiplier * u, float(np.size(u)) * log(multiplier)),
+        lambda y: (y - offset) / multiplier, lambda y: True, "be real",
+    )  # fmt: skip
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+def ordered(k: int) -> Constraint:
+    """y_1 = u_1, y_i = y_(i-1) + e^u_i; log-Jacobian sum of u_2, ..., u_k."""
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        return np.cumsum(np.concatenate([u[:1], exp(u[1:])])), np.sum(u[1:])
+
+    return Constraint(
+        "ordered", k, (k,), forward, lambda y: np.concatenate([y[:1], log(y[1:] - y[:-1])]),
+        lambda y: bool(np.all(y[1:] > y[:-1])), "increase",
+    )  # fmt: skip
+
+
+def positive_ordered(k: int) -> Constraint:
+    """y_1 = e^u_1, y_i = y_(i-1) + e^u_i; log-Jacobian sum of u."""
+    return Constraint(
+        "positive_ordered", k, (k,), lambda u: (np.cumsum(exp(u)), np.sum(u)),
+        lambda y: log(np.concatenate([y[:1], y[1:] - y[:-1]])),
+        lambda y: bool(np.all(y[1:] > y[:-1]) and np.all(y > 0.0)), "be positive, and increase",
+    )  # fmt: skip
+
+
+def _break_stick(u: ArrayValue) -> tuple[ArrayValue, Real]:
+    """A simplex by the shares z_i = expit(u_i - log(k - i)) of what is left of 1."""
+    count = np.shape(u)[0]
+    shifted = u - np.log(np.arange(count, 0, -1.0))
+    taken, left = log_expit(shifted), log_expit(-shifted)
+    before = np.concatenate([np.zeros(1), np.cumsum(left)])
+    logs = np.concatenate([taken + before[:-1], before[-1:]])
+    return exp(logs), np.sum(taken) + np.sum(left) + np.sum(before[:-1])
+
+
+def _mend_stick(y: ArrayValue) -> ArrayValue:
+    count = np.shape(y)[0] - 1
+    left = np.cumsum(y[::-1])[::-1]
+    return log(y[:-1]) - log(left[1:]) + np.log(np.arange(count, 0, -1.0))
+
+
+def _is_simplex(y: ArrayValue) -> bool:
+    return bool(np.all(y >= 0.0) and abs(np.sum(y) - 1.0) <= 1e-8)
+
+
+def simplex(k: int) -> Constraint:
+    """k nonnegative numbers that sum to 1, by breaking a stick k - 1 times; u = 0 gives equal ones.
+
+    y_i = z_i (1 - y_1 - ... - y_(i-1)) with z_i = expit(u_i - log(k - i)); log-Jacobian the sum of
+    log z_i + log(1 - z_i) + log(1 - y_1 - ... - y_(i-1)).
+    """
+    return Constraint("simplex", k - 1, (k,), _break_stick, _mend_stick, _is_simplex, "be nonnegative, and sum to 1")
+
+
+def _stochastic(name: str, shape: tuple[int, int], axis: int) -> Constraint:
+    count, k = shape[1 - axis], shape[axis]
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        parts = [_break_stick(u[j * (k - 1) : (j + 1) * (k - 1)]) for j in range(count)]
+        total: Real = 0.0
+        for _, logs in parts:
+            total = total + logs
+        return np.stack([y for y, _ in parts], axis=1 - axis), total
+
+    def lines(y: ArrayValue) -> list[ArrayValue]:
+        return [y[:, j] if axis == 0 else y[j] for j in range(count)]
+
+    return Constraint(
+        name, count * (k - 1), shape, forward, lambda y: np.concatenate([_mend_stick(line) for line in lines(y)]),
+        lambda y: all(map(_is_simplex, lines(y))), f"have {'columns' if axis == 0 else 'rows'} that are simplices",
+    )  # fmt: skip
+
+
+def stochastic_column(m: int, n: int) -> Constraint:
+    """m x n matrices whose columns are simplices; column by column, as `simplex`."""
+    return _stochastic("stochastic_column", (m, n), 0)
+
+
+def stochastic_row(m: int, n: int) -> Constraint:
+    """m x n matrices whose rows are simplices; row by row, as `simplex`."""
+    return _stochastic("stochastic_row", (m, n), 1)
+
+
+def sum_to_zero(k: int) -> Constraint:
+    """k numbers that sum to 0, by an orthonormal basis of these; log-Jacobian 0."""
+    basis = np.zeros((k, k - 1))
+    for j in range(1, k):
+        basis[:j, j - 1], basis[j, j - 1] = 1.0, -float(j)
+        basis[:, j - 1] /= math.sqrt(j * (j + 1.0))
+    return Constraint(
+        "sum_to_zero", k - 1, (k,), lambda u: (matmul(basis, u), 0.0), lambda y: matmul(basis.T, y),
+        lambda y: bool(abs(np.sum(y)) <= 1e-8), "sum to 0",
+    )  # fmt: skip
+
+
+def unit_vector(k: int) -> Constraint:
+    """y = u / |u|; the term -|u|^2 / 2 in place of a log-Jacobian makes the length of u proper.
+
+    `unconstrain` gives y itself.
+    """
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        squares = np.sum(u * u)
+        if not squares > 0.0:
+            raise ValueError("unit_vector: u must be other than 0")
+        return u / np.sqrt(squares), -0.5 * squares
+
+    return Constraint(
+        "unit_vector", k, (k,), forward, lambda y: y, lambda y: bool(abs(np.sum(y * y) - 1.0) <= 1e-8), "have length 1"
+    )
+
+
+# ---- matrices --------------------------------------------------------------------------------------------------------
+def _log_squared_sech(u: ArrayValue) -> ArrayValue:
+    """log(1 - tanh(u)^2)."""
+    return 2.0 * math.log(2.0) + log_expit(2.0 * u) + log_expit(-2.0 * u)
+
+
+def _correlation_rows(rows: list[ArrayValue]) -> tuple[ArrayValue, Real]:
+    """The factor whose row i has the partial correlations tanh(rows[i - 1]), and the log-Jacobian."""
+    size = len(rows) + 1
+    made = zeros((size, size))
+    made[0, 0] = 1.0
+    total: Real = 0.0
+    for i, u in enumerate(rows, start=1):
+        logs = _log_squared_sech(u)
+        sums = np.concatenate([np.zeros(1), np.cumsum(logs)])
+        made[i, :i] = tanh(u) * exp(0.5 * sums[:-1])
+        made[i, i] = exp(0.5 * sums[-1])
+        total = total + np.sum(logs) + 0.5 * np.sum(sums[:-1])
+    return made, total
+
+
+def _partial_correlations(factor: ArrayValue) -> list[ArrayValue]:
+    rows = []
+    for i in range(1, np.shape(factor)[0]):
+        row = factor[i, : i + 1]
+        left = np.cumsum((row * row)[::-1])[::-1]
+        rows.append(arctanh(row[:-1] / np.sqrt(left[:-1])))
+    return rows
+
+
+def _is_factor(y: ArrayValue) -> bool:
+    return bool(np.all(np.diagonal(y) > 0.0) and np.all(y[np.triu_indices(np.shape(y)[0], 1, np.shape(y)[1])] == 0.0))
+
+
+def _is_positive_definite(y: ArrayValue) -> bool:
+    if not np.all(abs(y - y.T) <= 1e-8):
+        return False
+    try:
+        np.linalg.cholesky(y)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def cholesky_factor_corr(k: int) -> Constraint:
+    """Cholesky factors of k x k correlation matrices, by partial correlations tanh(u), row by row."""
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        return _correlation_rows([u[i * (i - 1) // 2 : i * (i + 1) // 2] for i in range(1, k)])
+
+    return Constraint(
+        "cholesky_factor_corr", k * (k - 1) // 2, (k, k), forward,
+        lambda y: np.concatenate([np.zeros(0), *_partial_correlations(y)]),
+        lambda y: _is_factor(y) and bool(np.all(abs(np.sum(y * y, axis=1) - 1.0) <= 1e-8)),
+        "be lower triangular with a positive diagonal and rows of length 1",
+    )  # fmt: skip
+
+
+def _columns_first(k: int) -> list[list[int]]:
+    """The places, column by column below the diagonal, of the elements of each row."""
+    place = {pair: n for n, pair in enumerate((i, j) for j in range(k) for i in range(j + 1, k))}
+    return [[place[i, j] for j in range(i)] for i in range(1, k)]
+
+
+def corr_matrix(k: int) -> Constraint:
+    """k x k correlation matrices, by partial correlations tanh(u), column by column."""
+    places = _columns_first(k)
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        factor, _ = _correlation_rows([u[at] for at in places])
+        columns = np.concatenate([np.full(k - 1 - j, float(k - j - 2)) for j in range(k - 1)] or [np.zeros(0)])
+        return matmul(factor, factor.T), np.sum((1.0 + 0.5 * columns) * _log_squared_sech(u))
+
+    def backward(y: ArrayValue) -> ArrayValue:
+        rows = _partial_correlations(np.linalg.cholesky(y))
+        order = np.argsort(np.concatenate([np.zeros(0, int), *map(np.asarray, places)]).astype(int))
+        return np.concatenate([np.zeros(0), *rows])[order]
+
+    return Constraint(
+        "corr_matrix", k * (k - 1) // 2, (k, k), forward, backward,
+        lambda y: bool(np.all(abs(np.diagonal(y) - 1.0) <= 1e-8)) and _is_positive_definite(y),
+        "be symmetric and positive definite, with ones on the diagonal",
+    )  # fmt: skip
+
+
+def _fill_factor(u: ArrayValue, m: int, n: int) -> tuple[ArrayValue, ArrayValue]:
+    """A factor by rows, with exponentials on the diagonal, and the logarithms of these."""
+    made, start, logs = zeros((m, n)), 0, []
+    for i in range(m):
+        width = min(i, n)
+        made[i, :width] = u[start : start + width]
+        start += width
+        if i < n:
+            made[i, i] = exp(u[start])
+            logs.append(u[start : start + 1])
+            start += 1
+    return made, np.concatenate(logs)
+
+
+def _read_factor(y: ArrayValue) -> ArrayValue:
+    m, n = np.shape(y)
+    parts = []
+    for i in range(m):
+        parts.append(y[i, : min(i, n)])
+        if i < n:
+            parts.append(np.reshape(log(y[i, i]), (1,)))
+    return np.concatenate(parts)
+
+
+def cholesky_factor_cov(m: int, n: int | None = None) -> Constraint:
+    """m x n lower triangular matrices with a diagonal e^u, n <= m; log-Jacobian the sum of these u."""
+    columns = m if n is None else n
+    size = columns * (columns + 1) // 2 + (m - columns) * columns
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        factor, logs = _fill_factor(u, m, columns)
+        return factor, np.sum(logs)
+
+    return Constraint(
+        "cholesky_factor_cov", size, (m, columns), forward, _read_factor, _is_factor,
+        "be lower triangular with a positive diagonal",
+    )  # fmt: skip
+
+
+def cov_matrix(k: int) -> Constraint:
+    """k x k covariance matrices L L^T, with L as of `cholesky_factor_cov`.
+
+    log-Jacobian k log 2 + sum_i (k - i + 2) u_i, of the u_i on the diagonal, i = 1, ..., k.
+    """
+
+    def forward(u: ArrayValue) -> tuple[Value, Real]:
+        factor, logs = _fill_factor(u, k, k)
+        return matmul(factor, factor.T), k * math.log(2.0) + np.sum(np.arange(k + 1.0, 1.0, -1.0) * logs)
+
+    return Constraint(
+        "cov_matrix", k * (k + 1) // 2, (k, k), forward, lambda y: _read_factor(np.linalg.cholesky(y)),
+        _is_positive_definite, "be symmetric and positive definite",
+    )  # fmt: skip

@@ -1,0 +1,136 @@
+"""Distribution functions: against integrals of the densities' definitions, SciPy's values, and in the tails."""
+
+import numpy as np
+import pytest
+import scipy.stats
+from mpmath import mp
+
+import contad
+from contad import stan
+from contad.distributions.faces import Face
+from contad.scipy import stats
+from contad.stan import densities, distribution_functions
+from tests.distributions.mirror_points import BY_NAME, CONTINUOUS, DISCRETE, K, X, shapes_of
+from tests.distributions.reference_densities import LOG_DENSITIES, POINTS
+
+NAMES = sorted(
+    name[:-6]
+    for name, face in vars(distribution_functions).items()
+    if isinstance(face, Face) and name.endswith("lccdf")
+)
+WHOLE = [name for name in NAMES if hasattr(densities, f"{name}_lpmf")]
+
+
+def point_of(name):
+    return POINTS[f"{name}_lpmf" if name in WHOLE else f"{name}_lpdf"][0]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_values_are_sums(name):
+    """Of the masses by their definitions."""
+    n, *args = point_of(name)
+    mass, numbers = LOG_DENSITIES[f"{name}_lpmf"], range(name == "yule_simon", int(n) + 1)
+    exact = float(mp.fsum(mp.exp(mass(mp.mpf(k), *map(mp.mpf, args))) for k in numbers))
+    assert getattr(stan, f"{name}_cdf")(n, *args) == pytest.approx(exact, rel=1e-12)
+    if exact < 1.0:
+        assert getattr(stan, f"{name}_lcdf")(n, *args) == pytest.approx(np.log(exact), rel=1e-11)
+        assert getattr(stan, f"{name}_lccdf")(n, *args) == pytest.approx(np.log1p(-exact), rel=1e-11)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_sides_are_one(name):
+    for point in POINTS[f"{name}_lpmf" if name in WHOLE else f"{name}_lpdf"][:3]:
+        below, above = (np.exp(getattr(stan, f"{name}_{kind}")(*point)) for kind in ("lcdf", "lccdf"))
+        if np.isnan(below + above):  # one of them underflows
+            continue
+        assert below + above == pytest.approx(1.0, rel=1e-12)
+        if name != "beta_proportion":
+            assert getattr(stan, f"{name}_cdf")(*point) == pytest.approx(below, rel=1e-11)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WHOLE])
+@pytest.mark.parametrize("kind", ["lcdf", "lccdf"])
+def test_derivatives(name, kind):
+    """By y that of the density over the probability; by a parameter against differences."""
+    face = getattr(stan, f"{name}_{kind}")
+    point = point_of(name)
+    sign = 1.0 if kind == "lcdf" else -1.0
+    slopes = contad.grad(face, tuple(range(len(point))))(*point)
+    density = getattr(stan, f"{name}_lpdf")(*point)
+    assert slopes[0] == pytest.approx(sign * np.exp(density - face(*point)), rel=1e-12)
+    for k in range(1, len(point)):
+        h = 1e-4 * abs(point[k])
+        ends = [face(*(x + j * h if i == k else x for i, x in enumerate(point))) for j in (-2, -1, 1, 2)]
+        assert slopes[k] == pytest.approx(
+            (8 * (ends[2] - ends[1]) - (ends[3] - ends[0])) / (12 * h), rel=1e-7, abs=1e-10
+        )
+
+
+METHODS = ("cdf", "sf", "logcdf", "logsf")
+DIFFERENT = {
+    ("chi", "logsf"),
+    ("maxwell", "logsf"),
+    ("halfnorm", "logcdf"),
+    ("halfnorm", "logsf"),
+    ("poisson", "logcdf"),
+    ("geom", "logcdf"),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in (*CONTINUOUS, *DISCRETE) if hasattr(BY_NAME[name], "cdf")])
+def test_mirrors_have_scipys_values(name):
+    own, theirs, shapes = BY_NAME[name], getattr(scipy.stats, name), shapes_of(name)
+    x = X if name in CONTINUOUS else K
+    places = ((0.0, 1.0), (0.3, 2.0), (0.3, -2.0)) if name in CONTINUOUS else ((0.0,),)
+    for place in places:
+        for method in METHODS:
+            with np.errstate(all="ignore"):
+                expected = getattr(theirs, method)(x, *shapes, *place)
+            found = getattr(own, method)(x, *shapes, *place)
+            # where SciPy loses digits, or underflows
+            far = (
+                x >= (7.0 if name in ("halfnorm", "geom", "poisson") else 40.0)
+                if (name, method) in DIFFERENT
+                else np.zeros(len(x), bool)
+            )
+            np.testing.assert_allclose(found[~far], expected[~far], rtol=2e-11, err_msg=f"{method} {place}")
+
+
+@pytest.mark.parametrize("name", [name for name in CONTINUOUS if hasattr(BY_NAME[name], "ppf")])
+def test_quantiles_invert(name):
+    own, shapes = BY_NAME[name], shapes_of(name)
+    q = np.array([1e-8, 0.01, 0.3, 0.5, 0.8, 0.99])
+    np.testing.assert_allclose(own.cdf(own.ppf(q, *shapes, 0.0, 2.0), *shapes, 0.0, 2.0), q, rtol=1e-7)
+    np.testing.assert_allclose(own.sf(own.isf(q, *shapes, 0.0, 2.0), *shapes, 0.0, 2.0), q, rtol=1e-7)
+    slope = contad.grad(own.ppf)(0.3, *shapes, 0.3, 2.0)
+    assert slope == pytest.approx(1.0 / own.pdf(own.ppf(0.3, *shapes, 0.3, 2.0), *shapes, 0.3, 2.0), rel=1e-10)
+    assert np.isnan(own.ppf(1.5, *shapes)) and np.isnan(own.ppf(0.5, *shapes, 0.0, -1.0))
+
+
+def test_tails():
+    assert stan.normal_lcdf(-40.0, 0.0, 1.0) == pytest.approx(-804.6084420137538, rel=1e-15)
+    assert contad.grad(stan.normal_lcdf)(-40.0, 0.0, 1.0) == pytest.approx(40.02496886, rel=1e-9)
+    assert stan.logistic_lccdf(800.0, 0.0, 1.0) == -800.0
+    assert stan.gumbel_lccdf(900.0, 0.0, 1.0) == -900.0
+    assert stan.exponential_lcdf(1e-30, 2.0) == pytest.approx(np.log(2e-30), rel=1e-15)
+    assert np.isnan(stan.gamma_lcdf(1e-300, 4.0, 1.0))  # whose probability underflows
+
+
+def test_products_and_sums():
+    y = [0.3, 1.2]
+    assert stan.normal_cdf(y, 0.1, 2.0) == pytest.approx(np.prod(stats.norm.cdf(y, 0.1, 2.0)), rel=1e-15)
+    assert stan.normal_lccdf(y, 0.1, 2.0) == pytest.approx(np.sum(stats.norm.logsf(y, 0.1, 2.0)), rel=1e-15)
+    with pytest.raises(ValueError, match="normal_lcdf: sigma must be positive and finite, got -2.0"):
+        stan.normal_lcdf(y, 0.1, -2.0)
+
+
+@pytest.mark.parametrize("engine", ["generated", pytest.param("tape", marks=pytest.mark.long)])
+def test_compiled_code(engine):
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def f(y, mu, sigma):
+        return stan.normal_lcdf(y, mu, sigma) + stan.normal_cdf(y, mu, sigma)
+
+    expected = contad.grad(f.py_func, (0, 1, 2))(0.3, 0.1, 2.0)
+    assert contad.grad(f, (0, 1, 2), engine=engine)(0.3, 0.1, 2.0) == pytest.approx(expected, rel=1e-13)

@@ -1,0 +1,229 @@
+"""Hessians and Jacobians of Numba functions by several directions at once, in lanes."""
+
+import math
+import warnings
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.source.build import kind_of
+from contad.engines.source.reading.frontend import read
+from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.writing.derivative_text import DerivativeWriter
+from contad.native import lanes
+from tests.judges.planted import registered
+
+RNG = np.random.default_rng(11)
+X = np.array([0.7, -1.2, 0.4, 1.9, -0.3, 0.8, 1.1, -0.6, 0.5])
+
+with registered():
+
+    @contad.scalar_rule
+    def bent(x):
+        """A rule of the user."""
+        return x / (1.0 + x * x)
+
+    @bent.partials
+    def bent_partials(z, x):
+        return (1.0 - 2.0 * x * z) / (1.0 + x * x)
+
+
+@numba.njit
+def settle(x, y):
+    """A callee with a loop that ends by itself."""
+    z = x
+    while z * z > 0.3:
+        z = 0.5 * math.sin(z) * y
+    return z + x * y
+
+
+@numba.njit
+def everything(x, p, data):
+    """Arrays that are written into, views, loops, a callee, branches, a product with a matrix, a constant output."""
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = x[i] * p[0] if i % 2 == 0 else settle(x[i], p[1][0])
+        if i > 0:
+            y[i] += y[i - 1] * 0.5
+    z = data @ y
+    largest = z[0]
+    for v in z:
+        largest = v if v > largest else largest
+    return z, largest * p[0], (p[1][0] ** 2, 1.5)
+
+
+@numba.njit
+def energy(x, p, data):
+    z, largest, (square, _) = everything(x, p, data)
+    return np.sum(z * z) + largest * square * x[0]
+
+
+DATA = RNG.normal(size=(4, 9))
+P = 0.9, (1.3,)
+
+
+def leaves(x):
+    return [leaf for part in x for leaf in leaves(part)] if isinstance(x, tuple) else [np.asarray(x)]
+
+
+def assert_same(found, expected):
+    for a, b in zip(leaves(found), leaves(expected), strict=True):
+        assert a.shape == b.shape
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("transform", [contad.jacfwd, pytest.param(contad.jacrev, marks=pytest.mark.long)])
+def test_shapes_that_change_between_calls(transform):
+    made = transform(everything, (0, 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (9, 1, 3, 4, 5, 0, 8):
+            args = X[:n], P, DATA[:, :n].copy()
+            assert_same(made(*args), transform(everything.py_func, (0, 1))(*args))
+    assert "at once" in contad.explain(made, X, P, DATA)
+
+
+@numba.njit
+def recurrence(x):
+    s, total = x[0], 0.0
+    for v in x:
+        s = math.sin(s) * v + s * s * 0.1
+        while s > 1.0:
+            s = s * 0.5 + 0.01 * v * s
+        total += s * v
+    return total
+
+
+def test_lanes_that_iterations_store():
+    made = contad.hessian(recurrence)
+    for n in (9, 3, 1):
+        assert_same(made(X[:n]), contad.hessian(recurrence.py_func)(X[:n]))
+    told = contad.explain(made, X)
+    assert "the loop stores" in told and "8 columns at once" in told
+
+
+@pytest.mark.long
+def test_hessians_of_several_arguments():
+    made = contad.hessian(energy, (0, 1))
+    for n in (9, 1, 3):
+        args = X[:n], P, DATA[:, :n].copy()
+        assert_same(made(*args), contad.hessian(energy.py_func, (0, 1))(*args))
+    assert "8 columns at once" in contad.explain(made, X, P, DATA)
+
+
+# ---- the text, run as Python -----------------------------------------------------------------------------------------
+def sweep(f, args, count, argnums=(0,)):
+    """`run` for products of the Hessian with several vectors at once, and its text."""
+    kinds = tuple(kind_of(numba.typeof(x), "f") for x in args)
+    program = read(f, kinds, transform=lambda p: add_tangents(p, argnums))
+    text = DerivativeWriter(program, argnums, mode="hvp", lanes=count).source()
+    names = {}
+    exec(text, names)
+    return names
+
+
+def test_what_does_not_depend_on_the_direction_is_computed_once():
+    """A function of the program is called as often for eight directions as for one, or without any."""
+
+    def f(x):
+        total = 0.0
+        for v in x:
+            total += math.exp(v) * math.sin(v)
+        return total
+
+    calls, found = [], {}
+
+    def count_calls(function):
+        return lambda x: calls.append(function.__name__) or function(x)
+
+    counted = {function.__name__: count_calls(function) for function in (math.exp, math.sin, math.cos)}
+    for count in (1, 8):
+        names = sweep(f, (X,), count)
+        names["math"] = SimpleNamespace(**counted)
+        directions = np.eye(9)[:, :count]
+        calls.clear()
+        _, (found[count],) = names["run"]((X,), (lanes.as_lanes(directions) if count > 1 else directions[:, 0],))
+        assert all(calls.count(name) == len(X) for name in counted)
+    np.testing.assert_allclose(lanes.as_floats(found[8])[:, 0], found[1], rtol=1e-14)
+
+
+def test_a_direction_of_zeros_keeps_out_of_infinite_partials():
+    """Lane by lane: where one direction is 0, a partial that is infinite has no part in it, and in others it has."""
+
+    @numba.njit
+    def f(x):
+        return math.sqrt(x[0]) * x[1] + x[1] * x[1]
+
+    np.testing.assert_array_equal(contad.hessian(f)(np.array([0.0, 2.0])), [[-np.inf, np.inf], [np.inf, 2.0]])
+
+
+def test_lanes_in_python():
+    x = lanes.Lanes([1.0, 2.0])
+    assert repr(2.0 - x * 3.0 / lanes.Lanes([1.0, 4.0]) + 1.0) == "Lanes([0.0, 1.5])"
+    assert lanes.lane(-x, 1) == -2.0 and lanes.lane(1.5, 1) == 1.5
+    assert repr(lanes.unit_lanes(-1, 2)) == "Lanes([0.0, 0.0])"
+
+
+# ---- one direction at a time -----------------------------------------------------------------------------------------
+@numba.njit
+def solved(x):
+    return np.linalg.solve(np.eye(2) * x[0] + np.outer(x, x), x)
+
+
+@numba.njit
+def products(x):
+    a = np.outer(x, x)
+    return np.sum(a @ a)
+
+
+@numba.njit
+def by_rule(a, b, c):
+    return bent(a) * b, bent(c) + a, 2.0
+
+
+@pytest.mark.long
+def test_what_has_one_direction_at_a_time_says_so():
+    x, hessian = np.array([1.0, 2.0]), contad.hessian(products)
+    np.testing.assert_allclose(hessian(x), contad.hessian(products.py_func)(x), rtol=1e-12)
+    assert "a product of two matrices is differentiated in one direction at a time" in contad.explain(hessian, x)
+
+
+def test_rules_numbers_and_constant_outputs_in_njit():
+    @numba.njit
+    def inside(a, b, c):
+        return contad.jacobian(by_rule, (0, 1, 2))(a, b, c)
+
+    slope = (1.0 - 0.7**2) / (1.0 + 0.7**2) ** 2
+    expected = (slope * 0.4, bent(0.7), 0.0), (1.0, 0.0, (1.0 - 4.0) / 25.0), (0.0, 0.0, 0.0)
+    np.testing.assert_allclose(inside(0.7, 0.4, 2.0), expected, rtol=1e-14)
+
+
+# ---- aux, and the source ---------------------------------------------------------------------------------------------
+@numba.njit
+def with_aux(p, t):
+    r = p[0] * math.exp(-p[1] * t)
+    return (r, r * r), (r, 3)
+
+
+@pytest.mark.parametrize(
+    "transform", [contad.jacobian, *(pytest.param(t, marks=pytest.mark.long) for t in (contad.jacfwd, contad.jacrev))]
+)
+def test_a_jacobian_with_aux(transform):
+    p = np.array([1.5, 0.3])
+    for f in (with_aux, with_aux.py_func):
+        found, (r, n) = transform(f, (0, 1), has_aux=True)(p, 0.4)
+        assert n == 3 and r == pytest.approx(1.5 * math.exp(-0.12))
+        assert found[1][1] == pytest.approx(2.0 * r * found[0][1]) and found[0][1] == pytest.approx(-0.3 * r)
+    with pytest.raises((contad.errors.OutputError, contad.errors.UnsupportedError), match=r"return \(value, aux\)"):
+        transform(lambda x: x, has_aux=True)(p)
+
+
+def test_the_source_of_a_matrix_of_derivatives():
+    text = contad.source(energy, X, P, DATA, of="hessian")
+    assert text.startswith('"""The value, and product of the Hessian with a vector, of energy, for 8 vectors at once')
+    for f, of in ((solved, "jacobian"), (products, "hessian")):  # which have one direction at a time
+        assert "at once" not in contad.source(f, X[:2], of=of)
+    assert "for 4 cotangents at once" in contad.source(everything, X, P, DATA, argnums=(0, 1), of="jacobian")
