@@ -41,6 +41,7 @@ from tests.judges.samples import choose, sampled, shortened
 ROOT = Path(__file__).parents[2]
 ONCE = Effort(1, 0.0, 1.0)
 CHAINS = chains.CHAINS[::3]  # the others have rules of the same kinds
+FIRST = {"empty cache": 1.25, "filled cache": 0.5}  # seconds, in place of those of fresh processes
 NAMES = {"tape": ["recurrence", "x * x"], "generated": ["rosenbrock"]}  # others would compile for minutes
 
 
@@ -51,7 +52,7 @@ def run_quickly(name):
         patch.setattr(compile_time, "SIZES", (2,))
         patch.setattr(arrays, "CHAINS", CHAINS)
         for module in (tape, generated, calls):  # that fresh processes are timed, a long test shows of `startup`
-            patch.setattr(module, "time_first_gradients", lambda *asked: {"empty cache": 1.25, "filled cache": 0.5})
+            patch.setattr(module, "time_first_gradients", lambda *asked, **options: dict(FIRST))
         return json.loads(json.dumps(run_topic(name, choice=Choice(quick=True, names=NAMES.get(name)))))
 
 

@@ -160,6 +160,28 @@ def test_lotka_volterra(fun):
         np.testing.assert_allclose(contad.grad(f)(RATES, sensitivity), expected, rtol=1e-4)
 
 
+@pytest.mark.long
+def test_numba_functions_with_several_arguments_and_trees():
+    @numba.njit
+    def driven(t, y, rate, shift, force):
+        return np.array([y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)])
+
+    def by_hand(t, y, rate, shift, force):
+        return [y[1], -rate * y[0] - shift[0] * y[1] + force[0] * np.cos(shift[1] * t)]
+
+    def f(v, fun, method, sensitivity):
+        args = (v[0], v[1:3], (v[3],))
+        if fun is by_hand or sensitivity == "adjoint":  # two arrays of one length, and a number
+            args = (v[0], v[1:3], v[3:])
+        return np.sum(WEIGHTS * solve_ivp(fun, (0.0, 2.0), np.array([1.0, -0.5]), method, TIMES, args=args,
+                                          sensitivity=sensitivity, **TIGHT).y)  # fmt: skip
+
+    v = np.array([1.3, 0.4, 0.9, 0.7])
+    expected = contad.grad(f)(v, by_hand, "DOP853", "forward")
+    for method, sensitivity in (("RK45", "forward"), ("LSODA", "adjoint")):
+        np.testing.assert_allclose(contad.grad(f)(v, driven, method, sensitivity), expected, rtol=1e-5)
+
+
 def test_a_stiff_equation_gets_the_exact_jacobian():
     """Robertson's reaction: as many evaluations as with the Jacobian by hand, and derivatives by mpmath."""
 
@@ -250,6 +272,20 @@ def test_on_floats_it_is_scipys():
         odeint(lotka_volterra, POPULATIONS, times, (RATES,), tfirst=True),
         scipy.integrate.odeint(lotka_volterra, POPULATIONS, times, (RATES,), tfirst=True),
     )
+
+
+def test_the_structure_of_a_jacobian_is_scipys():
+    chain = lambda t, y, k: -k * y + np.concatenate([[0.0], y[:-1]])  # noqa: E731
+    start = np.linspace(1.0, 2.0, 4)
+    for method, options in (("LSODA", {"lband": 1, "uband": 0}), ("BDF", {"jac_sparsity": np.tri(4)})):
+        found = solve_ivp(chain, (0.0, 1.0), start, method, args=(2.0,), **options)
+        expected = scipy.integrate.solve_ivp(chain, (0.0, 1.0), start, method, args=(2.0,), **options)
+        np.testing.assert_array_equal(found.y, expected.y)
+
+        def f(k):
+            return np.sum(solve_ivp(chain, (0.0, 1.0), start, method, [1.0], args=(k,), **options, **TIGHT).y)  # noqa: B023
+
+        assert contad.grad(f)(2.0) == pytest.approx((f(2.001) - f(1.999)) / 0.002, rel=1e-4)
 
 
 def test_times_of_the_solver():

@@ -16,6 +16,7 @@ from contad.variables.open_types import ArrayValue, Function, Nested, Option, Op
 from contad.variables.trees import holds_number
 
 _EXACT = ("Radau", "BDF", "LSODA")  # methods that use a Jacobian
+_STRUCTURE = ("lband", "uband", "jac_sparsity")  # what SciPy is told of a Jacobian that it makes itself
 
 
 def solve_ivp(
@@ -36,7 +37,7 @@ def solve_ivp(
                 of its own. Inside another derivative sensitivities take its place
 
     Forward mode solves for the tangents that are asked for. The methods "Radau", "BDF" and "LSODA" get the exact
-    Jacobian of fun, unless `jac` is given, which is used on plain numbers only.
+    Jacobian of fun, unless `jac`, `lband`, `uband` or `jac_sparsity` is given, which are used on plain numbers only.
 
     Shapes:  y0 (n,), fun(t, y, *args) n numbers, t_eval (T,) -> y (n, T), t (T,).
     Raises:  ValueError where fun gives another number of numbers than n, and nan that smaller steps do not avoid, with
@@ -61,7 +62,7 @@ def solve_ivp(
     if len(t_span) != 2:
         arguments.fail("solve_ivp", "t_span", "be a pair (t0, t1)", f"{len(t_span)} numbers")
     adjoint = Adjoint() if sensitivity == "adjoint" else sensitivity if isinstance(sensitivity, Adjoint) else None
-    own = {name: x for name, x in options.items() if name != "jac"}
+    own = {name: x for name, x in options.items() if name not in ("jac", *_STRUCTURE)}
     settings = Settings("solve_ivp", solver, rtol, atol, own, np.inf, adjoint, frozen.later)
     active = bool(frozen.captured) or holds_number((t_span, y0, t_eval, given))
     times, params = t_eval, (given, frozen.captured)
@@ -84,7 +85,8 @@ def solve_ivp(
     else:
         times = as_vector("solve_ivp", "t_eval", times)
         require_order("solve_ivp", "t_eval", t_span[0], times, t_span[1])
-    y = trajectory(System(settings, frozen.call, len(start)), start, t_span[0], times, params)
+    system = System(settings, frozen.call, len(start), None, frozen.dispatcher)
+    y = trajectory(system, start, t_span[0], times, params)
     if result is None:
         result = scipy.integrate._ivp.ivp.OdeResult(
             sol=None, t_events=None, y_events=None, status=0, success=True,
@@ -102,8 +104,9 @@ def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method:
             lambda t, y: frozen.call((t, y), params), t_span, y0, method, t_eval, rtol=settings.rtol,
             atol=settings.atol, **options,
         )  # fmt: skip
-    watched = Watched(System(settings, frozen.call, len(y0)), params)
-    if settings.solver.__name__ in _EXACT and options.get("jac") is None and _is_differentiable(watched, t_span[0], y0):
+    watched = Watched(System(settings, frozen.call, len(y0), None, frozen.dispatcher), params)
+    own = any(options.get(name) is not None for name in ("jac", *_STRUCTURE))
+    if settings.solver.__name__ in _EXACT and not own and _is_differentiable(watched, t_span[0], y0):
         options["jac"] = watched.jac
     elif callable(options.get("jac")):
         given: Any = options["jac"]

@@ -14,7 +14,7 @@ from contad.transforms.operation import CustomOperation
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
 from contad.variables.number import map_numbers, peek
-from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunction, Real, Value
 from contad.variables.trees import Tree, flatten
 
 _HALF_OF_DIGITS = 1e-8  # relative error up to which a result that rounding spoils is given, with a warning
@@ -41,6 +41,7 @@ class ConvertedFunction(NamedTuple):
     call: Function
     captured: list[Value]
     later: list[Function]  # what derivatives call again
+    dispatcher: NumbaFunction = None  # the Numba function that it is, if it is one
 
 
 def freeze(f: Function, what: str) -> ConvertedFunction:
@@ -48,7 +49,7 @@ def freeze(f: Function, what: str) -> ConvertedFunction:
     user = UserFunction(what, f)
     if user.dispatcher is not None:
         primitive = primitive_of(user.dispatcher)
-        return ConvertedFunction(lambda point, params: primitive(*point, *params[0]), [], [])
+        return ConvertedFunction(lambda point, params: primitive(*point, *params[0]), [], [], user.dispatcher)
     closure = Closure(f)
     run = user.runnable()
     if not closure.variables:

@@ -1,5 +1,6 @@
 """Solutions of differential equations as operations: sensitivities solve larger equations, at every order."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +25,8 @@ from contad.variables import arguments
 from contad.variables.array import numbers_in
 from contad.variables.creation import array
 from contad.variables.dual import ForwardLevel
-from contad.variables.open_types import ArrayValue, Function, Nested, Options, Real, Value
+from contad.variables.open_types import ArrayValue, Function, Nested, NumbaFunction, Options, Real, Value
+from contad.variables.stack import attempt
 from contad.variables.trees import flatten
 
 _SPARSE = 64  # unknowns from which on the Jacobian of an augmented system is given as a sparse matrix
@@ -61,8 +63,12 @@ class Settings(NamedTuple):
 class System:
     """y' = f((t, y), params), or such a system with tangents of y behind y."""
 
-    def __init__(self, settings: Settings, f: Function, size: int, base: "System | None" = None) -> None:
+    def __init__(
+        self, settings: Settings, f: Function, size: int, base: "System | None" = None, compiled: NumbaFunction = None
+    ) -> None:
         self.settings, self.f, self.size, self.base = settings, f, size, base
+        self._is_tried = False
+        self.compiled = compiled  # the Numba function f(t, y, *args) that f is, if its Jacobian compiles
 
     def slope(self, t: Value, y: ArrayValue, params: Nested) -> ArrayValue:
         """f as an array of the size of y."""
@@ -81,6 +87,9 @@ class System:
     def jacobian(self, t: float, y: np.ndarray, params: Nested) -> Any:
         """df/dy; of an augmented system only the blocks on the diagonal, with which Newton's iteration converges."""
         if self.base is None:
+            blocks = self.find_blocks(t, y, params, ())
+            if blocks is not None:
+                return blocks[0]
             return np.asarray(jacobian(OfLeaves(self._of_state, (t, params), flatten(y), [0]))(y))
         block = self.base.jacobian(t, y[: self.base.size], params[0])
         copies = self.size // self.base.size
@@ -88,6 +97,30 @@ class System:
             block = block.toarray() if scipy.sparse.issparse(block) else block
             return scipy.linalg.block_diag(*[block] * copies)
         return scipy.sparse.csc_matrix(scipy.sparse.kron(scipy.sparse.identity(copies), block))
+
+    def find_blocks(self, t: Value, y: ArrayValue, params: Nested, leaves: Sequence[int]) -> Sequence[Any] | None:
+        """df/dy and the derivatives by leaves of params, by compiled code; None where there is none for this."""
+        if self.compiled is None or numbers_in(flatten((t, y, params)).leaves):
+            return None
+        args = params[0]
+        if any(flatten(x).spec is not None for x in args):  # a tree; else the leaves are the arguments
+            return None
+        slopes = jacobian(self.compiled, (1, *(k + 2 for k in leaves)))
+        if self._is_tried:
+            found: Sequence[Any] = slopes(t, y, *args)
+            return found
+        try:
+            with attempt(), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = slopes(t, y, *args)
+        except Exception:  # as that of a function which no compiled engine takes: what is wrong with f says f itself
+            self.compiled = None
+            return None
+        if not isinstance(found[0], np.ndarray) or found[0].shape != (self.size, self.size):
+            self.compiled = None
+            return None
+        self._is_tried = True
+        return found
 
     def _of_state(self, at: tuple[float, Nested], y: ArrayValue) -> ArrayValue:
         return self.slope(at[0], y, at[1])
@@ -102,7 +135,12 @@ class System:
             tree = flatten(own)
             y = state[:n]
             y_dots = np.reshape(state[n:], (count, n))
-
+            blocks = None if numbers_in(list(dots)) else self.find_blocks(t, y, own, leaves)
+            if blocks is not None:
+                rows = y_dots @ blocks[0].T
+                for dot, block in zip(dots, blocks[1:], strict=True):
+                    rows += np.reshape(dot, (count, -1)) @ np.reshape(block, (n, -1)).T
+                return np.concatenate([self.slope(t, y, own), rows.reshape(-1)])
             value, tangent = jvp(
                 _OfAll(self, t, tree, leaves), (y, *(tree.leaves[k] for k in leaves)), (y_dots, *dots), several=True
             )
@@ -354,6 +392,9 @@ def _solve_adjoint(
     least = float(np.min(atol))
 
     def pull_slope(t: float, cotangent: np.ndarray, leaves: Sequence[int]) -> tuple[Value, ...]:
+        blocks = system.find_blocks(float(t), solution(t), params, leaves)
+        if blocks is not None:
+            return tuple(np.tensordot(cotangent, block, 1) for block in blocks)
         own = [tree.leaves[k] for k in leaves]
         return tuple(vjp(_OfAll(system, float(t), tree, leaves), solution(t), *own)[1](cotangent))
 

@@ -206,4 +206,5 @@ def _solve(
     require_order(name, "ts", t0, times, times[-1], strict=True)
     frozen = freeze(f, name)
     settings = Settings(name, solver, rtol, atol, {}, max_num_steps, adjoint, frozen.later, solver is CashKarp)
-    return trajectory(System(settings, frozen.call, len(start)), start, t0, times, (args, frozen.captured))
+    system = System(settings, frozen.call, len(start), None, frozen.dispatcher)
+    return trajectory(system, start, t0, times, (args, frozen.captured))
