@@ -333,7 +333,7 @@ def _lower_lane_of_number(context: Any, builder: Any, sig: Any, args: Any) -> An
 
 @type_callable(put_lanes)
 def _type_of_put(context):  # type: ignore[no-untyped-def]
-    return lambda work, place, x, k: types.none
+    return lambda work, place, x, k: types.none if _literal(k) else None  # Numba asks again with the literal
 
 
 @lower_builtin(put_lanes, NUMBERS, types.Integer, types.Any, types.IntegerLiteral)

@@ -4,8 +4,8 @@
 outside of the support and nan where a parameter is not allowed. Each distribution has `logpdf` and `pdf`, or `logpmf`
 and `pmf` of whole numbers; most have `cdf`, `sf`, `logcdf` and `logsf`, and many `ppf` and `isf`.
 
->>> norm.logpdf(1.5, 0.5, 2.0)
--1.7370857137646181
+>>> round(norm.logpdf(1.5, 0.5, 2.0), 12)
+-1.737085713765
 """
 
 import math

@@ -66,7 +66,7 @@ def multi_normal_cholesky_lpdf(y: Nested, mu: Nested, L: Nested, propto: bool = 
     Raises:  ValueError where shapes do not fit, or the diagonal of L is not positive.
     Cost:    O(n k^2).
 
-    >>> round(multi_normal_cholesky_lpdf([1.0, 0.0], [0.0, 0.0], [[1.0, 0.0], [0.5, 2.0]]), 12)
+    >>> float(round(multi_normal_cholesky_lpdf([1.0, 0.0], [0.0, 0.0], [[1.0, 0.0], [0.5, 2.0]]), 12))
     -3.062274246969
     """
     factor = as_array(L)
@@ -170,7 +170,7 @@ def dirichlet_lpdf(theta: Nested, alpha: Nested, propto: bool = False) -> Real:
     Shapes:  theta and alpha (k,).
     Raises:  ValueError where theta is no simplex, or alpha is not positive.
 
-    >>> round(dirichlet_lpdf([0.2, 0.3, 0.5], [1.0, 1.0, 1.0]), 12)
+    >>> float(round(dirichlet_lpdf([0.2, 0.3, 0.5], [1.0, 1.0, 1.0]), 12))
     0.69314718056
     """
     shares, weights = as_array(theta), as_array(alpha)
@@ -192,7 +192,7 @@ def multinomial_lpmf(n: Nested, theta: Nested, propto: bool = False) -> Real:
     Shapes:  n and theta (k,).
     Raises:  ValueError where n are no counts, or theta is no simplex.
 
-    >>> round(multinomial_lpmf([1, 2], [0.5, 0.5]), 12)
+    >>> float(round(multinomial_lpmf([1, 2], [0.5, 0.5]), 12))
     -0.980829253012
     """
     counts, shares = np.asarray(n, dtype=np.float64), as_array(theta)

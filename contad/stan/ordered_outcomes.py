@@ -28,7 +28,7 @@ def categorical_lpmf(y: Nested, theta: Nested, propto: bool = False) -> Real:
     Shapes:  y () or (n,), theta (c,).
     Raises:  ValueError where y is no category, or theta is no simplex.
 
-    >>> round(categorical_lpmf([1, 3], [0.2, 0.3, 0.5]), 12)
+    >>> float(round(categorical_lpmf([1, 3], [0.2, 0.3, 0.5]), 12))
     -2.302585092994
     """
     probabilities = as_array(theta)
@@ -42,7 +42,7 @@ def categorical_logit_lpmf(y: Nested, beta: Nested, propto: bool = False) -> Rea
     Shapes:  y () or (n,), beta (c,).
     Raises:  ValueError where y is no category.
 
-    >>> round(categorical_logit_lpmf(2, [0.0, 1.0]), 12)
+    >>> float(round(categorical_logit_lpmf(2, [0.0, 1.0]), 12))
     -0.313261687518
     """
     odds = as_array(beta)
@@ -56,7 +56,7 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
     Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
     Raises:  ValueError where y is no category, or the cut points do not increase.
 
-    >>> round(ordered_logistic_lpmf(2, 0.3, [-0.5, 1.2]), 12)
+    >>> float(round(ordered_logistic_lpmf(2, 0.3, [-0.5, 1.2]), 12))
     -0.913983436347
     """
     return ordered_lpmf("ordered_logistic_lpmf", y, eta, cuts)
@@ -68,8 +68,8 @@ def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fals
     Shapes:  y () or (n,), eta () or (n,), cuts (c - 1,).
     Raises:  ValueError where y is no category, or the cut points do not increase.
 
-    >>> round(ordered_probit_lpmf(2, 0.3, [-0.5, 1.2]), 12)
-    -0.50404122978
+    >>> float(round(ordered_probit_lpmf(2, 0.3, [-0.5, 1.2]), 12))
+    -0.504041229784
     """
     return ordered_lpmf("ordered_probit_lpmf", y, eta, cuts)
 

@@ -157,6 +157,8 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
         s.report.skipped["jacobian"] = f"more than {MANY} numbers"
         return
     found = gradient_by_differences(lambda v: s.results(s.plainly(s.f, s.rebuilt(v))), s.numbers)
+    finite = np.abs(found.value[np.isfinite(found.value)])
+    rounding = 20.0 * s.tolerances.rounding * np.max(finite, initial=0.0)  # of results that are made of one another
     heights = [len(elements(leaf)) for leaf in flatten(z).leaves]
     widths = [len(elements(leaf)) for tree in s.trees for leaf in tree.leaves]
     for way in ways:
@@ -167,7 +169,7 @@ def check_jacobian(s: Specimen, ways: Ways) -> None:
             matrix = np.block([[np.reshape(next(blocks), (height, width)) for width in widths] for height in heights])
             for (i, k), a in np.ndenumerate(matrix):
                 expected, error = found.value[i, k], found.error[i, k]
-                allowed = s.tolerances.differences * abs(expected) + 10.0 * error
+                allowed = s.tolerances.differences * abs(expected) + 10.0 * error + rounding
                 s.equal("jacobian", way, f"{s.labels[k]} (result {i})", a, expected, allowed)
 
 

@@ -55,9 +55,8 @@ def test_derivatives_in_every_argument(name):
         assert found[k] == pytest.approx(difference / (12 * h), rel=1e-8, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", ["gamma", pytest.param("t", marks=pytest.mark.long), pytest.param("truncnorm", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["gamma", "t", "truncnorm"])
 def test_every_mode_and_engine(name):
     own, shapes = BY_NAME[name], shapes_of(name)
     expect_ad(lambda x, loc, scale: own.logpdf(x, *shapes, loc, scale), 0.47, 0.1, 1.3)

@@ -61,7 +61,10 @@ def test_log_jacobians(transform):
     assert transform.log_jacobian(u) == pytest.approx(np.linalg.slogdet(jacobian)[1], rel=1e-10, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["simplex", "cholesky_factor_corr", "lower_upper_bound"])
+@pytest.mark.parametrize(
+    "name",
+    ["lower_upper_bound", *(pytest.param(n, marks=pytest.mark.long) for n in ("simplex", "cholesky_factor_corr"))],
+)
 def test_every_mode_and_engine(name):
     transform = next(t for t in TRANSFORMS if t.name == name)
     u = np.random.default_rng(3).normal(size=transform.size)

@@ -86,6 +86,25 @@ def test_shapes_that_change_between_calls(transform):
     assert "at once" in contad.explain(made, X, P, DATA)
 
 
+@numba.njit
+def recurrence(x):
+    s, total = x[0], 0.0
+    for v in x:
+        s = math.sin(s) * v + s * s * 0.1
+        while s > 1.0:
+            s = s * 0.5 + 0.01 * v * s
+        total += s * v
+    return total
+
+
+def test_lanes_that_iterations_store():
+    made = contad.hessian(recurrence)
+    for n in (9, 3, 1):
+        assert_same(made(X[:n]), contad.hessian(recurrence.py_func)(X[:n]))
+    told = contad.explain(made, X)
+    assert "the loop stores" in told and "8 columns at once" in told
+
+
 @pytest.mark.long
 def test_hessians_of_several_arguments():
     made = contad.hessian(energy, (0, 1))
@@ -189,7 +208,9 @@ def with_aux(p, t):
     return (r, r * r), (r, 3)
 
 
-@pytest.mark.parametrize("transform", [contad.jacobian, contad.jacfwd, contad.jacrev])
+@pytest.mark.parametrize(
+    "transform", [contad.jacobian, *(pytest.param(t, marks=pytest.mark.long) for t in (contad.jacfwd, contad.jacrev))]
+)
 def test_a_jacobian_with_aux(transform):
     p = np.array([1.5, 0.3])
     for f in (with_aux, with_aux.py_func):
