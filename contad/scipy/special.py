@@ -19,9 +19,9 @@ import numpy as np
 import contad.ops
 from contad.errors import UnsupportedError
 from contad.ops import (  # noqa: F401  (they stand for ufuncs)
-    distribution_functions,
     log_sums,
     orthogonal_polynomials,
+    probabilities,
     spherical_bessel as spherical,
     written_functions,
 )

@@ -41,7 +41,7 @@ from contad.ops import (
     xlogy as lmultiply,
     yv as bessel_second_kind,
 )
-from contad.ops.distribution_functions import stdtrit
+from contad.ops.probabilities import stdtrit
 from contad.variables.open_types import ArrayValue, Value
 
 __all__ = [
