@@ -160,8 +160,6 @@ def refuse_ufunc(ufunc: np.ufunc, variable: str) -> UnsupportedError:
     instead = f"write one with @contad.scalar_rule(ufunc={name})"
     if ufunc.__name__ not in (name, own):  # a ufunc inside of a function that can be named
         instead = "write a function that calls it, with a rule by @contad.scalar_rule"
-        if hasattr(sys.modules["contad"], own):
-            instead = f"use contad.{own}, or {instead}"
     return UnsupportedError(
         f"{name}: contad has no derivative rule for this ufunc; {instead}, or use contad.value_of({variable}) where a "
         "constant is meant"
