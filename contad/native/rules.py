@@ -85,7 +85,7 @@ def formula_module(home: str) -> ModuleType:
 
 
 def _module(name: str, own: list[ScalarRule], more: Iterable[str] = ()) -> ModuleType:
-    files = {*GENERATORS, __file__, str(Path(__file__).with_name("special.py")), *more}
+    files = {*GENERATORS, __file__, str(Path(__file__).with_name("special_functions.py")), *more}
     files |= {rule.function.__code__.co_filename for rule in rules() if _is_own(rule)}
     return load_cached(name, lambda: Source(own).text(), sorted(files))
 
@@ -200,5 +200,8 @@ class Source:
 
     def name_of_special(self, name: str) -> str:
         """The name of a function of SciPy."""
-        self.imports |= {"from contad.native import special", f"special_{name} = special.FUNCTIONS[{name!r}]"}
+        self.imports |= {
+            "from contad.native import special_functions",
+            f"special_{name} = special_functions.FUNCTIONS[{name!r}]",
+        }
         return f"special_{name}"

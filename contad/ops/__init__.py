@@ -1,6 +1,6 @@
 """The rules, by the names that NumPy and SciPy give them."""
 
-from contad.ops import (  # noqa: F401  (they register NumPy's functions)
+from contad.ops import (  # noqa: F401  (they register functions of NumPy and SciPy)
     accumulations,
     assignment,
     banded_systems,
@@ -13,10 +13,12 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     matrix_functions,
     norms,
     orthogonal_factors,
+    orthogonal_polynomials,
     polar_factors,
     polynomials,
     positive_definite,
     powers,
+    probabilities,
     products,
     quadratic_forms,
     reductions,
@@ -30,7 +32,9 @@ from contad.ops import (  # noqa: F401  (they register NumPy's functions)
     toeplitz_systems,
     tridiagonal_spectra,
     truncated_spectra,
+    written_functions,
 )
+from contad.ops.airy_functions import airy_ai, airy_aip, airy_bi, airy_bip
 from contad.ops.arithmetic import (
     absolute,
     add,
@@ -42,19 +46,24 @@ from contad.ops.arithmetic import (
     remainder,
     subtract,
 )
+from contad.ops.bessel_functions import i0, i0e, i1, i1e, iv, ive, j0, j1, jv, k0, k0e, k1, k1e, kv, kve, y0, y1, yv
 from contad.ops.beta_functions import beta, betaln
 from contad.ops.c_functions import fdim, fma, fmod, ldexp
 from contad.ops.covariances import covariance, cross_covariance  # noqa: F401  (after the rules of numbers it calls)
 from contad.ops.elementary import cbrt, fmax, fmin, hypot, maximum, minimum, reciprocal, sqrt, square
+from contad.ops.elliptic_integrals import ellipe, ellipeinc, ellipk, ellipkinc, ellipkm1
 from contad.ops.entropies import entr, kl_div, log1pmx, rel_entr, xlog1py, xlogy
 from contad.ops.error_functions import Phi_approx, erf, erfc, erfcinv, erfcx, erfinv, log_ndtr, ndtr, ndtri
+from contad.ops.error_integrals import dawsn, erfi, fresnel_c, fresnel_s, ndtri_exp, owens_t
 from contad.ops.exponential import exp, exp2, expm1, log, log1p, log2, log10, logaddexp, logaddexp2
+from contad.ops.exponential_integrals import chi, ci, exp1, expi, expn, shi, si
 from contad.ops.gamma_functions import digamma, gamma, gammaln, polygamma, trigamma
 from contad.ops.gamma_ratios import binom, gammasgn, multigammaln, poch, rgamma
 from contad.ops.hyperbolic import arccosh, arcsinh, arctanh, cosh, sinh, tanh
 from contad.ops.incomplete_beta import betainc, betaincc, betainccinv, betaincinv
 from contad.ops.incomplete_gamma import gammainc, gammaincc, gammainccinv, gammaincinv
 from contad.ops.log_sums import logsumexp, softmax
+from contad.ops.logarithmic_functions import lambert_w0, lambert_wm1, spence, wrightomega
 from contad.ops.logic import select, stop_gradient
 from contad.ops.logistic import expit, log1m, log1m_exp, log1p_exp, log_diff_exp, log_expit, log_mix, logit
 from contad.ops.power_transforms import boxcox, boxcox1p, cosm1, exprel, inv_boxcox, inv_boxcox1p
@@ -81,6 +90,10 @@ __all__ = [
     "Phi_approx",
     "absolute",
     "add",
+    "airy_ai",
+    "airy_aip",
+    "airy_bi",
+    "airy_bip",
     "arccos",
     "arccosh",
     "arcsin",
@@ -99,24 +112,36 @@ __all__ = [
     "boxcox1p",
     "cbrt",
     "ceil",
+    "chi",
+    "ci",
     "copysign",
     "cos",
     "cosh",
     "cosm1",
+    "dawsn",
     "deg2rad",
     "degrees",
     "digamma",
     "divide",
+    "ellipe",
+    "ellipeinc",
+    "ellipk",
+    "ellipkinc",
+    "ellipkm1",
     "entr",
     "erf",
     "erfc",
     "erfcinv",
     "erfcx",
+    "erfi",
     "erfinv",
     "exp",
+    "exp1",
     "exp2",
+    "expi",
     "expit",
     "expm1",
+    "expn",
     "exprel",
     "fdim",
     "floor",
@@ -125,6 +150,8 @@ __all__ = [
     "fmax",
     "fmin",
     "fmod",
+    "fresnel_c",
+    "fresnel_s",
     "gamma",
     "gammainc",
     "gammaincc",
@@ -133,11 +160,28 @@ __all__ = [
     "gammaln",
     "gammasgn",
     "hypot",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
     "inv_Phi",
     "inv_boxcox",
     "inv_boxcox1p",
     "inv_logit",
+    "iv",
+    "ive",
+    "j0",
+    "j1",
+    "jv",
+    "k0",
+    "k0e",
+    "k1",
+    "k1e",
     "kl_div",
+    "kv",
+    "kve",
+    "lambert_w0",
+    "lambert_wm1",
     "lbeta",
     "ldexp",
     "lgamma",
@@ -164,7 +208,9 @@ __all__ = [
     "multiply",
     "ndtr",
     "ndtri",
+    "ndtri_exp",
     "negative",
+    "owens_t",
     "poch",
     "polygamma",
     "power",
@@ -176,11 +222,14 @@ __all__ = [
     "rgamma",
     "rint",
     "select",
+    "shi",
+    "si",
     "sign",
     "sin",
     "sinc",
     "sinh",
     "softmax",
+    "spence",
     "spherical_jn",
     "sqrt",
     "square",
@@ -192,7 +241,11 @@ __all__ = [
     "tgamma",
     "trigamma",
     "trunc",
+    "wrightomega",
     "xlog1py",
     "xlogy",
+    "y0",
+    "y1",
+    "yv",
     "zeta",
 ]

@@ -7,7 +7,8 @@ import numpy as np
 from contad.rules.compilable import Compilable
 from contad.variables.array import as_objects
 from contad.variables.containers import CONTAINERS, map_containers
-from contad.variables.number import Carrier, Number, map_numbers, primal, standing_for, trace
+from contad.variables.number import Carrier, Number, map_numbers, observe, primal, standing_for, trace
+from contad.variables.open_types import Function, Value
 
 
 def select(condition: Any, x: Any, y: Any) -> Any:
@@ -38,6 +39,16 @@ def _select(condition: Any, x: Any, y: Any) -> Any:
     if any(isinstance(a, np.ndarray) for a in args):
         return np.where(*(as_objects(a) if isinstance(a, Number) else a for a in args))
     return x if condition else y
+
+
+def holds(condition: Function, *args: Value) -> Any:
+    """Whether a condition, a function of NumPy's arrays and numbers, holds at the values of arguments.
+
+    >>> holds(np.less, 1.0, 2.0)
+    True
+    """
+    found = np.asarray(observe(condition, *args))
+    return found if found.ndim else bool(found)
 
 
 @Compilable

@@ -1,15 +1,20 @@
-"""Spherical Bessel functions of the first kind, and the sine cardinal."""
+"""Spherical Bessel functions, and the sine cardinal."""
 
 import math
 
 import numpy as np
 
+from contad.errors import UnsupportedError
 from contad.ops.arithmetic import absolute
+from contad.ops.bessel_functions import iv
+from contad.ops.elementary import sqrt
+from contad.ops.exponential import exp
 from contad.ops.logic import select
 from contad.ops.rounding import rint
-from contad.ops.trigonometric import cos
+from contad.ops.trigonometric import cos, sin
 from contad.rules.numpy_functions import implements
 from contad.rules.scalar_rule import scalar_rule
+from contad.variables.array import numbers_in
 
 
 @scalar_rule(points=[(0.0, 0.7), (1.0, -1.6), (2.0, 4.3)])
@@ -102,6 +107,61 @@ def sinc_partials(z, x):
     y = select(small, x, 0.0)
     w = select(small, 1.0, x)
     return select(small, -math.pi * spherical_jn(1.0, math.pi * y), (cos(math.pi * (w - 2.0 * rint(0.5 * w))) - z) / w)
+
+
+# ---- written with others ---------------------------------------------------------------------------------------------
+def _whole(name, n):
+    if numbers_in(n) or np.ndim(n) or not 0 <= n < 10_000 or n != round(float(n)):
+        raise UnsupportedError(f"{name}: on variables n must be one plain whole number from 0 to 9999, got {n!r}")
+    return round(float(n))
+
+
+def spherical_yn(n, x):
+    """Spherical Bessel function of the second kind, by its recurrence from -cos(x) / x and -cos(x) / x^2 - sin(x) / x.
+
+    Ref:     DLMF 10.49.5, 10.51.1.
+
+    >>> round(spherical_yn(1, 2.0), 12)
+    -0.350612004276
+    """
+    n = _whole("spherical_yn", n)
+    before = -cos(x) / x
+    if n == 0:
+        return before
+    z = (before - sin(x)) / x
+    for k in range(1, n):
+        before, z = z, (2.0 * k + 1.0) / x * z - before
+    return z
+
+
+def spherical_kn(n, x):
+    """Modified spherical Bessel function of the second kind, by its recurrence from pi / 2 e^-x / x.
+
+    Ref:     DLMF 10.49.12, 10.51.4.
+
+    >>> round(spherical_kn(1, 2.0), 12)
+    0.159435257471
+    """
+    n = _whole("spherical_kn", n)
+    before = 0.5 * math.pi * exp(-x) / x
+    if n == 0:
+        return before
+    z = before * (1.0 + 1.0 / x)
+    for k in range(1, n):
+        before, z = z, (2.0 * k + 1.0) / x * z + before
+    return z
+
+
+def spherical_in(n, x):
+    """Modified spherical Bessel function of the first kind, sqrt(pi / (2 x)) I_(n + 1/2)(x) for x > 0.
+
+    Ref:     DLMF 10.47.7.
+
+    >>> round(spherical_in(1, 2.0), 12)
+    0.974382743580
+    """
+    n = _whole("spherical_in", n)
+    return math.sqrt(0.5 * math.pi) / sqrt(x) * iv(n + 0.5, x)
 
 
 @implements(np.sinc)

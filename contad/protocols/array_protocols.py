@@ -21,6 +21,7 @@ from contad.protocols.number_protocols import (
 from contad.rules.array_rule import _by_ufunc as _array_rules_by_ufunc
 from contad.rules.numpy_functions import entry_of
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule_of_ufunc, rules
+from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array, as_objects
 from contad.variables.number import observe
 from contad.variables.open_types import Function, Option, Value
@@ -87,6 +88,9 @@ def _find_called(ufunc: np.ufunc, inputs: tuple[Value, ...]) -> Any:
     rule = rule_of_ufunc(ufunc)
     if rule is not None:
         return rule(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+    written = written_for(ufunc)
+    if written is not None:
+        return written(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
     if ufunc is np.positive or ufunc is np.conjugate:
         return inputs[0]._move(ufunc)
     if ufunc is np.divmod:

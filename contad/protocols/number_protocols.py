@@ -11,6 +11,7 @@ import contad.ops
 import contad.protocols.number_methods  # noqa: F401  (both register what numbers can do)
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.rules.scalar_rule import ScalarRule, _by_ufunc, rule, rule_of_ufunc, rules
+from contad.rules.written_ufuncs import written_for
 from contad.variables.array import Array
 from contad.variables.containers import CONTAINERS
 from contad.variables.creation import array
@@ -49,6 +50,8 @@ def array_ufunc(number: Number, ufunc: np.ufunc, method: str, *inputs: Value, **
             return result
     if any(isinstance(x, Array) for x in (*inputs, *(options.get("out") or ()))):
         return NotImplemented  # the array's affair
+    if method == "__call__" and not options and (written := written_for(ufunc)) is not None:
+        return written(*(_as_array(x) if isinstance(x, CONTAINERS) else x for x in inputs))
     name = find_exported_name(ufunc)
     if method != "__call__":
         return _of_arrays(name, ufunc, method, inputs, options)

@@ -19,14 +19,17 @@ RULES = list(rules())
 
 # A zero partial stays the same formula negated, multiplied, dropped and detached.
 ZERO_PARTIALS = """
-    beta_density m, beta_density n, betainc_derivative m, betainc_derivative n, ceil x, copysign y, erfcx_integral n,
-    exprel_derivative n, floor x, floor_divide x, floor_divide y, gamma_density n, gammainc_derivative n, gammasgn x,
-    ldexp n, log1prel_derivative n, multigammaln d, multipolygamma d, multipolygamma n, polygamma n,
-    polygamma_difference n, rint x, sign x, spherical_jn n, trunc x, zeta_derivative n
+    beta_density m, beta_density n, betainc_derivative m, betainc_derivative n, ceil x, copysign y, dawsn_derivative
+    n, elliptic_moment m, elliptic_moment n, elliptic_part m, elliptic_part n, erfcx_integral n, expn n,
+    exprel_derivative n, floor x, floor_divide x, floor_divide y, gamma_density n, gammainc_derivative n, gammasgn
+    x, ive_derivative m, ive_derivative n, jv_derivative n, kve_derivative m, kve_derivative n, ldexp n,
+    log1prel_derivative n, multigammaln d, multipolygamma d, multipolygamma n, polygamma n, polygamma_difference n,
+    rint x, sign x, spherical_jn n, trunc x, yv_derivative n, zeta_derivative n
 """
 # Equal partials may be swapped.
 EQUAL_PARTIALS = """
-    add x and y, beta_density n and m, betainc_derivative n and m, floor_divide x and y, multipolygamma n and d
+    add x and y, beta_density n and m, betainc_derivative n and m, elliptic_moment n and m, elliptic_part n and m,
+    floor_divide x and y, ive_derivative n and m, kve_derivative n and m, multipolygamma n and d
 """
 # A partial that is constant, or piecewise so, has no derivative to lose.
 CONSTANT_PARTIALS = """
@@ -39,17 +42,21 @@ FLAT_PARTIALS = """
     absolute x by x, add x by x, add x by y, add y by x, add y by y, beta_density a by m, beta_density a by n,
     beta_density b by m, beta_density b by n, beta_density x by m, beta_density x by n, betainc_derivative a by m,
     betainc_derivative a by n, betainc_derivative b by m, betainc_derivative b by n, betainc_derivative x by m,
-    betainc_derivative x by n, copysign x by x, copysign x by y, deg2rad x by x, divide x by x, erfcx_integral x by n,
-    exprel_derivative x by n, fdim x by x, fdim x by y, fdim y by x, fdim y by y, fma a by a, fma a by x, fma a by y,
-    fma x by a, fma x by x, fma y by a, fma y by y, fmax x by x, fmax x by y, fmax y by x, fmax y by y, fmin x by x,
-    fmin x by y, fmin y by x, fmin y by y, fmod x by x, fmod x by y, fmod y by x, fmod y by y, gamma_density a by n,
-    gamma_density x by n, gammainc_derivative a by n, gammainc_derivative x by n, ldexp x by n, ldexp x by x,
+    betainc_derivative x by n, copysign x by x, copysign x by y, dawsn_derivative x by n, deg2rad x by x, divide x
+    by x, elliptic_moment p by m, elliptic_moment p by n, elliptic_part k2 by m, elliptic_part k2 by n,
+    elliptic_part phi by m, elliptic_part phi by n, erfcx_integral x by n, expn x by n, exprel_derivative x by n,
+    fdim x by x, fdim x by y, fdim y by x, fdim y by y, fma a by a, fma a by x, fma a by y, fma x by a, fma x by x,
+    fma y by a, fma y by y, fmax x by x, fmax x by y, fmax y by x, fmax y by y, fmin x by x, fmin x by y, fmin y by
+    x, fmin y by y, fmod x by x, fmod x by y, fmod y by x, fmod y by y, gamma_density a by n, gamma_density x by n,
+    gammainc_derivative a by n, gammainc_derivative x by n, ive_derivative v by m, ive_derivative v by n,
+    ive_derivative x by m, ive_derivative x by n, jv_derivative v by n, jv_derivative x by n, kve_derivative v by m,
+    kve_derivative v by n, kve_derivative x by m, kve_derivative x by n, ldexp x by n, ldexp x by x,
     log1prel_derivative x by n, maximum x by x, maximum x by y, maximum y by x, maximum y by y, minimum x by x,
     minimum x by y, minimum y by x, minimum y by y, multigammaln a by d, multiply x by x, multiply y by y,
     multipolygamma a by d, multipolygamma a by n, negative x by x, polygamma x by n, polygamma_difference x by n,
-    polygamma_difference y by n, rad2deg x by x, remainder x by x, remainder x by y, remainder y by x, remainder y by
-    y, spherical_jn x by n, subtract x by x, subtract x by y, subtract y by x, subtract y by y, xlog1py x by x, xlogy
-    x by x, zeta_derivative q by n, zeta_derivative s by n
+    polygamma_difference y by n, rad2deg x by x, remainder x by x, remainder x by y, remainder y by x, remainder y
+    by y, spherical_jn x by n, subtract x by x, subtract x by y, subtract y by x, subtract y by y, xlog1py x by x,
+    xlogy x by x, yv_derivative v by n, yv_derivative x by n, zeta_derivative q by n, zeta_derivative s by n
 """
 
 

@@ -286,8 +286,8 @@ EXTRA = {
     "multipolygamma": lambda: (
         (n, 3.0 + a, d + 1.0) for n, a, d in _moderate([("order", 3), ("-3", "3"), ("order", 3)], 30)
     ),
-    "zeta": lambda: _moderate([(1.05, 20.0), ("-2", "2")], 30),
-    "zeta_derivative": lambda: _moderate([("order", 3), (1.05, 20.0), ("-2", "2")], 30),
+    "zeta": lambda: (*_moderate([(1.05, 20.0), ("-2", "2")], 30), (2.3, 1.0), (30.0, 1.0)),
+    "zeta_derivative": lambda: (*_moderate([("order", 3), (1.05, 20.0), ("-2", "2")], 30), (1.0, 2.3, 1.0)),
     "spherical_jn": lambda: _moderate([("order", 6), ("-4", "2")], 60),
     "Phi_approx": lambda: _moderate([(-9.0, 9.0)]),
     "erfinv": lambda: _moderate([(-1.0, 1.0)]),

@@ -3,7 +3,8 @@
 import importlib
 
 CORE = importlib.import_module("tests.ops.reference_core")
-SPECIAL = [importlib.import_module(f"tests.ops.reference_{name}") for name in ("special", "pieces", "incomplete")]
+SUBJECTS = ("special", "pieces", "incomplete", "bessel")
+SPECIAL = [importlib.import_module(f"tests.ops.reference_{name}") for name in SUBJECTS]
 
 
 def table(name, subjects=(CORE, *SPECIAL)):

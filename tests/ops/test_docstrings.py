@@ -13,6 +13,8 @@ OWN_RULES = sorted(r.name for r in rules() if r.__module__.startswith("contad.op
 INTERNAL = {
     "erfcx_integral", "expit_slope", "polygamma_difference", "exprel_derivative", "log1prel_derivative",
     "multipolygamma", "zeta_derivative", "gamma_density", "gammainc_derivative", "beta_density", "betainc_derivative",
+    "dawsn_derivative", "elliptic_moment", "elliptic_part", "ive_derivative", "jv_derivative", "kve_derivative",
+    "yv_derivative",
 }  # fmt: skip
 
 

@@ -28,9 +28,10 @@ COARSE = {
     "binom": (64.0, lambda n, k: max(1.0, n) / min(abs(n - k + 1.0), abs(k + 1.0), abs(n + 1.0), 1.0) ** 2),
     "gammaincinv": (4000.0, lambda a, p: contad.gammaincinv(a, p) * (1.0 / a + 1.0 / p) ** 2),
     "gammainccinv": (4000.0, lambda a, q: contad.gammainccinv(a, q) * (1.0 / a + 1.0 / q) ** 2),
+    "jv": (64.0, lambda v, x: 1.0 / math.sqrt(x)),  # in the order, where it oscillates
     "beta": (64.0, lambda a, b: abs(contad.beta(a, b)) * (1.0 + 1.0 / abs(a * b))),  # terms that cancel near 0
 }
-SLOW = {"polygamma", "erfcx_integral", "multigammaln", "zeta"}  # in mpmath
+SLOW = {"polygamma", "erfcx_integral", "multigammaln", "zeta", "kv", "kve", "yv"}  # in mpmath
 OWN = sorted(r.name for r in rules() if r.__module__.startswith("contad.ops.") and r.arity <= 2)
 
 

@@ -61,7 +61,7 @@ def scipy_is_wrong(name, args):
     return False
 
 
-@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name != "ldexp"])
+@pytest.mark.parametrize("name", [name for name in SPECIAL if rule(name).ufuncs and name not in ("expn", "ldexp")])
 def test_values_are_those_of_scipy(name):
     at = rule(name)
     compared = 0

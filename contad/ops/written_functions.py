@@ -1,0 +1,224 @@
+"""Functions of SciPy and NumPy that are one line of rules: of degrees, losses, counts, means."""
+
+import math
+
+import numpy as np
+
+from contad.errors import UnsupportedError
+from contad.ops.arithmetic import absolute, power
+from contad.ops.bessel_functions import kv, yv
+from contad.ops.elementary import hypot
+from contad.ops.elliptic_integrals import ellipkm1
+from contad.ops.exponential import expm1, log
+from contad.ops.gamma_functions import gamma
+from contad.ops.gamma_ratios import binom, poch
+from contad.ops.logic import holds, select
+from contad.ops.rounding import rint, trunc
+from contad.ops.trigonometric import sin
+from contad.ops.zeta_functions import zeta
+from contad.rules.written_ufuncs import stands_for
+from contad.variables.number import observe
+
+DEGREE = math.pi / 180.0
+
+
+# ---- angles in degrees -----------------------------------------------------------------------------------------------
+def _fold(x):
+    """x less the nearest multiple of 180, and 1 or -1 for an even or an odd one."""
+    k = rint(x / 180.0)  # whose derivative is 0
+    return x - 180.0 * k, 1.0 - 2.0 * absolute(k - 2.0 * rint(0.5 * k))
+
+
+@stands_for("sindg")
+def sindg(x):
+    """Sine of an angle in degrees; 0 at multiples of 180.
+
+    >>> sindg(180.0)
+    0.0
+    """
+    y, sign = _fold(x)
+    return sign * sin(DEGREE * y)
+
+
+@stands_for("cosdg")
+def cosdg(x):
+    """Cosine of an angle in degrees; 0 at 90.
+
+    >>> cosdg(90.0)
+    0.0
+    """
+    y, sign = _fold(x)
+    return sign * sin(DEGREE * (90.0 - absolute(y)))
+
+
+@stands_for("tandg")
+def tandg(x):
+    """Tangent of an angle in degrees.
+
+    >>> round(tandg(45.0), 12)
+    1.0
+    """
+    return sindg(x) / cosdg(x)
+
+
+@stands_for("cotdg")
+def cotdg(x):
+    """Cotangent of an angle in degrees.
+
+    >>> round(cotdg(45.0), 12)
+    1.0
+    """
+    return cosdg(x) / sindg(x)
+
+
+@stands_for("radian")
+def radian(d, m, s):
+    """Degrees, minutes and seconds as radians.
+
+    >>> round(radian(30.0, 0.0, 0.0), 12)
+    0.523598775598
+    """
+    return DEGREE * (d + m / 60.0 + s / 3600.0)
+
+
+# ---- powers, steps and losses ----------------------------------------------------------------------------------------
+@stands_for("exp10")
+def exp10(x):
+    """Power of ten.
+
+    >>> round(exp10(2.0), 9)
+    100.0
+    """
+    return power(10.0, x)
+
+
+@stands_for("powm1")
+def powm1(x, y):
+    """x^y - 1 for x > 0, accurate where it is small.
+
+    >>> powm1(2.0, 1e-20)
+    6.931471805599453e-21
+    """
+    return expm1(y * log(x))
+
+
+@stands_for(np.heaviside)
+def heaviside(x, y):
+    """0 for x < 0, y at 0 and 1 for x > 0; the derivative in x is 0.
+
+    >>> heaviside(0.0, 0.5)
+    0.5
+    """
+    return select(holds(lambda x: np.equal(x, 0.0), x), y, observe(lambda x: np.heaviside(x, 0.5), x))
+
+
+@stands_for("huber")
+def huber(delta, r):
+    """Huber's loss: r^2 / 2 up to |r| = delta, and delta (|r| - delta / 2) beyond; inf for delta < 0.
+
+    >>> huber(1.0, 3.0)
+    2.5
+    """
+    inside = holds(lambda d, r: np.abs(r) <= d, delta, r)
+    z = select(inside, 0.5 * r * r, delta * (absolute(r) - 0.5 * delta))
+    return select(holds(lambda d: np.less(d, 0.0), delta), math.inf, z)
+
+
+@stands_for("pseudo_huber")
+def pseudo_huber(delta, r):
+    """The smooth loss delta^2 (sqrt(1 + (r / delta)^2) - 1), as r^2 / (1 + sqrt(1 + (r / delta)^2)).
+
+    >>> round(pseudo_huber(1.0, 3.0), 12)
+    2.162277660168
+    """
+    return r * r / (1.0 + hypot(1.0, r / delta))
+
+
+@stands_for("agm")
+def agm(a, b):
+    """Arithmetic-geometric mean of two positive numbers.
+
+        z = pi / 4 (a + b) / K(((a - b) / (a + b))^2)
+
+    Ref:     DLMF 19.8.5.
+
+    >>> round(agm(1.0, 2.0), 12)
+    1.456791031047
+    """
+    return 0.25 * math.pi * (a + b) / ellipkm1(4.0 * (a / (a + b)) * (b / (a + b)))
+
+
+# ---- counts ----------------------------------------------------------------------------------------------------------
+def comb(n, k, repetition=False):
+    """Number of choices of k from n, as a function of numbers; 0 where k < 0 or k > n.
+
+    >>> comb(5.0, 2.0)
+    10.0
+    """
+    if repetition:
+        return comb(n + k - 1.0, k)
+    inside = holds(lambda n, k: (np.asarray(k) >= 0) & (np.asarray(k) <= n) & (np.asarray(n) >= 0), n, k)
+    return select(inside, binom(n, k), 0.0)
+
+
+def perm(n, k):
+    """Number of ordered choices of k from n, as a function of numbers; 0 where k < 0 or k > n.
+
+    >>> perm(5.0, 2.0)
+    20.0
+    """
+    inside = holds(lambda n, k: (np.asarray(k) >= 0) & (np.asarray(k) <= n) & (np.asarray(n) >= 0), n, k)
+    return select(inside, poch(n - k + 1.0, k), 0.0)
+
+
+def factorial(n):
+    """Gamma(n + 1), and 0 for n < 0.
+
+    >>> factorial(4.0)
+    24.0
+    """
+    return select(holds(lambda n: np.less(n, 0.0), n), 0.0, gamma(n + 1.0))
+
+
+# ---- Bessel functions of whole order ---------------------------------------------------------------------------------
+@stands_for("kn")
+def kn(n, x):
+    """kv of an order that is cut to a whole number and has no derivative.
+
+    >>> round(kn(1.0, 1.5), 12)
+    0.277387800457
+    """
+    return kv(trunc(n), x)
+
+
+@stands_for("yn")
+def yn(n, x):
+    """yv of an order that is cut to a whole number and has no derivative.
+
+    >>> round(yn(1.0, 1.5), 12)
+    -0.412308626974
+    """
+    return yv(trunc(n), x)
+
+
+# ---- zeta ------------------------------------------------------------------------------------------------------------
+@stands_for("_zeta")
+def hurwitz_zeta(s, q):
+    """What scipy.special.zeta(s, q) calls.
+
+    >>> round(hurwitz_zeta(2.0, 1.0), 12)
+    1.644934066848
+    """
+    return zeta(s, q)
+
+
+@stands_for("_riemann_zeta")
+def riemann_zeta(s):
+    """What scipy.special.zeta(s) calls; on variables s > 1.
+
+    >>> round(riemann_zeta(2.0), 12)
+    1.644934066848
+    """
+    if not np.all(holds(lambda s: np.greater_equal(s, 1.0), s)):
+        raise UnsupportedError("zeta: Riemann's zeta function has a derivative here for s > 1 only; got a smaller s")
+    return zeta(s, 1.0)

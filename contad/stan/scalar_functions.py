@@ -1,0 +1,193 @@
+"""Stan's functions of numbers: those that are other names for rules, and those that are a line of rules.
+
+They work element by element on arrays, and on variables of every engine.
+"""
+
+from contad.ops import (
+    absolute as abs,
+    arccos as acos,
+    arccosh as acosh,
+    arcsin as asin,
+    arcsinh as asinh,
+    arctan as atan,
+    arctan2 as atan2,
+    arctanh as atanh,
+    betainc as inc_beta,
+    betaincinv as inv_inc_beta,
+    betaln,
+    binom as choose,
+    erfcinv as inv_erfc,
+    exp,
+    expm1,
+    gammainc as gamma_p,
+    gammaincc as gamma_q,
+    gammaln,
+    iv as modified_bessel_first_kind,
+    ive,
+    jv as bessel_first_kind,
+    kv as modified_bessel_second_kind,
+    log,
+    log1m,
+    log_diff_exp,
+    log_expit,
+    logsumexp as log_sum_exp,
+    multigammaln,
+    poch as rising_factorial,
+    power as pow,
+    reciprocal as inv,
+    select,
+    sqrt,
+    square,
+    xlogy as lmultiply,
+    yv as bessel_second_kind,
+)
+from contad.ops.probabilities import stdtrit
+from contad.variables.open_types import ArrayValue, Value
+
+__all__ = [
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bessel_first_kind", "bessel_second_kind",
+    "binary_log_loss", "choose", "falling_factorial", "gamma_p", "gamma_q", "hypergeometric_1F0", "inc_beta", "inv",
+    "inv_cloglog", "inv_erfc", "inv_inc_beta", "inv_sqrt", "inv_square", "lchoose", "lmgamma", "lmultiply",
+    "log1m_inv_logit", "log_falling_factorial", "log_inv_logit_diff", "log_modified_bessel_first_kind",
+    "log_rising_factorial", "log_softmax", "log_sum_exp", "modified_bessel_first_kind", "modified_bessel_second_kind",
+    "pow", "rising_factorial",
+    "student_t_qf",
+]  # fmt: skip
+
+
+def inv_sqrt(x: Value) -> Value:
+    """1 / sqrt(x).
+
+    >>> inv_sqrt(4.0)
+    0.5
+    """
+    return inv(sqrt(x))
+
+
+def inv_square(x: Value) -> Value:
+    """1 / x^2.
+
+    >>> inv_square(2.0)
+    0.25
+    """
+    return inv(square(x))
+
+
+def inv_cloglog(x: Value) -> Value:
+    """1 - exp(-exp(x)), the inverse of the complementary log-log link.
+
+    >>> round(inv_cloglog(0.0), 12)
+    0.632120558829
+    """
+    return -expm1(-exp(x))
+
+
+def log1m_inv_logit(x: Value) -> Value:
+    """log(1 - inv_logit(x)).
+
+    >>> round(log1m_inv_logit(0.0), 12)
+    -0.69314718056
+    """
+    return log_expit(-x)
+
+
+def log_inv_logit_diff(x: Value, y: Value) -> Value:
+    """log(inv_logit(x) - inv_logit(y)) for x > y.
+
+    >>> round(log_inv_logit_diff(1.0, 0.0), 12)
+    -1.465084013465
+    """
+    return log_diff_exp(log_expit(x), log_expit(y))
+
+
+def binary_log_loss(y: Value, y_hat: Value) -> Value:
+    """-log(y_hat) where y is 1, -log(1 - y_hat) where it is 0.
+
+    >>> round(binary_log_loss(1, 0.5), 12)
+    0.69314718056
+    """
+    return -select(y != 0, log(y_hat), log1m(y_hat))
+
+
+def hypergeometric_1F0(a: Value, z: Value) -> Value:
+    """(1 - z)^-a, for |z| < 1.
+
+    >>> hypergeometric_1F0(2.0, 0.5)
+    4.0
+    """
+    return exp(-a * log1m(z))
+
+
+# ---- factorials ------------------------------------------------------------------------------------------------------
+def falling_factorial(x: Value, n: Value) -> Value:
+    """Gamma(x + 1) / Gamma(x - n + 1).
+
+    >>> falling_factorial(5.0, 2.0)
+    20.0
+    """
+    return rising_factorial(x - n + 1.0, n)
+
+
+def log_falling_factorial(x: Value, n: Value) -> Value:
+    """log(Gamma(x + 1) / Gamma(x - n + 1)).
+
+    >>> round(log_falling_factorial(5.0, 2.0), 12)
+    2.995732273554
+    """
+    return gammaln(x + 1.0) - gammaln(x - n + 1.0)
+
+
+def log_rising_factorial(x: Value, n: Value) -> Value:
+    """log(Gamma(x + n) / Gamma(x)).
+
+    >>> round(log_rising_factorial(4.0, 2.0), 12)
+    2.995732273554
+    """
+    return gammaln(x + n) - gammaln(x)
+
+
+def lchoose(x: Value, y: Value) -> Value:
+    """Logarithm of the binomial coefficient.
+
+    >>> round(lchoose(5.0, 2.0), 12)
+    2.302585092994
+    """
+    return -log(x + 1.0) - betaln(x - y + 1.0, y + 1.0)
+
+
+def lmgamma(n: int, x: Value) -> Value:
+    """Logarithm of the multivariate gamma function, `multigammaln(x, n)`.
+
+    >>> round(lmgamma(2, 3.5), 12)
+    2.466485725832
+    """
+    return multigammaln(x, float(n))
+
+
+# ---- others ----------------------------------------------------------------------------------------------------------
+def log_modified_bessel_first_kind(v: Value, z: Value) -> Value:
+    """log I_v(z) for z > 0, which does not overflow.
+
+    >>> round(log_modified_bessel_first_kind(1.0, 800.0), 9)
+    795.73828656
+    """
+    return log(ive(v, z)) + z
+
+
+def student_t_qf(p: Value, nu: Value, mu: Value = 0.0, sigma: Value = 1.0) -> Value:
+    """Quantile of Student's t distribution with nu degrees of freedom, location mu and scale sigma.
+
+    >>> round(student_t_qf(0.9, 4.0), 12)
+    1.533206274059
+    """
+    return mu + sigma * stdtrit(nu, p)
+
+
+def log_softmax(x: ArrayValue) -> ArrayValue:
+    """Logarithms of softmax, x - log_sum_exp(x).
+
+    >>> import numpy as np
+    >>> log_softmax(np.array([0.0, 0.0])).round(12)
+    array([-0.69314718, -0.69314718])
+    """
+    return x - log_sum_exp(x)

@@ -1,0 +1,125 @@
+"""Stan's functions of numbers against mpmath: the value, and the first and second derivatives in every argument."""
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import contad
+from contad import stan
+from contad.stan import parity, scalar_functions
+
+
+def _inc_beta(a, b, x):
+    return mp.betainc(a, b, 0, x, regularized=True)
+
+
+def _root(f, start):
+    return mp.findroot(f, start)
+
+
+def _t_cdf(t, nu):
+    return 1 - mp.betainc(nu / 2, mp.mpf(1) / 2, 0, nu / (nu + t * t), regularized=True) / 2
+
+
+def _expit(x):
+    return 1 / (1 + mp.exp(-x))
+
+
+# by name: arguments, how many of the first are whole numbers without a derivative, the function of mpmath
+CASES = {
+    "Phi_approx": ((0.7,), 0, lambda x: _expit(mp.mpf(0.07056) * x**3 + mp.mpf(1.5976) * x)),
+    "abs": ((-0.7,), 0, abs),
+    "acos": ((0.3,), 0, mp.acos),
+    "acosh": ((1.7,), 0, mp.acosh),
+    "asin": ((0.3,), 0, mp.asin),
+    "asinh": ((0.3,), 0, mp.asinh),
+    "atan": ((0.3,), 0, mp.atan),
+    "atan2": ((0.3, -1.2), 0, mp.atan2),
+    "atanh": ((0.3,), 0, mp.atanh),
+    "bessel_first_kind": ((2, 1.7), 1, mp.besselj),
+    "bessel_second_kind": ((2, 1.7), 1, mp.bessely),
+    "binary_log_loss": ((1, 0.3), 1, lambda k, p: -mp.log(p)),
+    "choose": ((5.3, 2.1), 0, mp.binomial),
+    "falling_factorial": ((5.3, 2.1), 0, mp.ff),
+    "fdim": ((1.7, 0.4), 0, lambda x, y: x - y),
+    "fma": ((1.7, 0.4, -0.3), 0, lambda x, y, z: x * y + z),
+    "fmod": ((5.3, 2.1), 0, mp.fmod),
+    "gamma_p": ((1.7, 2.1), 0, lambda a, x: mp.gammainc(a, 0, x, regularized=True)),
+    "gamma_q": ((1.7, 2.1), 0, lambda a, x: mp.gammainc(a, x, regularized=True)),
+    "hypergeometric_1F0": ((1.7, 0.3), 0, lambda a, z: (1 - z) ** -a),
+    "inc_beta": ((1.7, 2.1, 0.3), 0, _inc_beta),
+    "inv": ((1.7,), 0, lambda x: 1 / x),
+    "inv_cloglog": ((0.7,), 0, lambda x: 1 - mp.exp(-mp.exp(x))),
+    "inv_erfc": ((0.3,), 0, lambda x: mp.erfinv(1 - x)),
+    "inv_inc_beta": ((1.7, 2.1, 0.3), 0, lambda a, b, p: _root(lambda x: _inc_beta(a, b, x) - p, 0.3)),
+    "inv_sqrt": ((1.7,), 0, lambda x: 1 / mp.sqrt(x)),
+    "inv_square": ((1.7,), 0, lambda x: 1 / x**2),
+    "lambert_w0": ((1.7,), 0, lambda x: mp.re(mp.lambertw(x))),
+    "lambert_wm1": ((-0.2,), 0, lambda x: mp.re(mp.lambertw(x, -1))),
+    "lchoose": ((5.3, 2.1), 0, lambda n, k: mp.log(mp.binomial(n, k))),
+    "ldexp": ((1.7, 3), 0, lambda x, n: x * 8),
+    "lmgamma": ((3, 4.3), 1, lambda n, x: mp.log(mp.pi ** 1.5 * mp.gamma(x) * mp.gamma(x - 0.5) * mp.gamma(x - 1))),
+    "lmultiply": ((1.7, 2.1), 0, lambda x, y: x * mp.log(y)),
+    "log1m_inv_logit": ((0.7,), 0, lambda x: mp.log(1 - _expit(x))),
+    "log_falling_factorial": ((5.3, 2.1), 0, lambda x, n: mp.log(mp.ff(x, n))),
+    "log_inv_logit_diff": ((1.7, 0.4), 0, lambda x, y: mp.log(_expit(x) - _expit(y))),
+    "log_mix": ((0.3, 1.7, 0.4), 0, lambda p, x, y: mp.log(p * mp.exp(x) + (1 - p) * mp.exp(y))),
+    "log_modified_bessel_first_kind": ((1.3, 2.1), 0, lambda v, x: mp.log(mp.besseli(v, x))),
+    "log_rising_factorial": ((5.3, 2.1), 0, lambda x, n: mp.log(mp.rf(x, n))),
+    "modified_bessel_first_kind": ((2, 1.7), 1, mp.besseli),
+    "modified_bessel_second_kind": ((2, 1.7), 1, mp.besselk),
+    "owens_t": ((0.7, 0.4), 0, lambda h, a: mp.quad(
+        lambda t: mp.exp(-h * h * (1 + t * t) / 2) / (1 + t * t) / (2 * mp.pi), [0, a])),
+    "pow": ((1.7, 2.1), 0, mp.power),
+    "rising_factorial": ((5.3, 2.1), 0, mp.rf),
+    "student_t_qf": ((0.8, 3.7, 0.4, 1.3), 0, lambda p, nu, m, s: m + s * _root(lambda t: _t_cdf(t, nu) - p, 0.9)),
+}  # fmt: skip
+OF_VECTORS = {"log_softmax", "log_sum_exp"}
+
+
+def test_every_function_has_a_case():
+    """Of those whose derivatives no other test of Stan's names looks at."""
+    sections = [name for section, names in parity.NAMES.items() if section.startswith("Scalar") for name in names]
+    assert set(scalar_functions.__all__) - OF_VECTORS <= set(CASES) <= set(stan.__all__) & set(sections)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_to_second_order(name):
+    args, whole, exact = CASES[name]
+    function = getattr(stan, name)
+    free = [float(x) for x in args[whole:]]
+
+    def f(*xs):
+        return function(*args[:whole], *xs)
+
+    def reference(*xs):
+        return exact(*args[:whole], *xs)
+
+    with mp.workdps(40):
+        point = tuple(map(mp.mpf, free))
+        orders = np.eye(len(free), dtype=int)
+        assert f(*free) == pytest.approx(float(reference(*point)), rel=1e-12)
+        if name == "ldexp":
+            free, orders = free[:1], orders[:1]
+        for i in range(len(free)):
+            slope = float(mp.diff(reference, point, tuple(map(int, orders[i]))))
+            assert contad.grad(f, argnums=i)(*map(float, args[whole:])) == pytest.approx(slope, rel=1e-10, abs=1e-14), i
+            for j in range(i + 1):
+                curvature = float(mp.diff(reference, point, tuple(map(int, orders[i] + orders[j]))))
+                found = contad.grad(contad.grad(f, argnums=i), argnums=j)(*map(float, args[whole:]))
+                assert found == pytest.approx(curvature, rel=1e-8, abs=1e-12), (i, j)
+
+
+def test_functions_of_vectors():
+    x = np.array([0.3, -1.2, 2.5])
+    shares = np.exp(x) / np.sum(np.exp(x))
+    np.testing.assert_allclose(stan.log_softmax(x), np.log(shares), rtol=1e-14)
+    np.testing.assert_allclose(contad.grad(stan.log_sum_exp)(x), shares, rtol=1e-14)
+    np.testing.assert_allclose(contad.jacobian(stan.log_softmax)(x), np.eye(3) - shares, rtol=1e-13, atol=1e-15)
+
+
+def test_a_bessel_function_of_large_numbers_has_a_logarithm():
+    z = 1e4
+    assert stan.log_modified_bessel_first_kind(2.0, z) == pytest.approx(z - 0.5 * np.log(2.0 * np.pi * z), rel=1e-7)
+    slope = contad.grad(lambda x: stan.log_modified_bessel_first_kind(2.0, x))(z)
+    assert slope == pytest.approx(1.0 - 0.5 / z, rel=1e-7)
