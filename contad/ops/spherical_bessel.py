@@ -140,7 +140,7 @@ def spherical_kn(n, x):
     Ref:     DLMF 10.49.12, 10.51.4.
 
     >>> round(spherical_kn(1, 2.0), 12)
-    0.159435257471
+    0.159438124345
     """
     n = _whole("spherical_kn", n)
     before = 0.5 * math.pi * exp(-x) / x
