@@ -26,6 +26,12 @@ from contad.ops.products import as_array, matmul
 from contad.variables.creation import zeros
 from contad.variables.open_types import ArrayValue, Nested, Real, Value
 
+__all__ = [
+    "Constraint", "Parameters", "cholesky_factor_corr", "cholesky_factor_cov", "corr_matrix", "cov_matrix",
+    "lower_bound", "lower_upper_bound", "offset_multiplier", "ordered", "positive_ordered", "real", "simplex",
+    "stochastic_column", "stochastic_row", "sum_to_zero", "unit_vector", "upper_bound",
+]  # fmt: skip
+
 
 class Constraint(NamedTuple):
     """A constraint: `size` numbers without one stand for a value of `shape`."""

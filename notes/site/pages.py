@@ -21,7 +21,10 @@ from mkdocs.structure.pages import Page
 
 import contad
 from contad import table
+from contad.distributions.faces import Face
 from contad.rules.array_rule import array_rules
+from contad.scipy.special import SpecialFunction
+from contad.scipy.stats import Distribution
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"(\]\(|<img src=\")([^)\"\s#]+)(#[^)\"\s]*)?(?=[)\"])")
@@ -64,10 +67,14 @@ ARRAY_COLUMNS = ("NumPy", "kind", "description", "engines")
 MODULES = {  # modules with names of their own
     "testing": ("contad.testing", "Testing derivatives"),
     "optimize": ("contad.scipy.optimize", "contad.scipy.optimize"),
+    "integrate": ("contad.scipy.integrate", "contad.scipy.integrate"),
     "linalg": ("contad.scipy.linalg", "contad.scipy.linalg"),
     "sparse": ("contad.scipy.sparse", "contad.scipy.sparse"),
     "sparse-linalg": ("contad.scipy.sparse.linalg", "contad.scipy.sparse.linalg"),
+    "special": ("contad.scipy.special", "contad.scipy.special"),
+    "stats": ("contad.scipy.stats", "contad.scipy.stats"),
     "stan": ("contad.stan", "contad.stan"),
+    "transforms-of-parameters": ("contad.stan.transforms", "contad.stan.transforms"),
 }
 
 
@@ -231,12 +238,24 @@ def _introduction(module_name: str) -> str:
 
 
 def _entries(values: Iterable[tuple[str, Any]]) -> str:
-    """What mkdocstrings replaces by the documentation of each name, which it reads where the name is defined."""
+    """What mkdocstrings replaces by the documentation of each name, which it reads where the name is defined.
+
+    What is made when contad is imported, by a table, no source shows: it is documented by itself.
+    """
     found = []
     for name, value in values:
-        if not inspect.ismodule(value):
+        if isinstance(value, Distribution):
+            found.append(_made(name, value, ""))
+            found += [f"- `{key}{face.signature}`" for key, face in vars(value).items() if isinstance(face, Face)]
+        elif isinstance(value, (Face, SpecialFunction)):
+            found.append(_made(name, value, str(inspect.signature(value))))
+        elif not inspect.ismodule(value):
             place = f"{_defining_module(value)}.{getattr(value, '__qualname__', name.rpartition('.')[2])}"
             label = name.removeprefix("contad.ops.").rpartition(".")[2]
             heading = label if name.startswith("contad.ops.") else name
             found.append(f"::: {place}\n    options:\n      heading: {heading}\n      toc_label: {label}")
     return "\n\n".join(found)
+
+
+def _made(name: str, value: Any, signature: str) -> str:
+    return f"## `{name}{signature}` {{: #{name} }}\n\n{formatted(inspect.cleandoc(value.__doc__))}"
