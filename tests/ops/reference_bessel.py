@@ -140,28 +140,27 @@ def _dawsn_derivative(n, x):
 
 def _owens_t(h, a):
     """Owen's series of a in (0, 1), to which symmetries lead."""
-    if a < 0:
-        return -_owens_t(h, -a)
-    h = abs(h)
+    h, a, sign = abs(h), abs(a), mp.sign(a)
+    if not a:
+        return mp.zero
     if a > 1:
         with mp.workprec(mp.prec + 60 + 3 * int(h * h)):
             p, q = mp.ncdf(h), mp.ncdf(a * h)
-            return (p + q) / 2 - p * q - _owens_t(a * h, 1 / a)
+            z = (p + q) / 2 - p * q - _owens_t(a * h, 1 / a)
+        return sign * z
+    enough = mp.mpf(2) ** (-mp.prec - 20)
     with mp.workprec(mp.prec + 60 + 3 * int(h * h)):
         half = h * h / 2
         part = term = mp.exp(-half)
         total, power, k = mp.zero, a, 0
-        while True:
-            step = power / (2 * k + 1) * (1 - part)
-            total += step
-            if abs(step) <= abs(total) * mp.mpf(2) ** (-mp.prec):
-                break
+        while abs(power * (1 - part)) > enough * abs(a):
+            total += power / (2 * k + 1) * (1 - part)
             k += 1
             power *= -a * a
             term *= half / k
             part += term
         z = (mp.atan(a) - total) / (2 * mp.pi)
-    return +z
+    return sign * z
 
 
 def _ndtri_exp(y):
