@@ -47,16 +47,17 @@ def _kve_derivative(n, m, v, x):
     order, x = np.where(is_known, order, 0.0), np.where(is_known, x, 1.0)
     with np.errstate(all="ignore"):
         peak = np.arcsinh((order + n) / x)
-        highest = order * peak - 2.0 * x * np.sinh(0.5 * peak) ** 2
+        highest = order * peak - x * (2.0 * np.sinh(0.5 * peak) ** 2)
         high = peak + 1.0
         for _ in range(800):
-            if not (order * high - 2.0 * x * np.sinh(0.5 * high) ** 2 > highest - FALL - 20.0).any():
+            if not (order * high - x * (2.0 * np.sinh(0.5 * high) ** 2) > highest - FALL - 20.0).any():
                 break
             high = high + 1.0
-        inside, outside = np.stack([peak, peak]), np.stack([high, np.zeros_like(peak)])
+        high = np.minimum(high, peak + np.sqrt(2.0 * FALL / np.hypot(order + n, x)))
+        inside, outside = np.stack([peak, peak]), np.stack([high, np.maximum(0.0, peak - _reach_below(n, x))])
         for _ in range(12):
             middle = 0.5 * (inside + outside)
-            is_inside = order * middle - 2.0 * x * np.sinh(0.5 * middle) ** 2 > highest - FALL
+            is_inside = order * middle - x * (2.0 * np.sinh(0.5 * middle) ** 2) > highest - FALL
             inside, outside = np.where(is_inside, middle, inside), np.where(is_inside, outside, middle)
         high, start = outside[0], np.where(highest - FALL < 0.0, 0.0, outside[1])
         count = max(48, math.ceil(5.0 * float(np.max(high - start, initial=0.0, where=np.isfinite(high - start)))))
@@ -70,6 +71,11 @@ def _kve_derivative(n, m, v, x):
             total += part if j else 0.5 * part
         z = np.where(total == 0.0, 0.0, step * total * np.exp(highest)) * (np.sign(v) if n % 2 else 1.0)
     return np.where(is_known, z, math.nan)
+
+
+def _reach_below(n, x):
+    """No less than the distance of the peak to where the integrand of K has fallen; it curves by x or more."""
+    return 2.0 * n / x + (2.0 * FALL / x) ** 0.5
 
 
 def _each_ive(n, m, v, x):
@@ -154,22 +160,23 @@ def kve_derivative(n, m, v, x):
         return 0.0
     sign = -1.0 if (odd and v < 0.0) != (m % 2 == 1) else 1.0
     peak = math.asinh((order + n) / x)
-    highest = order * peak - 2.0 * x * _sinh(0.5 * peak) ** 2
+    highest = order * peak - x * (2.0 * _sinh(0.5 * peak) ** 2)
     high = peak + 1.0
-    while order * high - 2.0 * x * _sinh(0.5 * high) ** 2 > highest - FALL - 20.0:
+    while order * high - x * (2.0 * _sinh(0.5 * high) ** 2) > highest - FALL - 20.0:
         high += 1.0
-    low = peak
+    low, high = peak, min(high, peak + math.sqrt(2.0 * FALL / math.hypot(order + n, x)))
     for _ in range(12):
         middle = 0.5 * (low + high)
-        if order * middle - 2.0 * x * _sinh(0.5 * middle) ** 2 > highest - FALL:
+        if order * middle - x * (2.0 * _sinh(0.5 * middle) ** 2) > highest - FALL:
             low = middle
         else:
             high = middle
     start, end = 0.0, peak
-    if order * start < highest - FALL:
+    if highest > FALL:
+        start = max(0.0, peak - _reach_below(n, x))
         for _ in range(12):
             middle = 0.5 * (start + end)
-            if order * middle - 2.0 * x * _sinh(0.5 * middle) ** 2 < highest - FALL:
+            if order * middle - x * (2.0 * _sinh(0.5 * middle) ** 2) < highest - FALL:
                 start = middle
             else:
                 end = middle

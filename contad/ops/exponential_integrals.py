@@ -59,7 +59,8 @@ def expi_partials(z, x):
 
 def _expn(n, x):
     order = np.rint(n)
-    return mend(special().expn(order, x), ~((order >= 0.0) & (order <= 1e9)), expn.function, n, x)
+    known = (order >= 0.0) & (order <= 1e9)
+    return mend(special().expn(np.where(known, order, 0.0), x), ~known, expn.function, n, x)
 
 
 @scalar_rule(ufunc="scipy.special.expn", array=_expn, points=[(1.0, 0.7), (3.0, 4.3), (0.0, 1.6)])

@@ -45,9 +45,9 @@ def shortened(short, full):
 
 
 def choose_share(config):
-    """Of a run of the whole suite every other case, of what is named on the command line all."""
+    """Of a run of the whole suite every fourth case, of what is named on the command line all."""
     named = config.args_source is pytest.Config.ArgsSource.ARGS or config.option.keyword
-    return 1 if named or "long" in config.option.markexpr.replace("not long", "") else 2
+    return 1 if named or "long" in config.option.markexpr.replace("not long", "") else 4
 
 
 def deselect(config, items, share):

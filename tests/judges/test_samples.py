@@ -48,10 +48,10 @@ def test_a_share_of_a_run_has_every_test_function():
     assert {name.partition("[")[0] for name in share} == {name.partition("[")[0] for name in whole}
 
 
-def test_a_run_of_the_whole_suite_takes_half():
+def test_a_run_of_the_whole_suite_takes_a_quarter():
     def share(source="TESTPATHS", keyword="", marks="not long and not notebooks"):
         option = SimpleNamespace(keyword=keyword, markexpr=marks)
         return choose_share(SimpleNamespace(args_source=pytest.Config.ArgsSource[source], option=option))
 
-    assert share() == 2
+    assert share() == 4
     assert share(source="ARGS") == share(keyword="routing") == share(marks="long") == 1

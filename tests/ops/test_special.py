@@ -309,3 +309,13 @@ def test_a_body_that_loses_digits_is_noticed(name, body):
     wrong.body = RuleBody(body, wrong.arity)
     report = measure(wrong, REFERENCE[name], points(wrong.arity, 15), value_ulps=100.0)
     assert max(w.ratio for w in report.partials) > 1.0
+
+
+@pytest.mark.parametrize("x", [1e9, 1e13, 1e16, 1e150, LARGEST])
+@pytest.mark.parametrize("v", [0.0, 1.0, 2.6])
+def test_scaled_bessel_functions_far_out(v, x):
+    """e^x K_v(x) falls as sqrt(pi / 2x): by -1/2x of itself, and in the order as v/x; also beside a small x."""
+    z, k = math.sqrt(0.5 * math.pi / x), rule("kve_derivative")
+    for n, m, exact in ((0.0, 1.0, -0.5 * z / x), (1.0, 0.0, v * z / x)):
+        for found in (k(n, m, v, x), k(n, m, np.array([v, v]), np.array([x, 0.1]))[0]):
+            assert close(found, exact, 1e-8) or abs(found - exact) < 1e-300

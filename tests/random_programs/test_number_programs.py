@@ -46,7 +46,8 @@ def test_random_programs_agree(report, count):
     assert statistics.discard_rate <= 0.05
     assert statistics.zero_share <= 0.05
     assert statistics.mean_operations >= 20
-    assert statistics.rarest[0][1] >= count // (105 * len(RULES) // 78)
+    undrawn = [name for name, times in statistics.rarest if times == 0]
+    assert len(undrawn) <= len(RULES) // 40 and (count < 10 * len(RULES) or not undrawn)
     structures = [statistics.structures[name] for name in ("loop", "branch", "select", "derivative", "constant")]
     assert min(structures) >= count / 21
     assert statistics.reference_share >= 0.25
