@@ -106,4 +106,6 @@ def ordered_logistic_glm_lpmf(y: Nested, x: Nested, beta: Nested, cuts: Nested, 
     Cost:    O(n k) forward and reverse.
     """
     predicted = _predictors("ordered_logistic_glm_lpmf", x, 0.0, beta)
-    return ordered_outcomes.ordered_lpmf("ordered_logistic_glm_lpmf", y, predicted, cuts)
+    return ordered_outcomes.ordered_lpmf(
+        "ordered_logistic_glm_lpmf", ordered_outcomes.LOGISTIC, y, predicted, cuts
+    )

@@ -1,5 +1,8 @@
 """Stan's log masses of categories: by probabilities, by log odds, and of ordered ones between cut points."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
 
 from contad.ops.error_functions import log_ndtr
@@ -59,7 +62,7 @@ def ordered_logistic_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fa
     >>> float(round(ordered_logistic_lpmf(2, 0.3, [-0.5, 1.2]), 12))
     -0.913983436347
     """
-    return ordered_lpmf("ordered_logistic_lpmf", y, eta, cuts)
+    return ordered_lpmf("ordered_logistic_lpmf", LOGISTIC, y, eta, cuts)
 
 
 def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = False) -> Real:
@@ -71,10 +74,10 @@ def ordered_probit_lpmf(y: Nested, eta: Value, cuts: Nested, propto: bool = Fals
     >>> float(round(ordered_probit_lpmf(2, 0.3, [-0.5, 1.2]), 12))
     -0.504041229784
     """
-    return ordered_lpmf("ordered_probit_lpmf", y, eta, cuts)
+    return ordered_lpmf("ordered_probit_lpmf", PROBIT, y, eta, cuts)
 
 
-def ordered_lpmf(name: str, y: Nested, eta: Value, cuts: Nested) -> Real:
+def ordered_lpmf(name: str, link: "Link", y: Nested, eta: Value, cuts: Nested) -> Real:
     """The sum over the data, of those in the first category, in the last, and between two cut points."""
     points, location = as_array(cuts), as_array(eta)
     if np.ndim(points) != 1 or not np.all(points[1:] > points[:-1]):
@@ -84,26 +87,39 @@ def ordered_lpmf(name: str, y: Nested, eta: Value, cuts: Nested) -> Real:
     shape = np.shape(at)
     location = location + np.zeros(shape) if np.shape(location) != shape else location
     at, location = at.reshape(-1), np.reshape(location, (-1,))
-    log_cdf = log_ndtr if "probit" in name else log_expit
     first, last = np.flatnonzero(at == 0), np.flatnonzero(at == len(points))
     between = np.flatnonzero((at > 0) & (at < len(points)))
     total = 0.0
     if len(first):
-        total = total + np.sum(log_cdf(points[at[first]] - location[first]))
+        total = total + np.sum(link.log_cdf(points[at[first]] - location[first]))
     if len(last):
-        total = total + np.sum(log_cdf(location[last] - points[at[last] - 1]))
+        total = total + np.sum(link.log_cdf(location[last] - points[at[last] - 1]))
     if len(between):
         low, high = points[at[between] - 1] - location[between], points[at[between]] - location[between]
-        total = total + np.sum(_log_difference(low, high, "probit" in name))
+        total = total + np.sum(link.log_difference(low, high))
     return total
 
 
-def _log_difference(low: ArrayValue, high: ArrayValue, is_probit: bool) -> ArrayValue:
-    """The logarithm of F(high) - F(low)."""
-    if not is_probit:  # e^-low - e^-high over the product of both denominators
-        return log1m_exp(low - high) + log_expit(-low) + log_expit(high)
-    right = low > 0.0  # of the tail where both are smaller
+class Link(NamedTuple):
+    """A distribution function F on the line: log F(x), and log(F(high) - F(low))."""
+
+    log_cdf: Callable[[ArrayValue], ArrayValue]
+    log_difference: Callable[[ArrayValue, ArrayValue], ArrayValue]
+
+
+def _log_expit_difference(low: ArrayValue, high: ArrayValue) -> ArrayValue:
+    """By e^-low - e^-high over the product of both denominators."""
+    return log1m_exp(low - high) + log_expit(-low) + log_expit(high)
+
+
+def _log_ndtr_difference(low: ArrayValue, high: ArrayValue) -> ArrayValue:
+    """Of the tail where both are smaller."""
+    right = low > 0.0
     return log_diff_exp(log_ndtr(np.where(right, -low, high)), log_ndtr(np.where(right, -high, low)))
+
+
+LOGISTIC = Link(log_expit, _log_expit_difference)
+PROBIT = Link(log_ndtr, _log_ndtr_difference)
 
 
 def check_simplex(name: str, argument: str, x: ArrayValue) -> None:

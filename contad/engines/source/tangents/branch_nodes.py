@@ -24,7 +24,6 @@ from contad.engines.source.ir.single_assignment import (
     Apply,
     Block,
     Call,
-    Carried,
     Check,
     Choose,
     Create,
@@ -159,18 +158,8 @@ class BranchNodes(ProgramNodes):
         """Nodes are carried beside numbers; where inputs decide how often it runs it does not."""
         if self.influence.decides(o):
             self._of_any_number(o)
-            return
-        carried = [c for c in o.carried if c.inner in self.active]
-        initial = [self.dot(c.initial) for c in carried]
-        inner = [self.new_dot(c.inner) for c in carried]
-        for block in o.blocks:
-            self._block(block)
-        added = [
-            Carried(first, i, self.dot(c.following), self.new_dot(c.result))
-            for c, first, i in zip(carried, initial, inner, strict=True)
-        ]
-        self.append.add(o)
-        o.carry([*o.carried, *added])
+        else:
+            self._of_Loop(o)
 
     _all_of_While = _all_of_For
 
