@@ -31,7 +31,7 @@ class Closure:
 
     They are looked for in captured names, globals that the function names, defaults, arguments of functools.partial,
     attributes of objects of the user's classes, functions among all these, and in lists, tuples, dicts and object
-    arrays. Names that the function assigns to itself stay the user's.
+    arrays. Names that the function assigns to itself stay the user's. `kind` is what stands for a variable elsewhere.
 
     >>> import contad
     >>> with contad.nested():
@@ -41,8 +41,8 @@ class Closure:
     (True, 10.0)
     """
 
-    def __init__(self, f: Function) -> None:
-        self.f = f
+    def __init__(self, f: Function, kind: type = Carrier) -> None:
+        self.f, self.kind = f, kind
         self.variables: list[Value] = []
         self._held: dict[int, Any] = {}  # by identity; held, so that identities stay theirs
         self._parents: dict[int, list[int]] = {}
@@ -72,7 +72,7 @@ class Closure:
         self._parents.setdefault(id(x), []).extend([] if parent is None else [parent])
         if known:
             return
-        if isinstance(x, Carrier):
+        if isinstance(x, self.kind):
             self.variables.append(x)
             return
         for part in self._parts(x):
@@ -126,7 +126,7 @@ class Closure:
             return type(x)(*map(again, x)) if hasattr(x, "_fields") else type(x)(map(again, x))
         if isinstance(x, np.ndarray):
             elements = [again(v) for v in x.flat]
-            plain = not any(isinstance(v, Carrier) for v in elements)
+            plain = all(isinstance(v, (float, int, np.number)) for v in elements)
             return np.array(elements, float if plain else object).reshape(x.shape)
         made[id(x)] = one = copy.copy(x)
         for name, attribute in _attributes(x).items():

@@ -1,21 +1,29 @@
 """Sums and maps over data in pieces, each differentiated where it is computed: on threads, in processes, elsewhere."""
 
-import concurrent.futures
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from contad.front.user_function import UserFunction, primitive_of
-from contad.scipy.integrate.integral_operation import OfLeaves, freeze, zeros
-from contad.transforms.gradients import vjp
-from contad.transforms.jacobians import jacobian
+from contad.front.user_function import UserFunction
+from contad.functions.closure_conversion import Closure
+from contad.stan.functionals.job_functions import (
+    Captured,
+    Leaves,
+    UserJob,
+    WithGradient,
+    WithJacobian,
+    structure_of,
+)
+from contad.stan.functionals.job_operations import perform_jobs
 from contad.transforms.operation import CustomOperation
 from contad.variables import arguments, check
-from contad.variables.array import numbers_in
-from contad.variables.creation import array
+from contad.variables.array import lower_constants, numbers_in
+from contad.variables.layout import is_immutable
+from contad.variables.number import map_numbers, peek
 from contad.variables.open_types import ArrayValue, Function, Nested, Real, Value
-from contad.variables.trees import flatten
+from contad.variables.stack import stack
+from contad.variables.trees import flatten, map_leaves
 
 _PIECES = 32  # without a grainsize; a number that does not depend on workers, so that neither does the result
 
@@ -96,7 +104,7 @@ def map_rect(
     if not count:
         return np.zeros(0)
     points = [(data_r[k], data_i[k]) for k in range(count)]
-    return _perform("map_rect", f, _RowsOfJobs, (shared, job_params), points, list(range(count)), executor)
+    return _perform("map_rect", f, _RowsOfJobs, shared, job_params, points, list(range(count)), executor)
 
 
 def _reduce(
@@ -112,228 +120,144 @@ def _reduce(
         return 0.0
     pieces = [slice(start, min(start + grainsize, size)) for start in range(0, size, grainsize)]
     points = [(piece.start, piece.stop) for piece in pieces]
-    return _perform(name, f, _SumOfJobs, (shared, xs), points, pieces, executor)
+    return _perform(name, f, _SumOfJobs, shared, xs, points, pieces, executor)
 
 
-# ---- one job ---------------------------------------------------------------------------------------------------------
-class _Job(NamedTuple):
-    """What a worker is given: params are (shared, own, captured), of whose leaves some carry derivatives."""
-
-    call: Function
-    point: tuple[Nested, ...]
-    params: tuple[Nested, ...]
-    places: list[int]
-    is_vector: bool
-    label: str  # for messages
-
-
-class _Direct:
-    """The user's function on (point, params), where it captures no variables; pickle takes it with the function."""
-
-    def __init__(self, f: Function, is_vector: bool) -> None:
-        self.f, self.is_vector = f, is_vector
-
-    def __call__(self, point: tuple[Nested, ...], params: tuple[Nested, ...]) -> Nested:
-        shared, own, _ = params
-        user = UserFunction("a job", self.f)
-        run = user.runnable() if user.dispatcher is None else primitive_of(user.dispatcher)
-        return run(shared, own, *point) if self.is_vector else run(own, *point, *shared)
-
-
-def _call_captured(call: Function, is_vector: bool) -> Function:
-    """The same for a function that captures variables, `call` of a ConvertedFunction."""
-
-    def of_params(point: tuple[Nested, ...], params: tuple[Nested, ...]) -> Nested:
-        shared, own, captured = params
-        if is_vector:
-            return call((shared, own, *point), ((), captured))
-        return call((own, *point), (shared, captured))
-
-    return of_params
-
-
-def run_job(job: _Job) -> tuple[Value, Sequence[Value]]:
-    """(the value of a job, its derivatives by the leaves that are wanted), as a worker computes them."""
-    tree = flatten(job.params)
-    leaves = [tree.leaves[k] for k in job.places]
-    of_leaves = OfLeaves(job.call, job.point, tree, job.places)
-    if not job.is_vector and leaves:
-        value, pullback = vjp(of_leaves, *leaves)
-        return value, pullback(1.0)
-    value = job.call(job.point, job.params)
-    if job.is_vector:
-        value = array(value)
-    return value, jacobian(of_leaves, tuple(range(len(leaves))))(*leaves) if leaves else ()
-
-
-# ---- all jobs --------------------------------------------------------------------------------------------------------
+# ---- results and slopes ----------------------------------------------------------------------------------------------
 class _SumOfJobs:
-    """The sum of numbers, and its derivatives."""
+    """The sum of numbers, and its slopes in shared leaves and in those of jobs."""
 
     is_vector = False
+    with_derivatives: type = WithGradient
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.value: Value = 0.0
-        self.slopes: dict[int, Value] = {}  # by leaf of all arguments
-        self.own: dict[int, list[Value]] = {}
+    def __init__(self, sums: Leaves, rows: Sequence[Leaves], shared: int, in_pieces: bool) -> None:
+        self.value, self.shared = sums[0], sums[1:]
+        own = [slope for row in rows for slope in row]
+        self.own = [np.concatenate(own)] if in_pieces and own else own
 
-    def add(self, value: Value, slopes: Sequence[Value], leaves: Sequence[int], own: Sequence[bool]) -> None:
-        """Take what a job has given; jobs come in their order."""
-        if np.ndim(value):
-            arguments.fail(self.name, "f", "give a number", f"shape {np.shape(value)}")
-        self.value = self.value + value
-        for leaf, slope, is_own in zip(leaves, slopes, own, strict=True):
-            if is_own:  # a piece of an array
-                self.own.setdefault(leaf, []).append(slope)
-            else:
-                self.slopes[leaf] = self.slopes[leaf] + slope if leaf in self.slopes else slope
+    def pull(self, z_bar: Value) -> list[Nested]:
+        """The cotangents of both."""
+        return [[z_bar * slope for slope in slopes] for slopes in (self.shared, self.own)]
 
-    def finish(self) -> Value:
-        """The result."""
-        self.slopes |= {leaf: np.concatenate(pieces) for leaf, pieces in self.own.items()}
-        return self.value
-
-    def pull(self, leaf: int, z_bar: Value) -> Value:
-        """The cotangent of a leaf."""
-        return z_bar * self.slopes[leaf]
-
-    def push(self, leaf: int, dot: Value) -> Value:
-        """What a tangent of a leaf gives."""
-        return np.sum(self.slopes[leaf] * dot)
+    def push(self, shared: Leaves, own: Leaves) -> Value:
+        """What their tangents give."""
+        total: Value = 0.0
+        for slope, dot in zip([*self.shared, *self.own], [*shared, *own], strict=True):
+            total = total + np.sum(slope * dot)
+        return total
 
 
 class _RowsOfJobs:
-    """Vectors in a row, and their derivatives: for each leaf a list of (first number, Jacobian, index of a row)."""
+    """Vectors in a row, with the Jacobians of each in `shared` leaves and in its own."""
 
     is_vector = True
+    with_derivatives: type = WithJacobian
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.values: list[ArrayValue] = []
-        self.size = 0
-        self.blocks: dict[int, list[tuple[int, ArrayValue, int | None]]] = {}
+    def __init__(self, sums: Leaves, rows: Sequence[Leaves], shared: int, in_pieces: bool) -> None:
+        self.in_pieces = in_pieces  # the leaf of a job is a row of one array
+        self.value = np.concatenate([row[0] for row in rows])
+        ends = np.cumsum([len(row[0]) for row in rows]).tolist()
+        self.cuts = [slice(end - len(row[0]), end) for row, end in zip(rows, ends, strict=True)]
+        self.shared = [row[1 : 1 + shared] for row in rows]
+        self.own = [row[1 + shared :] for row in rows]
 
-    def add(self, value: Value, slopes: Sequence[Value], leaves: Sequence[int], own: Sequence[bool]) -> None:
-        """Take what a job has given; jobs come in their order."""
-        if np.ndim(value) != 1:
-            arguments.fail(self.name, "f", "give a vector", f"shape {np.shape(value)}")
-        for leaf, slope, is_own in zip(leaves, slopes, own, strict=True):
-            self.blocks.setdefault(leaf, []).append((self.size, slope, len(self.values) if is_own else None))
-        self.values.append(value)
-        self.size += len(value)
+    def pull(self, z_bar: Value) -> list[Nested]:
+        """The cotangents of both."""
+        shared: Leaves = []
+        own: Leaves = []
+        for cut, of_shared, of_own in zip(self.cuts, self.shared, self.own, strict=True):
+            found = [_pull_rows(z_bar[cut], block) for block in of_shared]
+            shared = [total + x for total, x in zip(shared, found, strict=True)] if shared else found
+            own += [_pull_rows(z_bar[cut], block) for block in of_own]
+        return [shared, [np.stack(own)] if self.in_pieces and own else own]
 
-    def finish(self) -> Value:
-        """The result."""
-        return np.concatenate(self.values)
-
-    def pull(self, leaf: int, z_bar: Value) -> Value:
-        """The cotangent of a leaf, or of all rows of one that is cut into rows."""
+    def push(self, shared: Leaves, own: Leaves) -> Value:
+        """What their tangents give."""
         parts: list[Value] = []
-        for first, block, _ in self.blocks[leaf]:
-            row = z_bar[first : first + len(block)]
-            parts.append(np.sum(block * np.reshape(row, (-1,) + (1,) * (np.ndim(block) - 1)), axis=0))
-        if self.blocks[leaf][0][2] is not None:
-            return np.stack(parts)
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
-
-    def push(self, leaf: int, dot: Value) -> Value:
-        """What a tangent of a leaf gives."""
-        known = {first: (block, index) for first, block, index in self.blocks[leaf]}
-        parts, first = [], 0
-        for value in self.values:
-            block, index = known.get(first, (np.zeros(len(value)), None))
-            own = dot if index is None else dot[index]
-            parts.append(np.sum(np.reshape(block * own, (len(value), -1)), axis=1))
-            first += len(value)
+        mine = iter([own[0][k] for k in range(len(self.cuts))] if self.in_pieces and own else own)
+        for cut, of_shared, of_own in zip(self.cuts, self.shared, self.own, strict=True):
+            part: Value = np.zeros(cut.stop - cut.start)
+            for block, dot in zip([*of_shared, *of_own], [*shared, *(next(mine) for _ in of_own)], strict=True):
+                part = part + np.sum(np.reshape(block * dot, (len(part), -1)), axis=1)
+            parts.append(part)
         return np.concatenate(parts)
 
 
+def _pull_rows(z_bar: Value, block: ArrayValue) -> Value:
+    """z_bar^T J of one job and one leaf."""
+    return np.sum(block * np.reshape(z_bar, (-1,) + (1,) * (np.ndim(block) - 1)), axis=0)
+
+
+# ---- the operation ---------------------------------------------------------------------------------------------------
 def _perform(
-    name: str, f: Function, kind: Any, args: tuple[Nested, Nested], points: Sequence[tuple[Nested, ...]],
+    name: str, f: Function, kind: Any, shared: Nested, xs: Nested, others: Sequence[tuple[Nested, ...]],
     cuts: Sequence[Any], executor: Any,
 ) -> Value:  # fmt: skip
-    """The operation: all jobs, run where it is performed, and their derivatives, kept until they are asked for."""
-    frozen = freeze(f, name)
-    call = _call_captured(frozen.call, kind.is_vector) if frozen.captured else _Direct(f, kind.is_vector)
+    """All jobs, run where the operation is performed, and their slopes, kept until a sweep asks for them.
 
-    def value(shared: Nested, own: Nested, captured: Sequence[Value]) -> tuple[Value, Any]:
-        active = set(operation.places)
-        is_array = isinstance(flatten(own).spec, type(None))
-        counts = [len(flatten((shared,)).leaves), *([] if is_array else [len(flatten((x,)).leaves) for x in own])]
-        ends = np.cumsum(counts).tolist()
-        jobs, leaves, from_arrays = [], [], []
-        captured_at = counts[0] + (1 if is_array else ends[-1] - counts[0])
-        for point, cut in zip(points, cuts, strict=True):
-            if is_array:
-                first, last = counts[0], counts[0] + 1
-            else:
-                first = ends[cut if isinstance(cut, int) else cut.start]
-                last = ends[cut + 1 if isinstance(cut, int) else cut.stop]
-            whole = [*range(counts[0]), *range(first, last), *range(captured_at, captured_at + len(captured))]
-            origins = [(0, k) for k in range(counts[0])] + [(1, k - counts[0]) for k in range(first, last)]
-            origins += [(2, k) for k in range(len(captured))]
-            wanted = [k for k, origin in enumerate(origins) if origin in active]
-            jobs.append(_Job(call, point, (shared, own[cut], captured), wanted, kind.is_vector, _label(cut)))
-            leaves.append([whole[k] for k in wanted])
-            from_arrays.append([is_array and origins[k][0] == 1 for k in wanted])
-        found = kind(name)
-        plain = not numbers_in(flatten((shared, own, captured)).leaves)
-        for result, at, cut_from in zip(
-            _run_all(name, jobs, executor if plain else None), leaves, from_arrays, strict=True
-        ):
-            found.add(*result, at, cut_from)
-        found.leaf = {(0, k): k for k in range(counts[0])}
-        found.leaf |= {(1, k): counts[0] + k for k in range(captured_at - counts[0])}
-        found.leaf |= {(2, k): captured_at + k for k in range(len(captured))}
-        return found.finish(), None if operation.owner is None else found
+    The job k has the arguments shared, xs[cuts[k]] and others[k].
+    """
+    frozen, captured, later = _freeze(name, f)
+    broadcast = [lower_constants(x) for x in [*flatten(shared).leaves, *captured]]
+    in_pieces = flatten(xs).spec is None
+    own = [lower_constants(x) for x in (flatten(xs).leaves if in_pieces else [y for x in xs for y in flatten(x).leaves])]
+    structures = [0 if in_pieces else structure_of(xs[cut]) for cut in cuts]
+    sizes = [len(flatten(x).leaves) for x in structures]
+    ends = np.cumsum(sizes).tolist()
+    active = [k for k, x in enumerate(broadcast) if numbers_in(x)]
+    active_own = [k for k, x in enumerate(own) if numbers_in(x)]
+    wanted: list[list[int]] = [[0] if in_pieces and active_own else [] for _ in cuts]
+    for k in () if in_pieces else active_own:
+        n = int(np.searchsorted(ends, k, side="right"))
+        wanted[n].append(k - ends[n] + sizes[n])
+    job = UserJob(name, frozen, structure_of(shared), bool(captured), kind.is_vector)
+    labels = [_label(k, cut) for k, cut in enumerate(cuts)]
+    if stack().tracer is not None:  # a recorded program reads the arguments again
+        broadcast, own, others = map_leaves(_copy, (broadcast, own, others))
 
-    def pull(args: Sequence[Nested], saved: Any, z: Value, z_bar: Value) -> list[Nested]:
-        cotangents: dict[tuple[int, int], Value] = {}
-        for place in operation.places:
-            cotangents[place] = saved.pull(saved.leaf[place], z_bar)
-        trees = [flatten(x) for x in args]
-        return [
-            tree.unflatten([cotangents.get((n, k), zeros(x)) for k, x in enumerate(tree.leaves)])
-            if any(m == n for m, _ in operation.places) else None
-            for n, tree in enumerate(trees)
-        ]  # fmt: skip
+    def value(given: Leaves, given_own: Leaves) -> tuple[Value, Any]:
+        leaves, mine = list(broadcast), list(own)
+        for places, into, values in ((active, leaves, given), (active_own, mine, given_own)):
+            for k, x in zip(places, values, strict=True):
+                into[k] = x
+        if in_pieces:
+            owns = [[mine[0][cut]] for cut in cuts]
+        else:
+            owns = [mine[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+        function: Any = job
+        points: list[Any] = list(zip(structures, others, strict=True))
+        if operation.owner is not None:
+            function = kind.with_derivatives(job, active)
+            points = list(zip(points, wanted, strict=True))
+        found = kind(*perform_jobs(name, function, leaves, owns, points, labels, executor, later), len(active), in_pieces)
+        return found.value, None if operation.owner is None else found
+
+    def pull(args: Sequence[Nested], saved: Any, z: Value, z_bar: Value) -> Nested:
+        return saved.pull(z_bar)
 
     def push(args: Sequence[Nested], saved: Any, z: Value, tangents: Sequence[Nested]) -> Value:
-        trees = [flatten(x).leaves for x in tangents]
-        z_dot: Value = 0.0
-        for n, k in operation.places:
-            z_dot = z_dot + saved.push(saved.leaf[n, k], trees[n][k])
-        return z_dot
+        return saved.push(*tangents)
 
-    operation = CustomOperation(name, (*args, frozen.captured), value, pull, push, [], [])
+    given = [broadcast[k] for k in active], [own[k] for k in active_own]
+    operation = CustomOperation(name, given, value, pull, push, [], [])
     return operation.perform()
 
 
-def _run_all(name: str, jobs: Sequence[_Job], executor: Any) -> Any:
-    """The results of all jobs in their order, as they come."""
-    if executor is None:
-        yield from map(run_job, jobs)
-        return
-    futures = [executor.submit(run_job, job) for job in jobs]
-    try:
-        for job, future in zip(jobs, futures, strict=True):
-            try:
-                yield future.result()
-            except concurrent.futures.BrokenExecutor as error:
-                raise RuntimeError(
-                    f"{name}: a worker ended before the job {job.label} was done, and there is no result: {error}"
-                ) from error
-            except Exception as error:
-                error.add_note(f"{name}: in the job {job.label}")
-                raise
-    finally:
-        for future in futures:
-            future.cancel()
+def _freeze(name: str, f: Function) -> tuple[Function, Leaves, list[Function]]:
+    """f with places for the variables that it captures, these, and what must not change before a sweep."""
+    user = UserFunction(name, f)
+    if user.dispatcher is not None:
+        return user.dispatcher, [], []
+    closure = Closure(f)
+    if not closure.variables:
+        return f, [], [f]
+    frozen = closure.bind([Captured(k) for k in range(len(closure.variables))])
+    return frozen, closure.variables, [closure.bind(map_numbers(peek, closure.variables))]
 
 
-def _label(cut: Any) -> str:
-    return f"{cut}" if isinstance(cut, int) else f"of elements {cut.start} to {cut.stop - 1}"
+def _copy(x: Nested) -> Nested:
+    return x.copy() if isinstance(x, np.ndarray) and not is_immutable(x) else x
+
+
+def _label(k: int, cut: Any) -> str:
+    return f"job {k}" if isinstance(cut, int) else f"job {k}, of elements {cut.start} to {cut.stop - 1}"

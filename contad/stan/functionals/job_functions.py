@@ -1,0 +1,188 @@
+"""What a worker computes: functions of the leaves of one job, and their derivatives, which are such functions again.
+
+A job function takes (broadcast, own, point): the leaves that all jobs share, those of one job, and what carries no
+derivative. It returns (sums, rows): leaves that are added over all jobs, and leaves that stay the job's own. The reverse
+and the forward derivative of one are job functions, so that derivatives of every order are jobs, too.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.front.user_function import UserFunction, primitive_of
+from contad.functions.closure_conversion import Closure
+from contad.transforms.gradients import jvp, value_and_grad, vjp
+from contad.transforms.jacobians import jacobian
+from contad.variables import arguments
+from contad.variables.creation import array
+from contad.variables.open_types import Function, Nested, Value
+from contad.variables.trees import flatten
+
+Leaves = list[Value]
+Results = tuple[Leaves, Leaves]  # sums and rows
+
+
+class Captured:
+    """In a function, the place of a variable that it captures: the value comes with the leaves that jobs share."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class UserJob:
+    """The user's function of the leaves of a job: f(own, *point, *shared) -> a number, or of map_rect, which is
+    f(shared, own, *point) -> a vector.
+
+    `shared` has the structure of the arguments that jobs share, a tree of the places of their leaves; what f captures
+    comes after them. The point of a job is (the structure of its own argument, the other arguments).
+    """
+
+    def __init__(self, name: str, f: Function, shared: Nested, captures: bool, is_vector: bool) -> None:
+        self.name, self.f, self.shared, self.captures, self.is_vector = name, f, shared, captures, is_vector
+
+    def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
+        run = UserFunction(self.name, self._bind(broadcast))
+        f = run.runnable() if run.dispatcher is None else primitive_of(run.dispatcher)
+        z = f(*self.arguments(broadcast, own, point))
+        if self.is_vector:
+            z = array(z)
+            if np.ndim(z) != 1:
+                arguments.fail(self.name, "f", "give a vector", f"shape {np.shape(z)}")
+            return [], [z]
+        if np.ndim(z):
+            arguments.fail(self.name, "f", "give a number", f"shape {np.shape(z)}")
+        return [z], []
+
+    def arguments(self, broadcast: Leaves, own: Leaves, point: Any) -> list[Nested]:
+        """The arguments of f, in their order."""
+        structure, others = point
+        shared, mine = fill(self.shared, broadcast), fill(structure, own)
+        return [shared, mine, *others] if self.is_vector else [mine, *others, *shared]
+
+    def arguments_of(self, broadcast: Sequence[int], own: Sequence[int], point: Any) -> list[int] | None:
+        """The places of the arguments whose leaves, all of them, are the wanted ones; None where there are none such.
+
+        `broadcast` and `own` are the wanted leaves.
+        """
+        structure, others = point
+        shared = [flatten(self.shared).leaves] if self.is_vector else [flatten(x).leaves for x in self.shared]
+        mine, first = flatten(structure).leaves, 0 if self.is_vector else 1 + len(others)
+        places = [first + k for k, leaves in enumerate(shared) if any(leaf in broadcast for leaf in leaves)]
+        covered = [leaf for k in places for leaf in shared[k - first]]
+        if own:
+            places.append(1 if self.is_vector else 0)
+        if covered != list(broadcast) or (own and mine != list(own)):
+            return None
+        return places
+
+    def _bind(self, broadcast: Leaves) -> Function:
+        """f with the variables that it captures."""
+        if not self.captures:
+            return self.f
+        closure = Closure(self.f, Captured)
+        first = len(flatten(self.shared).leaves)
+        return closure.bind([broadcast[first + place.index] for place in closure.variables])
+
+
+class WithGradient:
+    """The value of a job, a number, and its gradient in leaves that are wanted: sums [z, gradients], rows [gradients].
+
+    The point of a job is (its point, the leaves of its own that are wanted).
+    """
+
+    def __init__(self, job: UserJob, wanted: Sequence[int]) -> None:
+        self.job, self.wanted = job, wanted
+
+    def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
+        inner, wanted = point
+        if not self.wanted and not wanted:
+            return self.job(broadcast, own, inner)
+        compiled = UserFunction(self.job.name, self.job.f).dispatcher is not None
+        places = self.job.arguments_of(self.wanted, wanted, inner) if compiled else None
+        if places is not None:  # without variables, which cost more than a short function
+            value, found = value_and_grad(self.job.f, tuple(places))(*self.job.arguments(broadcast, own, inner))
+            slopes = [leaf for part in found for leaf in flatten(part).leaves]
+        else:
+            of_wanted, leaves = _restrict(self.job, broadcast, own, inner, self.wanted, wanted)
+            (values, _), pullback = vjp(of_wanted, *leaves)
+            value, slopes = values[0], list(pullback(([1.0], [])))
+        return [value, *slopes[: len(self.wanted)]], slopes[len(self.wanted) :]
+
+
+class WithJacobian:
+    """The vector of a job and its Jacobians in the leaves that are wanted: rows [z, Jacobians]."""
+
+    def __init__(self, job: UserJob, wanted: Sequence[int]) -> None:
+        self.job, self.wanted = job, wanted
+
+    def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
+        inner, wanted = point
+        if not self.wanted and not wanted:
+            return self.job(broadcast, own, inner)
+        of_wanted, leaves = _restrict(self.job, broadcast, own, inner, self.wanted, wanted)
+
+        def vector(*leaves: Value) -> tuple[Value, Value]:
+            z = of_wanted(*leaves)[1][0]
+            return z, z
+
+        blocks, z = jacobian(vector, tuple(range(len(leaves))), has_aux=True)(*leaves)
+        return [], [z, *blocks]
+
+
+class Pullback:
+    """The cotangents of the wanted leaves of a job: what jobs share after their `count` leaves are the cotangents of
+    sums; the point is (its point, how many leaves are its own, which of them are wanted); then come those of rows.
+    """
+
+    def __init__(self, job: Any, count: int, wanted: Sequence[int]) -> None:
+        self.job, self.count, self.wanted = job, count, wanted
+
+    def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
+        inner, n, wanted = point
+        of_wanted, leaves = _restrict(self.job, broadcast[: self.count], own[:n], inner, self.wanted, wanted)
+        found = list(vjp(of_wanted, *leaves)[1]((broadcast[self.count :], own[n:])))
+        return found[: len(self.wanted)], found[len(self.wanted) :]
+
+
+class Pushforward:
+    """The tangents of sums and rows of a job, as `Pullback`, with tangents of the wanted leaves after the leaves."""
+
+    def __init__(self, job: Any, count: int, wanted: Sequence[int]) -> None:
+        self.job, self.count, self.wanted = job, count, wanted
+
+    def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
+        inner, n, wanted = point
+        of_wanted, leaves = _restrict(self.job, broadcast[: self.count], own[:n], inner, self.wanted, wanted)
+        sums, rows = jvp(of_wanted, leaves, [*broadcast[self.count :], *own[n:]])[1]
+        return sums, rows
+
+
+def _restrict(
+    job: Any, broadcast: Leaves, own: Leaves, point: Any, wanted: Sequence[int], wanted_own: Sequence[int]
+) -> tuple[Function, Leaves]:
+    """A job function of the wanted leaves alone, and what they are."""
+
+    def of_wanted(*leaves: Value) -> Results:
+        given = dict(zip(wanted, leaves, strict=False))
+        mine = dict(zip(wanted_own, leaves[len(wanted) :], strict=True))
+        results: Results = job(
+            [given.get(k, x) for k, x in enumerate(broadcast)], [mine.get(k, x) for k, x in enumerate(own)], point
+        )
+        return results
+
+    return of_wanted, [*(broadcast[k] for k in wanted), *(own[k] for k in wanted_own)]
+
+
+def structure_of(x: Nested, first: int = 0) -> Nested:
+    """x with the places of its leaves for leaves, counted from the first."""
+    tree = flatten(x)
+    return tree.unflatten(list(range(first, first + len(tree.leaves))))
+
+
+def fill(structure: Nested, leaves: Leaves) -> Nested:
+    """A tree of places with the leaves that are there."""
+    tree = flatten(structure)
+    return tree.unflatten([leaves[k] for k in tree.leaves])
