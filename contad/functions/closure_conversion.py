@@ -41,7 +41,7 @@ class Closure:
     (True, 10.0)
     """
 
-    def __init__(self, f: Function, kind: type = Carrier) -> None:
+    def __init__(self, f: Function, kind: Any = Carrier) -> None:
         self.f, self.kind = f, kind
         self.variables: list[Value] = []
         self._held: dict[int, Any] = {}  # by identity; held, so that identities stay theirs

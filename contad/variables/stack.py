@@ -371,6 +371,19 @@ class _Thread(threading.local):
 
 
 THREAD = _Thread()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """As on a thread of its own: a process that was forked inside a level has inherited the levels of this one."""
+    kept = THREAD.open, THREAD.forward, THREAD.watch
+    THREAD.open, THREAD.forward, THREAD.watch = [], [], None
+    try:
+        yield
+    finally:
+        THREAD.open, THREAD.forward, THREAD.watch = kept
+
+
 _base_engine: list[type[ChainStack]] = []
 _engines: list[Callable[[str], type[ChainStack]]] = []
 # What gives back a thread's memory beside its pools; native code adds to it when it is first used.

@@ -169,14 +169,16 @@ def dies(xs, start, end, p):
 def test_a_job_that_raises(executor):
     with pytest.raises(FloatingPointError, match="a bad row") as caught:
         contad.grad(lambda p: reduce_sum(raises, XS, p, grainsize=4, executor=executor))(1.0)
-    if executor is not None:
-        assert caught.value.__notes__[0] == "reduce_sum: in job 2, of elements 8 to 11"
+    assert caught.value.__notes__[0] == "reduce_sum: in job 2, of elements 8 to 11"
+    if isinstance(executor, ProcessPoolExecutor):  # with the lines on the worker
+        assert "in raises" in caught.value.__notes__[1]
     assert contad.stack().top <= 1
     assert gradient(XS, P, 4, executor)[0] > 0.0  # the executor goes on
 
 
 def test_a_worker_that_dies():
-    with ProcessPoolExecutor(2) as pool, pytest.raises(RuntimeError, match="reduce_sum: a worker or the executor ended before job 2"):
+    message = "reduce_sum: a worker or the executor ended before job"
+    with ProcessPoolExecutor(2) as pool, pytest.raises(RuntimeError, match=message):
         contad.grad(lambda p: reduce_sum(dies, XS, p, grainsize=4, executor=pool))(1.0)
     assert contad.stack().top <= 1
 

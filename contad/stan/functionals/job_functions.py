@@ -1,8 +1,8 @@
 """What a worker computes: functions of the leaves of one job, and their derivatives, which are such functions again.
 
 A job function takes (broadcast, own, point): the leaves that all jobs share, those of one job, and what carries no
-derivative. It returns (sums, rows): leaves that are added over all jobs, and leaves that stay the job's own. The reverse
-and the forward derivative of one are job functions, so that derivatives of every order are jobs, too.
+derivative. It returns (sums, rows): leaves that are added over all jobs, and leaves that stay the job's own. The
+reverse and the forward derivative of one are job functions, so that derivatives of every order are jobs, too.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,14 @@ import numpy as np
 from contad.front.user_function import UserFunction, primitive_of
 from contad.functions.closure_conversion import Closure
 from contad.transforms.gradients import jvp, value_and_grad, vjp
+from contad.transforms.hessians import hvp
 from contad.transforms.jacobians import jacobian
+from contad.transforms.operation import CustomOperation
 from contad.variables import arguments
+from contad.variables.array import numbers_in
 from contad.variables.creation import array
 from contad.variables.open_types import Function, Nested, Value
-from contad.variables.trees import flatten
+from contad.variables.trees import flatten, map_leaves
 
 Leaves = list[Value]
 Results = tuple[Leaves, Leaves]  # sums and rows
@@ -103,13 +106,43 @@ class WithGradient:
         compiled = UserFunction(self.job.name, self.job.f).dispatcher is not None
         places = self.job.arguments_of(self.wanted, wanted, inner) if compiled else None
         if places is not None:  # without variables, which cost more than a short function
-            value, found = value_and_grad(self.job.f, tuple(places))(*self.job.arguments(broadcast, own, inner))
+            args = self.job.arguments(broadcast, own, inner)
+            value, found = _compiled_gradient(self.job.name, self.job.f, places, args)
             slopes = [leaf for part in found for leaf in flatten(part).leaves]
         else:
             of_wanted, leaves = _restrict(self.job, broadcast, own, inner, self.wanted, wanted)
             (values, _), pullback = vjp(of_wanted, *leaves)
             value, slopes = values[0], list(pullback(([1.0], [])))
         return [value, *slopes[: len(self.wanted)]], slopes[len(self.wanted) :]
+
+
+def _compiled_gradient(name: str, f: Function, places: list[int], args: list[Nested]) -> Any:
+    """(value, gradients) of a Numba function: an operation whose derivatives are products with its compiled Hessian."""
+    argnums = tuple(places)
+    if not numbers_in([leaf for x in args for leaf in flatten(x).leaves]):
+        return value_and_grad(f, argnums)(*args)
+
+    def value(*args: Nested) -> tuple[Nested, Nested]:
+        z, slopes = _compiled_gradient(name, f, places, list(args))
+        return (z, slopes), slopes
+
+    def product(args: Sequence[Nested], tangents: Sequence[Nested]) -> Nested:
+        return hvp(f, argnums)(*args, tuple(tangents))
+
+    def pull(args: Sequence[Nested], slopes: Nested, z: Nested, z_bar: Nested) -> list[Nested]:
+        value_bar, slopes_bar = z_bar
+        products = product(args, slopes_bar)
+        bars = [map_leaves(lambda g, h: value_bar * g + h, *pair) for pair in zip(slopes, products, strict=True)]
+        return [bars[argnums.index(k)] if k in argnums else None for k in range(len(args))]
+
+    def push(args: Sequence[Nested], slopes: Nested, z: Nested, tangents: Sequence[Nested]) -> tuple[Nested, Nested]:
+        dots = [tangents[k] for k in argnums]
+        z_dot: Value = 0.0
+        for slope, dot in zip(flatten(slopes).leaves, flatten(dots).leaves, strict=True):
+            z_dot = z_dot + np.sum(slope * dot)
+        return z_dot, product(args, dots)
+
+    return CustomOperation(name, args, value, pull, push, [], []).perform()
 
 
 class WithJacobian:

@@ -7,7 +7,8 @@ import numpy as np
 
 from contad.scipy.integrate.integral_operation import zeros
 from contad.stan.functionals.job_functions import Leaves, Pullback, Pushforward
-from contad.stan.functionals.workers import Job, run_jobs
+from contad.stan.functionals.messages import Job
+from contad.stan.functionals.workers import run_jobs
 from contad.transforms.operation import CustomOperation
 from contad.variables.array import numbers_in
 from contad.variables.open_types import Function, Nested, Value

@@ -200,7 +200,7 @@ def _perform(
     frozen, captured, later = _freeze(name, f)
     broadcast = [lower_constants(x) for x in [*flatten(shared).leaves, *captured]]
     in_pieces = flatten(xs).spec is None
-    own = [lower_constants(x) for x in (flatten(xs).leaves if in_pieces else [y for x in xs for y in flatten(x).leaves])]
+    own = [lower_constants(leaf) for x in ([xs] if in_pieces else xs) for leaf in flatten(x).leaves]
     structures = [0 if in_pieces else structure_of(xs[cut]) for cut in cuts]
     sizes = [len(flatten(x).leaves) for x in structures]
     ends = np.cumsum(sizes).tolist()
@@ -229,7 +229,8 @@ def _perform(
         if operation.owner is not None:
             function = kind.with_derivatives(job, active)
             points = list(zip(points, wanted, strict=True))
-        found = kind(*perform_jobs(name, function, leaves, owns, points, labels, executor, later), len(active), in_pieces)
+        sums, rows = perform_jobs(name, function, leaves, owns, points, labels, executor, later)
+        found = kind(sums, rows, len(active), in_pieces)
         return found.value, None if operation.owner is None else found
 
     def pull(args: Sequence[Nested], saved: Any, z: Value, z_bar: Value) -> Nested:
