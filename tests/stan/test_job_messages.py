@@ -47,7 +47,7 @@ class Post(Executor):
     """Workers to which messages go as bytes, which are counted, each with a store of its own. Jobs are dealt by lot."""
 
     def __init__(self, count=2, most=messages.KEPT_BYTES):
-        self.stores = [messages.Store(most) for _ in range(count)]
+        self.stores = [messages.ParcelStore(most) for _ in range(count)]
         self.sent, self.largest, self.calls = 0, 0, 0
         self.rng = np.random.default_rng(7)
 

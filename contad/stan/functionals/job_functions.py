@@ -26,7 +26,7 @@ Leaves = list[Value]
 Results = tuple[Leaves, Leaves]  # sums and rows
 
 
-class Captured:
+class PlaceOfVariable:
     """In a function, the place of a variable that it captures: the value comes with the leaves that jobs share."""
 
     __slots__ = ("index",)
@@ -85,7 +85,7 @@ class UserJob:
         """f with the variables that it captures."""
         if not self.captures:
             return self.f
-        closure = Closure(self.f, Captured)
+        closure = Closure(self.f, PlaceOfVariable)
         first = len(flatten(self.shared).leaves)
         return closure.bind([broadcast[first + place.index] for place in closure.variables])
 
@@ -165,7 +165,7 @@ class WithJacobian:
         return [], [z, *blocks]
 
 
-class Pullback:
+class JobPullback:
     """The cotangents of the wanted leaves of a job: what jobs share after their `count` leaves are the cotangents of
     sums; the point is (its point, how many leaves are its own, which of them are wanted); then come those of rows.
     """
@@ -180,8 +180,8 @@ class Pullback:
         return found[: len(self.wanted)], found[len(self.wanted) :]
 
 
-class Pushforward:
-    """The tangents of sums and rows of a job, as `Pullback`, with tangents of the wanted leaves after the leaves."""
+class JobPushforward:
+    """The tangents of sums and rows of a job, as `JobPullback`, with tangents of the wanted leaves after the leaves."""
 
     def __init__(self, job: Any, count: int, wanted: Sequence[int]) -> None:
         self.job, self.count, self.wanted = job, count, wanted

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from contad.scipy.integrate.integral_operation import zeros
-from contad.stan.functionals.job_functions import Leaves, Pullback, Pushforward
+from contad.stan.functionals.job_functions import JobPullback, JobPushforward, Leaves
 from contad.stan.functionals.messages import Job
 from contad.stan.functionals.workers import run_jobs
 from contad.transforms.operation import CustomOperation
@@ -53,7 +53,7 @@ def perform_jobs(
         shared, wanted = find_wanted(owns)
         sums_bar, rows_bar = z_bar
         given = [[*own, *bars] for own, bars in zip(owns, rows_bar, strict=True)]
-        pullback = Pullback(function, len(broadcast), shared)
+        pullback = JobPullback(function, len(broadcast), shared)
         sums, rows = again(pullback, [*broadcast, *sums_bar], given, split(owns, wanted))
         return [
             _place(broadcast, shared, sums),
@@ -67,7 +67,7 @@ def perform_jobs(
         given = [
             [*own, *(dot[k] for k in mine)] for own, dot, mine in zip(owns, tangents[1], wanted, strict=True)
         ]  # fmt: skip
-        pushforward = Pushforward(function, len(broadcast), shared)
+        pushforward = JobPushforward(function, len(broadcast), shared)
         return again(pushforward, [*broadcast, *dots], given, split(owns, wanted))
 
     operation = CustomOperation(name, (broadcast, list(owns)), value, pull, push, [], later)

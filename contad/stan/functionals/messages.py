@@ -40,7 +40,7 @@ class Parcel(NamedTuple):
     content: Any
 
 
-class Place(NamedTuple):
+class PlaceOfParcel(NamedTuple):
     """In a message, where the array of a parcel belongs."""
 
     parcel: int
@@ -67,7 +67,7 @@ class Raised(NamedTuple):
 
 
 # ---- on the worker ---------------------------------------------------------------------------------------------------
-class Store:
+class ParcelStore:
     """Contents by digest, of at most so many bytes."""
 
     def __init__(self, most: int) -> None:
@@ -94,7 +94,7 @@ class Store:
                 self.size -= self._kept.popitem(last=False)[1][1]
 
 
-_STORE = Store(KEPT_BYTES)
+_STORE = ParcelStore(KEPT_BYTES)
 
 
 def run_message(message: Message, *arrays: Any) -> Results | Missing | Raised:
@@ -141,12 +141,12 @@ def _as_constant(content: bytes, dtype: str, shape: tuple[int, ...], in_columns:
 
 def _unpack(x: Nested, opened: Sequence[Any]) -> Nested:
     return map_leaves(
-        lambda leaf: opened[leaf.parcel] if isinstance(leaf, Place) else leaf, x, is_leaf=_is_place
+        lambda leaf: opened[leaf.parcel] if isinstance(leaf, PlaceOfParcel) else leaf, x, is_leaf=_is_place
     )  # fmt: skip
 
 
 def _is_place(x: Nested) -> bool:
-    return isinstance(x, Place)
+    return isinstance(x, PlaceOfParcel)
 
 
 def _sendable(error: BaseException) -> BaseException:
@@ -177,7 +177,7 @@ def pack(job: Job) -> tuple[Job, list[np.ndarray]]:
     def put(leaf: Any) -> Any:
         if isinstance(leaf, np.ndarray) and is_parcel(leaf):
             arrays.append(leaf)
-            return Place(len(arrays))
+            return PlaceOfParcel(len(arrays))
         return leaf
 
     broadcast, own, point = (map_leaves(put, x) for x in job[:3])

@@ -8,8 +8,8 @@ import numpy as np
 from contad.front.user_function import UserFunction
 from contad.functions.closure_conversion import Closure
 from contad.stan.functionals.job_functions import (
-    Captured,
     Leaves,
+    PlaceOfVariable,
     UserJob,
     WithGradient,
     WithJacobian,
@@ -252,7 +252,7 @@ def _freeze(name: str, f: Function) -> tuple[Function, Leaves, list[Function]]:
     closure = Closure(f)
     if not closure.variables:
         return f, [], [f]
-    frozen = closure.bind([Captured(k) for k in range(len(closure.variables))])
+    frozen = closure.bind([PlaceOfVariable(k) for k in range(len(closure.variables))])
     return frozen, closure.variables, [closure.bind(map_numbers(peek, closure.variables))]
 
 
