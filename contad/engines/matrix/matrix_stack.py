@@ -17,6 +17,7 @@ from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, sca
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.outer_cells import NumberCells
+from contad.engines.matrix.rule_calls import install_rule
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, GATHER, INPUT
 from contad.engines.stream.record_methods import implementation
@@ -233,6 +234,8 @@ class MatrixStack(Recording):
         return elementwise(self, rule, [take(self, x) for x in args])
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
+        if ArrayVar not in rule.methods:
+            install_rule(rule)
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:
