@@ -8,7 +8,7 @@ import scipy.linalg
 from numba import njit
 from scipy.linalg.lapack import dgtsv, dpotrf, dpotri, dpotrs
 
-from benchmarks.comparison import shaped
+from benchmarks.comparison import in_numpy, shaped
 from benchmarks.comparison.gaussian import LOG_2PI
 from benchmarks.comparison.program import Program
 from benchmarks.comparison.shaped import Version
@@ -103,6 +103,7 @@ MULTIVARIATE_NORMAL = Program(
     argnums=(0, 1),
     primal=density,
     by_hand=density_by_hand,
+    in_numpy=in_numpy.multivariate_normal,
     contad=shaped.on_compiled(density, (0, 1)) | shaped.on_eager(density_of_arrays, (0, 1)),
     peers={"autograd": density_in_autograd, "jax": density_in_jax, "torch": density_in_torch},
     idioms=name_idioms("autograd", "jax", "torch"),
@@ -192,6 +193,7 @@ def least_squares(name: str, about: str, f: Any, compiled: Any, by_hand: Any, by
         argnums=(0, 1),
         primal=compiled,
         by_hand=by_hand,
+        in_numpy=in_numpy.qr if by_qr else in_numpy.normal_equations,
         contad=shaped.on_compiled(compiled, (0, 1)) | shaped.on_eager(f, (0, 1)),
         peers={"jax": fit_in_jax(by_qr), "torch": fit_in_torch(by_qr)},
         idioms=name_idioms("jax", "torch"),
@@ -262,6 +264,7 @@ BANDED_SYSTEM = Program(
     argnums=(0, 1),
     primal=temperatures,
     by_hand=temperatures_by_hand,
+    in_numpy=in_numpy.banded_system,
     contad=shaped.on_compiled(temperatures, (0, 1)) | shaped.on_eager(temperatures_of_arrays, (0, 1)),
     remarks="The peers have no banded systems.",
 )
@@ -300,6 +303,7 @@ MATRIX_EXPONENTIAL = Program(
     argnums=(0,),
     primal=weigh_exponential_compiled,
     by_hand=exponential_by_hand,
+    in_numpy=in_numpy.exponential,
     contad=shaped.on_compiled(weigh_exponential_compiled, (0,)) | shaped.on_eager(weigh_exponential, (0,)),
     peers={
         "jax": exponential_in_jax,
