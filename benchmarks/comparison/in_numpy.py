@@ -1,4 +1,4 @@
-"""Programs of linear algebra by hand in NumPy and SciPy, call by call: the second reference, for engines that are eager.
+"""Programs of linear algebra by hand in NumPy and SciPy, call by call: the second reference, for eager engines.
 
 The first reference uses what only a person sees: that a density needs the inverse and no derivative of a factor, that
 least squares needs none of Q; or it is compiled. Here each call of the program is there, and after it its own reverse,
@@ -90,7 +90,8 @@ def banded_system(k, heat):
 
 
 def exponential(a, w):
-    return np.sum(w * scipy.linalg.expm(a)), (scipy.linalg.expm_frechet(a.T, w, compute_expm=False, check_finite=False),)
+    along = scipy.linalg.expm_frechet(a.T, w, compute_expm=False, check_finite=False)
+    return np.sum(w * scipy.linalg.expm(a)), (along,)
 
 
 def kalman(transition, noise, error, seen_with, y):

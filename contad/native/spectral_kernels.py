@@ -178,7 +178,7 @@ def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     c = mirror_lower(c)
     over = turn(square)
     if m > 4 * k and is_in_place(m, k, a_bar.strides[0], a_bar.strides[1]):
-        # of many rows: by the small r^-T in two products, which BLAS does faster than the system, with no matrix between
+        # of many rows: two products with the small r^-T, which BLAS does faster than the system
         solve_from_right(over, c)
         inverse = np.eye(k)
         solve_from_right(over, inverse)

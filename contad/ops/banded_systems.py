@@ -128,7 +128,7 @@ def half_of_band(band, lower):
 # ---- products with bands ---------------------------------------------------------------------------------------------
 def banded_back(ab, z_bar, lower, upper):
     """The cotangent of b."""
-    if lower == upper == 1 and are_numbers(ab, z_bar) and ab.shape[1] > 1:  # the diagonals change places, and that is all
+    if lower == upper == 1 and are_numbers(ab, z_bar) and ab.shape[1] > 1:  # diagonals change places
         *_, found, info = linalg().lapack.dgtsv(ab[0, 1:], ab[1], ab[2, :-1], z_bar)
         if info == 0 and all_finite(found):
             return found
@@ -178,7 +178,8 @@ def _band_of_numbers(x, y, lower, upper):
     for d in range(lower + upper + 1):
         k = d - upper
         if abs(k) < n:
-            np.multiply(x[max(k, 0) : n + min(k, 0)], y[max(-k, 0) : n - max(k, 0)], band[d, max(-k, 0) : n - max(k, 0)])
+            columns = slice(max(-k, 0), n - max(k, 0))
+            np.multiply(x[max(k, 0) : n + min(k, 0)], y[columns], band[d, columns])
     return band
 
 

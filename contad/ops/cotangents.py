@@ -9,6 +9,7 @@ import numpy as np
 
 from contad.variables.number import map_numbers, observe, primal, trace
 
+_MANY = 2000  # numbers
 TINY = 2.0**-900  # below it, a product has lost digits, or will lose them where it is divided
 
 
@@ -25,9 +26,12 @@ def all_finite(x):
     """
     x = trace(x)
     if x.__class__ is np.ndarray and x.dtype == np.float64:
-        flat = x.ravel("K") if x.flags.forc else x.ravel()
-        # the sum of squares is one pass of BLAS; where it overflows the elements are looked at
-        return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
+        if x.size > _MANY and x.flags.forc:  # the sum of squares is one pass of BLAS, without an array of booleans
+            flat = x.ravel("K")
+            with np.errstate(over="ignore"):
+                if math.isfinite(flat.dot(flat)):
+                    return True
+        return bool(np.isfinite(x).all())
     return bool(np.all(observe(np.isfinite, x)))
 
 

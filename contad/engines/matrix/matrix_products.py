@@ -109,11 +109,14 @@ class ProductPullback(Named):
         turns = self.x_turned != self.y_turned
         if turns and self.x_cell == self.y_cell and x.shape == y.shape[::-1] and all_finite(x):
             both = z_bar + z_bar.T  # x^T x, or x x^T: one product does for both factors
-            if self.x_turned:
-                self._add(adj, "b", self.y_cell, y, both)
-            else:
-                self._add(adj, "a", self.x_cell, both, x)
-            return
+            if all_finite(both):  # so that nothing is to be masked
+                p, q = (y, both) if self.x_turned else (both, x)
+                block = cells[self.x_cell : self.x_cell + x.size].reshape(len(p), -1)
+                if x.size < _IN_PLACE:
+                    block += np.matmul(p, q)
+                else:
+                    add_in_place(block, p, q)
+                return
         if self.x_cell > 0:
             if x.ndim == 1:
                 self._accumulate(adj, "a", self.x_cell, np.matmul(z_bar, y.T))

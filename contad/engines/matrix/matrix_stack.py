@@ -234,8 +234,7 @@ class MatrixStack(Recording):
         return elementwise(self, rule, [take(self, x) for x in args])
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
-        if ArrayVar not in rule.methods:
-            install_rule(rule)
+        install_rule(rule)
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:

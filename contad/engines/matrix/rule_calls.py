@@ -12,6 +12,7 @@ import numpy as np
 
 from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
 from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.matrix_products import factor_of
 from contad.engines.stream.pullbacks import Part, Pullback
 from contad.engines.stream.record_head import PULLBACK
 from contad.rules.array_rule import ArrayRule
@@ -31,6 +32,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
         s = None
         operands: list[Operand] = []
         values: list[Value] = []
+        turned: list[int] = []
         constants = False
         for k, x in enumerate(args):
             kind = x.__class__
@@ -42,13 +44,19 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                         return general(*args, **options)
                 if x._owner is not s or v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size:
                     return general(*args, **options)
-                if not (x._index > 0 and (base is None or base._index > 0)):
+                factor = factor_of(x)
+                if factor is not None:
+                    cell = factor.cell
+                    if factor.turned:
+                        turned.append(k)
+                else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
+                    y = x.operand()
+                    if y.__class__ is not ArrayVar or y._index <= 0:
+                        return general(*args, **options)
+                    cell = y._index
                     if base is None or base._index <= 0:
-                        return general(*args, **options)
-                    x = x.operand()  # its cells in C order; the value stays the view, whose memory nobody writes to
-                    if x.__class__ is not ArrayVar or x._index <= 0:
-                        return general(*args, **options)
-                operands.append((k, x._index, v.shape))
+                        v = y._value
+                operands.append((k, cell, v.shape))
             elif kind is np.ndarray and x.dtype is FLOAT:
                 v, constants = x, True
             elif kind is float:
@@ -70,7 +78,7 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                 for k, v in enumerate(values)
             ]
         z, saved = (function(*values, **options), None) if forward is None else forward(*values, **options)
-        c = Pullback(rule, operands, values, options, saved)
+        c = Pullback(rule, operands, values, options, saved, turned)
         if z.__class__ is not np.ndarray or not z.ndim or not z.size:
             return push_continuation(s, c, z)
         if not z.flags.c_contiguous:
@@ -90,7 +98,9 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
 
 def install_rule(rule: Rule) -> None:
     """Let a rule of contad's own use this from its next call on, unless it is a compiled loop."""
-    if not isinstance(rule, ArrayRule) or not rule.__module__.startswith("contad.ops.") or rule.name in LOOPS:
+    if not isinstance(rule, ArrayRule) or ArrayVar in rule.methods or rule.name in LOOPS:
+        return
+    if not rule.__module__.startswith("contad.ops."):
         return
     method = rule.methods[ArrayVar] = fast_rule(rule)
     if len(rule.argument_names) == 2:

@@ -309,9 +309,9 @@ class ByDuals(SweepStep):
 
 def step_of(c: Any) -> SweepStep:
     """The step of a pullback."""
+    if getattr(c, "turned", ()):
+        raise Unsuited  # its cells are in another order
     if hasattr(c, "x_cell"):
-        if c.turned:
-            raise Unsuited
         return ProductStep(c)
     if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):
         return ByDuals(c)
