@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-SIZES = ("small", "medium", "large")
+SIZES = ("tiny", "small", "medium", "large")  # of which few programs have the first
 STARTUP = ["startup", "calls"]  # topics that a whole run contains
 
 

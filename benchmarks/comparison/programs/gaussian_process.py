@@ -234,7 +234,10 @@ WITH_FACTOR = IN_LOOPS._replace(
     primal=by_factor,
     contad=shaped.on_compiled(by_factor, ARGNUMS) | shaped.on_eager(of_arrays, ARGNUMS),
     in_numpy=in_numpy.gaussian_process,
-    remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor itself.",
+    remarks="By hand the inverse from the factor gives the gradient: there is no derivative of the factor. At 20 "
+    "points the gradient by hand is one pass of loops, which takes little more than the calls of LAPACK for the value "
+    "alone, and of `matrix` and `record` Python is nearly all. At larger ones these two pass over (points, points, 2) "
+    "arrays, and hold the adjoint of each matrix between two calls, as the gradient by hand in NumPy does.",
 )
 
 PROGRAMS = [IN_LOOPS, WITH_FACTOR]

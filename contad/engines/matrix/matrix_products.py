@@ -67,7 +67,7 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
 '''
 
 
-class Factor(NamedTuple):
+class ProductFactor(NamedTuple):
     """An operand of a product: a plain array, and the first of its cells, 0 for a constant.
 
     Of a turned one the cells are those of its transpose, in C order: x.T is no copy.
@@ -83,7 +83,7 @@ class ProductPullback(Named):
 
     __slots__ = ("first", "turned", "x", "x_cell", "x_turned", "y", "y_cell", "y_turned", "z")
 
-    def __init__(self, rule: ArrayRule, x: Factor, y: Factor, first: int, z: np.ndarray) -> None:
+    def __init__(self, rule: ArrayRule, x: ProductFactor, y: ProductFactor, first: int, z: np.ndarray) -> None:
         self.rule = rule
         self.x, self.x_cell, self.x_turned = x
         self.y, self.y_cell, self.y_turned = y
@@ -149,9 +149,10 @@ class ProductPullback(Named):
             self._by_rule(adj, name)
 
     def _by_rule(self, adj: Adjoints, name: str) -> None:
-        v, cell, turned = Factor(self.x, self.x_cell, self.x_turned) if name == "a" else Factor(
-            self.y, self.y_cell, self.y_turned
-        )
+        if name == "a":
+            v, cell, turned = self.x, self.x_cell, self.x_turned
+        else:
+            v, cell, turned = self.y, self.y_cell, self.y_turned
         if cell > 0:
             z_bar = block_of(adj.cells, self.first, self.z.size, self.z.shape)
             c = self.rule.pull(name, self.z, z_bar, (self.x, self.y), {})
@@ -187,7 +188,7 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
 
-    def product(s: "MatrixStack", a: Factor, b: Factor) -> Value:
+    def product(s: "MatrixStack", a: ProductFactor, b: ProductFactor) -> Value:
         """a @ b, of which at least one is a variable of s."""
         if s.thread != get_ident() or s.ended is not None:
             s.check_usable(rule.name)
@@ -213,10 +214,10 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
         x_at = y_at = 0
         if x_cell == 0:
             x, x_at = buffers.keep(x)
-            a = Factor(x, 0)
+            a = ProductFactor(x, 0)
         if y_cell == 0:
             y, y_at = buffers.keep(y)
-            b = Factor(y, 0)
+            b = ProductFactor(y, 0)
         slot = 0
         if y.ndim == 1 and not a.turned and all(
             at <= 0 or v.flags.c_contiguous for v, at in ((x, x_at), (y, y_at))
@@ -245,23 +246,23 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
     return method, reflect
 
 
-def factor_of(a: ArrayVar) -> Factor | None:
+def factor_of(a: ArrayVar) -> ProductFactor | None:
     """An array variable as a factor of a product, if it is contiguous, or the transpose of what is."""
     base = a._base
     if a._index > 0 and (base is None or base._index > 0):
-        return Factor(a._value, a._index)
+        return ProductFactor(a._value, a._index)
     if base is None or base._index <= 0 or a._owner.tracer is not None or a._owner.keeps_rules:
         return None
     v = a._value
     if v.__class__ is not np.ndarray or v.ndim != 2 or not v.size or not v.flags.f_contiguous or v.flags.c_contiguous:
         return None
     offset = v.__array_interface__["data"][0] - base._value.__array_interface__["data"][0]
-    return Factor(v, base._index + offset // 8, True)
+    return ProductFactor(v, base._index + offset // 8, True)
 
 
-def constant_factor(a: Value) -> Factor | None:
+def constant_factor(a: Value) -> ProductFactor | None:
     """A plain array as a factor of a product."""
-    return Factor(a, 0) if a.__class__ is np.ndarray and a.dtype is FLOAT else None
+    return ProductFactor(a, 0) if a.__class__ is np.ndarray and a.dtype is FLOAT else None
 
 
 def fit(x: np.ndarray, y: np.ndarray) -> bool:

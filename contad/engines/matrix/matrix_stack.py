@@ -14,10 +14,10 @@ from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scatter
+from contad.engines.matrix.direct_rules import install_rule
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.outer_cells import NumberCells
-from contad.engines.matrix.rule_calls import install_rule
 from contad.engines.stream.pullbacks import ElementwisePullback
 from contad.engines.stream.record_head import CALLBACK, CELLS, GATHER, INPUT
 from contad.engines.stream.record_methods import implementation
