@@ -9,7 +9,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
-from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
@@ -33,8 +33,8 @@ _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_N
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
-    if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, t.layout)
     if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
         return tuple(kind_of(part, what) for part in t.types)
     if isinstance(t, types.Literal):
@@ -49,7 +49,7 @@ def kind_of(t: Any, what: str) -> Any:
         return OpaqueKind(t)
     raise UnsupportedError(
         f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
-        'one to three dimensions, or engine="tape"'
+        'one to five dimensions, or engine="tape"'
     )
 
 

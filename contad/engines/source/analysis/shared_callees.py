@@ -4,11 +4,13 @@ It takes numbers, arrays that it only reads, and objects of Python; it returns n
 place of their calls.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.finite_partials import wild_values
 from contad.engines.source.ir.entries import Object
+from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Block,
@@ -80,7 +82,7 @@ def kinds_of(entry: Any) -> Any:
         parts = tuple(map(kinds_of, entry))
         return None if None in parts else parts
     if isinstance(entry, Value):
-        return entry.kind
+        return replace(entry.kind, order=order_of(entry))
     return entry if isinstance(entry, Object) else None
 
 
@@ -88,4 +90,4 @@ def key_of(kinds: Any) -> Any:
     """What tells kinds apart: of an object of Python, which one it is."""
     if isinstance(kinds, tuple):
         return tuple(map(key_of, kinds))
-    return kinds if isinstance(kinds, Kind) else id(kinds.value)
+    return (kinds, kinds.order) if isinstance(kinds, Kind) else id(kinds.value)

@@ -9,6 +9,7 @@ from contad.engines.source.ir.single_assignment import (
     Apply,
     Block,
     For,
+    If,
     MatrixCall,
     Operation,
     SourceProgram,
@@ -49,6 +50,21 @@ def around(block: Block | None) -> Iterator[Operation]:
 def is_inside(block: Block | None, operation: Operation) -> bool:
     """Whether a block lies inside an operation."""
     return any(holder is operation for holder in around(block))
+
+
+def precedes(o: Operation, later: Operation) -> bool:
+    """Whether an operation comes before another one whenever the block that holds both runs; or runs instead of it."""
+    mine = {id(holder.block): holder for holder in (later, *around(later.block))}
+    operation = o
+    for operation in (o, *around(o.block)):
+        if id(operation.block) in mine:
+            break
+    other = mine[id(operation.block)]
+    if operation is other:
+        return isinstance(other, If)
+    assert operation.block is not None
+    order = operation.block.operations
+    return order.index(operation) < order.index(other)
 
 
 def find_written_roots(operation: Operation) -> set[Value]:

@@ -6,13 +6,24 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba import types
 from numba.np.ufunc.dufunc import DUFunc
 
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
-from contad.engines.source.ir.single_assignment import INT, Apply, Call, Length, Load, SourceProgram, Value, View
+from contad.engines.source.ir.single_assignment import (
+    INT,
+    MOST_AXES,
+    Apply,
+    Call,
+    Length,
+    Load,
+    SourceProgram,
+    Value,
+    View,
+)
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
@@ -28,7 +39,15 @@ from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_func
 from contad.native.callables import is_checkpoint
 from contad.rules.compilable import WithParts
 
-_DTYPES = {float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool"}
+_DTYPES: dict[Any, str] = {
+    float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
+    "float64": "float", "f8": "float", "<f8": "float", "d": "float", "int64": "int", "i8": "int", "bool": "bool",
+    "bool_": "bool",
+}  # fmt: skip
+
+
+# functions whose argument may be written out as a list
+_LISTED = (np.array, np.asarray)
 
 
 def _as_tuple(node: ast.expr) -> ast.expr:
@@ -86,7 +105,7 @@ class CallReader:
         if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
             self.progress.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
         arguments: list[Any] = []
-        listed = isinstance(called, Object) and called.value is np.array
+        listed = isinstance(called, Object) and any(called.value is f for f in _LISTED)
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             with self.expressions.forbid_writes(list(arguments), node):
                 arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
@@ -333,13 +352,13 @@ class CallReader:
         if given is None:
             return otherwise
         x = given.value if isinstance(given, Object) else None
-        x = x.type if isinstance(x, np.dtype) else x
-        if x is None or x not in _DTYPES:
+        x = _DTYPES.get(str(x)) if isinstance(x, (str, np.dtype, types.Type)) else _DTYPES.get(x)
+        if x is None:
             self.progress.refuse(node, f"the dtype in {ast.unparse(node)!r}", "use float64, int64 or bool")
-        return _DTYPES[x]
+        return x
 
     def lengths(self, given: Any, node: ast.Call) -> list[Value]:
         shape = list(given) if isinstance(given, tuple) else [given]
-        if not 1 <= len(shape) <= 3 or not all(is_number(x) and x.kind == INT for x in shape):
-            self.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to three integers")
+        if not 1 <= len(shape) <= MOST_AXES or not all(is_number(x) and x.kind == INT for x in shape):
+            self.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to five integers")
         return shape

@@ -20,7 +20,7 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
+from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
 from contad.engines.source.ir.walks import find_written_roots
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
@@ -172,7 +172,7 @@ class ExpressionReader:
     def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
         """A global array, which Numba makes a constant."""
         bases = {"f": "float", "i": "int", "b": "bool"}
-        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= 3:
+        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= MOST_AXES:
             self.progress.refuse(
                 node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
             )
@@ -180,6 +180,7 @@ class ExpressionReader:
             if array is x:
                 return value
         value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
+        value.order = "C" if x.flags.c_contiguous else ""
         self.progress.constants.add(value)
         self.progress.captured[f"{name}_{len(self.progress.captured)}"] = (value, x)
         return value

@@ -22,6 +22,7 @@ from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.shape_calls import METHODS, SHAPE_CALLS
 from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
@@ -39,7 +40,7 @@ def _readers(progress: Progress, most: int) -> StatementReader:
         return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
     expressions.subscripts = SubscriptReader(expressions)
-    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS, REDUCTIONS, read_callee)
+    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS | SHAPE_CALLS, REDUCTIONS | METHODS, read_callee)
     expressions.statements = StatementReader(expressions)
     return expressions.statements
 
@@ -101,6 +102,10 @@ def _program(
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     _refuse_writes(builder.block)
+    line = progress.copies.find_written(builder.block)
+    if line is not None:
+        place = Place(scope.place.filename, scope.place.function, line)
+        refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
     program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
     program.returned = _settle(reader, returned)
@@ -160,4 +165,8 @@ def _parameter(kind: Any, name: str) -> Any:
         return tuple(_parameter(part, f"{name}_{k}") for k, part in enumerate(kind))
     if isinstance(kind, OpaqueKind):
         return Value(Kind("object"), name)
-    return Value(kind, name) if isinstance(kind, Kind) else kind
+    if not isinstance(kind, Kind):
+        return kind
+    value = Value(kind, name)
+    value.order = kind.order
+    return value

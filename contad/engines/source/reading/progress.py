@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 from contad.engines.source.ir.refusal import refuse
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.unshared_copies import UnsharedCopies
 from contad.functions.python_copy import Flags
 
 Environment = dict[str, Any]
@@ -34,6 +35,7 @@ class Progress:
         self.callables: dict[str, Any] = {}  # functions that are handed on to Numba, by name
         self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
         self.callees: dict[Any, Any] = {}
+        self.copies = UnsharedCopies()
         self.calling = False  # whether functions are called that need not be written in place
         self.branch_depth = self.loop_depth = 0
         self.pinned = False

@@ -231,7 +231,9 @@ class ProgramTangents:
 
     def _of_View(self, o: View) -> None:
         self.append.add(o)
-        self.append.add(View(self.dot(o.inputs[0]), o.inputs[1:], o.spec, self.new_dot(o.result)))
+        self.append.add(o.again(self.dot(o.inputs[0]), self.new_dot(o.result)))
+
+    _of_Permuted = _of_Reshaped = _of_View
 
     def _of_Choose(self, o: Choose) -> None:
         self.append.add(o)
