@@ -261,15 +261,16 @@ return np.sum(y * x)
 
 # bool_mask
 y = x[x > 0.0]
-z = m[m > 0.0] * a
-return np.sum(y * y) * a + y[0] + np.sum(z[:3]) * x[0]
+z = m[m[:, 1] > 0.0] * a
+return np.sum(y * y) * a + y[0] + np.sum(z) * x[0] + x[np.array([True, False, True, False, True])][1]
 
 # mask_assign
 y = x.copy()
 y[y < 0.0] = a
 y[x > 1.0] *= 2.0
-z = m * a
+z = m[1] * a
 z[z > 0.5] = 0.5
+z[m[1] < 0.0] = x[:1]
 return np.sum(y * x) + np.sum(z) * x[0]
 
 # take
@@ -317,7 +318,7 @@ return np.sum(y * y)""",
 return np.sum(np.where(x > 0.0, x * a, -x * x))
 
 # clip
-return np.sum(np.clip(x, -0.5, 1.0) * x) * a + np.clip(a, 0.0, 0.5) * x[0] + x.clip(-1.0, 1.0)[1]
+return np.sum(np.clip(x, -0.5, 1.0) * x) * a + np.clip(x, m[0, 1], None)[1] * x[0]
 
 # maximum
 return np.sum(np.maximum(x, 0.5) * np.minimum(x, a))
@@ -359,7 +360,7 @@ h, e = np.histogram(x, 4, (-2.0, 2.0))
 return h[1] * x[0] * a
 
 # fmod
-return np.fmod(x[3], 0.6) * a + math.fmod(x[3], 0.7) * x[0] + np.sum(np.fmin(x, a) * np.fmax(x, 0.1))
+return np.fmod(x[3], 0.6) * a + np.sum(np.fmod(x, 0.7)) * x[0] + np.sum(np.fmin(x, a) * np.fmax(x, 0.1))
 
 # out
 y = np.empty(5)

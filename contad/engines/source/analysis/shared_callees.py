@@ -26,7 +26,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, named, walk
 
 SMALL = 12  # operations, without loops and branches: to write them costs no more than a call
 
@@ -79,7 +79,7 @@ def raises(o: Operation) -> bool:
 def kinds_of(entry: Any) -> Any:
     """The kinds of arguments, as `read` takes them; None where something is no number, array, object or tuple."""
     if isinstance(entry, tuple):
-        parts = tuple(map(kinds_of, entry))
+        parts = like(entry, map(kinds_of, entry))
         return None if None in parts else parts
     if isinstance(entry, Value):
         return replace(entry.kind, order=order_of(entry))
@@ -89,5 +89,5 @@ def kinds_of(entry: Any) -> Any:
 def key_of(kinds: Any) -> Any:
     """What tells kinds apart: of an object of Python, which one it is."""
     if isinstance(kinds, tuple):
-        return tuple(map(key_of, kinds))
+        return (named(kinds), *map(key_of, kinds))
     return (kinds, kinds.order) if isinstance(kinds, Kind) else id(kinds.value)

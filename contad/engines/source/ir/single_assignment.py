@@ -12,7 +12,6 @@ from typing import Any
 
 from contad.engines.source.ir.known_matrix_functions import MatrixFunction
 
-
 MOST_AXES = 5  # of an array
 
 

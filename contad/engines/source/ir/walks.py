@@ -1,6 +1,6 @@
 """Ways through a program: its operations, what holds them, what they write."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
@@ -21,6 +21,22 @@ from contad.engines.source.ir.single_assignment import (
 def leaves(tree: Any) -> list[Value]:
     """The values of nested tuples, in order."""
     return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+def values_in(trees: Iterable[Any]) -> list[Value]:
+    """The values of nested tuples, without what is None in them."""
+    return [leaf for tree in trees for leaf in leaves(tree) if isinstance(leaf, Value)]
+
+
+def named(tree: tuple[Any, ...]) -> Any:
+    """The class of a named tuple; None of any other."""
+    return type(tree) if hasattr(tree, "_fields") else None
+
+
+def like(tree: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
+    """Parts in a tuple like another one: a named tuple stays one."""
+    cls = named(tree)
+    return tuple(parts) if cls is None else cls._make(parts)
 
 
 def walk(block: Block) -> Iterator[Operation]:

@@ -24,7 +24,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import leaves
+from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
@@ -59,7 +59,7 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
     """Nested tuples with these values as leaves."""
-    return tuple(_fill(part, values) for part in tree) if isinstance(tree, tuple) else next(values)
+    return like(tree, (_fill(part, values) for part in tree)) if isinstance(tree, tuple) else next(values)
 
 
 class Range:
@@ -123,6 +123,8 @@ class CallReader:
             function = numba_function(function.decorated)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
+        if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
+            return self.make_named(function, arguments, keywords, node)
         if owns(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
         if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
@@ -151,6 +153,17 @@ class CallReader:
         if keywords or len(arguments) != arity:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
         return self.compute_by(found, arguments, node)
+
+    def make_named(self, cls: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """A named tuple of a class."""
+        given = dict(zip(cls._fields, arguments, strict=False)) | keywords
+        for name, value in cls._field_defaults.items():
+            if name not in given:
+                given[name] = self.expressions.import_constant(value, node, name)
+        if len(arguments) > len(cls._fields) or set(given) != set(cls._fields):
+            self.progress.refuse(node, f"the arguments of {cls.__name__}", "give every field once")
+        parts = (given[name] for name in cls._fields)
+        return cls._make(self.arrays.compute(x) if isinstance(x, Elementwise) else x for x in parts)
 
     def in_loops(
         self, function: ArrayFunction, arguments: list[Any], keywords: dict[str, Any], node: ast.Call, env: Environment

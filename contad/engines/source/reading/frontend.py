@@ -8,7 +8,7 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, SourceProgram, Store, Value
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.call_reader import CallReader
@@ -138,7 +138,7 @@ def _refuse_writes(block: Block) -> None:
 def _settle(reader: StatementReader, entry: Any) -> Any:
     """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
-        return tuple(_settle(reader, part) for part in entry)
+        return like(entry, (_settle(reader, part) for part in entry))
     if isinstance(entry, Elementwise):
         return reader.arrays.compute(entry, "result")
     if isinstance(entry, Unknown):
@@ -156,13 +156,13 @@ def _settle(reader: StatementReader, entry: Any) -> Any:
 def _entry(parameter: Any, kind: Any) -> Any:
     """What the name of a parameter stands for."""
     if isinstance(kind, tuple):
-        return tuple(map(_entry, parameter, kind))
+        return like(kind, map(_entry, parameter, kind))
     return Opaque(parameter, kind.type) if isinstance(kind, OpaqueKind) else parameter
 
 
 def _parameter(kind: Any, name: str) -> Any:
     if isinstance(kind, tuple):
-        return tuple(_parameter(part, f"{name}_{k}") for k, part in enumerate(kind))
+        return like(kind, (_parameter(part, f"{name}_{k}") for k, part in enumerate(kind)))
     if isinstance(kind, OpaqueKind):
         return Value(Kind("object"), name)
     if not isinstance(kind, Kind):

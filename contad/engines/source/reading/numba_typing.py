@@ -72,9 +72,11 @@ def kind_of(t: Any) -> Any:
         return kind_of(t.literal_type)
     if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*_BASES, *NARROW):
         return Kind(_BASES.get(str(t.dtype), "int"), t.ndim, str(t.dtype) in NARROW)
-    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
-        parts = tuple(kind_of(part) for part in t.types)
-        return None if None in parts else parts
+    if isinstance(t, types.BaseTuple):
+        parts = [kind_of(part) for part in t.types]
+        if None in parts:
+            return None
+        return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
     return Kind(_BASES[str(t)]) if str(t) in _BASES else None
 
 
