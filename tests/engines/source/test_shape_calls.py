@@ -66,6 +66,9 @@ for i in range(2):
         z.reshape(6)[i] *= x[4]
 return np.sum(z * z)
 
+w = m + x[:3].reshape(3, 1)
+return np.sum(w * w) * a
+
 t = np.ones((1, 2, 1, 3, 2))
 t[0, :, 0, 1] = x[1:3]
 t *= a
