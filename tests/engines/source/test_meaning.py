@@ -189,9 +189,9 @@ w = x[:4].copy()
 w[0] = a
 return np.asfortranarray(w)[1]
 
-# the call of 'asfortranarray'
+# the array method .view
 w = m[0].copy()
-v = np.asfortranarray(w)
+v = w.view(np.float64)
 w[1] = 7.0
 return v[1] * a
 

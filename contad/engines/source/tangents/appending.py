@@ -122,6 +122,7 @@ class Appender:
         self.add(Accumulate(array, list(indices), value, "+"))
 
     def shape_of(self, array: Value) -> list[Value]:
+        """The lengths of an array."""
         made = array.operation
         if isinstance(made, Create):
             return list(made.inputs)
