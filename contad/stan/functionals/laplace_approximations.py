@@ -391,7 +391,7 @@ def _of_counts(
         (1, *settings),
     )  # fmt: skip
     n = np.shape(model.covariance)[0]
-    if groups.size and not (0 <= groups.min() and groups.max() < n):
+    if groups.size and not (groups.min() >= 0 and groups.max() < n):
         beyond = groups[(groups < 0) | (groups >= n)][0]
         arguments.fail(name, "y_index", f"be from 0 to {n - 1}, as covariance gives {n} rows", beyond)
     offset = np.shape(args[-1])
