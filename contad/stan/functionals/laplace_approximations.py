@@ -37,7 +37,7 @@ def laplace_marginal(
     Raises:  ValueError for other shapes, a block size that does not divide n, and what is not finite; RuntimeError
              where the mode is not found.
     Cost:    O(n^3) and a gradient and `hessian_block_size` second derivatives of l for each of some 5 to 10 steps; a
-             gradient O(n^3) and `hessian_block_size` gradients of a second derivative of l; saves the mode and a matrix.
+             gradient O(n^3) and `hessian_block_size` gradients of a second derivative of l; saves a matrix.
     Ref:     Margossian, Vehtari, Simpson & Agrawal (2020), NeurIPS 33; Rasmussen & Williams (2006), section 3.4;
              Stan's laplace_marginal.
 
