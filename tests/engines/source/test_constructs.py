@@ -61,7 +61,6 @@ TAKEN_BY = {
     "set": "tape",
     "typed_list": "tape",
     "generator": "tape",
-    "star_args": "tape",
     "generator_arg": "tape",
     "float32_arg": "tape",
     "cfunc_call": "matrix",

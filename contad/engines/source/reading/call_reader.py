@@ -102,15 +102,19 @@ class CallReader:
     def read(self, node: ast.Call, env: Environment) -> Any:
         """What a call gives: of a method, a local function, a Numba function, or one of NumPy's and Python's."""
         called = self.expressions.expression(node.func, env)
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            self.progress.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
         arguments: list[Any] = []
         listed = isinstance(called, Object) and any(called.value is f for f in _LISTED)
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             with self.expressions.forbid_writes(list(arguments), node):
-                arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
-        keywords = {k.arg: arguments[len(node.args) + n] for n, k in enumerate(node.keywords) if k.arg}
-        del arguments[len(node.args) :]
+                if isinstance(argument, ast.Starred):
+                    arguments += self.parts_of(argument, node, env)
+                else:
+                    arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
+        first = len(arguments) - len(node.keywords)
+        keywords = {k.arg: arguments[first + n] for n, k in enumerate(node.keywords) if k.arg}
+        if len(keywords) < len(node.keywords):
+            self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "write the keywords out")
+        del arguments[first:]
         self.progress.line = node.lineno
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
@@ -164,6 +168,13 @@ class CallReader:
             self.progress.refuse(node, f"the arguments of {cls.__name__}", "give every field once")
         parts = (given[name] for name in cls._fields)
         return cls._make(self.arrays.compute(x) if isinstance(x, Elementwise) else x for x in parts)
+
+    def parts_of(self, argument: ast.Starred, node: ast.Call, env: Environment) -> tuple[Any, ...]:
+        """The arguments that a starred tuple is."""
+        parts = self.expressions.expression(argument.value, env)
+        if not isinstance(parts, tuple):
+            self.progress.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
+        return parts
 
     def in_loops(
         self, function: ArrayFunction, arguments: list[Any], keywords: dict[str, Any], node: ast.Call, env: Environment
@@ -234,7 +245,7 @@ class CallReader:
             self.progress.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
         given = self.bind(scope, arguments, keywords, node)
         outer, flags = self.progress.flags, flags_of(dispatcher, self.progress.flags)
-        if self.progress.calling or flags.fastmath != outer.fastmath:
+        if not scope.starred and (self.progress.calling or flags.fastmath != outer.fastmath):
             called = self.call_shared(scope, flags, given, node)
             if called is not None:
                 return called
@@ -288,14 +299,17 @@ class CallReader:
     def bind(self, scope: Scope, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Environment:
         """What the parameters of a function stand for, in their order."""
         name = scope.place.function
-        given = dict(zip(scope.names, arguments, strict=False)) | keywords
+        given = dict(zip(scope.names[: scope.positional], arguments, strict=False)) | keywords
         for parameter, value in scope.defaults().items():
             if parameter not in given:
                 given[parameter] = self.expressions.import_constant(value, node, parameter)
-        if len(arguments) > len(scope.names) or set(given) != set(scope.names):
+        rest = arguments[scope.positional :]
+        if (rest and not scope.starred) or set(given) != set(scope.names):
             self.progress.refuse(node, f"the arguments of {name}", "give every argument once")
+        if scope.starred:
+            given[scope.starred] = tuple(self.expressions.settle(x) for x in rest)
         given = {key: self.arrays.compute(x) if isinstance(x, Elementwise) else x for key, x in given.items()}
-        return cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]
+        return {**given, **cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]}
 
     def write_in_place(self, scope: Scope, env: Environment, node: ast.AST, caller: Environment) -> Any:
         """The statements of a function, in an environment of its own."""

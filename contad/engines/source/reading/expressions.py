@@ -216,7 +216,7 @@ class ExpressionReader:
         return Local(LocalScope(self.progress.scope, node), dict(env))
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
-        return tuple(self._settle(self.expression(part, env)) for part in node.elts)
+        return tuple(self.settle(self.expression(part, env)) for part in node.elts)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
@@ -361,14 +361,15 @@ class ExpressionReader:
             return self.expression(node.body if condition.constant else node.orelse, env)
         result = self.merging.choice(
             condition,
-            lambda: self._settle(self.expression(node.body, env)),
-            lambda: self._settle(self.expression(node.orelse, env)),
+            lambda: self.settle(self.expression(node.body, env)),
+            lambda: self.settle(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
             self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
         return result
 
-    def _settle(self, entry: Any) -> Any:
+    def settle(self, entry: Any) -> Any:
+        """An array expression as an array; anything else as it is."""
         return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
 
 

@@ -79,6 +79,8 @@ def _program(
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
+    if scope.starred:
+        refuse(scope.place, f"*{scope.starred} of the function that is differentiated", "name its arguments")
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     if argnums is not None:
         fixed = [tree for k, tree in enumerate(parameters) if k not in argnums]
