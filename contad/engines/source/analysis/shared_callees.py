@@ -26,7 +26,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import leaves, like, named, walk
+from contad.engines.source.ir.walks import class_of_names, leaves, like, walk
 
 SMALL = 12  # operations, without loops and branches: to write them costs no more than a call
 
@@ -89,5 +89,5 @@ def kinds_of(entry: Any) -> Any:
 def key_of(kinds: Any) -> Any:
     """What tells kinds apart: of an object of Python, which one it is."""
     if isinstance(kinds, tuple):
-        return (named(kinds), *map(key_of, kinds))
+        return (class_of_names(kinds), *map(key_of, kinds))
     return (kinds, kinds.order) if isinstance(kinds, Kind) else id(kinds.value)

@@ -28,14 +28,14 @@ def values_in(trees: Iterable[Any]) -> list[Value]:
     return [leaf for tree in trees for leaf in leaves(tree) if isinstance(leaf, Value)]
 
 
-def named(tree: tuple[Any, ...]) -> Any:
+def class_of_names(tree: tuple[Any, ...]) -> Any:
     """The class of a named tuple; None of any other."""
     return type(tree) if hasattr(tree, "_fields") else None
 
 
 def like(tree: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
     """Parts in a tuple like another one: a named tuple stays one."""
-    cls = named(tree)
+    cls = class_of_names(tree)
     return tuple(parts) if cls is None else cls._make(parts)
 
 

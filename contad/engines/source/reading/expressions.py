@@ -21,7 +21,7 @@ from contad.engines.source.ir.entries import (
     is_number,
 )
 from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
-from contad.engines.source.ir.walks import find_written_roots, like, named
+from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.merging import Merging
@@ -192,8 +192,8 @@ class ExpressionReader:
             if not hasattr(base.value, node.attr):
                 self.progress.refuse(node, f"{ast.unparse(node)} is not defined")
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
-        if isinstance(base, tuple) and named(base) is not None and node.attr in named(base)._fields:
-            return base[named(base)._fields.index(node.attr)]
+        if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
+            return base[class_of_names(base)._fields.index(node.attr)]
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))

@@ -16,7 +16,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, Opaque
 from contad.engines.source.ir.single_assignment import Handed, Value, input_name
-from contad.engines.source.ir.walks import like, named
+from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
 from contad.errors import StaleSourceError, UnsupportedError
@@ -86,7 +86,7 @@ class Passed:
     def entry(self, x: Any) -> ast.expr:
         """What the front end has found a name to stand for, as an expression."""
         if isinstance(x, tuple):
-            return self._tuple([self.entry(part) for part in x], named(x))
+            return self._tuple([self.entry(part) for part in x], class_of_names(x))
         if isinstance(x, Opaque):
             readonly = x.type.copy(readonly=True) if isinstance(x.type, types.Array) else x.type
             name = self.name(x.value, readonly)
@@ -109,7 +109,7 @@ class Passed:
             text = number(x) if isinstance(x, float) else repr(x)
             return ast.parse(text, mode="eval").body
         if isinstance(x, tuple):
-            return self._tuple([self.object(part) for part in x], named(x))
+            return self._tuple([self.object(part) for part in x], class_of_names(x))
         if isinstance(x, np.ndarray):
             return self.entry(self.reader.capture_array(x, ast.Pass(lineno=self.reader.progress.line), "data"))
         if isinstance(x, ModuleType) and x.__name__ in ("numpy", "math"):

@@ -10,7 +10,7 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
-from contad.engines.source.ir.walks import leaves, named, values_in, walk
+from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
     BRANCHLESS,
     GRAM_PRODUCTS,
@@ -218,7 +218,7 @@ class DerivativeWriter:
 
     def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], str]) -> str:
         """A tuple of the class of another one."""
-        parts, cls = [write(part) for part in tree], named(tree)
+        parts, cls = [write(part) for part in tree], class_of_names(tree)
         if cls is None:
             return tuple_text(parts)
         name = next((name for name, known in self.program.callables.items() if known is cls), "")
