@@ -348,8 +348,8 @@ def stepping_numpy():
 
 def is_stepped(text):
     """Whether complex steps know all that a program has of NumPy's."""
-    masked = re.search(r"\[\w+ [<>] ", text)  # objects are no masks
-    return not masked and set(re.findall(r"\bnp\.([\w.]+)", text)) <= {"array", *vars(stepping_numpy())}
+    objects = re.search(r"\[\w+ [<>] |divmod", text)  # which are no masks, and have no divmod
+    return not objects and set(re.findall(r"\bnp\.([\w.]+)", text)) <= {"array", *vars(stepping_numpy())}
 
 
 def complex_step(text, seed, args):
