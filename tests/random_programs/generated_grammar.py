@@ -179,7 +179,8 @@ ANEW = (  # arrays that are made anew, in loops too
     "o = np.cos(o)", "c = relaxed(c)", "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()",
     "c = np.zeros_like(u)", "c = np.full(n, 1.0 * r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
     "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w", "c = np.cumprod(np.tanh(c))", "d = np.sort(c)",
-    "d = d.astype(np.float64)", "c = np.repeat(b, n) * d", "d = c[idx] * x[idx]", "c = np.roll(c, 1)",
+    "d = d.astype(np.float64)", "c = np.repeat(b, n) * d", "d = c[idx] * x[idx]", "o = np.roll(o, 2)", "o = np.clip(o, -1.0, 1.5 + u)",
+    "o = np.tanh(o[idx])",
     "d = np.clip(c, d, None)", "c = np.tril(A5, -1) @ c", "d = np.take(c, idx)", "c = np.full_like(d, r)",
    "c[:] = d[np.argsort(x)]", "d = c[idx]",
 )  # fmt: skip
