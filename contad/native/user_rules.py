@@ -15,7 +15,7 @@ from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
 from contad.native.log_sum_kernels import PARTS
 from contad.native.overloads import add_overload, require_compilable
-from contad.rules.compilable import Parts, WithParts
+from contad.rules.compilable import PART, Parts, WithParts
 
 _typed: set[WithParts] = set()
 _given: dict[WithParts, Parts] = {}  # what was compiled
@@ -80,13 +80,14 @@ def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
 def _compile(parts: Parts) -> Parts:
     """Numba functions in place of plain ones, and of those that these call."""
     value, forward, backward = map(_dispatcher_of, parts[:3])
-    return Parts(value, forward, backward, parts.options)
+    tangent = None if parts.tangent is None else _dispatcher_of(parts.tangent)
+    return Parts(value, forward, backward, parts.options, tangent)
 
 
 def _dispatcher_of(function: Any) -> Any:
     if is_dispatcher(function):
         return function
-    if function.__code__.co_filename == "<string>":  # what a rule is called by
+    if function.__code__.co_filename.startswith(PART):  # what a rule is called by
         names = function.__globals__
         for name in function.__code__.co_names:
             if isinstance(names.get(name), FunctionType):

@@ -14,7 +14,7 @@ import numpy as np
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_body import check_body
 from contad.rules.capturing import Capturing
-from contad.rules.compilable import Parts, WithParts
+from contad.rules.compilable import Parts, WithParts, functions_of_text
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain
@@ -239,7 +239,8 @@ class ArrayRule(Capturing, WithParts):
         if key not in self._parts:
             bodies = [self._body(name) if n in wanted else None for n, name in enumerate(self.argument_names)]
             common = None if self.common_body is None else self._pass(self.common_body)
-            self._parts[key] = parts_of(self.function, self.forward_body, common, bodies)
+            push = None if self.jvp_body is None else self._pass(self.jvp_body)
+            self._parts[key] = parts_of(self.function, self.forward_body, common, bodies, push, bool(self.linear))
         return self._parts[key]
 
     def generally(self, *args: Value, **options: Option) -> Value:
@@ -280,8 +281,9 @@ class ArrayRule(Capturing, WithParts):
 
 
 def parts_of(
-    value: Function, forward: Function | None, common: Function | None, bodies: Sequence[Function | None]
-) -> Parts:
+    value: Function, forward: Function | None, common: Function | None, bodies: Sequence[Function | None],
+    push: Function | None = None, is_linear: bool = False,
+) -> Parts:  # fmt: skip
     """What compiled code calls of a rule: backward gives the cotangents of which there is a body here."""
     names = ", ".join(f"x_{n}" for n in range(len(bodies)))
     known: dict[str, Any] = {"value": value, "forward_": forward, "common": common}
@@ -295,8 +297,19 @@ def parts_of(
         text += f"    shared = common({arguments})\n"
         arguments += ", shared"
     cotangents = "".join("None, " if body is None else f"vjp_{n}({arguments}), " for n, body in enumerate(bodies))
-    exec(text + f"    return ({cotangents})\n", known)
-    return Parts(value, known["forward"], known["backward"], ())
+    text += f"    return ({cotangents})\n"
+    dots = [f"d_{n}" for n in range(len(bodies))]
+    if is_linear:
+        given = [f"x_{n}" for n in range(len(bodies))]
+        terms = [f"value({', '.join([*given[:n], dots[n], *given[n + 1 :]])})" for n in range(len(bodies))]
+        tangent = " + ".join(terms)
+    else:
+        more = "" if forward is None else ", more"
+        tangent = f"push(z, {', '.join(dots)}, {names}{more})"
+    if push is not None or is_linear:
+        text += f"def tangent(saved, {', '.join(dots)}):\n    z, {names}, more = saved\n    return {tangent}\n"
+    known = functions_of_text(text, known | {"push": push})
+    return Parts(value, known["forward"], known["backward"], (), known.get("tangent"))
 
 
 def _array(function: str, name: str, x: Nested) -> np.ndarray:

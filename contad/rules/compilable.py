@@ -1,6 +1,8 @@
 """Functions of contad that Numba functions may call too, by the name that Python calls them by."""
 
 import functools
+import itertools
+import linecache
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
@@ -47,6 +49,21 @@ class Parts(NamedTuple):
     forward: Any
     backward: Any
     options: tuple[int, ...]  # positions of arguments that are not differentiated
+    # (saved, a tangent for each other argument) -> the tangent of the value, where the rule has a forward mode; saved is
+    # then (the value, *arguments, more), of which `more` carries no derivative
+    tangent: Any = None
+
+
+PART = "<contad rule "  # how the names of the files begin that texts of parts stand in
+_numbers = itertools.count()
+
+
+def functions_of_text(text: str, known: dict[str, Any]) -> dict[str, Any]:
+    """The functions that a text defines, which names what is known; their source can be read."""
+    name = f"{PART}{next(_numbers)}>"
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), known)
+    return known
 
 
 class WithParts:

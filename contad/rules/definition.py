@@ -40,8 +40,28 @@ def definition_of(function: Function) -> tuple[ast.stmt, int]:
         )
     if isinstance(definition, ast.FunctionDef):
         definition.decorator_list = []
+    if code.co_name == "<lambda>":
+        found = _find_lambda("".join(inspect.findsource(function)[0]), code)
+        return definition if found is None else found, start
     ast.increment_lineno(definition, start - 1)
     return definition, start
+
+
+def _find_lambda(text: str, code: CodeType) -> ast.FunctionDef | None:
+    """A lambda as a function that returns its expression: the innermost one that holds all places of the code."""
+    places = {(line, column) for line, _, column, _ in code.co_positions() if line and column and line > 0}
+    found = None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno and places:
+            x = node.body
+            end = x.end_lineno or 0, x.end_col_offset or 0
+            if all((x.lineno, x.col_offset) <= place < end for place in places):
+                found = node  # those inside come later
+    if found is None:
+        return None
+    returned = ast.copy_location(ast.Return(found.body), found)
+    made = ast.copy_location(ast.FunctionDef("lambda_", found.args, [returned], [], type_params=[]), found)
+    return ast.fix_missing_locations(made)
 
 
 def without_annotations(definition: ast.FunctionDef) -> ast.FunctionDef:
