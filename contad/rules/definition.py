@@ -15,12 +15,16 @@ from contad.rules.function_names import captured_values, codes_of
 from contad.variables.open_types import Function
 
 
+WRITTEN = "__contad_written__"  # the attribute of a function that is another one with other flags: the one in the file
+
+
 def definition_of(function: Function) -> tuple[ast.stmt, int]:
     """The statement that defines a function, without decorators, and the line it starts on.
 
     Raises OSError where there is no source, and StaleSourceError where the file has changed since it was imported: the
     lines read now would be another function than the one that runs.
     """
+    function = function.__dict__.get(WRITTEN, function)
     code = function.__code__
     start = code.co_firstlineno
     try:
