@@ -21,7 +21,6 @@ from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.extending import typeof_impl
 
-import contad.engines.source.build  # which makes derivatives of users' rules, on the tape too
 from contad.engines import COMPILED, DEFAULT
 from contad.errors import EngineLimitError, UnsupportedError
 from contad.front.called_gradients import compile_call

@@ -213,7 +213,7 @@ def cofactors_by_values(a):  # type: ignore[no-untyped-def]
 
 @in_machine_code
 def add_cofactors(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
-    """a_bar += the change of the cofactors of a along z_bar, as `mixed_cofactors` of `contad.ops.determinants` has it."""
+    """a_bar += the change of the cofactors of a along z_bar: `mixed_cofactors` of `contad.ops.determinants`"""
     n = a.shape[0]
     u, s, vt = reduced_svd(a)
     sign = 1.0 if find_det(u) * find_det(vt) > 0.0 else -1.0

@@ -318,7 +318,8 @@ def parts_of(
     elif push is not None:
         tangent = call("push", "z", *dots, *given, *(["more"] if has_forward else []))
     if rule.linear or push is not None:
-        text += f"def tangent({', '.join([*named.values(), 'saved', *dots])}):\n    {saved} = saved\n    return {tangent}\n"
+        text += f"def tangent({', '.join([*named.values(), 'saved', *dots])}):\n    {saved} = saved\n"
+        text += f"    return {tangent}\n"
     known = functions_of_text(text, known)
     places = tuple(range(len(bodies), len(bodies) + len(options)))
     return Parts(known["value"], known["forward"], known["backward"], places, known.get("tangent"))

@@ -52,8 +52,8 @@ class Parts(NamedTuple):
     forward: Any
     backward: Any  # None where it is the transpose of `tangent`, which is linear in the tangents
     options: tuple[int, ...]  # positions of arguments that are not differentiated
-    # (*options, saved, a tangent for each other argument) -> the tangent of the value, where the rule has a forward mode;
-    # saved is then (the value, *those arguments, more), of which `more` carries no derivative
+    # (*options, saved, a tangent for each other argument) -> the tangent of the value, where the rule has a forward
+    # mode; saved is then (the value, *those arguments, more), of which `more` carries no derivative
     tangent: Any = None
 
 

@@ -14,7 +14,6 @@ from contad.errors import StaleSourceError
 from contad.rules.function_names import captured_values, codes_of
 from contad.variables.open_types import Function
 
-
 WRITTEN = "__contad_written__"  # the attribute of a function that is another one with other flags: the one in the file
 
 
@@ -63,9 +62,10 @@ def _find_lambda(text: str, code: CodeType) -> ast.FunctionDef | None:
                 found = node  # those inside come later
     if found is None:
         return None
-    returned = ast.copy_location(ast.Return(found.body), found)
-    made = ast.copy_location(ast.FunctionDef("lambda_", found.args, [returned], [], type_params=[]), found)
-    return ast.fix_missing_locations(made)
+    made = ast.parse("def lambda_(): return 0").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args, made.body = found.args, [ast.copy_location(ast.Return(found.body), found)]
+    return ast.fix_missing_locations(ast.copy_location(made, found))
 
 
 def without_annotations(definition: ast.FunctionDef) -> ast.FunctionDef:

@@ -404,9 +404,11 @@ def _stop(call: _MatrixReader, x: Any) -> Any:
 MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
     np.linalg.solve: _solve, np.linalg.inv: _inv, np.linalg.det: _det,
     np.linalg.slogdet: _slogdet, np.linalg.cholesky: _cholesky, np.linalg.eigh: _eigh,
-    np.linalg.eigvalsh: _eigvalsh, np.linalg.eig: _eig, np.linalg.eigvals: _eigvals, np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
+    np.linalg.eigvalsh: _eigvalsh, np.linalg.eig: _eig, np.linalg.eigvals: _eigvals,
+    np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
     np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.cond: _cond, np.linalg.matrix_power: _matrix_power,
-    singular_cofactors: _cofactors, linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
+    singular_cofactors: _cofactors,
+    linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
     linalg.solve_banded: _solve_banded, linalg.expm: _expm,
     logsumexp: _logsumexp, softmax: _softmax, stop_gradient: _stop_gradient,
 }  # fmt: skip

@@ -61,7 +61,7 @@ def cofactors(a: Array, z: Array, a_dot: Array) -> Array:
             if i != j:
                 p = sign
                 for k in range(n):
-                    if k != i and k != j:
+                    if k not in (i, j):
                         p *= s[k]
                 m[i, j] = -p * e[j, i]
                 m[i, i] += p * e[j, j]

@@ -279,7 +279,7 @@ class ProgramTangents:
             raise UnsupportedError(f"{site.rule.name}: a rule of one's own has no third derivatives in generated code")
         if not self.is_reversed and site.parts.tangent is None:
             raise UnsupportedError(
-                f"{site.rule.name}: it has no forward mode; write it with contad.custom_jvp, or an array rule with a jvp"
+                f"{site.rule.name}: it has no forward mode; write it with contad.custom_jvp, or a rule with a jvp"
             )
         moved = tuple(k for k, at in enumerate(site.given) if isinstance(at, int) and self.has_dot(forward.inputs[at]))
         if not moved:
