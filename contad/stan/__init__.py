@@ -545,6 +545,13 @@ __all__ += ["solve_newton", "solve_newton_tol", "solve_powell", "solve_powell_to
 __all__ += ["ode_adams", "ode_adams_tol", "ode_adjoint_tol_ctl", "ode_bdf", "ode_bdf_tol"]
 __all__ += ["ode_ckrk", "ode_ckrk_tol", "ode_rk45", "ode_rk45_tol"]
 __all__ += ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal", "map_rect", "reduce_sum", "reduce_sum_static"]
+__all__ += ["laplace_latent_bernoulli_logit_rng", "laplace_latent_neg_binomial_2_log_rng"]
+__all__ += ["laplace_latent_poisson_log_rng", "laplace_latent_rng", "laplace_latent_tol_bernoulli_logit_rng"]
+__all__ += ["laplace_latent_tol_neg_binomial_2_log_rng", "laplace_latent_tol_poisson_log_rng"]
+__all__ += ["laplace_latent_tol_rng", "laplace_marginal", "laplace_marginal_bernoulli_logit_lpmf"]
+__all__ += ["laplace_marginal_neg_binomial_2_log_lpmf", "laplace_marginal_poisson_log_lpmf", "laplace_marginal_tol"]
+__all__ += ["laplace_marginal_tol_bernoulli_logit_lpmf", "laplace_marginal_tol_neg_binomial_2_log_lpmf"]
+__all__ += ["laplace_marginal_tol_poisson_log_lpmf"]
 
 
 def _functionals() -> ModuleType:

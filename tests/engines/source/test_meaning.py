@@ -36,6 +36,11 @@ if a > 0.5:
     raise ValueError("big", 3)
 return a
 
+big = a * 2.0
+if a > 0.5:
+    raise ValueError("big", big, k)
+return a
+
 if a > 0.5:
     raise ValueError
 return a

@@ -6,7 +6,7 @@ two branches is *merged* by the branch. Arrays are references to memory: an arra
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -270,10 +270,10 @@ DIVISION_BY_ZERO = "ZeroDivisionError('division by zero')"
 
 
 class Check(Operation):
-    """Raise an exception where the condition holds; the text is that of the exception."""
+    """Raise an exception where the condition holds; the text is that of the exception, to which numbers are added."""
 
-    def __init__(self, condition: Value, exception: str) -> None:
-        super().__init__([condition], [])
+    def __init__(self, condition: Value, exception: str, numbers: Sequence[Value] = ()) -> None:
+        super().__init__([condition, *numbers], [])
         self.exception = exception
 
 

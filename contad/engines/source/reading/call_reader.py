@@ -83,15 +83,19 @@ class CallReader:
     def read(self, node: ast.Call, env: Environment) -> Any:
         """What a call gives: of a method, a local function, a Numba function, or one of NumPy's and Python's."""
         called = self.expressions.expression(node.func, env)
-        if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
-            self.progress.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
         arguments: list[Any] = []
         listed = isinstance(called, Object) and called.value is np.array
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             with self.expressions.forbid_writes(list(arguments), node):
-                arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
-        keywords = {k.arg: arguments[len(node.args) + n] for n, k in enumerate(node.keywords) if k.arg}
-        del arguments[len(node.args) :]
+                if isinstance(argument, ast.Starred):
+                    arguments += self.parts_of(argument, node, env)
+                else:
+                    arguments.append(self.expressions.expression(_as_tuple(argument) if listed else argument, env))
+        first = len(arguments) - len(node.keywords)
+        keywords = {k.arg: arguments[first + n] for n, k in enumerate(node.keywords) if k.arg}
+        if len(keywords) < len(node.keywords):
+            self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "write the keywords out")
+        del arguments[first:]
         self.progress.line = node.lineno
         if isinstance(called, Method):
             return self.method(called, arguments, keywords, node)
@@ -132,6 +136,13 @@ class CallReader:
         if keywords or len(arguments) != arity:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
         return self.compute_by(found, arguments, node)
+
+    def parts_of(self, argument: ast.Starred, node: ast.Call, env: Environment) -> tuple[Any, ...]:
+        """The arguments that a starred tuple is."""
+        parts = self.expressions.expression(argument.value, env)
+        if not isinstance(parts, tuple):
+            self.progress.refuse(node, f"the starred argument in {ast.unparse(node)!r}", "write the arguments out")
+        return parts
 
     def in_loops(
         self, function: ArrayFunction, arguments: list[Any], keywords: dict[str, Any], node: ast.Call, env: Environment

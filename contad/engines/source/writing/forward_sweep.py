@@ -163,7 +163,8 @@ class ForwardSweep:
 
     def forward_Check(self, o: Check) -> None:
         with self.writer.indent(f"if {self.test(o)}:", o.line):
-            self.writer.line(f"raise {o.exception}")
+            numbers = "".join(f", {bare(self.writer.text(x))}" for x in o.inputs[1:])
+            self.writer.line(f"raise {o.exception[:-1]}{numbers})" if numbers else f"raise {o.exception}")
 
     # ---- branches and loops ------------------------------------------------------------------------------------------
     def forward_If(self, o: If) -> None:
