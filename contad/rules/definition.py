@@ -17,8 +17,10 @@ from contad.variables.open_types import Function
 WRITTEN = "__contad_written__"  # the attribute of a function that is another one with other flags: the one in the file
 
 
-def definition_of(function: Function) -> tuple[ast.stmt, int]:
+def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, int]:
     """The statement that defines a function, without decorators, and the line it starts on.
+
+    With `lambdas` that of a lambda is a function that returns its expression; else it is none.
 
     Raises OSError where there is no source, and StaleSourceError where the file has changed since it was imported: the
     lines read now would be another function than the one that runs.
@@ -43,7 +45,7 @@ def definition_of(function: Function) -> tuple[ast.stmt, int]:
         )
     if isinstance(definition, ast.FunctionDef):
         definition.decorator_list = []
-    if code.co_name == "<lambda>":
+    if lambdas and code.co_name == "<lambda>":
         found = _find_lambda("".join(inspect.findsource(function)[0]), code)
         return definition if found is None else found, start
     ast.increment_lineno(definition, start - 1)

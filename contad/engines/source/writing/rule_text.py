@@ -187,16 +187,16 @@ class RuleWriter:
         moved = [k for k in site.moved if o.read[site.given[k]] in self.adjoints.active]  # type: ignore[index]
         moved += [k for n, k in enumerate(site.moved) if o.tangents[n] in self.adjoints.active and k not in moved]
 
-        def wanted(parameters: list[Any]) -> list[Value]:
+        def choose_floats(parameters: list[Any]) -> list[Value]:
             floats = leaves_of(parameters[saved])
             return [*(floats[n] for n in places), parameters[saved + 1]]
 
         if site.parts.backward is None:
-            self._add_transposed_second(o, given, tangents, bars, kinds, moved, wanted)
+            self._add_transposed_second(o, given, tangents, bars, kinds, moved, choose_floats)
             return
         backward = backward_of(site.rule, tuple(moved))
         found = backward_types(site.rule, backward, kinds, len(rest))
-        name = self._derive(site, f"backward_{'_'.join(map(str, moved))}", backward, kinds, wanted)
+        name = self._derive(site, f"backward_{'_'.join(map(str, moved))}", backward, kinds, choose_floats)
         parts = self.writer.fresh(f"{site.name}_parts")
         arguments = tuple_text([*given, bars[1]])
         self.writer.line(f"{parts}, work = {name}({arguments}, {tuple_text([*tangents, bars[0]])}, work, top)")
