@@ -539,7 +539,7 @@ __all__ = [
 ]  # fmt: skip
 
 # functions of functions, which stand above the transforms, and are imported when they are first used
-__all__ += ["integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
+__all__ += ["hcubature", "integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
 __all__ += ["algebra_solver", "algebra_solver_newton"]
 __all__ += ["solve_newton", "solve_newton_tol", "solve_powell", "solve_powell_tol"]
 __all__ += ["ode_adams", "ode_adams_tol", "ode_adjoint_tol_ctl", "ode_bdf", "ode_bdf_tol"]

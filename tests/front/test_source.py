@@ -121,7 +121,7 @@ def test_what_has_no_source_is_named(call, error, message):
 
 
 def test_lambdas_are_read_by_their_place():
-    first, second = lambda x, k=2.0: x * (lambda y: y + k)(x), lambda x: x * x * x
+    first, second = lambda x, k=2.0: x * (x + k), lambda x: x * x * x
     for f, slope in ((first, 2.0 * 1.5 + 2.0), (second, 3.0 * 1.5**2)):
         text = contad.source(f, 1.5)
         names = {}

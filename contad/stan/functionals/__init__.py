@@ -20,7 +20,12 @@ from contad.stan.functionals.initial_values import (
     ode_rk45,
     ode_rk45_tol,
 )
-from contad.stan.functionals.integrals import integrate_1d, integrate_1d_double_exponential, integrate_1d_gauss_kronrod
+from contad.stan.functionals.integrals import (
+    hcubature,
+    integrate_1d,
+    integrate_1d_double_exponential,
+    integrate_1d_gauss_kronrod,
+)
 from contad.stan.functionals.laplace_approximations import (
     laplace_latent_bernoulli_logit_rng,
     laplace_latent_neg_binomial_2_log_rng,
@@ -44,6 +49,7 @@ from contad.stan.functionals.parallel_jobs import map_rect, reduce_sum, reduce_s
 __all__ = [
     "algebra_solver",
     "algebra_solver_newton",
+    "hcubature",
     "hmm_hidden_state_prob",
     "hmm_latent",
     "hmm_marginal",
