@@ -9,7 +9,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
-from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
@@ -33,10 +33,11 @@ _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_N
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
-    if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW)
-    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
-        return tuple(kind_of(part, what) for part in t.types)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, t.layout)
+    if isinstance(t, types.BaseTuple):
+        parts = [kind_of(part, what) for part in t.types]
+        return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
     if isinstance(t, (types.NoneType, types.Omitted)):
@@ -49,7 +50,7 @@ def kind_of(t: Any, what: str) -> Any:
         return OpaqueKind(t)
     raise UnsupportedError(
         f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
-        'one to three dimensions, or engine="tape"'
+        'one to five dimensions, or engine="tape"'
     )
 
 
@@ -100,7 +101,8 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
     if request.mode in ("value_and_grad", "hvp") and not is_number:
         raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
     for k in request.argnums:
-        if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
+        given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
+        if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
 
 
@@ -112,8 +114,10 @@ def build(request: Any) -> Any:
     derivative = derivative_of(request)
     options = options_of(derivative.program.fastmath) | (INSIDE if request.lanes > 1 else {})
     text = derivative.source(write_options(options | {"cache": True}))  # which is without effect where it is in no file
-    depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
-    stable = len(depends) == len(derivative.program.callables)
+    callables = derivative.program.callables
+    depends = {name: f for name, f in callables.items() if is_dispatcher(f)}
+    classes: dict[str, Any] = {name: c for name, c in callables.items() if isinstance(c, type)}  # of named tuples
+    stable = len(depends) + len(classes) == len(callables)
     depends |= {
         f"rule {name}": rule for name, rule in derivative.writer.rules.items()
     }  # known once the source is written
@@ -123,7 +127,8 @@ def build(request: Any) -> Any:
     if stable:
         name = re.sub(r"\W", "", request.function.__name__)
         contents = [f"{name} {found.digest}" for name, found in called.items()]
-        arrays = {name: array for name, array in constants.items() if name not in called}
+        contents += [f"{name} {c.__module__}.{c.__qualname__} {c._fields}" for name, c in classes.items()]
+        arrays = {name: x for name, x in constants.items() if name not in called and name not in classes}
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
         module = load_cached(f"generated_{name}", lambda: text, [library_digest(), text, *contents])
     else:

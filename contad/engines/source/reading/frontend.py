@@ -8,7 +8,7 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, SourceProgram, Store, Value
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.call_reader import CallReader
@@ -22,6 +22,7 @@ from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.shape_calls import METHODS, SHAPE_CALLS
 from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
@@ -39,7 +40,7 @@ def _readers(progress: Progress, most: int) -> StatementReader:
         return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
     expressions.subscripts = SubscriptReader(expressions)
-    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS, REDUCTIONS, read_callee)
+    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS | SHAPE_CALLS, REDUCTIONS | METHODS, read_callee)
     expressions.statements = StatementReader(expressions)
     return expressions.statements
 
@@ -78,6 +79,8 @@ def _program(
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
+    if scope.starred:
+        refuse(scope.place, f"*{scope.starred} of the function that is differentiated", "name its arguments")
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     if argnums is not None:
         fixed = [tree for k, tree in enumerate(parameters) if k not in argnums]
@@ -101,6 +104,10 @@ def _program(
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     _refuse_writes(builder.block)
+    line = progress.copies.find_written(builder.block)
+    if line is not None:
+        place = Place(scope.place.filename, scope.place.function, line)
+        refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
     program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
     program.returned = _settle(reader, returned)
@@ -133,7 +140,7 @@ def _refuse_writes(block: Block) -> None:
 def _settle(reader: StatementReader, entry: Any) -> Any:
     """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
-        return tuple(_settle(reader, part) for part in entry)
+        return like(entry, (_settle(reader, part) for part in entry))
     if isinstance(entry, Elementwise):
         return reader.arrays.compute(entry, "result")
     if isinstance(entry, Unknown):
@@ -151,13 +158,17 @@ def _settle(reader: StatementReader, entry: Any) -> Any:
 def _entry(parameter: Any, kind: Any) -> Any:
     """What the name of a parameter stands for."""
     if isinstance(kind, tuple):
-        return tuple(map(_entry, parameter, kind))
+        return like(kind, map(_entry, parameter, kind))
     return Opaque(parameter, kind.type) if isinstance(kind, OpaqueKind) else parameter
 
 
 def _parameter(kind: Any, name: str) -> Any:
     if isinstance(kind, tuple):
-        return tuple(_parameter(part, f"{name}_{k}") for k, part in enumerate(kind))
+        return like(kind, (_parameter(part, f"{name}_{k}") for k, part in enumerate(kind)))
     if isinstance(kind, OpaqueKind):
         return Value(Kind("object"), name)
-    return Value(kind, name) if isinstance(kind, Kind) else kind
+    if not isinstance(kind, Kind):
+        return kind
+    value = Value(kind, name)
+    value.order = kind.order
+    return value

@@ -11,6 +11,7 @@ from contad.engines.source.ir import known_functions, known_matrix_functions as 
 from contad.engines.source.ir.entries import Object, constant, is_array, is_number
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
+from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.rule_calls import read_rule
 from contad.ops.log_sums import logsumexp, softmax
@@ -347,7 +348,7 @@ def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
 
 def _stop(call: _MatrixReader, x: Any) -> Any:
     if isinstance(x, tuple):
-        return tuple(_stop(call, part) for part in x)
+        return like(x, (_stop(call, part) for part in x))
     if not is_number(x) and not is_array(x):
         call.refuse()
     if x.kind.base != "float":

@@ -40,7 +40,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, values_in, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
@@ -51,8 +51,10 @@ DOT = "_dot"  # the suffix of a tangent
 
 
 def map_tree(tree: Any, new: Any) -> Any:
-    """Nested tuples with every leaf replaced."""
-    return tuple(map_tree(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
+    """Nested tuples with every value replaced; what is none, as None, stays."""
+    if isinstance(tree, tuple):
+        return like(tree, (map_tree(part, new) for part in tree))
+    return new(tree) if isinstance(tree, Value) else tree
 
 
 class ProgramTangents:
@@ -231,7 +233,9 @@ class ProgramTangents:
 
     def _of_View(self, o: View) -> None:
         self.append.add(o)
-        self.append.add(View(self.dot(o.inputs[0]), o.inputs[1:], o.spec, self.new_dot(o.result)))
+        self.append.add(o.again(self.dot(o.inputs[0]), self.new_dot(o.result)))
+
+    _of_Permuted = _of_Reshaped = _of_View
 
     def _of_Choose(self, o: Choose) -> None:
         self.append.add(o)
@@ -288,7 +292,7 @@ def walk_all(operations: list[Operation]) -> list[Operation]:
 def add_tangents(program: SourceProgram, argnums: Sequence[int]) -> None:
     """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
     wanted = [program.parameters[k] for k in argnums]
-    given = [v for tree in wanted for v in leaves(tree)]
+    given = values_in(wanted)
     tangents = ProgramTangents(program, given, leaves(program.returned))
     tangents.write()
     added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
