@@ -1,8 +1,9 @@
 """Random programs for second derivatives by the engine `generated`: its source, run as plain Python.
 
-The programs are those of `tests.random_programs.generated_programs`. The product of the Hessian with a vector, and the
-directional derivative, are compared with those of the engine `matrix`; every fourth program also with differences of
-complex steps, which share no derivative with contad.
+The programs are those of `tests.random_programs.generated_programs`, of which every third has decompositions and other
+functions of matrices besides. The product of the Hessian with a vector, and the directional derivative, are compared
+with those of the engine `matrix`; every fourth program also with differences of complex steps, which share no derivative
+with contad; of every fifth the third derivatives, with those of duals over the engine `matrix`.
 
     python -m tests.random_programs.second_order_programs --count 5000 --seed 1
 """
@@ -64,8 +65,17 @@ def cotangents(function, args, seeds, aux=False, store=store_plan.STORE, fuse=Tr
     return np.array([first.flat([_lane_of(x, k) for x in found]) for k in range(len(seeds))])
 
 
-def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp"):
-    """`run` of the generated source: (args, tangents) one after the other, or the vjp of (args, cotangent)."""
+def third(function, args, v, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """The gradient of the second derivative along v."""
+    run = derivative(function, aux, store, fuse, calls, parts, order=2)
+    return first.flat(run(*first.copied(args), *v, *v)[1])
+
+
+def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp", order=1):
+    """`run` of the generated source: (args, tangents) one after the other, or the vjp of (args, cotangent).
+
+    With order 2 there are two tangents, for third derivatives.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_plan, "STORE", store)
         if calls:
@@ -75,9 +85,11 @@ def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp"):
             patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
 
         def transform(program):
-            program.returned = program.returned[0] if aux else program.returned
-            if mode == "hvp":
+            program.returned = value = program.returned[0] if aux else program.returned
+            for _ in range(order if mode == "hvp" else 0):
                 add_tangents(program, first.ARGNUMS)
+                program.returned = tangent = program.returned[0]
+            program.returned = (tangent, value) if mode == "hvp" else value
 
         program = read(function, first.KINDS, transform=transform)
         options = (True, "value_and_grad") if mode == "hvp" else (False, mode)
@@ -99,6 +111,17 @@ def eager(function, args, v, maker):
     rest = args[len(first.ARGNUMS) :]
     slope = contad.jvp(lambda *x: f(*x, *rest), args[: len(first.ARGNUMS)], v)[1]
     return slope, first.flat(contad.hvp(f, first.ARGNUMS)(*args, v))
+
+
+def eager_third(function, args, v, maker):
+    """The gradient of the second derivative along v, by duals over the engine `matrix`."""
+    twin = python_twin(function, dict(first.TWINS))
+    rest = args[len(first.ARGNUMS) :]
+
+    def product(*given):
+        return contad.hvp(lambda *x: twin(*x)[0] if maker.aux else twin(*x), first.ARGNUMS)(*given, *rest, v)
+
+    return first.flat(contad.jvp(product, tuple(args[: len(first.ARGNUMS)]), v)[1])
 
 
 def directions(seed):
@@ -179,6 +202,10 @@ def outcome(maker, block, seed, independent=False):
         if unsteady():
             raise first.Rejected("ill-conditioned")
         return f"wrong product (fuse {fuse}, store {store}): {got} for {expected}"
+    if seed % 5 == 2 and expected is not None:
+        wrong = compare_third(f, args, v, maker, (store, fuse, seed % 2 == 1, parts))
+        if wrong is not None:
+            return wrong
     if independent and first.is_stepped(text):
         try:
             differences = stepped(text, seed, args, v)
@@ -189,6 +216,21 @@ def outcome(maker, block, seed, independent=False):
                 raise first.Rejected("differences part")
             return f"wrong product against differences: {got} for {differences}"
     return None
+
+
+def compare_third(f, args, v, maker, plan):
+    """What is wrong with the third derivatives along v, v."""
+    try:
+        got = third(f, args, v, maker.aux, *plan)
+    except UnsupportedError as error:
+        return None if "lines of source long" in str(error) else f"third refused: {error}"
+    expected = eager_third(f, args, v, maker)
+    if not np.all(np.isfinite(expected)) or first.close(got, expected, 1e-8):
+        return None
+    moved = [x * (1.0 + 1e-12) if np.asarray(x).dtype.kind == "f" else x for x in args]
+    if not first.close(eager_third(f, moved, v, maker), expected, 1e-8):
+        raise first.Rejected("ill-conditioned")
+    return f"wrong third derivative: {got} for {expected}"
 
 
 def compare_lanes(f, args, v, aux, store, fuse, seed, parts, expected):
@@ -244,7 +286,7 @@ def check(seed, small=False):
     signal.signal(signal.SIGVTALRM, first.too_slow)
     signal.setitimer(signal.ITIMER_VIRTUAL, 2 * first.SECONDS)
     try:
-        maker = Maker(seed, small)
+        maker = Maker(seed, small, spectral=True)
         return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
     except first.Rejected as error:
         return f"rejected: {error}"
@@ -256,7 +298,7 @@ def check(seed, small=False):
 
 def shrunk(seed, result, small=False):
     """The source of a failing program, shrunk."""
-    maker = Maker(seed, small)
+    maker = Maker(seed, small, spectral=True)
 
     def fails(block):
         try:
