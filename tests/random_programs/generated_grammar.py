@@ -161,14 +161,15 @@ SPECTRAL_REDUCTIONS = (
     "np.sum(contad.scipy.linalg.solve_triangular(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0, u[2:], lower=True))",
     "contad.scipy.linalg.cho_solve(contad.scipy.linalg.cho_factor(np.tanh(q @ q.T) * 0.1 + np.eye(3)), w[:3])[1]",
     "(np.tanh(q) @ np.outer(u[:4], w) @ A5)[1, 2]", "np.sum(np.tanh(q.T @ q) @ m.T)", "(u @ A5 @ w) * 0.2",
-    "np.linalg.det(np.tanh(np.outer(u, w)) * 0.2 + np.eye(5))", "x @ np.linalg.inv(A5 * 0.1 + np.diag(2.0 + w * w)) @ u",
+    "np.linalg.det(np.tanh(np.outer(u, w)) * 0.2 + np.eye(5))",
+    "x @ np.linalg.inv(A5 * 0.1 + np.diag(2.0 + w * w)) @ u",
     "np.prod(np.linalg.qr(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0)[0][0])",
 )  # fmt: skip
 SPECTRAL_ANEW = (
     "c = contad.softmax(c * d)", f"c[:3] = np.linalg.eigvalsh(np.tanh(np.outer(c[1:4], c[1:4])) * 0.1 + {DIAGONAL})",
     "d = np.linalg.solve(np.diag(2.0 + d * d) + A5 * 0.3, c)", "c = contad.scipy.linalg.expm(A5 * r * 0.2) @ c",
     "q = np.tanh(q @ np.outer(d[:4], c[1:]))", "q = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
-    "o = np.linalg.svd(np.tanh(np.outer(o, o)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
+    "o = np.linalg.svd(np.tanh(np.outer(u, w)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
     "q[:, :3] = np.linalg.cholesky(np.tanh(q @ q.T) * 0.1 + np.eye(3))",
 )
 UNARY = (
@@ -272,7 +273,7 @@ def source(block, aux=False, closure=False):
 
 
 class Maker:
-    """Makes a random program; some of them with functions of matrices, and with `spectral` of more of these."""
+    """Makes a random program; some of them with functions of matrices, and with `spectral` with more of these."""
 
     def __init__(self, seed, small=False, spectral=False):
         self.r = random.Random(seed)
@@ -285,7 +286,7 @@ class Maker:
         self.matrices = matrices = seed % 7 == 3
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
-        if spectral and seed % 3 == 0:
+        if spectral and seed % 5 in (0, 2):
             self.reductions += 2 * SPECTRAL_REDUCTIONS
             self.anew += 3 * SPECTRAL_ANEW
 
