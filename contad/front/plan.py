@@ -127,7 +127,8 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
         if form.kind == "hvp":
             run_types, body = plan_hvp(call, form, vector, what)
         elif form.kind == "pull":
-            call = call._replace(request=call.request._replace(along=tuple((n,) for n in form.along)))
+            orders = tuple((n,) for n in form.along) if form.single else (form.along,)
+            call = call._replace(request=call.request._replace(along=orders))
             run_types, body = plan_pull(call, form, vector, what)
         else:
             call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
