@@ -147,6 +147,8 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
             raise UnsupportedError(f"{what}: its signatures are given, and none fits")
         forward = form.kind == "jacfwd"
         jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f), lanes, forward)
+        if not jacobian.outputs.leaves:
+            raise OutputError(f"{what} returned (), without a number in it; return the value to differentiate")
         if form.kind == "jacobian" and jacobian.may_have_more_rows:
             rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
             along = call.request._replace(mode="jvp", lanes=columns.lanes), columns.types

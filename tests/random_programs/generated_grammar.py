@@ -168,8 +168,8 @@ SPECTRAL_REDUCTIONS = (
 SPECTRAL_ANEW = (
     "c = contad.softmax(c * d)", f"c[:3] = np.linalg.eigvalsh(np.tanh(np.outer(c[1:4], c[1:4])) * 0.1 + {DIAGONAL})",
     "d = np.linalg.solve(np.diag(2.0 + d * d) + A5 * 0.3, c)", "c = contad.scipy.linalg.expm(A5 * r * 0.2) @ c",
-    "q = np.tanh(q @ np.outer(d[:4], c[1:]))", "q = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
-    "o = np.linalg.svd(np.tanh(np.outer(u, w)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
+    "q[:] = np.tanh(q @ np.outer(d[:4], c[1:]))", "q[:] = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
+    "o[:] = np.linalg.svd(np.tanh(np.outer(u, w)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
     "q[:, :3] = np.linalg.cholesky(np.tanh(q @ q.T) * 0.1 + np.eye(3))",
 )
 UNARY = (
