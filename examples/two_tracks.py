@@ -36,7 +36,7 @@ def errors(tracks, covariance):
 
 if __name__ == "__main__":
     tracks = np.array([1.0 / 41.3, 0.52, 0.31, 1.0 / 36.8, -0.64, -2.62])
-    one = np.array([[1.6e-7, 0.0, 1.2e-8], [0.0, 4.0e-7, 0.0], [1.2e-8, 0.0, 2.5e-7]])  # a magnet bends 1/p and phi alike
+    one = np.array([[1.6e-7, 0.0, 1.2e-8], [0.0, 4.0e-7, 0.0], [1.2e-8, 0.0, 2.5e-7]])  # 1 / p and phi go together
     covariance = np.kron(np.eye(2), one)
     first = errors(tracks, covariance)
     draws = np.random.default_rng(4).multivariate_normal(tracks, covariance, 20_000)
