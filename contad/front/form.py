@@ -115,6 +115,8 @@ def differentiate(x: Argument) -> Argument:
         if not t.mutable or not t.aligned:
             return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.copy()")
         return Argument(t, x.expression)
+    if isinstance(t, types.NoneType):
+        return x
     if isinstance(t, types.BaseTuple) and len(t):
         parts = [differentiate(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
         if all(part.type == was for part, was in zip(parts, t, strict=True)):

@@ -224,10 +224,14 @@ class StatementReader:
         arguments = call.args if call is not None else []
         if not (isinstance(found, type) and issubclass(found, Exception)):
             self.progress.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
-        # of a message that is computed the text of the source is shown
+        numbers: list[Value] = []  # names of numbers behind a text that is known
+        if arguments and isinstance(arguments[0], ast.Constant) and all(isinstance(a, ast.Name) for a in arguments[1:]):
+            numbers = [self.expressions.expression(a, env) for a in arguments[1:]]
+            numbers = numbers if all(map(is_number, numbers)) else []
+        # of a message that is computed otherwise the text of the source is shown
         texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
-        text = ", ".join(texts)
-        self.builder.add(Check(constant(True), f"{found.__name__}({text})"))
+        text = ", ".join(texts[: len(texts) - len(numbers)])
+        self.builder.add(Check(constant(True), f"{found.__name__}({text})", numbers))
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:
