@@ -158,7 +158,9 @@ def parameters_of(parts: Parts) -> str:
 
 
 def holds_derivative(kind: Any) -> bool:
-    """Whether a type is one of an engine's own, or an array of them."""
+    """Whether a type is one of an engine's own, an array of them, or a tuple that holds any."""
+    if isinstance(kind, types.BaseTuple):
+        return any(map(holds_derivative, kind))
     return any(type(x).__module__.startswith("contad.") for x in (kind, getattr(kind, "dtype", kind)))
 
 
