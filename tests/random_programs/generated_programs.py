@@ -347,9 +347,11 @@ def stepping_numpy():
 
 
 def is_stepped(text):
-    """Whether complex steps know all that a program has of NumPy's."""
-    objects = re.search(r"\[\w+ [<>] |divmod", text)  # which are no masks, and have no divmod
-    return not objects and set(re.findall(r"\bnp\.([\w.]+)", text)) <= {"array", *vars(stepping_numpy())}
+    """Whether complex steps know all that a program has of NumPy's and contad's."""
+    if re.search(r"\[\w+ [<>] |divmod", text):  # objects are no masks, and have no divmod
+        return False
+    known = {"np": {"array", *vars(stepping_numpy())}, "contad": set(vars(SPECIAL))}
+    return all(set(re.findall(rf"\b{module}\.([\w.]+)", text)) <= names for module, names in known.items())
 
 
 def complex_step(text, seed, args):
