@@ -14,7 +14,9 @@ from contad.engines.source.ir.single_assignment import (
     Choose,
     Create,
     Kind,
+    Permuted,
     Product,
+    Reshaped,
     Store,
     Value,
     View,
@@ -231,6 +233,10 @@ def is_unit(entry: Any, axis: int) -> bool:
         return False
     if made.spec is None:
         return is_unit(made.inputs[0], -1 - axis - entry.kind.ndim)
+    if isinstance(made, Permuted):
+        return is_unit(made.inputs[0], made.axes[axis] - entry.kind.ndim)
+    if isinstance(made, Reshaped):
+        return bool(made.inputs[1:][axis].constant == 1)
     part = [part for part in made.spec if not isinstance(part, int)][axis]
     if part == NEW_AXIS:
         return True
