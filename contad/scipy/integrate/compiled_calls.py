@@ -57,15 +57,15 @@ def _perform(solve: NumbaFunction, args: Sequence[Any], settings: tuple[float, .
         if operation.owner is not None:
             return _perform(solve, args, settings), None
         times, y0, given = args
-        found = _named(solve, np.array(times, float), np.array(y0, float), given, *settings)
+        found = _run(solve, np.array(times, float), np.array(y0, float), given, *settings)
         require_found("solve_ivp", "fun", found)
         return found[1:], None
 
-    def padded(z_bar: ArrayValue) -> ArrayValue:
+    def pad(z_bar: ArrayValue) -> ArrayValue:
         return np.concatenate([np.zeros((1, np.shape(z_bar)[1])), z_bar])
 
     def pull(args: Sequence[Any], saved: None, z: ArrayValue, z_bar: ArrayValue) -> Sequence[Nested | None]:
-        return list(vjp(solve, *args, *settings)[1](padded(z_bar))[:3])
+        return list(vjp(solve, *args, *settings)[1](pad(z_bar))[:3])
 
     def push(args: Sequence[Any], saved: None, z: ArrayValue, tangents: Sequence[Any]) -> ArrayValue:
         return jvp(solve, (*args, *settings), (*tangents, 0.0, 0.0, 0.0))[1][1:]
@@ -74,7 +74,7 @@ def _perform(solve: NumbaFunction, args: Sequence[Any], settings: tuple[float, .
     return operation.perform()
 
 
-def _named(solve: Function, *args: Any) -> np.ndarray:
+def _run(solve: Function, *args: Any) -> np.ndarray:
     """The solution; an error as `solve_ivp` says it."""
     try:
         found: np.ndarray = solve(*args)

@@ -79,7 +79,7 @@ def _event_time(
         state = trajectory(system, y, found, np.reshape(t, (1,)), params)[0]
         return event.call((t, state), event_params)
 
-    def speed(t: Real, args: Sequence[Any]) -> Value:
+    def find_speed(t: Real, args: Sequence[Any]) -> Value:
         """dg/dt along the solution, which has to be other than zero."""
         rate = jvp(lambda t: at(t, *args), (t,), (1.0,))[1]
         if not crosses(float(peek(rate)), t, args):
@@ -105,7 +105,7 @@ def _event_time(
     def pull(args: Sequence[Any], saved: None, z: Value, z_bar: Value) -> Sequence[Nested | None]:
         trees = [flatten(x) for x in args]
         of_leaves = _of_leaves(lambda *args: at(z, *args), trees, operation.places)
-        bars = vjp(of_leaves, *(trees[n].leaves[k] for n, k in operation.places))[1](-z_bar / speed(z, args))
+        bars = vjp(of_leaves, *(trees[n].leaves[k] for n, k in operation.places))[1](-z_bar / find_speed(z, args))
         given = dict(zip(operation.places, bars, strict=True))
         return [
             tree.unflatten([given.get((n, k), zeros(x)) for k, x in enumerate(tree.leaves)])
@@ -117,7 +117,7 @@ def _event_time(
         of_leaves = _of_leaves(lambda *args: at(z, *args), trees, operation.places)
         primals = [trees[n].leaves[k] for n, k in operation.places]
         tangent = jvp(of_leaves, primals, [dots[n][k] for n, k in operation.places])[1]
-        return -tangent / speed(z, args)
+        return -tangent / find_speed(z, args)
 
     operation = CustomOperation(
         name, (y, params, event_params), value, pull, push, [], [*system.settings.later, *event.later]
