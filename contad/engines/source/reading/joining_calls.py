@@ -57,7 +57,7 @@ def _concatenate(calls: CallReader, arrays: list[Value], axis: int, node: ast.Ca
     return made
 
 
-def _widened(calls: CallReader, array: Value, axis: int) -> Value:
+def _widen(calls: CallReader, array: Value, axis: int) -> Value:
     """An array with one axis more."""
     spec: list[Any] = [_WHOLE] * array.kind.ndim
     spec.insert(axis, NEW_AXIS)
@@ -75,21 +75,21 @@ def _stack(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     given, axis = calls.take("arrays axis", arguments, keywords, node)
     arrays = _entries(calls, given, node)
     along = 0 if axis is None else axis_of(calls, axis, arrays[0].kind.ndim + 1, node)
-    return _concatenate(calls, [_widened(calls, x, along) for x in arrays], along, node)
+    return _concatenate(calls, [_widen(calls, x, along) for x in arrays], along, node)
 
 
 def _by_rows(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.vstack."""
     (given,) = calls.take("tup", arguments, keywords, node)
     arrays = _entries(calls, given, node)
-    return _concatenate(calls, [_widened(calls, x, 0) if x.kind.ndim == 1 else x for x in arrays], 0, node)
+    return _concatenate(calls, [_widen(calls, x, 0) if x.kind.ndim == 1 else x for x in arrays], 0, node)
 
 
 def _by_columns(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
     """np.column_stack."""
     (given,) = calls.take("tup", arguments, keywords, node)
     arrays = _entries(calls, given, node)
-    return _concatenate(calls, [_widened(calls, x, 1) if x.kind.ndim == 1 else x for x in arrays], 1, node)
+    return _concatenate(calls, [_widen(calls, x, 1) if x.kind.ndim == 1 else x for x in arrays], 1, node)
 
 
 def _side_by_side(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
