@@ -120,6 +120,7 @@ from contad.stan.glms import (
     ordered_logistic_glm_lpmf,
     poisson_log_glm_lpmf,
 )
+from contad.stan.linear_filters import gaussian_dlm_obs_lpdf
 from contad.stan.matrix_algebra import (
     add_diag,
     columns_dot_product,
@@ -330,6 +331,7 @@ __all__ = [
     "gamma_lpdf",
     "gamma_p",
     "gamma_q",
+    "gaussian_dlm_obs_lpdf",
     "generalized_inverse",
     "gp_dot_prod_cov",
     "gp_exp_quad_cov",
