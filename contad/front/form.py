@@ -31,7 +31,7 @@ class Form(NamedTuple):
 
     kind: Kind
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
-    single: bool = False  # whether argnums was one number
+    single: bool = False  # whether argnums was one number; of "pull", whether directions are one after the other
     has_aux: bool = False  # of gradients and Jacobians
     vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before

@@ -147,6 +147,31 @@ MATRIX_ANEW = (
     "q = np.linalg.solve(np.eye(3) * 3.0 + np.tanh(m[:, :3]), q)",
     "o = np.linalg.lstsq(np.eye(n)[:, :4] + 0.1, o)[0][0] * o", "d = np.linalg.matrix_power(A5 * x * 0.2, 2) @ d",
 )
+# what second and third derivatives are asked of besides
+DIAGONAL = "np.diag(np.array([1.0, 2.0, 3.5]))"  # whose spectrum small changes keep apart
+SPECTRAL_REDUCTIONS = (
+    f"np.linalg.svd(np.tanh(q[:, :3]) * 0.1 + {DIAGONAL})[1][1]",
+    f"np.sum(np.linalg.svd(np.tanh(q[:, 1:]) * 0.1 - {DIAGONAL})[2][0] ** 2 * u[:3])",
+    f"np.linalg.eigh(np.tanh(q @ q.T) * 0.1 + {DIAGONAL})[1][0, 1] ** 2",
+    f"np.sum(np.exp(-0.3 * np.linalg.eigvalsh(np.tanh(m @ q.T + q @ m.T) * 0.1 + {DIAGONAL})))",
+    "np.sum(np.linalg.pinv(np.tanh(q) * 0.1 + np.eye(4)[:3]) * m.T)", "np.linalg.norm(q)",
+    "np.sum(np.linalg.lstsq(np.tanh(q.T) * 0.1 + np.eye(4)[:, :3], w[1:])[0] * u[:3])",
+    "contad.logsumexp(u)", "contad.logsumexp(np.tanh(q), axis=1)[1]", "np.sum(contad.softmax(w) * x)",
+    "contad.scipy.linalg.expm(np.tanh(q[:, 1:]) * 0.3)[0, 1]", "np.trace(np.tanh(q.T @ m))",
+    "np.sum(contad.scipy.linalg.solve_triangular(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0, u[2:], lower=True))",
+    "contad.scipy.linalg.cho_solve(contad.scipy.linalg.cho_factor(np.tanh(q @ q.T) * 0.1 + np.eye(3)), w[:3])[1]",
+    "(np.tanh(q) @ np.outer(u[:4], w) @ A5)[1, 2]", "np.sum(np.tanh(q.T @ q) @ m.T)", "(u @ A5 @ w) * 0.2",
+    "np.linalg.det(np.tanh(np.outer(u, w)) * 0.2 + np.eye(5))",
+    "x @ np.linalg.inv(A5 * 0.1 + np.diag(2.0 + w * w)) @ u",
+    "np.prod(np.linalg.qr(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0)[0][0])",
+)  # fmt: skip
+SPECTRAL_ANEW = (
+    "c = contad.softmax(c * d)", f"c[:3] = np.linalg.eigvalsh(np.tanh(np.outer(c[1:4], c[1:4])) * 0.1 + {DIAGONAL})",
+    "d = np.linalg.solve(np.diag(2.0 + d * d) + A5 * 0.3, c)", "c = contad.scipy.linalg.expm(A5 * r * 0.2) @ c",
+    "q[:] = np.tanh(q @ np.outer(d[:4], c[1:]))", "q[:] = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
+    "o[:] = np.linalg.svd(np.tanh(np.outer(u, w)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
+    "q[:, :3] = np.linalg.cholesky(np.tanh(q @ q.T) * 0.1 + np.eye(3))",
+)
 UNARY = (
     "math.sin({})", "math.cos({})", "np.tanh({})", "np.arctan({})", "math.tanh({})", "math.exp(-abs({}))",
     "np.abs({})", "math.log(1.2 + abs({}))", "math.log1p(abs({}))", "np.sqrt(1.1 + abs({}))", "contad.erf({})",
@@ -248,9 +273,9 @@ def source(block, aux=False, closure=False):
 
 
 class Maker:
-    """Makes a random program."""
+    """Makes a random program; some of them with functions of matrices, and with `spectral` with more of these."""
 
-    def __init__(self, seed, small=False):
+    def __init__(self, seed, small=False, spectral=False):
         self.r = random.Random(seed)
         self.budget = 3 if small else self.r.choice([3, 6, 10, 18])
         self.aux = seed % 5 == 1
@@ -261,6 +286,9 @@ class Maker:
         self.matrices = matrices = seed % 7 == 3
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
+        if spectral and seed % 5 in (0, 2):
+            self.reductions += 2 * SPECTRAL_REDUCTIONS
+            self.anew += 3 * SPECTRAL_ANEW
 
     def source(self, block=None):
         return source(self.program() if block is None else block, self.aux, self.closure)

@@ -346,8 +346,9 @@ def stepping_numpy():
 
 
 def is_stepped(text):
-    """Whether complex steps know all that a program has of NumPy's."""
-    return set(re.findall(r"\bnp\.([\w.]+)", text)) <= {"array", *vars(stepping_numpy())}
+    """Whether complex steps know all that a program has of NumPy's and contad's."""
+    known = {"np": {"array", *vars(stepping_numpy())}, "contad": set(vars(SPECIAL))}
+    return all(set(re.findall(rf"\b{module}\.([\w.]+)", text)) <= names for module, names in known.items())
 
 
 def complex_step(text, seed, args):

@@ -52,22 +52,24 @@ def read(
     dispatcher: Any = None,
     argnums: tuple[int, ...] | None = None,
     transform: Callable[[SourceProgram], None] | None = None,
+    is_part: bool = False,
 ) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
     The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
     and arrays that they only read, are called. The dispatcher of the function is asked for the types that it declares.
     What depends only on arguments that are not differentiated (not in argnums) need not be written out.
-    `transform` may change the program before it is divided into parts.
+    `transform` may change the program before it is divided into parts. What `is_part` of a rule may return None among
+    others, which is an empty tuple in the program.
     """
     flags = flags or flags_of(function)
     scope = Scope(getattr(function, "py_func", function), dispatcher)
     try:
-        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums, transform)
+        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums, transform, is_part)
     except TooLong:
         progress = Progress(scope, flags)
         progress.calling = True
-        return _program(_readers(progress, MOST), kinds, argnums, transform)
+        return _program(_readers(progress, MOST), kinds, argnums, transform, is_part)
 
 
 def _program(
@@ -75,6 +77,7 @@ def _program(
     kinds: tuple[Any, ...],
     argnums: tuple[int, ...] | None = None,
     transform: Callable[[SourceProgram], None] | None = None,
+    is_part: bool = False,
 ) -> SourceProgram:
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
@@ -110,7 +113,7 @@ def _program(
         refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
     program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
-    program.returned = _settle(reader, returned)
+    program.returned = _settle(reader, returned, is_part)
     program.callables = progress.callables
     program.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
@@ -137,10 +140,12 @@ def _refuse_writes(block: Block) -> None:
             raise o.refusal
 
 
-def _settle(reader: StatementReader, entry: Any) -> Any:
+def _settle(reader: StatementReader, entry: Any, is_part: bool = False) -> Any:
     """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
-        return like(entry, (_settle(reader, part) for part in entry))
+        return like(entry, (_settle(reader, part, is_part) for part in entry))
+    if is_part and isinstance(entry, Object) and entry.value is None:
+        return ()
     if isinstance(entry, Elementwise):
         return reader.arrays.compute(entry, "result")
     if isinstance(entry, Unknown):

@@ -29,7 +29,7 @@ class Scope:
         code = function.__code__
         self.place = Place(code.co_filename, function.__name__, code.co_firstlineno)
         try:
-            definition, start = definition_of(function)
+            definition, start = definition_of(function, lambdas=True)
         except OSError:
             raise UnsupportedError(
                 f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}: its source cannot be read; define it "

@@ -55,6 +55,14 @@ class Appender:
         self.block.append(operation)
         return operation
 
+    def replace(self, old: Operation, new: Operation) -> None:
+        """Put an operation into the place of one of the block that operations are appended to."""
+        assert self.block is old.block
+        self.block.operations[self.block.operations.index(old)] = new
+        new.block = self.block
+        for value in new.results:
+            value.block = self.block
+
     @contextlib.contextmanager
     def inside(self, block: Block) -> Iterator[Block]:
         """Append to another block meanwhile."""

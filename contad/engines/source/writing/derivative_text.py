@@ -66,8 +66,12 @@ class DerivativeWriter:
         mode: str = "value_and_grad",
         fuse: bool = True,
         lanes: int = 1,
+        nested: bool = False,
     ) -> None:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
+
+        Where it is `nested`, `run` is called by another derivative: it takes the workspace of that one behind its other
+        arguments, and where that ends, and returns (what else it returns, the workspace).
 
         It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
         operation is not.
@@ -93,7 +97,9 @@ class DerivativeWriter:
         self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
-        self.adjoints.expressions.lend_arrays()
+        self.is_nested = nested
+        if not nested:
+            self.adjoints.expressions.lend_arrays()
 
     def _find_lanes(self, program: SourceProgram, count: int) -> LaneValues:
         """What is lanes: the tangents, and what is returned of them; or the adjoints alone."""
@@ -111,11 +117,12 @@ class DerivativeWriter:
                 self.writer.line(f"{self.adjoints.bar(value)} = {zeros}")
         seed = "cotangent" if self.mode == "vjp" else "1.0"
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
-        self.writer.line(f"return {', '.join(self._results())}")
+        results = ", ".join(self._results())
+        self.writer.line(f"return ({results}), work" if self.is_nested else f"return {results}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = _PACKED.get(self.mode) or ", ".join(given)
-        lines = [f"def run({arguments}):"]
-        if self.reverse_sweep.storing.uses_workspace:
+        lines = [f"def run({arguments}, work, top):" if self.is_nested else f"def run({arguments}):"]
+        if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
         functions = [line for called in find_used(self) for line in called.source(bool(options))]

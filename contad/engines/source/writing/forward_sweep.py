@@ -133,7 +133,7 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_RuleForward(self, o: RuleForward) -> None:
-        self.rules.forward(o)
+        self.storing.uses_workspace |= self.rules.forward(o)
         for value in o.lengths:
             self.storing.save(value)
 
