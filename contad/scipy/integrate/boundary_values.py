@@ -123,7 +123,7 @@ class _Collocation:
         plain = copy.copy(self)
         plain.fun, plain.bc = _bind_primals(self.fun), _bind_primals(self.bc)
         slopes = sparse_jacobian(lambda z: plain.residual(z, given), pattern=self._pattern())
-        return _Factors(slopes(self.start)).solve
+        return ProductsOfInverse("solve_bvp", _Factors(slopes(self.start)).apply).solve
 
     def _pattern(self) -> Any:
         """Which unknowns an equation may depend on: those at both ends of an interval, at both boundaries, and p."""
@@ -137,11 +137,10 @@ class _Collocation:
         return scipy.sparse.csc_array(scipy.sparse.hstack([of_y, scipy.sparse.csr_array(np.ones((n * m + k, k)))]))
 
 
-class _Factors(ProductsOfInverse):
-    """By the factors of a sparse matrix."""
+class _Factors:
+    """The factors of a sparse matrix that is not singular."""
 
     def __init__(self, matrix: Any) -> None:
-        super().__init__("solve_bvp", False)
         self.matrix = scipy.sparse.csc_array(matrix)
         try:
             self.factors = scipy.sparse.linalg.splu(self.matrix)

@@ -56,7 +56,7 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
             raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
         return lambda r: r / slope
     if np.size(z) > _DENSE:
-        return _Products(what, fun, z, args, symmetric).solve
+        return ProductsOfInverse(what, _Iterations(what, fun, z, args, symmetric).apply, symmetric).solve
     matrix = np.reshape(take_primals(jacobian(fun)(z, *args)), (np.size(z), np.size(z)))
     condition = np.linalg.cond(matrix) if np.isfinite(matrix).all() else np.inf
     if condition > _LARGEST:
@@ -70,14 +70,10 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
 
 
 class ProductsOfInverse:
-    """Products with the inverse of a constant Jacobian, which `apply` computes for plain vectors, at every level."""
+    """Products with the inverse of a constant Jacobian, at every level; apply(r, transposed) is that for plain ones."""
 
-    def __init__(self, what: str, symmetric: bool) -> None:
-        self.what, self.symmetric = what, symmetric
-
-    def apply(self, r: np.ndarray, transposed: bool) -> np.ndarray:
-        """J^-1 r or J^-T r."""
-        raise NotImplementedError
+    def __init__(self, what: str, apply: Function, symmetric: bool = False) -> None:
+        self.what, self.apply, self.symmetric = what, apply, symmetric
 
     def solve(self, r: ArrayValue, transposed: bool = False) -> Any:
         """J^-1 r or J^-T r: an operation, linear in r."""
@@ -96,15 +92,15 @@ class ProductsOfInverse:
         return CustomOperation(self.what, (r,), value, pull, push, [], []).perform()
 
 
-class _Products(ProductsOfInverse):
+class _Iterations:
     """The inverse of a large Jacobian: conjugate gradients where it is symmetric, else GMRES, on its products."""
 
     def __init__(self, what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], symmetric: bool) -> None:
-        super().__init__(what, symmetric)
+        self.what, self.symmetric = what, symmetric
         self.z, self.f = z, lambda x: fun(x, *args)
 
     def apply(self, r: np.ndarray, transposed: bool) -> np.ndarray:
-        """By iterations."""
+        """J^-1 r or J^-T r."""
         n, shape = np.size(self.z), np.shape(self.z)
         pullback = vjp(self.f, self.z)[1] if transposed else None
 
