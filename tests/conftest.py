@@ -11,6 +11,7 @@ os.environ.setdefault("NUMBA_OPT", "1")
 import pytest
 from hypothesis import settings
 
+from contad.engines.stream.patience import PATIENCE
 from contad.rules import scalar_rule
 from tests.judges.compilations import CompilationCounter
 from tests.judges.samples import choose_share, deselect
@@ -18,6 +19,8 @@ from tests.judges.samples import choose_share, deselect
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("explore", derandomize=False, deadline=None, max_examples=10_000)
 settings.load_profile("ci")
+
+PATIENCE.loading = PATIENCE.compiling = 0.0  # tests are of compiled sweeps, but for those of `plain_sweep`
 
 RARELY = 20_000, 10, 10  # of Python's collector: compiling makes many objects, and an eighth of its time was collecting
 REPORTS = pytest.StashKey[dict[str, str]]()

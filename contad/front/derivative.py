@@ -85,7 +85,8 @@ class Derivative(CPUDispatcher):
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
-        self.called: dict[tuple[int, ...], Any] = {}  # operations for functions that call this and are differentiated
+        self.called: dict[tuple[Hashable, ...], Any] = {}  # operations of functions that call this, differentiated
+        self.calls_of_tape: list[Any] = []  # what has been compiled of these
         self._made_by = made_by or (None, {})
         install_finder()
 

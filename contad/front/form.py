@@ -39,7 +39,7 @@ class Form(NamedTuple):
 
     kind: Kind
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
-    single: bool = False  # whether argnums was one number
+    single: bool = False  # whether argnums was one number; of "pull", whether directions are one after the other
     has_aux: bool = False  # of gradients and Jacobians
     vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
@@ -128,6 +128,8 @@ def differentiate(x: Argument) -> Argument:
         if not t.mutable or not t.aligned:
             return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.copy()")
         return Argument(t, x.expression)
+    if isinstance(t, types.NoneType):
+        return x
     if isinstance(t, types.BaseTuple) and len(t):
         parts = [differentiate(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
         if all(part.type == was for part, was in zip(parts, t, strict=True)):

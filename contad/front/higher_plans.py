@@ -65,15 +65,15 @@ def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tupl
 
 
 def plan_pull(call: PlannedCall, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
-    """(types of `run`, statements) for the cotangents of the arguments from that of a gradient, the vector.
+    """(types of `run`, statements) for the gradient of a directional derivative, of one order or of several.
 
-    Of a gradient of gradients these are by numbers, and the last one has the cotangent.
+    The vector is a tuple with a direction for each of `form.along`: one after the other where `form.single`, else at
+    once.
     """
-    last = differentiate(vector)
-    lines = [*call.checks, *shape_checks([call.given[form.along[-1]]], [last], what)]
-    along = [*(Argument(types.float64, "1.0") for _ in form.along[1:]), last]
-    lines += [f"z, products = run({call.packed}, ({tuple_of(along)}))", "return products"]
-    return call.with_tangents(along), lines
+    directions = [differentiate(Argument(t, f"{vector.expression}[{k}]")) for k, t in enumerate(vector.type)]
+    lines = [*call.checks, *shape_checks([call.given[n] for n in form.along], directions, what)]
+    lines += [f"z, products = run({call.packed}, ({tuple_of(directions)}))", "return products"]
+    return call.with_tangents(directions), lines
 
 
 class DirectionLeaf:

@@ -143,7 +143,8 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
         if form.kind == "hvp":
             run_types, body = plan_hvp(call, form, vector, what)
         elif form.kind == "pull":
-            call = call._replace(request=call.request._replace(along=tuple((n,) for n in form.along)))
+            orders = tuple((n,) for n in form.along) if form.single else (form.along,)
+            call = call._replace(request=call.request._replace(along=orders))
             run_types, body = plan_pull(call, form, vector, what)
         else:
             call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
@@ -169,6 +170,8 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
         forward = form.kind == "jacfwd"
         returned, shape = _returned(f, call, what), literal_shape(f)
         jacobian = Jacobian(call, form.single, returned, may_write_arrays(f), lanes, forward, shape)
+        if not jacobian.outputs.leaves:
+            raise OutputError(f"{what} returned (), without a number in it; return the value to differentiate")
         if form.kind == "jacobian" and jacobian.may_have_more_rows:
             rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
             along = call.request._replace(mode="jvp", lanes=columns.lanes), columns.types

@@ -97,7 +97,7 @@ class RowProducts:
             *(f"    take_lanes({x.name}_rows, rows, {x.name}_first, start, stop)" for x in tree.leaves),
             f"    {run.format(call=self.call.packed, along=tree.text(along))}",
             "    if start == 0:",
-            f"        found = np.empty((rows.shape[0], {' + '.join(p.size for p in came.leaves)}))",
+            f"        found = np.empty((rows.shape[0], {' + '.join(p.size for p in came.leaves) or '0'}))",
             *(f"    {line}" for line in self._give(came)),
             f"return {result}",
         ]  # fmt: skip

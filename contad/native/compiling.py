@@ -78,11 +78,23 @@ def load_cached(name: str, source: Callable[[], str], depends: Iterable[str]) ->
 
     A truncated or altered file is written again, and machine code that is damaged is compiled again.
     """
-    stem = f"{name[:_LONGEST]}_{digest_of(depends)}"
+    stem = _stem(name, depends)
     path = cache_directory() / f"{stem}.py"
     if read_sealed(path) is None:
         write_sealed(path, source())
     return _load(path, stem)
+
+
+def is_cached(name: str, depends: Iterable[str]) -> bool:
+    """Whether `load_cached` finds source and machine code in the directory."""
+    directory, stem = cache_directory(), _stem(name, depends)
+    return (directory / f"{stem}.py").exists() and any(
+        next(folder.glob(f"{stem}.*.nbi"), None) is not None for folder in _machine_code(directory)
+    )
+
+
+def _stem(name: str, depends: Iterable[str]) -> str:
+    return f"{name[:_LONGEST]}_{digest_of(depends)}"
 
 
 def digest_of(depends: Iterable[str]) -> str:

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from contad.ops._scipy import special
 from contad.ops.arithmetic import absolute, power
 from contad.ops.exponential import exp, log, log1p
@@ -12,15 +14,21 @@ from contad.rules.scalar_rule import scalar_rule
 from contad.rules.vectorised import mend
 
 
-@scalar_rule(ufunc="scipy.special.cosm1", points=[(0.7,), (-1.6,)])
-def cosm1(x):
-    """cos(x) - 1, accurate for small x.
+def _cosm1(x):
+    return np.where(np.abs(x) > 0.75, -2.0 * np.sin(0.5 * x) ** 2, special().cosm1(x))
 
-        z = cos(x) - 1,     dz/dx = -sin x
+
+@scalar_rule(ufunc="scipy.special.cosm1", array=_cosm1, points=[(0.7,), (-1.6,)])
+def cosm1(x):
+    """cos(x) - 1, accurate for small x and near each multiple of 2 pi, where SciPy's loses digits.
+
+        z = cos(x) - 1 = -2 sin(x / 2)^2,     dz/dx = -sin x
 
     >>> cosm1(1e-10)
     -5e-21
     """
+    if 0.75 < abs(x) < math.inf:
+        return -2.0 * math.sin(0.5 * x) ** 2
     return float(special().cosm1(x))
 
 

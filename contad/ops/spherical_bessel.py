@@ -79,7 +79,7 @@ def _sinc(x):
     odd = np.rint(x) % 2.0
     with np.errstate(all="ignore"):
         z = np.where(odd, -1.0, 1.0) * np.sin(math.pi * y) / (math.pi * x)
-    return np.where(x == 0.0, 1.0, np.where(np.isinf(x), 0.0, z))
+    return np.where(x == 0.0, 1.0, z)
 
 
 @scalar_rule(array=_sinc, points=[(0.7,), (-1.6,)])
@@ -89,13 +89,13 @@ def sinc(x):
         z = sin(pi x) / (pi x), 1 at 0,     dz/dx = (cos(pi x) - z) / x
 
     Ref:     below 1 the derivative is -pi j_1(pi x), which does not cancel. z is 0 at integers, where NumPy's is what
-             the rounding of pi x makes.
+             the rounding of pi x makes, and nan at infinity, as NumPy's.
 
     >>> sinc(0.5)
     0.6366197723675814
     """
     if x == 0.0 or math.isinf(x):
-        return 0.0 if x else 1.0
+        return math.nan if x else 1.0
     n = float(np.rint(x))
     z = math.sin(math.pi * (x - n)) / (math.pi * x)
     return -z if n % 2.0 else z

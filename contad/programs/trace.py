@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.matrix.array_sweep import strides_of
+from contad.engines.stream.plain_sweep import strides_of
 from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_head import (
     GATHER as GATHERED,

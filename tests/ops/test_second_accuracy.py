@@ -98,7 +98,7 @@ def worst(measured, reference, points):
 def points_of(measured):
     numbers = ONE if measured.arity == 1 else [0.4, 2.5] if measured.name in SLOW else TWO
     orders = getattr(REFERENCE[measured.name], "orders", ())
-    generic = itertools.product(*([1.0, 2.0] if k in orders else numbers for k in range(measured.arity)))
+    generic = itertools.product(*([0.0, 1.0, 2.0] if k in orders else numbers for k in range(measured.arity)))
     return filter(lambda point: DOMAIN.get(measured.name, lambda *args: True)(*point), generic)
 
 

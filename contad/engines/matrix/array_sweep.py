@@ -1,16 +1,14 @@
 """Records of arrays read back in Python: swept on numbers of outer levels by the rule bodies, and shown."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contad.engines.stream.plain_sweep import strides_of
 from contad.engines.stream.pullbacks import Continuation
 from contad.engines.stream.record_head import (
     CALLBACK,
-    CODES,
     DOT,
-    FORMS,
     GATHER,
     INPUT,
     LINEAR,
@@ -23,7 +21,6 @@ from contad.engines.stream.record_head import (
     decode,
 )
 from contad.engines.stream.record_stream import CELL_BYTES, RECORD_BYTES
-from contad.engines.stream.storage import Buffers
 from contad.engines.stream.sweep import OPERATIONS
 from contad.variables.adjoints import Adjoints
 from contad.variables.number import scale
@@ -84,22 +81,6 @@ def sweep_row(stack: "MatrixStack", row: int, k: int, top: int, adjoints: Adjoin
             c = rule.product(at)(z_bar, rule.array_partial(at)(z, *values))
             _accumulate(adjoints, cells[at + 1], ((x_outer, x_inner), (y_outer, y_inner))[at], c, live)
     return n
-
-
-def strides_of(buffers: Buffers, form: int, first: int, n: int, x: float, y: float) -> Sequence[int]:
-    """What kernels read of a record: z, outer, inner, z_outer, z_inner, x, x_outer, x_inner, y, y_outer, y_inner."""
-    if form == STRIDED:
-        return buffers.shapes[int(x) : int(x) + 11].tolist()
-    shape = list(FORMS[11 * (form // CODES) :][:11])
-    shape[0], shape[2] = first, n
-    shape[5] = shape[5] if form == X_NUMBER else int(x)
-    if form == SUM:
-        shape[2] = int(y)
-    elif form == DOT:
-        shape[8], shape[2] = buffers.shapes[int(y) : int(y) + 2].tolist()
-    else:
-        shape[8] = shape[8] if form == Y_NUMBER else int(y)
-    return shape
 
 
 def _cells(start: int, outer_step: int, inner_step: int, outer: int, inner: int) -> np.ndarray:

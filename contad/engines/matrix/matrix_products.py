@@ -4,6 +4,7 @@ The adjoints of a matrix times a vector are a kernel that the compiled sweep cal
 meets each number once, in the cache where its row is. The other products are pullbacks, which NumPy multiplies.
 """
 
+import ctypes
 import math
 from collections.abc import Callable
 from threading import get_ident
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
-from contad.engines.stream.kernels import WRITTEN
+from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Named, accumulate, block_of
 from contad.engines.stream.record_head import DOT, PULLBACK
 from contad.engines.stream.sweep import operation_code
@@ -63,6 +64,46 @@ def kernel(shape_at, values_at, constants_at, adjoints_at):
     if a_cell > 0:
         add_outer(z_bar, numbers(b_cell, b_at, columns, values, constants), adjoints[a_cell : a_cell + n])
 '''
+
+
+def _add_products(shape: np.ndarray, values: np.ndarray, constants: np.ndarray, adjoints: np.ndarray) -> None:
+    """What the kernel does, its sums in the same order."""
+    z, rows, columns, a_at, a_cell, b_at, b_cell = shape[:7].tolist()
+
+    def numbers(cell: int, at: int, n: int) -> np.ndarray:
+        if cell > 0:
+            return values[cell : cell + n]
+        return constants[-at : n - at] if at < 0 else np.ctypeslib.as_array((ctypes.c_double * n).from_address(at))
+
+    z_bar = adjoints[z : z + rows]
+    with np.errstate(all="ignore"):
+        if b_cell > 0:
+            a = numbers(a_cell, a_at, rows * columns).reshape(rows, columns)
+            _add_rows(z_bar, a, adjoints[b_cell : b_cell + columns])
+        if a_cell > 0:
+            found = np.multiply.outer(z_bar, numbers(b_cell, b_at, columns))
+            adjoints[a_cell : a_cell + rows * columns] += np.where(z_bar[:, None] != 0.0, found, 0.0).reshape(-1)
+
+
+def _add_rows(z_bar: np.ndarray, a: np.ndarray, b_bar: np.ndarray) -> None:
+    """`contad.native.product_kernels.add_rows`."""
+    fours = len(z_bar) // 4 * 4
+    d, rows = z_bar[:fours].reshape(-1, 4), a[:fours].reshape(-1, 4, a.shape[1])
+    start = 0
+    if (np.multiply.reduce(d, axis=1) != 0.0).all():  # as it adds four rows at once
+        c = d[:, :, None] * rows
+        each = (c[:, 0] + c[:, 1]) + (c[:, 2] + c[:, 3])
+        b_bar[...] = np.add.accumulate(np.vstack([b_bar, each]), axis=0)[-1]
+        start = fours
+    i = start
+    while i < len(z_bar):
+        if i + 4 <= len(z_bar) and z_bar[i] * z_bar[i + 1] * z_bar[i + 2] * z_bar[i + 3] != 0.0:
+            b_bar += (z_bar[i] * a[i] + z_bar[i + 1] * a[i + 1]) + (z_bar[i + 2] * a[i + 2] + z_bar[i + 3] * a[i + 3])
+            i += 4
+            continue
+        if z_bar[i] != 0.0:
+            b_bar += z_bar[i] * a[i]
+        i += 1
 
 
 class ProductPullback(Named):
@@ -181,4 +222,4 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
     return method, reflect
 
 
-WRITTEN[PULLBACK] = _KERNEL
+WRITTEN[PULLBACK], WRITTEN_PLAINLY[PULLBACK] = _KERNEL, _add_products

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from contad.engines.forward import forward_level
-from contad.engines.matrix.array_sweep import strides_of
 from contad.engines.second_order.dependencies import Dependencies
 from contad.engines.second_order.number_runs import Numbers
 from contad.engines.second_order.steps import (
@@ -28,6 +27,7 @@ from contad.engines.second_order.steps import (
     step_of,
 )
 from contad.engines.stream.operand_cells import Cells
+from contad.engines.stream.plain_sweep import strides_of
 from contad.engines.stream.record_head import (
     CALLBACK,
     GATHER,

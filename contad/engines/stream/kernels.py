@@ -15,13 +15,14 @@ import numpy as np
 from contad.engines.stream.record_head import CODES, LINEAR, VARIANTS
 from contad.engines.stream.rule_functions import indent, partial_of, write_accumulation
 from contad.engines.stream.sweep import OPERATIONS, dependencies
-from contad.native.compiling import load_cached
+from contad.native.compiling import is_cached, load_cached
 from contad.native.rule_source import names_read
 from contad.ops import multiply
 from contad.rules.scalar_rule import ScalarRule
 
 KERNELS = np.zeros(CODES, np.uintp)  # by operation code; 0 where it is not compiled yet
 WRITTEN: dict[int, str] = {}  # by code: kernels that are not made from a scalar rule
+WRITTEN_PLAINLY: dict[int, Callable[..., None]] = {}  # what these do, in NumPy
 FAST = {"math.exp": "exponential"}  # what kernels call in place of functions of `math`
 _lock = threading.Lock()
 _modules: list[ModuleType] = []  # a C function lives as long as its module
@@ -127,8 +128,23 @@ def kernel_module(
     """The module with a kernel that writes to `target`: `lines` for each run of the outer axis, after `start`."""
     name = f"{rule.name} ({active})" if rule else "a linear operation"
     cases = "\n".join(indent(lines, 2))
-    exponential = _EXPONENTIAL.format(**_PARTS) if "exponential(" in cases else ""
+    exponential = exponential_source() if "exponential(" in cases else ""
     return _SOURCE.format(what=what, name=name, cases=cases, exponential=exponential, target=target, start=start)
+
+
+def exponential_source() -> str:
+    """The source of `exponential`."""
+    return _EXPONENTIAL.format(**_PARTS)
+
+
+def strides_with_loops(rule: ScalarRule | None, active: str) -> tuple[tuple[int, ...], ...]:
+    """The inner strides that have loops of their own, as numbers."""
+    return tuple(tuple(map(int, strides)) for strides in (*_CASES[active], *sums(rule)))
+
+
+def partial_in_kernel(rule: ScalarRule | None, k: int) -> tuple[list[str], str] | None:
+    """Partial k as lines and an expression in z, x and y; None where it is zero. That of no rule is the constant y."""
+    return ([], "y") if rule is None else partial_of(rule, k, "local_", functions=FAST)
 
 
 def element_text(array: str, name: str, strides: str, i: str = "i") -> str:
@@ -161,7 +177,7 @@ def _loops(rule: ScalarRule | None, active: str, strides: str) -> list[str]:
     lines: list[str] = []
     sliced: set[tuple[str, str]] = set()
     for k, kind in enumerate(active):
-        found = (([], "y") if rule is None else partial_of(rule, k, "local_", functions=FAST)) if kind == "v" else None
+        found = partial_in_kernel(rule, k) if kind == "v" else None
         if found is None:
             continue
         body, expression = found
@@ -207,10 +223,18 @@ def compile_kernel(code: int) -> None:
     """Compile the kernel of an operation, or take it from the disk cache, and enter its address."""
     with _lock:
         if not KERNELS[code]:
-            depends = (__file__, *dependencies(), WRITTEN.get(code, ""))
-            module = load_cached(f"kernel_{_name(code)}", lambda: kernel_source(code), depends)
+            module = load_cached(f"kernel_{_name(code)}", lambda: kernel_source(code), _depends(code))
             _modules.append(module)
             KERNELS[code] = module.kernel.address
+
+
+def has_compiled_kernel(code: int) -> bool:
+    """Whether the kernel of an operation is in the disk cache."""
+    return is_cached(f"kernel_{_name(code)}", _depends(code))
+
+
+def _depends(code: int) -> tuple[str, ...]:
+    return (__file__, *dependencies(), WRITTEN.get(code, ""))
 
 
 Strides = tuple[int, ...]

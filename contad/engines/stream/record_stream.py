@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from contad.engines.stream.kernels import KERNELS, compile_kernel, has_kernel
-from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, VARIANTS, decode
+from contad.engines.stream import plain_sweep
+from contad.engines.stream.kernels import KERNELS, has_kernel
+from contad.engines.stream.patience import PATIENCE
+from contad.engines.stream.record_head import CALLBACK, FORMS, INPUT, JOIN, LINEAR, PULLBACK, VARIANTS, decode
 from contad.engines.stream.storage import FIRST_CONSTANT, Buffers
 from contad.engines.stream.sweep import OPERATIONS, compile_sweep, compile_sweeps, operation_code
 from contad.rules.scalar_rule import ScalarRule
@@ -125,7 +127,8 @@ class Recording(ChainStack):
         except struct.error:  # a number of an outer level, which has refused to become a float
             forget_since(before)
             struct.pack_into(f"{4 * n}d", buffers.staging, 0, *self._set_aside(stream, lo))
-        if compile_sweeps().settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
+        settle = plain_sweep.settle if PATIENCE.seconds_left() else compile_sweeps().settle
+        if settle(buffers.staging, buffers.records, buffers.values, n, lo, self.packed) != self.top:
             self.end("its recording was interrupted between two steps that belong together")
             self.check_usable("flush")
         stream.clear()
@@ -165,20 +168,26 @@ class Recording(ChainStack):
                 np.add.at(adjoints, cell, seed)
             else:
                 return self._sweep_numbers(top, seeds)
-        sweep = compile_sweep() if self.watch is None else self.watch.sweep
         row, k = self.rows_packed - 1, self.top - 1
         while True:
-            row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
+            if self.watch is None and PATIENCE.seconds_left():
+                row, k, out_of_time = PATIENCE.sweep(b, adjoints, row, k, top)
+                if out_of_time:
+                    continue
+            else:
+                sweep = compile_sweep() if self.watch is None else self.watch.sweep
+                row, k = sweep(b.records, b.values, adjoints, b.shapes, b.constants, KERNELS, row, k, top)
             if row == 0:
                 return adjoints
-            head = int(b.records[row, 0])
+            head, x, y = b.records[row].tolist()
             code, _, n = decode(head)
-            if head < 0 and not KERNELS[code] and has_kernel(code):
-                compile_kernel(code)
+            if head < 0 and has_kernel(code) and (code != PULLBACK or y) and not KERNELS[code]:
+                if PATIENCE.sweep_array(b, adjoints, row, k, top):
+                    row, k = row - 1, k - n
                 continue
             self.running = k - n + 1
             adj = Adjoints(self, adjoints, k - n + 1)
-            self.callbacks[int(b.records[row, 1])](adj)
+            self.callbacks[int(x)](adj)
             row, k = row - 1, k - n
             if adj.cells is not adjoints:  # the callback has added a number of an outer level
                 return self._sweep_on_numbers(row, k, top, adj.cells)

@@ -81,12 +81,13 @@ def partial_of(rule: ScalarRule, k: int, prefix: str, **how: Any) -> tuple[list[
 
 def write_accumulation(rule: ScalarRule | None, k: int, target: str, partial: str, mask: str = "") -> list[str]:
     """The lines that add d times partial k to the target; `mask` is put behind a product that is no selection's."""
-    if _routes(rule, k):
+    if routes(rule, k):
         return [f"p = {partial}", f"{target} += d * p if p != 0.0 else 0.0"]
     return [f"{target} += d * ({partial}){mask}"]
 
 
-def _routes(rule: ScalarRule | None, k: int) -> bool:
+def routes(rule: ScalarRule | None, k: int) -> bool:
+    """Whether partial k is a selection, of which a zero passes nothing on."""
     return rule is not None and rule.body is not None and rule.body.routes(k)
 
 
@@ -100,7 +101,7 @@ def write_partials(operations: Mapping[int, Operation], options: str, **how: Any
             if found is not None:
                 lines, partial = found
                 selects = [f"p = {partial}", "return d * p if p != 0.0 else 0.0"]
-                branches[code] = [*lines, *(selects if _routes(rule, k) else [f"return d * ({partial})"])]
+                branches[code] = [*lines, *(selects if routes(rule, k) else [f"return d * ({partial})"])]
         functions.append(write_function(f"times_by_{name}", "code, d, z, x, y", operations, branches, options))
     return "".join(functions)
 

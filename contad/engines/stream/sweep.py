@@ -23,7 +23,7 @@ from contad.engines.stream.rule_functions import (
     write_accumulation,
     write_partials,
 )
-from contad.native.compiling import NJIT_OPTIONS, load_cached
+from contad.native.compiling import NJIT_OPTIONS, is_cached, load_cached
 from contad.native.rule_source import GENERATORS
 from contad.rules.scalar_rule import ScalarRule, rules
 
@@ -212,6 +212,11 @@ def dependencies() -> tuple[str, ...]:
 def compile_sweeps() -> ModuleType:
     """The module with `sweep` and `settle`, from the disk cache where it is there."""
     return load_cached("sweep", sweep_source, dependencies())
+
+
+def has_compiled_sweeps() -> bool:
+    """Whether they are in the disk cache."""
+    return is_cached("sweep", dependencies())
 
 
 def compile_sweep() -> Callable[..., tuple[int, int]]:

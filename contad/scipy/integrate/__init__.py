@@ -1,7 +1,28 @@
-"""`scipy.integrate` for functions that contad differentiates: integrals and solutions of differential equations."""
+"""`scipy.integrate` for functions that contad differentiates: integrals and solutions of differential equations.
+
+`dopri5` and `sdirk4` are Numba functions of Numba functions, which SciPy does not have.
+"""
+
+from typing import Any
 
 from contad.scipy.integrate.adaptive_quadrature import quad, quad_vec
+from contad.scipy.integrate.boundary_values import solve_bvp
 from contad.scipy.integrate.differential_equations import odeint, solve_ivp
+from contad.scipy.integrate.recent_quadrature import cubature, tanhsinh
 from contad.scipy.integrate.trajectories import Adjoint
 
-__all__ = ["Adjoint", "odeint", "quad", "quad_vec", "solve_ivp"]
+__all__ = ["Adjoint", "cubature", "dopri5", "odeint", "quad", "quad_vec", "sdirk4", "solve_bvp", "solve_ivp"]
+__all__ += ["tanhsinh"]
+
+
+def __getattr__(name: str) -> Any:
+    """The compiled solvers are imported, and Numba with them, when they are first used."""
+    if name in ("dopri5", "sdirk4"):
+        import contad.scipy.integrate.compiled_solvers
+
+        return getattr(contad.scipy.integrate.compiled_solvers, name)
+    raise AttributeError(f"module 'contad.scipy.integrate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

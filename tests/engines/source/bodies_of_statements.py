@@ -15,6 +15,13 @@ u[:], w[:] = w * 1.5, u * 2.0
 return np.sum(u) + np.sum(w * w) * a
 
 @njit
+def h(v, w, u):
+    return v * w[0] + u
+---
+rest = (x, a)
+return h(x[1], *rest) + h(*(a, x[2:]), x[0])
+
+@njit
 def h(v):
     v[0] = 5.0
     return 2.0

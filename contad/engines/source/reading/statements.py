@@ -17,6 +17,7 @@ from contad.engines.source.reading.call_reader import Iteration, Range
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import LocalScope
 
@@ -103,7 +104,10 @@ class StatementReader:
         """target = entry, for elements or parts of an array."""
         with self.expressions.forbid_writes([entry], target):
             array, spec = self.place(target, env)
-        if all(isinstance(part, Value) for part in spec):
+        if has_arrays(spec) and (is_number(entry) or is_array(entry)):
+            self.expressions.subscripts.index_arrays.write(array, spec, entry, target)
+            return
+        if all(is_number(part) for part in spec):
             if not is_number(entry):
                 self.progress.refuse(
                     target, f"the assignment of something that is no number to {ast.unparse(target)!r}"
@@ -130,6 +134,9 @@ class StatementReader:
         target, operator = statement.target, type(statement.op).__name__
         if isinstance(target, ast.Subscript):
             array, spec = self.place(target, env)
+            if has_arrays(spec):
+                self._update_elements(array, spec, operator, statement, env)
+                return
             if all(isinstance(part, Value) for part in spec):
                 self._update_element(array, spec, operator, statement, env)
                 return
@@ -191,6 +198,17 @@ class StatementReader:
             self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
         self.arrays.put(array, spec, new)
 
+    def _update_elements(
+        self, array: Value, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
+    ) -> None:
+        """array[positions] op= value: all are read before any is written."""
+        access = self.expressions.subscripts.index_arrays
+        old = access.read(array, spec, statement.target)
+        new = self.expressions.binary(operator, old, self.expressions.expression(statement.value, env), statement)
+        if new.kind.base == "float" and array.kind.base != "float":
+            self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
+        access.write(array, spec, new, statement.target)
+
     def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
         if self.progress.loop_depth:
             self.progress.refuse(statement, "a function inside a loop", "define it before the loop")
@@ -224,10 +242,14 @@ class StatementReader:
         arguments = call.args if call is not None else []
         if not (isinstance(found, type) and issubclass(found, Exception)):
             self.progress.refuse(statement, f"{ast.unparse(statement)!r}", "raise a built-in exception")
-        # of a message that is computed the text of the source is shown
+        numbers: list[Value] = []  # names of numbers behind a text that is known
+        if arguments and isinstance(arguments[0], ast.Constant) and all(isinstance(a, ast.Name) for a in arguments[1:]):
+            numbers = [self.expressions.expression(a, env) for a in arguments[1:]]
+            numbers = numbers if all(map(is_number, numbers)) else []
+        # of a message that is computed otherwise the text of the source is shown
         texts = [ast.unparse(a) if isinstance(a, ast.Constant) else repr(ast.unparse(a)) for a in arguments]
-        text = ", ".join(texts)
-        self.builder.add(Check(constant(True), f"{found.__name__}({text})"))
+        text = ", ".join(texts[: len(texts) - len(numbers)])
+        self.builder.add(Check(constant(True), f"{found.__name__}({text})", numbers))
 
     # ---- loops -------------------------------------------------------------------------------------------------------
     def do_While(self, statement: ast.While, env: Environment) -> None:

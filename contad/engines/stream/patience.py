@@ -1,0 +1,61 @@
+"""When recordings are swept by compiled code: once plain Python has taken the time that it takes to get that code."""
+
+from time import perf_counter
+
+import numpy as np
+
+from contad.engines.stream import plain_sweep
+from contad.engines.stream.kernels import compile_kernel, has_compiled_kernel
+from contad.engines.stream.record_head import decode
+from contad.engines.stream.storage import Buffers
+from contad.engines.stream.sweep import compile_sweeps, has_compiled_sweeps
+
+
+class Patience:
+    """The seconds for which sweeps run in plain Python: in all, and then for each kernel that is not there.
+
+    loading      where compiled code is in the disk cache: what it takes to load it and Numba
+    compiling    where it is to be compiled
+    """
+
+    def __init__(self, loading: float = 0.2, compiling: float = 2.0) -> None:
+        self.loading, self.compiling = loading, compiling
+        self.spent = 0.0
+        self.limit: float | None = None  # of all sweeps; not known before the disk has been looked at
+        self.left: dict[int, float] = {}  # by the code of a kernel
+
+    def seconds_left(self) -> float:
+        """How much longer sweeps run in plain Python; 0 where the compiled sweep is there, or is to be."""
+        if compile_sweeps.cache_info().currsize:
+            return 0.0
+        if self.limit is None:
+            if self.spent < self.loading:
+                return self.loading - self.spent
+            self.limit = self.loading if has_compiled_sweeps() else self.compiling
+        return max(0.0, self.limit - self.spent)
+
+    def sweep(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> tuple[int, int, bool]:
+        """`plain_sweep.sweep`, for as long as there is patience."""
+        start = perf_counter()
+        try:
+            return plain_sweep.sweep(buffers, adjoints, row, k, top, self.seconds_left())
+        finally:
+            self.spent += perf_counter() - start
+
+    def sweep_array(self, buffers: Buffers, adjoints: np.ndarray, row: int, k: int, top: int) -> bool:
+        """`plain_sweep.sweep_array` of a record that has no kernel yet, or else make the kernel: False then."""
+        head, x, y = buffers.records[row].tolist()
+        code, _, n = decode(head)
+        if code not in self.left:
+            known = self.compiling and has_compiled_kernel(code)
+            self.left[code] = (0.1 if known else 0.3) * (self.loading if known else self.compiling)
+        if self.left[code] <= 0.0:
+            compile_kernel(code)
+            return False
+        start = perf_counter()
+        plain_sweep.sweep_array(buffers, adjoints, head, x, y, k - n + 1, top)
+        self.left[code] -= perf_counter() - start
+        return True
+
+
+PATIENCE = Patience()

@@ -1,0 +1,160 @@
+"""The sweep in plain Python gives what compiled code gives, to the last bit, and gives way to it in time."""
+
+import functools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import contad
+from contad.engines.stream import patience, record_stream
+from contad.engines.stream.patience import Patience
+from contad.engines.stream.sweep import OPERATIONS
+
+DRAW = np.random.default_rng(7)
+RULES = sorted({rule.name: rule for rule, _ in OPERATIONS.values()}.items())
+
+
+class Endless(Patience):
+    """One that never asks for compiled code."""
+
+    def seconds_left(self):
+        return np.inf
+
+
+class Short(Endless):
+    """One that asks for it after every few records."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = 0
+
+    def seconds_left(self):
+        self.asked += 1
+        return 0.0 if self.asked % 3 == 2 else 1e-9
+
+
+@pytest.fixture
+def plainly(monkeypatch):
+    """plainly(f): what f() is where records are swept in plain Python."""
+
+    def run(f, patience=Endless):
+        with monkeypatch.context() as patch:
+            patch.setattr(record_stream, "PATIENCE", patience())
+            return f()
+
+    return run
+
+
+def points(rule, count=24):
+    """Random numbers around the rule's points, which are inside of the domain, and special ones."""
+    found = [[x * (1.0 + 0.2 * DRAW.standard_normal(count)) for x in point] for point in rule.points]
+    ends = [np.array([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, np.inf, -np.inf, np.nan, 1e300, 5e-324])] * rule.arity
+    return [*found, ends, [ends[0], ends[0][::-1].copy()][: rule.arity]]
+
+
+def programs(rule, args, weights):
+    """On arrays and numbers: contiguous, strided, constants, along either axis, summed, the same variable twice."""
+    n, others = len(args[0]), args[1:]
+    return {
+        "rows": lambda x, *ys: np.sum(rule(x, *ys) * weights),
+        "strided": lambda x, *ys: np.sum(rule(x[::2], *(y[::-2] for y in ys)) * weights[: n // 2]),
+        "constants": lambda x, *ys: np.sum(rule(x, *others) * weights),
+        "reflected": lambda x, *ys: np.sum(rule(args[0], *ys) * weights) + x[0],
+        "numbers": lambda x, *ys: rule(x[1], *(y[2] for y in ys)) * 1.7 + rule(x[3], *(y[0] for y in others)),
+        "axes": lambda x, *ys: np.sum(rule(x[:, None], *(y[None, :5] for y in ys)) * weights[:, None]),
+        "one": lambda x, *ys: np.sum(rule(x[0], *ys) * weights) + np.sum(rule(x, *(y[1] for y in ys)) * weights),
+        "itself": lambda x, *ys: np.sum(rule(*[x] * rule.arity) * weights) + np.sum(rule(x, *ys)),
+    }
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=[name for name, _ in RULES])
+def test_operations_are_the_same_to_the_last_bit(plainly, name, rule):
+    for args in points(rule):
+        weights = np.where(np.arange(len(args[0])) % 5, DRAW.standard_normal(len(args[0])), 0.0)
+        for what, f in programs(rule, args, weights).items():
+            gradient = functools.partial(contad.grad(f, tuple(range(rule.arity))), *args)
+            for a, b in zip(gradient(), plainly(gradient), strict=True):
+                np.testing.assert_array_equal(a, b, what, strict=True)
+
+
+def program(x, a):
+    """Sums, products of matrices and vectors, moved elements, array rules, a loop over numbers."""
+    y = np.exp(-0.3 * (a @ x)) + x[::-1][:7] * 2.0
+    z = np.linalg.solve(a[:, :7] + 9.0 * np.eye(7), y)
+    w = np.concatenate([z, x]).reshape(4, 4)
+    s = np.dot(y, z) + np.sum(w @ w.T) + np.sum(w.T[1:] * w[:, 1:].T) + np.logaddexp(x[0], x[1])
+    for k in range(30):
+        s = s * 0.9 + np.tanh(x[k % 9]) * y[k % 7] ** 2
+    return s + np.sum(w[[0, 1, 1], [2, 0, 0]]) + np.linalg.norm(x)
+
+
+@pytest.mark.parametrize("patience", [Endless, Short])
+def test_a_program_is_the_same_to_the_last_bit(plainly, patience):
+    x, a = DRAW.standard_normal(9), DRAW.standard_normal((7, 9))
+    gradient = contad.grad(program, (0, 1))
+    for u, v in zip(gradient(x, a), plainly(lambda: gradient(x, a), patience), strict=True):
+        np.testing.assert_array_equal(u, v)
+    rows = DRAW.standard_normal((11, 7))
+    rows[3] = 0.0
+    weights = np.where(np.arange(11) % 4, DRAW.standard_normal(11), 0.0)
+    for w in (weights, weights + 3.0):
+        product = contad.grad(lambda b, v, w=w: np.sum((b @ v) * w), (0, 1))
+        for u, v in zip(product(rows, x[:7]), plainly(lambda p=product: p(rows, x[:7]), patience), strict=True):
+            np.testing.assert_array_equal(u, v)
+
+
+@pytest.mark.parametrize("engine", ["records", "matrix"])
+def test_callbacks_and_nested_gradients(plainly, engine):
+    @contad.custom_vjp
+    def doubled(x):
+        return 2.0 * x
+
+    doubled.defvjp(lambda x: (2.0 * x, None), lambda saved, z_bar: (2.0 * z_bar,))
+
+    def f(x):
+        return doubled(x[0]) * x[1] + contad.grad(lambda y: y * y * x[1] + np.sin(y))(x[0]) * x[2]
+
+    gradient = contad.grad(f, engine=engine)
+    x = np.array([0.3, -1.2, 0.7])
+    np.testing.assert_array_equal(gradient(x), plainly(lambda: gradient(x)))
+
+
+# ---- when it gives way -----------------------------------------------------------------------------------------------
+CODE = """
+import sys, numpy as np, contad
+from contad.engines.stream import patience
+from contad.engines.stream.kernels import KERNELS
+from contad.engines.stream.sweep import compile_sweeps
+f = contad.grad(lambda x: np.sum(np.exp(-x * x) * np.sin(x)))
+x = np.linspace(-1.0, 2.0, 5)
+first = f(x)
+assert "numba" not in sys.modules
+assert not compile_sweeps.cache_info().currsize and not KERNELS.any()
+patience.PATIENCE.spent = 10.0
+second = f(x)
+assert compile_sweeps.cache_info().currsize and not KERNELS.any()  # which have a time of their own
+patience.PATIENCE.left = dict.fromkeys(range(512), -1.0)
+third = f(x)
+assert KERNELS.sum() > 5
+assert (first == second).all() and (second == third).all()
+"""
+
+
+def test_a_first_gradient_compiles_nothing_and_loads_no_compiler():
+    run = subprocess.run([sys.executable, "-c", CODE], check=False, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+
+
+def test_time_is_counted_and_the_disk_is_looked_at_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(patience, "has_compiled_sweeps", lambda: asked.append(1) or len(asked) > 1)
+    monkeypatch.setattr(patience, "compile_sweeps", functools.cache(lambda: None))
+    p = Patience(loading=0.2, compiling=2.0)
+    assert p.seconds_left() == 0.2 and not asked
+    p.spent = 0.3
+    assert p.seconds_left() == pytest.approx(1.7) and p.seconds_left() and len(asked) == 1
+    p.spent = 2.5
+    assert p.seconds_left() == 0.0
