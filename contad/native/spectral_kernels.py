@@ -100,13 +100,17 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
 
 # ---- general matrices ------------------------------------------------------------------------------------------------
 @in_machine_code
-def find_real_spectrum(a):  # type: ignore[no-untyped-def]
-    """(w, v) in C order; ValueError, as Numba's own, where an eigenvalue is complex."""
+def find_real_spectrum(a, values_alone):  # type: ignore[no-untyped-def]
+    """(w, v) in C order; ValueError, as Numba's own of eigvals or eig, where an eigenvalue is complex."""
+    if values_alone:
+        np.linalg.eigvals(a)  # in compiled code it raises by its own name
     w, v = np.linalg.eig(a)
     n = w.size
     values, vectors = np.empty(n), np.empty((n, n))
     for j in range(n):
         if w[j].imag != 0.0:
+            if values_alone:
+                raise ValueError("eigvals() argument must not cause a domain change.")
             raise ValueError("eig() argument must not cause a domain change.")
         values[j] = w[j].real
         for i in range(n):

@@ -14,7 +14,7 @@ import contad
 from benchmarks.loops import problems
 from contad.errors import UnsupportedError
 from tests.front.generated import run_of
-from tests.front.kernels import Point, X, Y, of_pair, of_point, several, square, weighted, weighted_by_hand, with_aux
+from tests.front.kernels import X, Y, of_pair, several, square, weighted, weighted_by_hand, with_aux
 from tests.judges.samples import sampled
 
 SHORT = np.array([1.5, -0.5, 2.0, np.inf, -np.inf, np.nan])
@@ -108,7 +108,6 @@ def test_a_plain_function_and_a_gradient_are_taken():
         (lambda: contad.source(np.sin, 1.0), UnsupportedError, "f must be a Numba function, .* got ufunc"),
         (lambda: contad.source(3.0, 1.0), TypeError, "source"),
         (lambda: contad.source(contad.grad(square, engine="tape"), 1.0), UnsupportedError, "tape generates no source"),
-        (lambda: contad.source(of_point, Point(1.0, 2.0)), UnsupportedError, r"kernels.py:\d+: of_point: argument 0"),
         (lambda: contad.source(several, X, 2.0), UnsupportedError, r"kernels.py:\d+: several: .* one number"),
         (lambda: contad.source(weighted, X), TypeError, "value_and_grad: weighted: missing a required argument: 'y'"),
         (lambda: contad.source(weighted, X, Y, scal=1.0), TypeError, "unexpected keyword argument 'scal'"),

@@ -65,8 +65,13 @@ def _eig(a: Any) -> Any:
 
 @add_overload(np.linalg.eigvals)
 def _eigvals(a: Any) -> Any:
-    """Eigenvalues, with the vectors, which the derivative takes."""
-    return (lambda a: np.linalg.eig(a)[0]) if active_of((a,), (2,)) is not None else None
+    """Eigenvalues, with the vectors, which the derivative takes; the error is Numba's own."""
+
+    def implementation(a: Any) -> Any:
+        np.linalg.eigvals(values(a))
+        return np.linalg.eig(a)[0]
+
+    return implementation if active_of((a,), (2,)) is not None else None
 
 
 @add_overload(np.linalg.svd)

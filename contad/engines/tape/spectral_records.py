@@ -94,7 +94,7 @@ eigvalsh = operation(calculate_eigvalsh, pull_eigvalsh, push_eigvalsh)
 # ---- general matrices ------------------------------------------------------------------------------------------------
 def calculate_eig(header, block):  # type: ignore[no-untyped-def]
     """The eigenvalues, then the vectors."""
-    w, v = find_real_spectrum(operand(header, block, VALUE))
+    w, v = find_real_spectrum(operand(header, block, VALUE), False)
     write_elements(header, write_elements(header, read_block(header, block)[2], w, VALUE), v, VALUE)
 
 
@@ -111,7 +111,7 @@ def pull_eig(header, block):  # type: ignore[no-untyped-def]
 def push_eig(header, block):  # type: ignore[no-untyped-def]
     """The values and their tangents."""
     of_z = read_block(header, block)[2]
-    w, v = find_real_spectrum(operand(header, block, VALUE))
+    w, v = find_real_spectrum(operand(header, block, VALUE), False)
     w_dot, v_dot = eig_tangent(w, v, operand(header, block, TANGENT))
     write_elements(header, write_elements(header, of_z, w, VALUE), v, VALUE)
     write_elements(header, write_elements(header, of_z, w_dot, TANGENT), v_dot, TANGENT)

@@ -24,12 +24,13 @@ _RESTART = 150  # vectors that GMRES keeps
 
 def differentiate_root(
     what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], success: bool, message: str,
-    symmetric: bool = False,
+    symmetric: bool = False, inverse: Function | None = None,
 ) -> ArrayValue:  # fmt: skip
     """The root z of fun(z, *args) = 0 with the derivatives of the equation; z itself where there are none.
 
     Each step z - J^-1 fun(z, p), with the constant Jacobian J at the root, makes derivatives of one order more right.
-    A `symmetric` J is that of a gradient: z is a minimum, or another point where it is zero.
+    A `symmetric` J is that of a gradient: z is a minimum, or another point where it is zero. `inverse` gives the
+    function r -> J^-1 r of plain arguments, where the caller knows how J looks.
     """
     residual = fun(z, *args)
     depth = max((_depth(leaf) for leaf in leaves_of(residual)), default=0)
@@ -39,7 +40,8 @@ def differentiate_root(
         reason = " ".join(message.split())
         found = "minimum" if symmetric else "root"
         raise RuntimeError(f"{what}: no {found} was found, so that there is no derivative of one: {reason}")
-    solve = _find_inverse(what, fun, z, take_primals(args), symmetric)
+    plain = take_primals(args)
+    solve = _find_inverse(what, fun, z, plain, symmetric) if inverse is None else inverse(plain)
     x: Any = z
     for _ in range(depth + 1):  # a recording at one level may be differentiated twice
         x = x - solve(fun(x, *args))
@@ -54,7 +56,7 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
             raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
         return lambda r: r / slope
     if np.size(z) > _DENSE:
-        return _Products(what, fun, z, args, symmetric).solve
+        return ProductsOfInverse(what, _Iterations(what, fun, z, args, symmetric).apply, symmetric).solve
     matrix = np.reshape(take_primals(jacobian(fun)(z, *args)), (np.size(z), np.size(z)))
     condition = np.linalg.cond(matrix) if np.isfinite(matrix).all() else np.inf
     if condition > _LARGEST:
@@ -67,12 +69,11 @@ def _find_inverse(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, .
     return lambda r: np.reshape(inverse @ np.reshape(r, (-1,)), np.shape(z))
 
 
-class _Products:
-    """The inverse of a large Jacobian: conjugate gradients where it is symmetric, else GMRES, on its products."""
+class ProductsOfInverse:
+    """Products with the inverse of a constant Jacobian, at every level; apply(r, transposed) is that for plain ones."""
 
-    def __init__(self, what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], symmetric: bool) -> None:
-        self.what, self.symmetric = what, symmetric
-        self.z, self.f = z, lambda x: fun(x, *args)
+    def __init__(self, what: str, apply: Function, symmetric: bool = False) -> None:
+        self.what, self.apply, self.symmetric = what, apply, symmetric
 
     def solve(self, r: ArrayValue, transposed: bool = False) -> Any:
         """J^-1 r or J^-T r: an operation, linear in r."""
@@ -80,7 +81,7 @@ class _Products:
             transposed = False
 
         def value(r: ArrayValue) -> tuple[ArrayValue, None]:
-            return (self.solve(r, transposed) if numbers_in(r) else self._iterate(r, transposed)), None
+            return (self.solve(r, transposed) if numbers_in(r) else self.apply(np.asarray(r), transposed)), None
 
         def pull(args: Sequence[Any], saved: None, z: ArrayValue, z_bar: ArrayValue) -> Sequence[ArrayValue]:
             return (self.solve(z_bar, not transposed),)
@@ -90,7 +91,16 @@ class _Products:
 
         return CustomOperation(self.what, (r,), value, pull, push, [], []).perform()
 
-    def _iterate(self, r: ArrayValue, transposed: bool) -> np.ndarray:
+
+class _Iterations:
+    """The inverse of a large Jacobian: conjugate gradients where it is symmetric, else GMRES, on its products."""
+
+    def __init__(self, what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], symmetric: bool) -> None:
+        self.what, self.symmetric = what, symmetric
+        self.z, self.f = z, lambda x: fun(x, *args)
+
+    def apply(self, r: np.ndarray, transposed: bool) -> np.ndarray:
+        """J^-1 r or J^-T r."""
         n, shape = np.size(self.z), np.shape(self.z)
         pullback = vjp(self.f, self.z)[1] if transposed else None
 

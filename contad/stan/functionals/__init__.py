@@ -8,6 +8,7 @@ from contad.stan.functionals.algebraic_equations import (
     solve_powell,
     solve_powell_tol,
 )
+from contad.stan.functionals.differential_algebraic import dae, dae_tol
 from contad.stan.functionals.hidden_markov import hmm_hidden_state_prob, hmm_latent, hmm_marginal
 from contad.stan.functionals.initial_values import (
     ode_adams,
@@ -49,6 +50,8 @@ from contad.stan.functionals.parallel_jobs import map_rect, reduce_sum, reduce_s
 __all__ = [
     "algebra_solver",
     "algebra_solver_newton",
+    "dae",
+    "dae_tol",
     "hcubature",
     "hmm_hidden_state_prob",
     "hmm_latent",

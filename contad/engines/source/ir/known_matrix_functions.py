@@ -23,12 +23,15 @@ CHOLESKY = MatrixFunction("cholesky", 1, reads_all=False)
 EIGH = MatrixFunction("eigh", 1, reads_all=False)
 EIGVALSH = MatrixFunction("eigvalsh", 1, reads_all=False)
 EIG = MatrixFunction("eig", 1, plain="")
+EIGVALS = MatrixFunction("eigvals", 1, plain="")
 SVD = MatrixFunction("svd", 1, reads_all=False, plain="np.linalg.{}({}, False)")
 QR = MatrixFunction("qr", 1, reads_all=False)
 PINV = MatrixFunction("pinv", 1)
 LSTSQ = MatrixFunction("lstsq", 2, reads_all=False, plain="")
 NORM = MatrixFunction("norm", 1, reads_all=False)
-NUMPY_FUNCTIONS = (SOLVE, INV, DET, COFACTORS, SLOGDET, CHOLESKY, EIGH, EIGVALSH, EIG, SVD, QR, PINV, LSTSQ, NORM)
+NUMPY_FUNCTIONS = (
+    SOLVE, INV, DET, COFACTORS, SLOGDET, CHOLESKY, EIGH, EIGVALSH, EIG, EIGVALS, SVD, QR, PINV, LSTSQ, NORM,
+)  # fmt: skip
 
 SOLVE_TRIANGULAR = MatrixFunction("solve_triangular", 2, reads_all=False, plain="")
 CHO_FACTOR = MatrixFunction("cho_factor", 1, reads_all=False, plain="")

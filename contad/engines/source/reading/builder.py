@@ -185,6 +185,7 @@ class Builder:
 
     def create(self, fill: str, shape: list[Value], base: str, hint: str = "") -> Value:
         result = Value(Kind(base, len(shape)), hint)
+        result.order = "C" if len(shape) == 1 else ""
         self.add(Create(fill, shape, result))
         return result
 

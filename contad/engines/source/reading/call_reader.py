@@ -47,7 +47,7 @@ _DTYPES: dict[Any, str] = {
 
 
 # functions whose argument may be written out as a list
-_LISTED = (np.array, np.asarray)
+_LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
 
 
 def _as_tuple(node: ast.expr) -> ast.expr:

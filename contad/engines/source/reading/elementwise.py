@@ -6,6 +6,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant, is_array
+from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
     INT,
@@ -87,6 +88,8 @@ class WholeArrays:
             return entry
         shape = self.shape(entry)
         array = self.builder.create("empty", shape, entry.kind.base, hint)
+        if all(order_of(x) == "C" for x in arrays_of(entry)):
+            array.order = "C"
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
         return array
 
@@ -102,6 +105,7 @@ class WholeArrays:
                 self.require_equal(constant(1), shape[axis])
                 shape[axis] = constant(1)
         array = self.builder.create("empty", shape, entry.kind.base, hint)
+        array.order = order_of(entry) if order_of(entry) == "C" else array.order
         self.over(shape, lambda indices: self.put(array, indices, self.builder.load(entry, indices)))
         return array
 

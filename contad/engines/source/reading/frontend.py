@@ -17,6 +17,7 @@ from contad.engines.source.reading.elementwise import WholeArrays
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.fresh_arrays import FreshArrays
+from contad.engines.source.reading.joining_calls import JOINING_CALLS, JOINING_METHODS
 from contad.engines.source.reading.matrix_calls import MATRIX_CALLS
 from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
@@ -27,6 +28,8 @@ from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
 
+_FUNCTIONS = SPECIAL | MATRIX_CALLS | SHAPE_CALLS | JOINING_CALLS
+_METHODS = REDUCTIONS | METHODS | JOINING_METHODS
 INLINED = 200  # operations: a shorter program is read with all functions written in place
 MOST = 8_000  # operations, beyond which a function is left to another engine
 
@@ -40,7 +43,7 @@ def _readers(progress: Progress, most: int) -> StatementReader:
         return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
     expressions.subscripts = SubscriptReader(expressions)
-    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS | SHAPE_CALLS, REDUCTIONS | METHODS, read_callee)
+    expressions.calls = CallReader(expressions, _FUNCTIONS, _METHODS, read_callee)
     expressions.statements = StatementReader(expressions)
     return expressions.statements
 

@@ -149,7 +149,7 @@ def _eigvals(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
     n = call.shape(a)[0]
     w = call.new(n, hint="w")
-    call.compute(known.EIG, [a], [w, call.new(n, n, hint="v")])
+    call.compute(known.EIGVALS, [a], [w, call.new(n, n, hint="v")])
     return w
 
 

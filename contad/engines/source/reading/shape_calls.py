@@ -82,13 +82,13 @@ def flat_view(calls: CallReader, entry: Any) -> Value:
     order = order_of(entry)
     if order == "C":
         return calls.builder.reshape(entry, [calls.arrays.size(entry)])
-    return _copy_unshared(calls, entry, flat_copy, order)
+    return copy_unshared(calls, entry, flat_copy, order)
 
 
-def _copy_unshared(
+def copy_unshared(
     calls: CallReader, array: Value, make: Callable[[CallReader, Any], Value], order: str = UNSEEN
 ) -> Value:
-    """A copy of an array that may be the array itself in Numba, unless its order tells that it is not."""
+    """A copy of an array that may share its memory in Numba, unless its order tells that it does not."""
     operations = calls.builder.block.operations
     before = len(operations)
     copy = make(calls, array)
@@ -112,7 +112,7 @@ def _contiguous(calls: CallReader, arguments: list[Any], keywords: dict[str, Any
     order = order_of(array)
     if isinstance(entry, Elementwise) or order == "C":
         return array
-    return _copy_unshared(calls, array, lambda calls, x: calls.arrays.copy_elements(x), order)
+    return copy_unshared(calls, array, lambda calls, x: calls.arrays.copy_elements(x), order)
 
 
 def _as_array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:

@@ -241,7 +241,7 @@ def reverse_eigvalsh(w_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
 def forward_eig(a, w, v, work, top):  # type: ignore[no-untyped-def]
     """Real eigenvalues and eigenvectors, which are kept."""
     require_square(a)
-    values, vectors = find_real_spectrum(in_rows(a))
+    values, vectors = find_real_spectrum(in_rows(a), False)
     write_column(w, values)
     write_into(v, vectors)
     work, top = keep(w, work, top)
@@ -251,6 +251,28 @@ def forward_eig(a, w, v, work, top):  # type: ignore[no-untyped-def]
 @reverse_kernel
 def reverse_eig(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     """As `add_eig` has it."""
+    n = a_bar.shape[0]
+    v, top = take(n, n, work, top)
+    w, top = take(n, 1, work, top)
+    if not (is_zero(w_bar) and is_zero(v_bar)):
+        add_eig(take_column(_adjoint(w_bar, w)), _adjoint(v_bar, v), take_column(w), v, a_bar)
+    return top
+
+
+@forward_kernel()
+def forward_eigvals(a, w, v, work, top):  # type: ignore[no-untyped-def]
+    """Likewise, where the eigenvalues alone are asked for: the vectors are for the derivative."""
+    require_square(a)
+    values, vectors = find_real_spectrum(in_rows(a), True)
+    write_column(w, values)
+    write_into(v, vectors)
+    work, top = keep(w, work, top)
+    return keep(v, work, top)
+
+
+@reverse_kernel
+def reverse_eigvals(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """a_bar += v^-T diag(w_bar) v^T"""
     n = a_bar.shape[0]
     v, top = take(n, n, work, top)
     w, top = take(n, 1, work, top)
