@@ -14,11 +14,10 @@ import pytest
 import contad
 from contad.engines.source.tangents.appending import Appender
 from contad.rules.scalar_rule import rules
-from tests.engines.source.test_second_orders import generate, numbers
-from tests.judges.accuracy import UnresolvedError
+from tests.engines.source.plain_text import generate, numbers
+from tests.judges.accuracy import SLOW, UnresolvedError, second
 from tests.judges.samples import sampled
 from tests.ops.references import REFERENCE
-from tests.ops.test_second_accuracy import SLOW, second
 
 RULES = {rule.name: rule for rule in rules() if rule.__module__.startswith("contad.ops.")}
 STEPS = frozenset(("ceil", "floor", "rint", "trunc", "sign"))  # and what else has no slope is compared with `matrix`
