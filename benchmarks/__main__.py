@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-SIZES = ("small", "medium", "large")
+SIZES = ("tiny", "small", "medium", "large")  # of which few programs have the first
 STARTUP = ["startup", "calls"]  # topics that a whole run contains
 
 
@@ -69,10 +69,35 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         found = find_programs()
         chosen = {name: found[name] for name in _know("program", options.programs, found)}
         sizes = _know("size", options.sizes, SIZES) if options.sizes else ()
-        figures = run(chosen, tools, sizes, quick=options.quick, keep=lambda figures: write(figures, options))
+        earlier = read_earlier(options)
+        figures = run(
+            chosen, tools, sizes, quick=options.quick, keep=lambda figures: write(put_into(earlier, figures), options)
+        )
+        figures = put_into(earlier, figures)
         topics = [] if options.quick or options.programs else STARTUP
     choice = Choice(options.quick, options.engines, options.programs)
-    return figures | {"topics": [run_topic(topic, tools, choice) for topic in topics]}
+    found = [run_topic(topic, tools, choice) for topic in topics]
+    return figures | {"topics": found or figures.get("topics", [])}
+
+
+def read_earlier(options: argparse.Namespace) -> dict[str, Any] | None:
+    """The figures in `results`, into which those of some programs are put; None where all are measured."""
+    path = RESULTS / "comparison.json"
+    if not (options.results and options.programs and path.exists()):
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def put_into(earlier: dict[str, Any] | None, figures: dict[str, Any]) -> dict[str, Any]:
+    """Earlier figures with the programs of another run in their places, each with the `run` that it is from."""
+    if earlier is None:
+        return figures
+    about = {key: figures[key] for key in ("date", "command", "machine", "skipped")}
+    new = {program["name"]: program | {"run": about} for program in figures["programs"]}
+    kept = [new.pop(program["name"], program) for program in earlier["programs"]]
+    settings = earlier["settings"] | figures["settings"]
+    return earlier | {"programs": [*kept, *new.values()], "settings": settings}
 
 
 def write(figures: dict[str, Any], options: argparse.Namespace) -> None:

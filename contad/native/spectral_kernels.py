@@ -23,7 +23,7 @@ from contad.native.matrix_loops import (
     turn,
 )
 from contad.native.overloads import in_machine_code
-from contad.native.products_in_place import add_product, solve_from_right
+from contad.native.products_in_place import add_product, is_in_place, solve_from_right
 from contad.native.small_systems import invert
 
 
@@ -220,17 +220,30 @@ def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     Of a wide matrix the columns behind the square part, which are the rest of a, are products with q.
     """
     k, n = r.shape
-    q_bar, r_bar = in_order(q_bar), copy_upper(r_bar, 0)
+    m = q.shape[0]
+    r_bar = copy_upper(r_bar, 0)
     if n > k:
+        q_bar = in_order(q_bar)
         rest_bar = take_block(r_bar, 0, k, k, n)
         add_into(q_bar, dot(rest, turn(rest_bar)))
         add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
     square = take_block(r, 0, k, 0, k)
     c = dot(square, turn(take_block(r_bar, 0, k, 0, k)))
     add_product(-1.0, q_bar.T, q, c)
-    add_product(1.0, q, mirror_lower(c), q_bar)
-    solve_from_right(turn(square), q_bar)
-    add_scaled(a_bar, 0, 0, 1.0, q_bar)
+    c = mirror_lower(c)
+    over = turn(square)
+    if m > 4 * k and is_in_place(m, k, a_bar.strides[0], a_bar.strides[1]):
+        # of many rows: two products with the small r^-T, which BLAS does faster than the system
+        solve_from_right(over, c)
+        inverse = np.eye(k)
+        solve_from_right(over, inverse)
+        add_product(1.0, q_bar, inverse, a_bar[:, :k])
+        add_product(1.0, q, c, a_bar[:, :k])
+        return
+    total = in_order(q_bar)
+    add_product(1.0, q, c, total)
+    solve_from_right(over, total)
+    add_scaled(a_bar, 0, 0, 1.0, total)
 
 
 @in_machine_code
