@@ -168,7 +168,7 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
         body = chosen.lines
     else:
         forward = form.kind == "jacfwd"
-        returned, shape = _returned(f, call, what), literal_shape(f)
+        returned, shape = _type_of_result(f, call, what), literal_shape(f)
         jacobian = Jacobian(call, form.single, returned, may_write_arrays(f), lanes, forward, shape)
         if not jacobian.outputs.leaves:
             raise OutputError(f"{what} returned (), without a number in it; return the value to differentiate")
@@ -191,7 +191,7 @@ def _rows_plan(
 ) -> Plan:  # fmt: skip
     """The plan for products with the rows of a matrix."""
     taken = list(call.taken)
-    rows = RowProducts(call, vector, what, _returned(f, call, what), lanes)
+    rows = RowProducts(call, vector, what, _type_of_result(f, call, what), lanes)
     if form.kind == "cotangent_rows":
         way = rows.cotangents(may_write_arrays(f))
     else:
@@ -202,7 +202,7 @@ def _rows_plan(
     return Plan(call.request._replace(lanes=way.lanes), way.types, parameters, way.lines, value=value)
 
 
-def _returned(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
+def _type_of_result(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
     """The type of the result of f."""
     found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
     if found is None:
@@ -234,7 +234,7 @@ def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: s
             plans = []
             for _ in range(2):  # each names what it converts
                 call = PlannedCall(primals, list(taken), request, body)
-                plans.append(SeveralTangents(call, tangents, what, _returned(f, call, what), lanes))
+                plans.append(SeveralTangents(call, tangents, what, _type_of_result(f, call, what), lanes))
             way, value = plans[0].way(), plans[1].value() if lanes else None
             return Plan(request._replace(lanes=way.lanes), way.types, parameters, way.lines, value=value)
         body += shape_checks([primals[n] for n in argnums], tangents, what)
