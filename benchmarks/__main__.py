@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure, print and write; 1 if a version gave wrong numbers."""
     options = make_parser().parse_args(arguments)
     if options.results:
-        options.json, options.plot = RESULTS / "comparison.json", RESULTS
+        options.json, options.plot = RESULTS / f"{name_of_results(options)}.json", RESULTS
         RESULTS.mkdir(exist_ok=True)
     if options.read:
         figures = json.loads(options.read.read_text(encoding="utf-8"))
@@ -100,6 +100,11 @@ def put_into(earlier: dict[str, Any] | None, figures: dict[str, Any]) -> dict[st
     return earlier | {"programs": [*kept, *new.values()], "settings": settings}
 
 
+def name_of_results(options: argparse.Namespace) -> str:
+    """What the files in benchmarks/results are called: of topics alone by these."""
+    return "-".join(options.topics) or "comparison"
+
+
 def write(figures: dict[str, Any], options: argparse.Namespace) -> None:
     """Write the figures as JSON, if that is asked for."""
     if options.json:
@@ -125,8 +130,8 @@ def show(figures: dict[str, Any], options: argparse.Namespace) -> int:
     compares = "programs" in figures
     text = "\n".join([*([report(figures)] if compares else []), *map(report_topic, topics)])
     write(figures, options)
-    if options.results and compares:
-        (RESULTS / "comparison.md").write_text(text, encoding="utf-8")
+    if options.results:
+        (RESULTS / f"{name_of_results(options)}.md").write_text(text, encoding="utf-8")
     if options.plot and compares:
         for path in plot(figures, options.plot):
             print(path, file=sys.stderr)

@@ -360,7 +360,7 @@ h, e = np.histogram(x, 4, (-2.0, 2.0))
 return h[1] * x[0] * a
 
 # fmod
-return np.fmod(x[3], 0.6) * a + np.sum(np.fmod(x, 0.7)) * x[0] + np.sum(np.fmin(x, a) * np.fmax(x, 0.1))
+return np.fmod(x[3], 0.6) * a + np.sum(np.fmod(x, 0.65)) * x[0] + np.sum(np.fmin(x, 1.1 * a) * np.fmax(x, 0.1))
 
 # out
 y = np.empty(5)

@@ -22,14 +22,14 @@ from contad.native.request import Request
 from contad.variables.trees import flatten
 from tests.engines import matrix_programs, user_rules
 from tests.engines.source import bodies, functions_of_matrices
-from tests.engines.source.agreement import constants_in_python
 from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
 from tests.engines.source.bodies_of_ladders import LADDERS
 from tests.engines.source.bodies_of_statements import AS_NUMBA, AS_PYTHON, HANDED_ON, LAZY
+from tests.engines.source.plain_text import generate, numbers
 from tests.front import array_functions, covered
 from tests.judges.planted import known
 from tests.judges.samples import sampled
-from tests.random_programs.generated_programs import copied, grown
+from tests.random_programs.generated_programs import copied
 
 BODIES = {
     "as Python": AS_PYTHON, "lazy": LAZY, "as Numba": AS_NUMBA, "handed on": HANDED_ON, "fresh": RIGHT,
@@ -76,20 +76,6 @@ def users_rule():
     with known(covered.cubed), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def generate(f, args, argnums, mode="value_and_grad", along=()):
-    """The generated function, run without Numba."""
-    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, along))
-    names = {}
-    exec(compile(made.source(), "<generated>", "exec"), names)
-    names.update(constants_in_python(made), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
-    return names["run"]
-
-
-def numbers(x):
-    """All numbers in nested structures."""
-    return np.concatenate([np.ravel(leaf) for leaf in flatten(x).leaves])
 
 
 def direction(x, draw):

@@ -39,6 +39,7 @@ class Scope:
             refuse(self.place, "njit of a lambda or an expression", "write it as a function")
         self.line = start
         self.take(definition)
+        self.positional = code.co_argcount  # options of a rule, too, which are keywords in the file
         self.captured: dict[str, Any] = captured_values(function)
         self.globals = function.__globals__
 
