@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
-SIZES = ("small", "medium", "large")
+SIZES = ("tiny", "small", "medium", "large")  # of which few programs have the first
 STARTUP = ["startup", "calls"]  # topics that a whole run contains
 
 
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure, print and write; 1 if a version gave wrong numbers."""
     options = make_parser().parse_args(arguments)
     if options.results:
-        options.json, options.plot = RESULTS / "comparison.json", RESULTS
+        options.json, options.plot = RESULTS / f"{name_of_results(options)}.json", RESULTS
         RESULTS.mkdir(exist_ok=True)
     if options.read:
         figures = json.loads(options.read.read_text(encoding="utf-8"))
@@ -69,10 +69,40 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         found = find_programs()
         chosen = {name: found[name] for name in _know("program", options.programs, found)}
         sizes = _know("size", options.sizes, SIZES) if options.sizes else ()
-        figures = run(chosen, tools, sizes, quick=options.quick, keep=lambda figures: write(figures, options))
+        earlier = read_earlier(options)
+        figures = run(
+            chosen, tools, sizes, quick=options.quick, keep=lambda figures: write(put_into(earlier, figures), options)
+        )
+        figures = put_into(earlier, figures)
         topics = [] if options.quick or options.programs else STARTUP
     choice = Choice(options.quick, options.engines, options.programs)
-    return figures | {"topics": [run_topic(topic, tools, choice) for topic in topics]}
+    found = [run_topic(topic, tools, choice) for topic in topics]
+    return figures | {"topics": found or figures.get("topics", [])}
+
+
+def read_earlier(options: argparse.Namespace) -> dict[str, Any] | None:
+    """The figures in `results`, into which those of some programs are put; None where all are measured."""
+    path = RESULTS / "comparison.json"
+    if not (options.results and options.programs and path.exists()):
+        return None
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def put_into(earlier: dict[str, Any] | None, figures: dict[str, Any]) -> dict[str, Any]:
+    """Earlier figures with the programs of another run in their places, each with the `run` that it is from."""
+    if earlier is None:
+        return figures
+    about = {key: figures[key] for key in ("date", "command", "machine", "skipped")}
+    new = {program["name"]: program | {"run": about} for program in figures["programs"]}
+    kept = [new.pop(program["name"], program) for program in earlier["programs"]]
+    settings = earlier["settings"] | figures["settings"]
+    return earlier | {"programs": [*kept, *new.values()], "settings": settings}
+
+
+def name_of_results(options: argparse.Namespace) -> str:
+    """What the files in benchmarks/results are called: of topics alone by these."""
+    return "-".join(options.topics) or "comparison"
 
 
 def write(figures: dict[str, Any], options: argparse.Namespace) -> None:
@@ -100,8 +130,8 @@ def show(figures: dict[str, Any], options: argparse.Namespace) -> int:
     compares = "programs" in figures
     text = "\n".join([*([report(figures)] if compares else []), *map(report_topic, topics)])
     write(figures, options)
-    if options.results and compares:
-        (RESULTS / "comparison.md").write_text(text, encoding="utf-8")
+    if options.results:
+        (RESULTS / f"{name_of_results(options)}.md").write_text(text, encoding="utf-8")
     if options.plot and compares:
         for path in plot(figures, options.plot):
             print(path, file=sys.stderr)

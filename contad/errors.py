@@ -171,6 +171,8 @@ class ChangedDataError(ContadError, RuntimeError):
 class SingularPointError(ContadError, ArithmeticError):
     """A root, a fixed point or a minimum is no smooth function of what it depends on: its Jacobian there is singular.
 
+    So is the time of an event that a solution of a differential equation only grazes.
+
     Broken:  grad(lambda p: root_scalar(lambda x: (x - p) ** 2, x0=0.5).root)(1.0)
     Fixed:   an equation whose derivative at the root is other than zero: root_scalar(lambda x: x - p, ...)
     """

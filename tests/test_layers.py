@@ -18,7 +18,7 @@ FLOORS = {
     "contad": (
         *("errors", "progress_bars", "display", "variables", "rules", "ops", "distributions", ("scipy", "stan")),
         *("protocols", "functions", "native", "_generated", "engines", "patterns", "front", "programs", "transforms"),
-        *("scipy.integrate", "scipy.optimize", "stan.functionals", "profiling", ("testing", "table")),
+        *("scipy.optimize", "scipy.integrate", "stan.functionals", "profiling", ("testing", "table")),
         *("__init__", "example", "command", "__main__"),
     ),
     "contad.engines": ("stream", ..., "second_order", "__init__"),

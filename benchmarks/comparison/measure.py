@@ -10,8 +10,11 @@ import numpy as np
 from benchmarks.comparison.program import Program, Run
 from benchmarks.comparison.tools import TOOLS, describe_error, find_installed, flatten_numbers
 from benchmarks.timing import compare_times, take_turns
+from contad.engines.stream.patience import PATIENCE
 
 PRIMAL, AGAIN, BY_HAND = "primal", "primal, again", "by hand"
+IN_NUMPY = "by hand in NumPy"
+PATIENCE.loading = PATIENCE.compiling = 0.0  # what is timed is compiled sweeps, from the first one on
 
 
 class Effort(NamedTuple):
@@ -33,6 +36,9 @@ def versions(program: Program, tools: Sequence[str]) -> dict[str, Callable[..., 
         PRIMAL: lambda *args: bind(program.primal, args),
         BY_HAND: lambda *args: bind(program.by_hand, args),
     }
+    in_numpy = program.in_numpy
+    if in_numpy is not None:
+        found[IN_NUMPY] = lambda *args: bind(in_numpy, args)
     found |= {f"contad {way}": version for way, version in program.contad.items()}
     return found | {
         name: version

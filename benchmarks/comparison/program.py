@@ -32,6 +32,8 @@ class Program(NamedTuple):
     peers: Mapping[str, Callable[..., Run]] = NOTHING  # "autograd", "jax", ..., or more ways of one: "jax Hessian"
     idioms: Mapping[str, str] = NOTHING  # per peer: the advice of its documentation that it follows, with the page
     remarks: str = ""  # where contad is not first, and why, found by profiling
+    # by hand in NumPy as well, call by call, where `by_hand` is compiled or avoids calls: for eager engines
+    in_numpy: Callable[..., Any] | None = None
     gives: Mapping[str, Callable[..., Any]] = NOTHING  # what a version gives that is no gradient, from the arguments
     count: Callable[..., float] = lambda **size: 1  # operations or calls in a run, from the arguments of `inputs`
     tolerance: float = 1e-10  # relative to the largest entry of the value, and of each gradient

@@ -16,7 +16,7 @@ from benchmarks.comparison.figures import (
     list_wrong,
     rank_ways,
 )
-from benchmarks.comparison.measure import BY_HAND, PRIMAL
+from benchmarks.comparison.measure import BY_HAND, IN_NUMPY, PRIMAL
 from benchmarks.timing import format_table
 
 NONE = "-"
@@ -26,6 +26,10 @@ RATIOS = (
     "primal differ, in the same rounds; no difference below it means anything."
 )
 PLACES = "How many times contad's time a tool takes; below 1 contad loses."
+CALLS = (
+    "A second reference, for engines that are eager: in NumPy and SciPy, each call of the program and then its own "
+    "reverse (`comparison/in_numpy.py`). The gradient by hand above is compiled, or does without some of the calls."
+)
 PREPARATION = (
     "Compilation, tracing and recording, at the first size above; in no other figure. contad begins with an empty "
     "cache (except in a quick run); what several programs share is compiled by the first that uses it."
@@ -50,6 +54,7 @@ def report(figures: dict[str, Any]) -> str:
             RATIOS, _tabulate_ratios(figures),
             "## Each tool, as a multiple of contad's fastest way", PLACES, _tabulate_peers(figures),
             "## Every way of contad, as a multiple of the gradient by hand", _tabulate_ways(figures),
+            *_tabulate_in_numpy(figures),
             "## Where contad is not first", _list_losses(figures),
             "## Preparation and first call, s",
             PREPARATION, _tabulate_preparation(figures),
@@ -70,8 +75,22 @@ def describe_head(figures: dict[str, Any]) -> str:
             f"entry.{QUICK if figures['quick'] else ''}"
         ),
         *figures["skipped"],
+        *_list_other_runs(figures),
     ]  # fmt: skip
     return list_lines(lines)
+
+
+def _list_other_runs(figures: dict[str, Any]) -> list[str]:
+    """A line for each later run whose rows stand in the place of those of this one."""
+    names: dict[str, list[str]] = {}
+    for program in figures.get("programs", []):
+        if "run" in program:
+            about = program["run"]
+            changed = [f"{k} {v}" for k, v in about["machine"].items() if figures["machine"].get(k) != v]
+            skipped = [line.partition(" is not")[0] for line in about["skipped"]]
+            where = ", ".join([*changed, *([f"without {' and '.join(skipped)}"] if skipped else [])])
+            names.setdefault(f"{about['date']}, `{about['command']}`: {where}", []).append(program["name"])
+    return [f"Rows of {', '.join(found)}: {run}" for run, found in names.items()]
 
 
 def list_lines(lines: Iterable[str]) -> str:
@@ -148,6 +167,22 @@ def _tabulate_ways(figures: dict[str, Any]) -> str:
         of_ways = "; ".join(f"{way} {format_number(t / by_hand)}" for way, t in rank_ways(measured).items())
         table.append((program["name"], format_size(measured), of_ways))
     return format_table(("program", "size", "ways, the fastest first"), table, text=range(3))
+
+
+def _tabulate_in_numpy(figures: dict[str, Any]) -> list[str]:
+    table = []
+    for program, _, measured in list_rows(figures):
+        reference = find_seconds(measured, IN_NUMPY)
+        if not math.isnan(reference):
+            ways = rank_ways(measured)
+            ratios = [format_number(ways.get(way, math.nan) / reference) for way in ("matrix", "record", "generated")]
+            by_hand = find_seconds(measured, BY_HAND)
+            times = [format_number(1e6 * by_hand), format_number(1e6 * reference)]
+            table.append((program["name"], format_size(measured), *times, *ratios))
+    header = ("program", "size", "by hand us", "in NumPy us", "matrix", "record", "generated")
+    return ["## As a multiple of the gradient by hand in NumPy", CALLS, format_table(header, table, text=(0, 1))] if (
+        table
+    ) else []
 
 
 def _list_losses(figures: dict[str, Any]) -> str:

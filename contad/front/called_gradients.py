@@ -1,10 +1,15 @@
-"""Gradients that a function calls which is differentiated by the tape: operations with a backward part.
+"""Derivatives that a function calls which is differentiated by the tape: operations with a backward part.
 
-z = grad(f)(x, y)     x_bar, y_bar = the gradient of <df/dx, z_bar>, by forward over reverse
+    z = grad(f)(x, y)            x_bar, y_bar = the gradient of <df/dx, z_bar>, by forward over reverse
+    z = hvp(f)(x, v)             x_bar = the gradient of <d2f/dx2 v, z_bar>, v_bar = d2f/dx2 z_bar
+
+Several gradients, and a value beside them, are one operation whose result is a vector of all their numbers.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numba import njit, types
 
 from contad.engines.tape.rule_records import register_user_rule
@@ -18,71 +23,207 @@ if TYPE_CHECKING:
     from contad.front.derivative import Derivative
 
 
-class CalledGradient(WithParts):
-    """The gradient of a function by one argument, where the arguments at `active` have derivatives."""
+class CalledDerivative(WithParts):
+    """A derivative of a function, as an operation on the arguments that have derivatives."""
 
-    def __init__(self, gradient: "Derivative", active: tuple[int, ...]) -> None:
-        self.name, self.gradient, self.active = gradient.what, gradient, active
-        self.parts = self._make_parts()
+    def __init__(self, derivative: "Derivative", parts: Parts) -> None:
+        self.name, self.derivative, self.parts = derivative.what, derivative, parts
         self.calls: list[Any] = []
 
     def __call__(self, *args: Nested) -> Nested:
-        """The gradient, as compiled code computes it; Numba asks for something that can be called."""
-        return self.gradient(*args)
+        """The result, as compiled code computes it; Numba asks for something that can be called."""
+        return self.parts.value(*args)
 
     def functions(self) -> tuple[Function | None, ...]:
-        """The gradient stands for all of it."""
-        return (self.gradient.f,)
+        """The derivative stands for all of it."""
+        return (self.derivative.f,)
 
     def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """The gradient, what it is taken at, and the product with second derivatives."""
+        """The derivative, what it is taken at, and the product with derivatives of the next order."""
         return self.parts
 
-    def _make_parts(self) -> Parts:
-        gradient = self.gradient
-        own, form, code = type(gradient), gradient.form, gradient.f.py_func.__code__
-        names = [f"x_{k}" for k in range(code.co_argcount)]
-        options = [name for k, name in enumerate(names) if k not in self.active]
-        pull = Form("pull", self.active, along=(*form.along, *form.argnums))
-        more = "generated", gradient.eager, gradient.frozen.memo  # an engine that leaves the caller's records alone
-        known: dict[str, Any] = {"value_": own(gradient.f, form, *more), "pull_": own(gradient.f, pull, *more)}
-        given = ", ".join(names)
-        kept = "".join(f"x_{k}, " for k in self.active)
-        taken = ", ".join(f"saved[{self.active.index(k)}]" if k in self.active else x for k, x in enumerate(names))
+
+class _Texts:
+    """The texts of arguments, where those at `active` have derivatives and the backward part has the others first."""
+
+    def __init__(self, derivative: "Derivative", given: tuple[NumbaType, ...]) -> None:
+        self.derivative, self.given = derivative, given
+        self.names = [f"x_{k}" for k in range(len(given))]
+        self.active = tuple(k for k, t in enumerate(given) if holds_derivative(t))
+        self.options = [k for k in range(len(given)) if k not in self.active]
+
+    @property
+    def all(self) -> str:
+        return ", ".join(self.names)
+
+    @property
+    def kept(self) -> str:
+        """What the forward part saves."""
+        return "".join(f"x_{k}, " for k in self.active)
+
+    def in_backward(self, k: int) -> str:
+        """An argument in the backward part."""
+        return f"saved[{self.active.index(k)}]" if k in self.active else f"x_{k}"
+
+    def other(self, form: Form) -> "Derivative":
+        """Another derivative of the function, by an engine that leaves the caller's records alone."""
+        gradient = self.derivative
+        return type(gradient)(gradient.f, form, "generated", gradient.eager, gradient.frozen.memo)
+
+    def parts(self, forward: list[str], backward: list[str], known: dict[str, Any]) -> Parts:
+        """The operation; `forward` ends with names `found`, `saved`, `backward` returns cotangents."""
+        options = [f"x_{k}" for k in self.options]
         lines = [
-            f"def value({given}):",
-            f"    return value_({given})",
-            f"def forward({given}):",
-            f"    return value_({given}), ({kept})",
-            f"def backward({', '.join([*options, 'saved', 'z_bar'])}):",
-            f"    return pull_({taken}, z_bar)",
-        ]
+            f"def value({self.all}):", *forward, "    return found",
+            f"def forward({self.all}):", *forward, "    return found, saved",
+            f"def backward({', '.join([*options, 'saved', 'z_bar'])}):", *backward,
+        ]  # fmt: skip
         exec("\n".join(lines), known)
-        places = tuple(k for k in range(len(names)) if k not in self.active)
-        return Parts(njit(known["value"]), njit(known["forward"]), njit(known["backward"]), places)
+        return Parts(njit(known["value"]), njit(known["forward"]), njit(known["backward"]), tuple(self.options))
 
 
-def compile_call(gradient: "Derivative", given: tuple[NumbaType, ...]) -> Any:
-    """The result of compilation of a gradient for arguments of which some are variables of the tape."""
-    active = tuple(k for k, t in enumerate(given) if holds_derivative(t))
-    form = gradient.form
-    if form.kind != "grad" or not form.single or form.has_aux:
-        raise UnsupportedError(
-            f"{gradient.what}: a function that is differentiated may call gradients by one argument; call contad.grad, "
-            "or differentiate in Python"
-        )
-    if any(isinstance(given[k], types.BaseTuple) for k in active):
-        raise UnsupportedError(
-            f"{gradient.what}: a function that is differentiated calls gradients at numbers and arrays; pass no tuple"
-        )
-    rule = gradient.called.get(active)
-    if rule is None:
-        rule = gradient.called[active] = CalledGradient(gradient, active)
-    register_user_rule(rule)
+def _gradient_parts(texts: _Texts) -> Parts:
+    """The gradient by one argument."""
+    form = texts.derivative.form
+    pull = Form("pull", texts.active, True, along=(*form.along, *form.argnums))
+    taken = ", ".join(map(texts.in_backward, range(len(texts.given))))
+    forward = [f"    found, saved = value_({texts.all}), ({texts.kept})"]
+    known = {"value_": texts.other(form), "pull_": texts.other(pull)}
+    return texts.parts(forward, [f"    return pull_({taken}, ({'1.0, ' * len(form.along)}z_bar,))"], known)
+
+
+def _packed_parts(texts: _Texts) -> Parts:
+    """The value and the gradients by some arguments, as one vector."""
+    argnums = texts.derivative.form.argnums
+    both = tuple(dict.fromkeys((*argnums, *texts.active)))
+    known: dict[str, Any] = {
+        "np": np, "both_": texts.other(Form("value_and_grad", both)),
+        "pull_": texts.other(Form("pull", texts.active, along=argnums)),
+    }  # fmt: skip
+    forward = [
+        f"    z, grads = both_({texts.all})",
+        f"    found = np.empty(1 + {' + '.join(_size(texts.given[n], f'x_{n}') for n in argnums)})",
+        "    found[0] = z",
+        "    end = 1",
+    ]
+    cotangents, places = [], ["    end = 1"]
+    for k, n in enumerate(argnums):
+        size, is_array = _size(texts.given[n], f"x_{n}"), isinstance(texts.given[n], types.Array)
+        found = f"grads[{k}].copy().ravel()" if is_array else f"grads[{k}]"
+        forward += [f"    found[end : end + {size}] = {found}", f"    end += {size}"]
+        x = texts.in_backward(n)
+        size = _size(texts.given[n], x)
+        part = f"z_bar[end : end + {size}].reshape({x}.shape)" if is_array else "z_bar[end]"
+        places += [f"    bar_{k} = {part}", f"    end += {size}"]
+        cotangents.append(f"bar_{k}")
+    slopes = "".join(f"grads[{both.index(k)}], " for k in texts.active)
+    forward.append(f"    saved = ({texts.kept}{slopes})")
+    taken = ", ".join(map(texts.in_backward, range(len(texts.given))))
+    count = len(texts.active)
+    totals = "".join(f"pulled[{k}] + z_bar[0] * saved[{count + k}], " for k in range(count))
+    backward = [*places, f"    pulled = pull_({taken}, ({', '.join(cotangents)},))", f"    return ({totals})"]
+    return texts.parts(forward, backward, known)
+
+
+def _product_parts(texts: _Texts) -> Parts:
+    """The product of the Hessian by one argument with a vector."""
+    form = texts.derivative.form
+    place = form.vector % len(texts.given)
+    of_f = [k for k in range(len(texts.given)) if k != place]
+    point = ", ".join(map(texts.in_backward, of_f))
+    wanted = tuple(of_f.index(k) for k in texts.active if k != place)
+    known: dict[str, Any] = {"value_": texts.other(form)}
+    backward = []
+    if wanted:
+        known["pull_"] = texts.other(Form("pull", wanted, True, along=(*form.argnums, *form.argnums)))
+        backward.append(f"    pulled = pull_({point}, ({texts.in_backward(place)}, z_bar))")
+    ways = {k: f"pulled[{wanted.index(of_f.index(k))}]" for k in texts.active if k != place}
+    if place in texts.active:
+        known["again_"] = texts.other(form._replace(vector=-1))
+        ways[place] = f"again_({point}, z_bar)"
+    backward.append(f"    return ({''.join(f'{ways[k]}, ' for k in texts.active)})")
+    return texts.parts([f"    found, saved = value_({texts.all}), ({texts.kept})"], backward, known)
+
+
+def _size(t: NumbaType, text: str) -> str:
+    return f"{text}.size" if isinstance(t, types.Array) else "1"
+
+
+def _unpack(texts: _Texts) -> list[str]:
+    """What a call gives of the vector of all numbers."""
+    form = texts.derivative.form
+    lines, parts = [f"    found = rule({texts.all})", "    end = 1"], []
+    for k, n in enumerate(form.argnums):
+        is_array = isinstance(texts.given[n], types.Array)
+        size = _size(texts.given[n], f"x_{n}")
+        part = f"found[end : end + {size}].reshape(x_{n}.shape)" if is_array else "found[end]"
+        lines += [f"    part_{k} = {part}", f"    end += {size}"]
+        parts.append(f"part_{k}")
+    gradient = parts[0] if form.single else f"({', '.join(parts)},)"
+    return [*lines, f"    return {'found[0], ' if form.kind == 'value_and_grad' else ''}{gradient}"]
+
+
+def _tangent(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
+    """The call of contad.jvp of a function whose value is a number: by its gradients."""
+    primals, tangents = given
+    count = len(primals)
+    form = Form("value_and_grad", tuple(range(count)))
+    both = type(derivative)(derivative.f, form, derivative.engine, derivative.eager, derivative.frozen.memo)
+    terms = (
+        f"np.sum(grads[{k}] * x_1[{k}])" if isinstance(t, types.Array) else f"grads[{k}] * x_1[{k}]"
+        for k, t in enumerate(tangents)
+    )  # fmt: skip
+    given_text = ", ".join(f"x_0[{k}]" for k in range(count))
+    return [f"    z, grads = both({given_text})", f"    return z, {' + '.join(terms)}"], {"both": both, "np": np}
+
+
+def compile_call(derivative: "Derivative", given: tuple[NumbaType, ...]) -> Any:
+    """The result of compilation of a derivative for arguments of which some are variables of the tape."""
+    form = derivative.form
+    if form.kind == "jvp" and _are_tuples(given):
+        lines, known = _tangent(derivative, given)
+    else:
+        lines, known = _operation(derivative, given)
     names = ", ".join(f"x_{k}" for k in range(len(given)))
-    known: dict[str, Any] = {"rule": rule}
-    exec(f"def call({names}):\n    return rule({names})\n", known)
+    exec("\n".join([f"def call({names}):", *lines]), known)
     call = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(known["call"])  # a variable is nothing to Python
     call.compile(given)
-    rule.calls.append(call)  # with which Numba forgets what it has compiled
+    derivative.calls_of_tape.append(call)  # with which Numba forgets what it has compiled
     return call.overloads[given]
+
+
+def _are_tuples(given: tuple[NumbaType, ...]) -> bool:
+    """Whether primals and tangents are tuples of numbers and arrays."""
+    parts = [list(t) if isinstance(t, types.BaseTuple) else [t] for t in given]
+    flat = not any(isinstance(x, types.BaseTuple) for part in parts for x in part)
+    return flat and len({len(part) for part in parts}) == 1
+
+
+def _operation(derivative: "Derivative", given: tuple[NumbaType, ...]) -> tuple[list[str], dict[str, Any]]:
+    """The lines of a call of the derivative as one operation, and what they name."""
+    form, texts = derivative.form, _Texts(derivative, given)
+    make: Callable[[_Texts], Parts] | None = None
+    if not form.has_aux:
+        if form.kind == "grad" and form.single:
+            make = _gradient_parts
+        elif form.kind in ("grad", "value_and_grad") and not form.along:
+            make = _packed_parts
+        elif form.kind == "hvp" and form.single and not form.along:
+            make = _product_parts
+    if make is None:
+        raise UnsupportedError(
+            f"{derivative.what}: a function that is differentiated may call grad, value_and_grad, hvp and jvp of "
+            "functions whose value is a number, without has_aux; call one of these, or differentiate in Python"
+        )
+    wanted = {*texts.active, *form.argnums}
+    if any(isinstance(given[k], types.BaseTuple) for k in wanted):
+        raise UnsupportedError(
+            f"{derivative.what}: a function that is differentiated calls derivatives at numbers and arrays; pass no "
+            "tuple"
+        )
+    key = texts.active if make is not _packed_parts else tuple(map(str, given))
+    rule = derivative.called.get(key)
+    if rule is None:
+        rule = derivative.called[key] = CalledDerivative(derivative, make(texts))
+    register_user_rule(rule)
+    return _unpack(texts) if make is _packed_parts else [f"    return rule({texts.all})"], {"rule": rule}

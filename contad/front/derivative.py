@@ -41,6 +41,7 @@ from contad.variables.stack import attempt
 from contad.variables.trees import holds_carriers, map_leaves
 
 _STUBS: dict[str, Function] = {"vjp": lambda primals, z_bar: None, "jvp": lambda primals, tangents: None}
+_STUBS["jvps"] = _STUBS["jvp"]
 
 
 # To a dispatcher of Numba's a variable is some Python object; asked for its type, it refuses.
@@ -69,7 +70,7 @@ class Derivative(CPUDispatcher):
         memo: dict[Hashable, Any],
         made_by: tuple[Function, Options] | None = None,
     ) -> None:
-        self.what = f"{form.kind}: {f.__name__}"  # Numba asks for the name of what it initialises
+        self.what = f"{form.shown}: {f.__name__}"  # Numba asks for the name of what it initialises
         stub = _with_vector(f, form) if form.takes_vector else _STUBS.get(form.kind, f.py_func)
         super().__init__(stub, targetoptions={"nopython": True})
         self.f = f
@@ -84,7 +85,8 @@ class Derivative(CPUDispatcher):
         self._called: set[tuple[NumbaType, ...]] = set()  # types of calls from Python that go straight to machine code
         self.__name__ = f.__name__
         self.inner: Derivative | None = None  # what this is the gradient of, where that is a gradient
-        self.called: dict[tuple[int, ...], Any] = {}  # operations for functions that call this and are differentiated
+        self.called: dict[tuple[Hashable, ...], Any] = {}  # operations of functions that call this, differentiated
+        self.calls_of_tape: list[Any] = []  # what has been compiled of these
         self._made_by = made_by or (None, {})
         install_finder()
 

@@ -10,18 +10,26 @@ from contad.variables.open_types import Nested, NumbaType
 
 Kind = Literal[
     "grad", "value_and_grad", "vjp", "jvp", "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian",
-    "hessian_block_diag", "grad_tr_mat_times_hessian", "pull",
+    "hessian_block_diag", "grad_tr_mat_times_hessian", "pull", "tangent_rows", "cotangent_rows", "hessian_rows",
+    "jvps",
 ]  # fmt: skip
 # products with second derivatives, matrices and what is made of them: loops around what an engine gives
 HIGHER = (
     "hvp", "hessian", "jacfwd", "jacrev", "jacobian", "laplacian", "hessian_block_diag", "grad_tr_mat_times_hessian",
     "pull",
 )  # fmt: skip
+# products with the rows of a matrix, each of all numbers of the arguments, or of the result
+ROWS = ("tangent_rows", "cotangent_rows", "hessian_rows")
 _MODES: dict[str, Mode] = {
     "vjp": "vjp", "jvp": "jvp", "hvp": "hvp", "hessian": "hvp", "jacfwd": "jvp", "jacrev": "vjp",
     "jacobian": "vjp", "laplacian": "hvp", "hessian_block_diag": "hvp", "grad_tr_mat_times_hessian": "hvp",
+    "tangent_rows": "jvp", "jvps": "jvp", "cotangent_rows": "vjp", "hessian_rows": "hvp",
 }  # fmt: skip
-
+# how messages call those that users have by another name
+_SHOWN = {
+    "jvps": "jvp", "tangent_rows": "sparse_jacobian", "cotangent_rows": "sparse_jacobian",
+    "hessian_rows": "sparse_hessian",
+}  # fmt: skip
 
 _CONVERTED = frozenset((*types.integer_domain, types.float32, types.float64))  # what is differentiated as float64
 
@@ -31,26 +39,31 @@ class Form(NamedTuple):
 
     kind: Kind
     argnums: tuple[int, ...] = ()  # empty for vjp and jvp: all arguments
-    single: bool = False  # whether argnums was one number
+    single: bool = False  # whether argnums was one number; of "pull", whether directions are one after the other
     has_aux: bool = False  # of gradients and Jacobians
     vector: int = -1  # the position of the vector among the arguments of "hvp", or of the matrix
     along: tuple[int, ...] = ()  # of a derivative of f, what f has been differentiated by before
     size: int = 0  # of a block of "hessian_block_diag"
 
     @property
+    def shown(self) -> str:
+        """The transform's name."""
+        return _SHOWN.get(self.kind, self.kind)
+
+    @property
     def takes_vector(self) -> bool:
         """Whether it has an argument beside those of f."""
-        return self.kind in ("hvp", "grad_tr_mat_times_hessian", "pull")
+        return self.kind in ("hvp", "grad_tr_mat_times_hessian", "pull", *ROWS)
 
     @property
     def needs_f(self) -> bool:
         """Whether f itself is called, for the shapes of its result."""
-        return self.kind in ("jacfwd", "jacrev", "jacobian")
+        return self.kind in ("jacfwd", "jacrev", "jacobian", "cotangent_rows")
 
     @property
     def is_packed(self) -> bool:
         """Whether the derivative takes the arguments of f as one tuple, and another one."""
-        return self.kind in ("vjp", "jvp")
+        return self.kind in ("vjp", "jvp", "jvps")
 
     def of_f(self, args: tuple[Nested, ...]) -> tuple[Nested, ...]:
         """The arguments of f among those of the derivative."""
@@ -115,6 +128,8 @@ def differentiate(x: Argument) -> Argument:
         if not t.mutable or not t.aligned:
             return Argument(types.Array(types.float64, t.ndim, layout), f"{x.expression}.copy()")
         return Argument(t, x.expression)
+    if isinstance(t, types.NoneType):
+        return x
     if isinstance(t, types.BaseTuple) and len(t):
         parts = [differentiate(Argument(part, f"{x.expression}[{k}]")) for k, part in enumerate(t)]
         if all(part.type == was for part, was in zip(parts, t, strict=True)):

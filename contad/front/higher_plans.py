@@ -3,6 +3,7 @@
 A Hessian is made of its products with unit vectors, a Jacobian of its columns (forward mode) or rows (reverse mode).
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -64,15 +65,15 @@ def plan_hvp(call: PlannedCall, form: Form, vector: Argument, what: str) -> tupl
 
 
 def plan_pull(call: PlannedCall, form: Form, vector: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
-    """(types of `run`, statements) for the cotangents of the arguments from that of a gradient, the vector.
+    """(types of `run`, statements) for the gradient of a directional derivative, of one order or of several.
 
-    Of a gradient of gradients these are by numbers, and the last one has the cotangent.
+    The vector is a tuple with a direction for each of `form.along`: one after the other where `form.single`, else at
+    once.
     """
-    last = differentiate(vector)
-    lines = [*call.checks, *shape_checks([call.given[form.along[-1]]], [last], what)]
-    along = [*(Argument(types.float64, "1.0") for _ in form.along[1:]), last]
-    lines += [f"z, products = run({call.packed}, ({tuple_of(along)}))", "return products"]
-    return call.with_tangents(along), lines
+    directions = [differentiate(Argument(t, f"{vector.expression}[{k}]")) for k, t in enumerate(vector.type)]
+    lines = [*call.checks, *shape_checks([call.given[n] for n in form.along], directions, what)]
+    lines += [f"z, products = run({call.packed}, ({tuple_of(directions)}))", "return products"]
+    return call.with_tangents(directions), lines
 
 
 class DirectionLeaf:
@@ -82,14 +83,15 @@ class DirectionLeaf:
         self.expression, self.is_array = expression, isinstance(t, types.Array)
         self.name = f"{prefix}{k}"
         self.type = types.Array(types.float64, t.ndim, "C") if self.is_array else types.float64
+        self.known: tuple[int, ...] | None = None if self.is_array else ()  # its shape, where it is known beforehand
 
     @property
     def size(self) -> str:
-        return f"{self.expression}.size" if self.is_array else "1"
+        return f"{self.expression}.size" if self.known is None else str(math.prod(self.known))
 
     @property
     def shape(self) -> str:
-        return f"{self.expression}.shape" if self.is_array else "()"
+        return f"{self.expression}.shape" if self.known is None else repr(self.known)
 
 
 class DirectionTree:
@@ -158,6 +160,11 @@ def matrix_result(outer: DirectionTree, inner: DirectionTree, outer_single: bool
     def block(x: DirectionLeaf, y: DirectionLeaf) -> str:
         if not (x.is_array or y.is_array):
             return matrix(x, y)
+        axes = [x.type.ndim if x.is_array else 0, y.type.ndim if y.is_array else 0]
+        if axes == [1, 1]:
+            return matrix(x, y)
+        if axes == [0, 1]:
+            return f"{matrix(x, y)}[0]"
         shapes = [leaf.shape for leaf in (x, y) if leaf.is_array]
         return f"{matrix(x, y)}.reshape({' + '.join(shapes)})"
 
@@ -201,8 +208,8 @@ def plan_hessian(call: PlannedCall, form: Form, what: str) -> "Way":
     return Way((types.Tuple(call.request.types), tree.types()), lines)
 
 
-def plan_laplacian(call: PlannedCall) -> tuple[tuple[NumbaType, ...], list[str]]:
-    """(types of `run`, statements) for the trace of the Hessian, by its products with unit vectors."""
+def plan_laplacian(call: PlannedCall) -> "Way":
+    """The trace of the Hessian, by its products with unit vectors."""
     tree = call.tree()
     products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
     body = {
@@ -211,7 +218,7 @@ def plan_laplacian(call: PlannedCall) -> tuple[tuple[NumbaType, ...], list[str]]
     }
     lines = [*call.checks, *name_all(call), *tree.directions(), "total = 0.0"]
     lines += [*tree.over(body, f"z, products = run({call.packed}, {{}})"), "return total"]
-    return (types.Tuple(call.request.types), tree.types()), lines
+    return Way((types.Tuple(call.request.types), tree.types()), lines)
 
 
 class Way(NamedTuple):

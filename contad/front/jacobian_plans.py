@@ -5,6 +5,7 @@ from numba import types
 from contad.errors import UnsupportedError
 from contad.front import lane_plans
 from contad.front.higher_plans import (
+    DirectionLeaf,
     DirectionTree,
     PlannedCall,
     Way,
@@ -18,13 +19,15 @@ from contad.variables.open_types import NumbaType
 
 
 class Jacobian:
-    """The plan of a Jacobian. f itself is called first where its result tells shapes."""
+    """The plan of a Jacobian. f itself is called first where its result tells shapes that its source does not."""
 
     def __init__(
-        self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool, forward: bool
-    ) -> None:
+        self, call: PlannedCall, single: bool, returned: NumbaType, copied: bool, lanes: bool, forward: bool,
+        shape: tuple[int, ...] | None,
+    ) -> None:  # fmt: skip
         """Read the structures; with `copied` f gets copies of arrays, because it may write into them.
 
+        `shape` is that of an array which f returns, where it is known.
         With `lanes` an engine takes several directions at once; with `forward` they are columns alone.
         Raises UnsupportedError where there is no aux to hand on.
         """
@@ -37,11 +40,14 @@ class Jacobian:
         self.start = [*call.checks, *name_all(call)]
         self.call, self.returned = call, returned
         self.inputs, self.outputs = call.tree(), DirectionTree([("y", returned)], "e")
+        (structure,) = self.outputs.structure
+        if shape is not None and isinstance(structure, DirectionLeaf) and structure.is_array and not self.has_aux:
+            structure.known = shape if structure.type.ndim == len(shape) else None
         own = [
             f"{x.expression}.copy()" if copied and isinstance(x.type, types.Array) else x.expression for x in call.taken
         ]
         # for the shapes of arrays; and for aux, which forward mode along no direction does not give
-        self.is_called = any(y.is_array for y in self.outputs.leaves)
+        self.is_called = any(y.known is None for y in self.outputs.leaves)
         self.is_called |= forward and self.has_aux and any(x.is_array for x in self.inputs.leaves)
         if self.is_called:
             self.start.append(f"{'y, aux' if self.has_aux else 'y'} = f({', '.join(own)})")

@@ -4,6 +4,7 @@ The numbers of the arguments (or, by rows, of the result) are counted through. A
 lanes; in the last one some lanes may be idle.
 """
 
+import math
 from collections.abc import Sequence
 
 from numba import types
@@ -25,6 +26,8 @@ from contad.variables.open_types import NumbaType
 MOST = 8  # lanes: two or four registers of today's processors
 FEW = 4  # for the rows of an array of a length that is not known, which are often two or three
 
+_SMALL = 64  # elements of directions that lie on the stack
+
 
 class Directions:
     """The unit vectors of a tree, in blocks."""
@@ -32,7 +35,8 @@ class Directions:
     def __init__(self, tree: DirectionTree, few: int) -> None:
         """Choose how many lanes there are; `few` where the number of directions is not known."""
         self.tree = tree
-        self.count = None if any(x.is_array for x in tree.leaves) else len(tree.leaves)
+        known = [x.known for x in tree.leaves if x.known is not None]
+        self.count = sum(map(math.prod, known)) if len(known) == len(tree.leaves) else None
         self.lanes = few if self.count is None else min(MOST, 1 << (self.count - 1).bit_length())
 
     @property
@@ -56,8 +60,9 @@ class Directions:
             lines.append(f"{x.name}_first = {first}")
             first = f"{x.name}_first + {x.size}"
             if x.is_array:
-                lines.append(f"{x.name} = lanes_zeros({x.shape}, {self.lanes})")
-                lines.append(f"{x.name}_rows = as_floats({x.name}).reshape({x.name}.size, {self.lanes})")
+                small = "" if x.known is None or math.prod(x.known) > _SMALL else "small_"
+                lines.append(f"{x.name} = {small}lanes_zeros({x.shape}, {self.lanes})")
+                lines.append(f"{x.name}_rows = as_rows({x.name})")
         return lines
 
     def text(self, at: str = "start") -> str:
@@ -74,7 +79,8 @@ class Directions:
             for value in ("1.0", "0.0")
         )
         if self.count is not None and self.count <= self.lanes:
-            return ["start, stop = 0, " + str(self.count), run.format(self.text()), *then]
+            units = [line.strip() for line in ones]
+            return [f"start, stop = 0, {self.count}", *units, run.format(self.text()), *then]
         return [
             f"for start in range(0, {self.total}, {self.lanes}):",
             f"    stop = min(start + {self.lanes}, {self.total})",
@@ -85,11 +91,11 @@ class Directions:
         ]
 
 
-def _rows(p: DirectionLeaf, lanes: int) -> list[str]:
+def _rows(p: DirectionLeaf) -> list[str]:
     """A statement that gives what has come for an array as rows of lanes."""
     if not p.is_array:
         return []
-    return [f"{p.name}_rows = as_floats({p.expression}).reshape({p.expression}.size, {lanes})"]
+    return [f"{p.name}_rows = as_rows({p.expression})"]
 
 
 def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> list[str]:
@@ -105,7 +111,7 @@ def _put(of: str, varies: DirectionLeaf, p: DirectionLeaf, by_columns: bool) -> 
 
 def _gather(varies: Directions, came: DirectionTree, held: DirectionTree, by_columns: bool) -> list[str]:
     """Statements for all parts: `came` is what `run` gives of the parts of `held`."""
-    lines = [line for p in came.leaves for line in _rows(p, varies.lanes)]
+    lines = [line for p in came.leaves for line in _rows(p)]
     for x in varies.tree.leaves:
         for y, p in zip(held.leaves, came.leaves, strict=True):
             lines += _put(matrix(y, x) if by_columns else matrix(x, y), x, p, by_columns)
@@ -123,6 +129,24 @@ def plan_hessian(call: PlannedCall, form: Form) -> Way | None:
     lines += [make_matrix(y, x) for y in tree.leaves for x in tree.leaves]
     lines += varies.over(f"z, products = run({call.packed}, {{}})", _gather(varies, products, tree, True))
     lines.append(f"return {matrix_result(tree, tree, form.single, form.single)}")
+    return Way((types.Tuple(call.request.types), varies.types()), lines, varies.lanes)
+
+
+def plan_laplacian(call: PlannedCall) -> Way | None:
+    """The trace of the Hessian, by its products with blocks of unit vectors; None where there is one direction only."""
+    varies = Directions(call.tree(), MOST)
+    if varies.lanes == 1:
+        return None
+    products = DirectionTree([(f"products[{k}]", x.type) for k, x in enumerate(call.wanted)], "p")
+    then = [line for p in products.leaves for line in _rows(p)]
+    for x, p in zip(varies.tree.leaves, products.leaves, strict=True):
+        first = f"{x.name}_first"
+        if x.is_array:
+            then.append(f"total += sum_diagonal({p.name}_rows, {first}, start, stop)")
+        else:
+            then += [f"if start <= {first} and {first} < stop:", f"    total += lane({p.expression}, {first} - start)"]
+    lines = [*call.checks, *name_all(call), *varies.zeros(), "total = 0.0"]
+    lines += [*varies.over(f"z, products = run({call.packed}, {{}})", then), "return total"]
     return Way((types.Tuple(call.request.types), varies.types()), lines, varies.lanes)
 
 

@@ -93,7 +93,7 @@ def higher_of(
 
 
 def pair_of(
-    f: NumbaFunction, kind: Literal["value_and_grad", "vjp", "jvp"], eager: Function, engine: str | None = None,
+    f: NumbaFunction, kind: Literal["value_and_grad", "vjp", "jvp", "jvps"], eager: Function, engine: str | None = None,
     argnums: tuple[int, ...] = (),
 ) -> "Derivative":  # fmt: skip
     """The compiled vjp(primals, z_bar) or jvp(primals, tangents) of a Numba function, or value_and_grad(*args).

@@ -10,29 +10,43 @@ from numba import typeof, types
 
 from contad.errors import OutputError, UnsupportedError
 from contad.front import lane_plans
-from contad.front.form import HIGHER, Argument, Form, constant, differentiate, overlap_checks, shape_checks, tuple_of
+from contad.front.form import (
+    HIGHER,
+    ROWS,
+    Argument,
+    Form,
+    constant,
+    differentiate,
+    overlap_checks,
+    shape_checks,
+    tuple_of,
+)
 from contad.front.higher_plans import PlannedCall, plan_hessian, plan_hvp, plan_laplacian, plan_pull
 from contad.front.jacobian_plans import Jacobian
-from contad.front.trace_plans import plan_blocks, plan_trace
+from contad.front.row_plans import RowProducts, SeveralTangents
+from contad.front.trace_plans import plan_blocks, plan_trace, value_of_blocks
 from contad.native.request import Request
+from contad.native.result_shapes import literal_shape
 from contad.native.writes import may_write_arrays
 from contad.variables.open_types import NumbaFunction, NumbaType
 
-_PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_")}
+_PARAMETERS = {"vjp": ("primals_", "z_bar_"), "jvp": ("primals_", "tangents_"), "jvps": ("primals_", "tangents_")}
 VECTOR = "vector_"
 _SOURCE = """\
 import numpy as np
 from contad.native.machine_code import njit
 
 from contad.errors import OverlapError
+from contad.native.lane_blocks import give_lanes, give_numbers, take_lanes
 {lanes}
 
 @njit(nogil=True, error_model="numpy", cache={cache})
 def derivative({parameters}):
 {body}
 """
-_LANES = """from contad.native.lane_blocks import put_columns, put_numbers, put_rows, put_units
-from contad.native.lanes import as_floats, lane, lanes_zeros, unit_lanes
+_LANES = """from contad.native.lane_blocks import put_blocks, put_columns, put_combs, put_numbers, put_rows, put_units
+from contad.native.lane_blocks import add_sums, sum_diagonal
+from contad.native.lanes import as_rows, lane, lanes_zeros, small_lanes_zeros, unit_lanes
 """
 _VALUE = """
 
@@ -80,8 +94,8 @@ def plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, la
     if _returns_nothing(f.py_func.__code__):
         raise OutputError(f"{what} returned None; return the value to differentiate")
     if form.is_packed:
-        return _pair_plan(f, form, given, what)
-    if form.kind in HIGHER:
+        return _pair_plan(f, form, given, what, lanes)
+    if form.kind in HIGHER or form.kind in ROWS:
         return _higher_plan(f, form, given, what, lanes)
     if form.along:
         return _repeated_plan(f, form, given, what)
@@ -124,28 +138,40 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
     call = PlannedCall(arguments, list(taken), _request(f, form, taken, form.argnums), _checks(f, arguments, what))
     if vector is not None:
         parameters.insert(form.vector % len(given), VECTOR)
+        if form.kind in ROWS:
+            return _rows_plan(f, form, call, vector, what, lanes, tuple(parameters))
         if form.kind == "hvp":
             run_types, body = plan_hvp(call, form, vector, what)
         elif form.kind == "pull":
-            call = call._replace(request=call.request._replace(along=tuple((n,) for n in form.along)))
+            orders = tuple((n,) for n in form.along) if form.single else (form.along,)
+            call = call._replace(request=call.request._replace(along=orders))
             run_types, body = plan_pull(call, form, vector, what)
         else:
             call = call._replace(request=call.request._replace(along=(form.argnums, form.argnums)))
-            run_types, body = plan_trace(call, vector, what)
+            way = plan_trace(call, vector, what, lanes)
+            value = value_of_blocks(call._replace(taken=list(taken)), what, way.lanes, 2) if lanes else None
+            request = call.request._replace(lanes=way.lanes)
+            return Plan(request, way.types, tuple(parameters), way.lines, value=value)
         return Plan(call.request, run_types, tuple(parameters), body)
-    if form.kind in ("laplacian", "hessian_block_diag"):
-        blocks = form.kind == "hessian_block_diag"
-        run_types, body = plan_blocks(call, form.size, what) if blocks else plan_laplacian(call)
-        return Plan(call.request, run_types, tuple(parameters), body)
-    if form.kind == "hessian":
+    if form.kind == "hessian_block_diag":
+        chosen = plan_blocks(call, form.size, what, lanes)
+        body = chosen.lines
+        if chosen.lanes > 1:
+            value = value_of_blocks(call._replace(taken=list(taken)), what, chosen.lanes, 1)
+            request = call.request._replace(lanes=chosen.lanes)
+            return Plan(request, chosen.types, tuple(parameters), body, value=value)
+    elif form.kind == "laplacian":
+        chosen = (lane_plans.plan_laplacian(call) if lanes else None) or plan_laplacian(call)
+        body = chosen.lines
+    elif form.kind == "hessian":
         chosen = (lane_plans.plan_hessian(call, form) if lanes else None) or plan_hessian(call, form, what)
         body = chosen.lines
     else:
-        found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
-        if found is None:
-            raise UnsupportedError(f"{what}: its signatures are given, and none fits")
         forward = form.kind == "jacfwd"
-        jacobian = Jacobian(call, form.single, found.return_type, may_write_arrays(f), lanes, forward)
+        returned, shape = _type_of_result(f, call, what), literal_shape(f)
+        jacobian = Jacobian(call, form.single, returned, may_write_arrays(f), lanes, forward, shape)
+        if not jacobian.outputs.leaves:
+            raise OutputError(f"{what} returned (), without a number in it; return the value to differentiate")
         if form.kind == "jacobian" and jacobian.may_have_more_rows:
             rows, columns = jacobian.by_rows, jacobian.by_columns("run_along")
             along = call.request._replace(mode="jvp", lanes=columns.lanes), columns.types
@@ -159,8 +185,33 @@ def _higher_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what:
     return Plan(call.request._replace(lanes=chosen.lanes), chosen.types, tuple(parameters), body, value=value)
 
 
-def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str) -> Plan:
-    """The plan for vjp(primals, z_bar) and jvp(primals, tangents)."""
+def _rows_plan(
+    f: NumbaFunction, form: Form, call: PlannedCall, vector: Argument, what: str, lanes: bool,
+    parameters: tuple[str, ...],
+) -> Plan:  # fmt: skip
+    """The plan for products with the rows of a matrix."""
+    taken = list(call.taken)
+    rows = RowProducts(call, vector, what, _type_of_result(f, call, what), lanes)
+    if form.kind == "cotangent_rows":
+        way = rows.cotangents(may_write_arrays(f))
+    else:
+        way = rows.tangents() if form.kind == "tangent_rows" else rows.hessian()
+    value = None
+    if lanes and form.mode != "vjp":
+        value = RowProducts(call._replace(taken=taken), vector, what, types.none, lanes).value()
+    return Plan(call.request._replace(lanes=way.lanes), way.types, parameters, way.lines, value=value)
+
+
+def _type_of_result(f: NumbaFunction, call: PlannedCall, what: str) -> NumbaType:
+    """The type of the result of f."""
+    found = f._numba_type_.get_call_type(f.typingctx, call.request.types, {})
+    if found is None:
+        raise UnsupportedError(f"{what}: its signatures are given, and none fits")
+    return found.return_type
+
+
+def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: str, lanes: bool) -> Plan:
+    """The plan for vjp(primals, z_bar) and jvp(primals, tangents), of one tangent or of several."""
     parameters = _PARAMETERS[form.kind]
     first, second = (Argument(types.unliteral(t), name) for t, name in zip(given, parameters, strict=True))
     if not isinstance(first.type, types.BaseTuple) or not len(first.type):
@@ -179,6 +230,13 @@ def _pair_plan(f: NumbaFunction, form: Form, given: Sequence[NumbaType], what: s
         if not isinstance(second.type, types.BaseTuple) or len(second.type) != len(argnums):
             raise UnsupportedError(f"{what}: tangents must be a tuple with one entry for each primal")
         tangents = [differentiate(Argument(t, f"tangents_[{k}]")) for k, t in enumerate(second.type)]
+        if form.kind == "jvps":
+            plans = []
+            for _ in range(2):  # each names what it converts
+                call = PlannedCall(primals, list(taken), request, body)
+                plans.append(SeveralTangents(call, tangents, what, _type_of_result(f, call, what), lanes))
+            way, value = plans[0].way(), plans[1].value() if lanes else None
+            return Plan(request._replace(lanes=way.lanes), way.types, parameters, way.lines, value=value)
         body += shape_checks([primals[n] for n in argnums], tangents, what)
         run_types = (types.Tuple(request.types), types.Tuple([t.type for t in tangents]))
         passed = f"({tuple_of(tangents)})"

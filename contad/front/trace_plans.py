@@ -4,56 +4,97 @@ from numba import types
 
 from contad.errors import UnsupportedError
 from contad.front.form import Argument, differentiate
-from contad.front.higher_plans import PlannedCall, name_all
+from contad.front.higher_plans import PlannedCall, Way, name_all
+from contad.front.lane_plans import FEW, MOST
+from contad.native.lanes import LanesType
 from contad.variables.open_types import NumbaType
 
 _VECTOR = types.Array(types.float64, 1, "C")
 
 
-def plan_blocks(call: PlannedCall, size: int, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
-    """(types of `run`, statements) for the blocks on the diagonal of a Hessian that has no others.
+def plan_blocks(call: PlannedCall, size: int, what: str, lanes: bool) -> Way:
+    """The blocks on the diagonal of a Hessian that has no others.
 
-    A product with every size-th unit vector at once has one column of each block.
+    A product with every size-th unit vector at once has one column of each block; `lanes`: several columns at once.
     """
-    start = _vector(call, what)
+    count = min(MOST, 1 << (size - 1).bit_length()) if lanes else 1
     lines = [
-        *start,
+        *_vector(call, what),
         f"if n % {size}:",
         f"    raise ValueError({f'{what}: size must divide the length of x, got {size}'!r})",
-        f"blocks, direction = np.empty((n // {size}, {size}, {size})), np.zeros(n)",
-        f"for k in range({size}):",
-        f"    direction[k::{size}] = 1.0",
-        f"    z, products = run({call.packed}, (direction,))",
-        f"    direction[k::{size}] = 0.0",
-        "    for i in range(n):",
-        f"        blocks[i // {size}, i % {size}, k] = products[0][i]",
-        "return blocks",
+        f"blocks = np.empty((n // {size}, {size}, {size}))",
     ]
-    return (types.Tuple(call.request.types), types.Tuple([_VECTOR])), lines
+    if count == 1:
+        lines += [
+            "direction = np.zeros(n)",
+            f"for k in range({size}):",
+            f"    direction[k::{size}] = 1.0",
+            f"    z, products = run({call.packed}, (direction,))",
+            f"    direction[k::{size}] = 0.0",
+            "    for i in range(n):",
+            f"        blocks[i // {size}, i % {size}, k] = products[0][i]",
+        ]
+    else:
+        lines += [
+            f"direction = lanes_zeros((n,), {count})",
+            f"for start in range(0, {size}, {count}):",
+            f"    stop = min(start + {count}, {size})",
+            f"    put_combs(as_rows(direction), {size}, start, stop)",
+            f"    z, products = run({call.packed}, (direction,))",
+            "    put_blocks(blocks, as_rows(products[0]), start, stop)",
+        ]
+    return Way((types.Tuple(call.request.types), types.Tuple([_vectors(count)])), [*lines, "return blocks"], count)
 
 
-def plan_trace(call: PlannedCall, matrix: Argument, what: str) -> tuple[tuple[NumbaType, ...], list[str]]:
-    """(types of `run`, statements) for the gradient of tr(m H): third derivatives along unit vectors and rows of m."""
+def plan_trace(call: PlannedCall, matrix: Argument, what: str, lanes: bool) -> Way:
+    """The gradient of tr(m H): third derivatives along unit vectors and rows of m; `lanes`: several at once."""
     m = differentiate(matrix)
     if not isinstance(m.type, types.Array) or m.type.ndim != 2:
         raise UnsupportedError(f"{what}: m must be a matrix, got {m.type}")
-    start = _vector(call, what)
     lines = [
-        *start,
+        *_vector(call, what),
         f"m = {m.expression}",
         "if m.shape != (n, n):",
         f"    raise ValueError({f'{what}: m must be a square matrix with a row for each element of x'!r})",
-        "gradient, unit, row = np.zeros(n), np.zeros(n), np.empty(n)",
-        "for k in range(n):",
-        "    row[:] = m[k]",
-        "    if np.any(row):",
-        "        unit[k] = 1.0",
-        f"        z, products = run({call.packed}, (unit, row))",
-        "        unit[k] = 0.0",
-        "        gradient += products[0]",
-        "return gradient",
+        "gradient = np.zeros(n)",
     ]
-    return (types.Tuple(call.request.types), types.Tuple([_VECTOR, _VECTOR])), lines
+    if lanes:
+        lines += [
+            f"unit, row = lanes_zeros((n,), {FEW}), lanes_zeros((n,), {FEW})",
+            f"for start in range(0, n, {FEW}):",
+            f"    stop = min(start + {FEW}, n)",
+            "    if np.any(m[start:stop]):",
+            "        put_units(as_rows(unit), 0, start, stop, 1.0)",
+            "        take_lanes(as_rows(row), m, 0, start, stop)",
+            f"        z, products = run({call.packed}, (unit, row))",
+            "        put_units(as_rows(unit), 0, start, stop, 0.0)",
+            "        add_sums(gradient, as_rows(products[0]))",
+        ]
+    else:
+        lines += [
+            "unit, row = np.zeros(n), np.empty(n)",
+            "for k in range(n):",
+            "    row[:] = m[k]",
+            "    if np.any(row):",
+            "        unit[k] = 1.0",
+            f"        z, products = run({call.packed}, (unit, row))",
+            "        unit[k] = 0.0",
+            "        gradient += products[0]",
+        ]
+    count = FEW if lanes else 1
+    taken = types.Tuple([_vectors(count), _vectors(count)])
+    return Way((types.Tuple(call.request.types), taken), [*lines, "return gradient"], count)
+
+
+def value_of_blocks(call: PlannedCall, what: str, lanes: int, tangents: int) -> list[str]:
+    """The statements of a function that gives the value alone, along no direction."""
+    zeros = f"lanes_zeros((n,), {lanes}), " * tangents
+    return [*_vector(call, what), f"return run({call.packed}, ({zeros.rstrip()}))[0]"]
+
+
+def _vectors(count: int) -> NumbaType:
+    """The type of a direction, or of several."""
+    return _VECTOR if count == 1 else LanesType(count).array(1)
 
 
 def _vector(call: PlannedCall, what: str) -> list[str]:

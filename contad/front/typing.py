@@ -81,17 +81,21 @@ def _constant(t: Any) -> Any:
 def _type_of_call(transform: Any) -> NumbaType:
     """The type of a transform that is called with f and its arguments, as contad.jvp(f, primals, tangents)."""
 
-    def call(f, primals, tangents):  # type: ignore[no-untyped-def]
-        return transform.function(f, primals, tangents)
+    if "several" in inspect.signature(transform.function).parameters:
+        call = _call_along_several(transform)
+    else:
 
-    @overload(call)
-    def typed_call(f, primals, tangents):  # type: ignore[no-untyped-def]
-        if not isinstance(f, types.Dispatcher):
-            return None
-        if hasattr(f.dispatcher, "form"):
-            return _of_gradient(transform, f, primals)
-        derivative = transform.made_for(f.dispatcher)
-        return lambda f, primals, tangents: derivative(primals, tangents)
+        def call(f, primals, tangents):  # type: ignore[no-untyped-def]
+            return transform.function(f, primals, tangents)
+
+        @overload(call)
+        def typed_call(f, primals, tangents):  # type: ignore[no-untyped-def]
+            if not isinstance(f, types.Dispatcher):
+                return None
+            if hasattr(f.dispatcher, "form"):
+                _refuse_derivative(transform.function.__name__, f)
+            derivative = transform.made_for(f.dispatcher)
+            return lambda f, primals, tangents: derivative(primals, tangents)
 
     from numba.core.registry import cpu_target
 
@@ -111,6 +115,27 @@ def _type_of_call(transform: Any) -> NumbaType:
     return types.Function(Checked)
 
 
+def _call_along_several(transform: Any) -> Any:
+    """contad.jvp(f, primals, tangents, several=True) as Numba's overloads know functions."""
+
+    def call(f, primals, tangents, several=False):  # type: ignore[no-untyped-def]
+        return transform.function(f, primals, tangents, several=several)
+
+    @overload(call)
+    def typed_call(f, primals, tangents, several=False):  # type: ignore[no-untyped-def]
+        chosen = _constant(several)
+        if chosen is NotImplemented or not isinstance(f, types.Dispatcher):
+            return None
+        if hasattr(f.dispatcher, "form"):
+            if chosen:
+                _refuse_derivative(transform.function.__name__, f)
+            return _of_gradient(transform, f, primals)
+        derivative = transform.made_for(f.dispatcher, bool(chosen))
+        return lambda f, primals, tangents, several=False: derivative(primals, tangents)
+
+    return call
+
+
 def _of_gradient(transform: Any, f: Any, primals: NumbaType) -> Any:
     """contad.jvp(f, (x,), (x_dot,)) of a gradient f: its value, and the product with the Hessian."""
     gradient, name = f.dispatcher, transform.function.__name__
@@ -119,7 +144,7 @@ def _of_gradient(transform: Any, f: Any, primals: NumbaType) -> Any:
         _refuse_derivative(name, f)
     product = transform.made_for(gradient)
 
-    def tangent(f, primals, tangents):  # type: ignore[no-untyped-def]
+    def tangent(f, primals, tangents, several=False):  # type: ignore[no-untyped-def]
         return gradient(primals[0]), product(primals[0], tangents[0])
 
     return tangent

@@ -195,6 +195,13 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
         inverse = invert(a)
         if norm_by_columns(a) * norm_by_columns(inverse) < _LIMIT:
             return scale_columns(turn(inverse), np.full(n, z))
+    return cofactors_by_values(a)
+
+
+@in_machine_code
+def cofactors_by_values(a):  # type: ignore[no-untyped-def]
+    """The matrix of cofactors by singular values, which divides by none of them."""
+    n = a.shape[0]
     u, s, vt = reduced_svd(a)
     others = np.full(n, 1.0 if find_det(u) * find_det(vt) > 0.0 else -1.0)
     for i in range(n):
@@ -202,6 +209,25 @@ def cofactors(z, a):  # type: ignore[no-untyped-def]
             if j != i:
                 others[i] *= s[j]
     return dot(scale_columns(u, others), vt)
+
+
+@in_machine_code
+def add_cofactors(z_bar, a, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += the change of the cofactors of a along z_bar: `mixed_cofactors` of `contad.ops.determinants`"""
+    n = a.shape[0]
+    u, s, vt = reduced_svd(a)
+    sign = 1.0 if find_det(u) * find_det(vt) > 0.0 else -1.0
+    e, m = dot(dot(turn(u), z_bar), turn(vt)), np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                p = sign
+                for k in range(n):
+                    if k not in (i, j):
+                        p *= s[k]
+                m[i, j] = -p * e[j, i]
+                m[i, i] += p * e[j, j]
+    add_into(a_bar, dot(dot(u, m), vt))
 
 
 # ---- Cholesky's factor -----------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from contad.functions.pickling import Decorated
 from contad.functions.python_copy import is_dispatcher
 from contad.functions.reached import is_installed
 from contad.rules.compilable import WithParts
-from contad.rules.function_names import global_names, named_values
+from contad.rules.function_names import global_names, looked_up, named_values
 from contad.rules.scalar_rule import ScalarRule
 from contad.variables.trees import leaves_of
 
@@ -237,7 +237,7 @@ class _Reader:
             if not _is_library(held):
                 self.places.cells.append((cell, held))
             self.note_named(f"{name}.{free}", held, code)
-        for used in sorted(global_names(code) & f.__globals__.keys()):
+        for used in sorted(looked_up(code) & f.__globals__.keys()):
             self.note_place(f.__globals__, used)
             self.note_named(f"{name}.{used}", f.__globals__[used], code)
         self._open.pop()

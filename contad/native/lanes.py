@@ -98,6 +98,12 @@ def as_floats(x: Any) -> Any:
     return np.array(numbers).reshape(*x.shape, -1 if x.size else 1)
 
 
+def as_rows(x: Any) -> Any:
+    """A contiguous array of lanes as a matrix with a row for each element, in the same memory where it is compiled."""
+    floats = as_floats(x)
+    return floats.reshape(-1, floats.shape[-1])
+
+
 def unit_lanes(j: int, k: int) -> Any:
     """k lanes, of which number j is 1 and all others are 0; all are 0 where there is no number j."""
     return Lanes([float(j == n) for n in range(k)])
@@ -299,6 +305,29 @@ def _lower_as_floats(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         context, builder, sig.return_type, builder.bitcast(given.data, DOUBLE.as_pointer()),
         [*cgutils.unpack_tuple(builder, given.shape), context.get_constant(types.intp, count)],
         [*cgutils.unpack_tuple(builder, given.strides), number], 8, given.meminfo,
+    )  # fmt: skip
+    return impl_ret_borrowed(context, builder, sig.return_type, made)
+
+
+@type_callable(as_rows)
+def _type_of_as_rows(context):  # type: ignore[no-untyped-def]
+    def typer(x: Any) -> Any:
+        if isinstance(x, types.Array) and isinstance(x.dtype, LanesType) and x.layout == "C":
+            return types.Array(types.float64, 2, "C")
+        return None
+
+    return typer
+
+
+@lower_builtin(as_rows, types.Array)
+def _lower_as_rows(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    """Without NumPy's search for strides, which costs more than a small derivative."""
+    given = make_array(sig.args[0])(context, builder, args[0])
+    count = sig.args[0].dtype.count
+    made = _view(
+        context, builder, sig.return_type, builder.bitcast(given.data, DOUBLE.as_pointer()),
+        [given.nitems, context.get_constant(types.intp, count)],
+        [context.get_constant(types.intp, 8 * count), context.get_constant(types.intp, 8)], 8, given.meminfo,
     )  # fmt: skip
     return impl_ret_borrowed(context, builder, sig.return_type, made)
 

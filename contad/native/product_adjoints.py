@@ -54,6 +54,8 @@ def _is_finite(at, rows, columns, row, step):  # type: ignore[no-untyped-def]
     """Whether no element of a matrix that is in place is infinite or nan."""
     if not has_rows(rows, columns, row, step):
         rows, columns, row = columns, rows, step
+    if row == _NUMBER * columns:
+        return is_finite(_vector(at, rows * columns))
     for i in range(rows):  # noqa: SIM110  (Numba has no generators)
         if not is_finite(_vector(at + i * row, columns)):
             return False

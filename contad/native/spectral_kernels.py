@@ -23,7 +23,8 @@ from contad.native.matrix_loops import (
     turn,
 )
 from contad.native.overloads import in_machine_code
-from contad.native.products_in_place import add_product, solve_from_right
+from contad.native.products_in_place import add_product, is_in_place, solve_from_right
+from contad.native.small_systems import invert
 
 
 @in_machine_code
@@ -97,6 +98,60 @@ def eigh_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
     return w_dot, dot(v, c)
 
 
+# ---- general matrices ------------------------------------------------------------------------------------------------
+@in_machine_code
+def find_real_spectrum(a, values_alone):  # type: ignore[no-untyped-def]
+    """(w, v) in C order; ValueError, as Numba's own of eigvals or eig, where an eigenvalue is complex."""
+    if values_alone:
+        np.linalg.eigvals(a)  # in compiled code it raises by its own name
+    w, v = np.linalg.eig(a)
+    n = w.size
+    values, vectors = np.empty(n), np.empty((n, n))
+    for j in range(n):
+        if w[j].imag != 0.0:
+            if values_alone:
+                raise ValueError("eigvals() argument must not cause a domain change.")
+            raise ValueError("eig() argument must not cause a domain change.")
+        values[j] = w[j].real
+        for i in range(n):
+            vectors[i, j] = v[i, j].real
+    return values, vectors
+
+
+@in_machine_code
+def _keep_lengths(v_bar, v):  # type: ignore[no-untyped-def]
+    """v_bar without what is along the columns of v, whose lengths stay 1."""
+    made = in_order(v_bar)
+    for j in range(v.shape[1]):
+        along = 0.0
+        for i in range(v.shape[0]):
+            along += v[i, j] * v_bar[i, j]
+        for i in range(v.shape[0]):
+            made[i, j] -= v[i, j] * along
+    return made
+
+
+@in_machine_code
+def add_eig(w_bar, v_bar, w, v, a_bar):  # type: ignore[no-untyped-def]
+    """a_bar += v^-T (diag(w_bar) + f (v^T (v_bar - v diag(v^T v_bar)))) v^T, f_ij = 1 / (w_j - w_i)"""
+    inner = np.zeros(v.shape)
+    if not is_zero(v_bar):
+        inner = dot(turn(v), _keep_lengths(v_bar, v))
+        _divide_by_gaps(inner, w, _live_columns(v_bar))
+    for i in range(w.size):
+        inner[i, i] = w_bar[i]
+    add_into(a_bar, dot(dot(turn(invert(v)), inner), turn(v)))
+
+
+@in_machine_code
+def eig_tangent(w, v, a_dot):  # type: ignore[no-untyped-def]
+    """(w_dot, v_dot)"""
+    c = dot(dot(invert(v), a_dot), v)
+    w_dot = _diagonal(c)
+    _divide_by_gaps(c, w, np.ones(w.size, np.bool_))
+    return w_dot, _keep_lengths(dot(v, c), v)
+
+
 # ---- singular values -------------------------------------------------------------------------------------------------
 @in_machine_code
 def reduced_svd(a):  # type: ignore[no-untyped-def]
@@ -165,17 +220,30 @@ def add_qr(q_bar, r_bar, q, r, rest, a_bar):  # type: ignore[no-untyped-def]
     Of a wide matrix the columns behind the square part, which are the rest of a, are products with q.
     """
     k, n = r.shape
-    q_bar, r_bar = in_order(q_bar), copy_upper(r_bar, 0)
+    m = q.shape[0]
+    r_bar = copy_upper(r_bar, 0)
     if n > k:
+        q_bar = in_order(q_bar)
         rest_bar = take_block(r_bar, 0, k, k, n)
         add_into(q_bar, dot(rest, turn(rest_bar)))
         add_scaled(a_bar, 0, k, 1.0, dot(q, rest_bar))
     square = take_block(r, 0, k, 0, k)
     c = dot(square, turn(take_block(r_bar, 0, k, 0, k)))
     add_product(-1.0, q_bar.T, q, c)
-    add_product(1.0, q, mirror_lower(c), q_bar)
-    solve_from_right(turn(square), q_bar)
-    add_scaled(a_bar, 0, 0, 1.0, q_bar)
+    c = mirror_lower(c)
+    over = turn(square)
+    if m > 4 * k and is_in_place(m, k, a_bar.strides[0], a_bar.strides[1]):
+        # of many rows: two products with the small r^-T, which BLAS does faster than the system
+        solve_from_right(over, c)
+        inverse = np.eye(k)
+        solve_from_right(over, inverse)
+        add_product(1.0, q_bar, inverse, a_bar[:, :k])
+        add_product(1.0, q, c, a_bar[:, :k])
+        return
+    total = in_order(q_bar)
+    add_product(1.0, q, c, total)
+    solve_from_right(over, total)
+    add_scaled(a_bar, 0, 0, 1.0, total)
 
 
 @in_machine_code

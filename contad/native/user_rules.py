@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
@@ -15,7 +16,7 @@ from contad.functions.python_copy import is_dispatcher
 from contad.native.callables import find_type
 from contad.native.log_sum_kernels import PARTS
 from contad.native.overloads import add_overload, require_compilable
-from contad.rules.compilable import Parts, WithParts
+from contad.rules.compilable import PART, Parts, WithParts, functions_of_text
 
 _typed: set[WithParts] = set()
 _given: dict[WithParts, Parts] = {}  # what was compiled
@@ -72,6 +73,57 @@ def backward_of(rule: WithParts, wanted: tuple[int, ...]) -> Any:
     return _compile(_parts_of(rule, wanted)).backward
 
 
+# What makes derivatives of parts, by name: the engine that generates source puts its own here, see
+# `contad.engines.source.build`.
+DERIVE: dict[str, Callable[..., Any]] = {}
+
+
+def pairing_of(rule: WithParts, plain: tuple[Any, ...], z: Any, wanted: tuple[int, ...]) -> Any:
+    """The Numba function (*options, saved, z_bar, the tangents of some arguments) -> <the tangent of the value, z_bar>.
+
+    Its gradient by the tangents is the backward part of a rule that has its forward mode only.
+    """
+    parts = compile_parts(rule)
+    key = rule, tuple(isinstance(t, types.Array) for t in plain), isinstance(z, types.Array), wanted
+    if key not in _pairings:
+        rest = [k for k in range(len(plain)) if k not in parts.options]
+        options = [f"option_{k}" for k in parts.options]
+        dots = [f"np.zeros_like(saved[{1 + n}])" if key[1][k] else "0.0" for n, k in enumerate(rest)]
+        for k in wanted:
+            dots[rest.index(k)] = f"d_{k}"
+        tangent = f"tangent({', '.join([*options, 'saved', *dots])})"
+        text = f"def pairing({', '.join([*options, 'saved', 'z_bar', *(f'd_{k}' for k in wanted)])}):\n"
+        text += f"    return np.sum({tangent} * z_bar)\n" if key[2] else f"    return {tangent} * z_bar\n"
+        known = functions_of_text(text, {"np": np, "tangent": parts.tangent})
+        _pairings[key] = numba.njit(known["pairing"])
+    return _pairings[key]
+
+
+_pairings: dict[Any, Any] = {}
+
+
+def one_of(kind: Any, text: str) -> str:
+    """The expression of ones for an argument of that type, which is the expression."""
+    return f"np.ones({text}.shape)" if isinstance(kind, types.Array) else "1.0"
+
+
+def transposed_backward(rule: WithParts, plain: tuple[Any, ...], z: Any, saved: Any, wanted: tuple[int, ...]) -> Any:
+    """The backward part of a rule that has its forward mode only, as a Numba function of its own.
+
+    It computes by generated source, and so in a workspace of the thread: never inside another generated derivative.
+    """
+    parts = compile_parts(rule)
+    rest = [k for k in range(len(plain)) if k not in parts.options]
+    options = [plain[k] for k in parts.options]
+    given = (*options, saved, z, *(plain[k] for k in wanted))
+    run = DERIVE["gradient"](pairing_of(rule, plain, z, wanted), given, len(options) + 2, nested=False)
+    names = ", ".join([*(f"option_{k}" for k in parts.options), "saved", "z_bar"])
+    ones = ", ".join(one_of(plain[k], f"saved[{1 + rest.index(k)}]") for k in wanted)
+    results = "".join(f"found[{wanted.index(k)}], " if k in wanted else "None, " for k in rest)
+    text = f"def backward({names}):\n    _, found = run({names}, {ones})\n    return ({results})\n"
+    return numba.njit(functions_of_text(text, {"np": np, "run": run})["backward"])
+
+
 def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
     found = PARTS.get(rule)  # type: ignore[call-overload]
     return rule.compiled_parts(wanted) if found is None else found
@@ -80,13 +132,13 @@ def _parts_of(rule: WithParts, wanted: tuple[int, ...]) -> Parts:
 def _compile(parts: Parts) -> Parts:
     """Numba functions in place of plain ones, and of those that these call."""
     value, forward, backward = map(_dispatcher_of, parts[:3])
-    return Parts(value, forward, backward, parts.options)
+    return Parts(value, forward, backward, parts.options, _dispatcher_of(parts.tangent))
 
 
 def _dispatcher_of(function: Any) -> Any:
-    if is_dispatcher(function):
+    if function is None or is_dispatcher(function):
         return function
-    if function.__code__.co_filename == "<string>":  # what a rule is called by
+    if function.__code__.co_filename.startswith(PART):  # what a rule is called by
         names = function.__globals__
         for name in function.__code__.co_names:
             if isinstance(names.get(name), FunctionType):
@@ -106,7 +158,9 @@ def parameters_of(parts: Parts) -> str:
 
 
 def holds_derivative(kind: Any) -> bool:
-    """Whether a type is one of an engine's own, or an array of them."""
+    """Whether a type is one of an engine's own, an array of them, or a tuple that holds any."""
+    if isinstance(kind, types.BaseTuple):
+        return any(map(holds_derivative, kind))
     return any(type(x).__module__.startswith("contad.") for x in (kind, getattr(kind, "dtype", kind)))
 
 

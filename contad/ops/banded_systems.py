@@ -3,6 +3,7 @@
 import numpy as np
 
 from contad.ops._scipy import linalg
+from contad.ops.cotangents import all_finite
 from contad.ops.linear_systems import as_columns, mask
 from contad.rules.array_rule import array_rule
 
@@ -127,6 +128,10 @@ def half_of_band(band, lower):
 # ---- products with bands ---------------------------------------------------------------------------------------------
 def banded_back(ab, z_bar, lower, upper):
     """The cotangent of b."""
+    if lower == upper == 1 and are_numbers(ab, z_bar) and ab.shape[1] > 1:  # diagonals change places
+        *_, found, info = linalg().lapack.dgtsv(ab[0, 1:], ab[1], ab[2, :-1], z_bar)
+        if info == 0 and all_finite(found):
+            return found
     transposed = transposed_band(ab, lower, upper)
     columns = as_columns(z_bar, np.ndim(z_bar))
     return np.reshape(mask(columns, banded_solution(transposed, columns, lower=upper, upper=lower)), np.shape(z_bar))
@@ -160,5 +165,24 @@ def banded_product(ab, x, lower, upper):
 
 def band_of_product(x, y, lower, upper):
     """The band of x y^T, zeros outside the matrix."""
+    if are_numbers(x, y) and x.ndim == 1:
+        return _band_of_numbers(x, y, lower, upper)
     left, right = as_columns(x, np.ndim(x)), as_columns(y, np.ndim(y))
     return np.stack([np.sum(move_rows(left, d - upper) * right, axis=1) for d in range(lower + upper + 1)])
+
+
+def _band_of_numbers(x, y, lower, upper):
+    """The same of two vectors of numbers, each row where it lies."""
+    n = len(x)
+    band = np.zeros((lower + upper + 1, n))
+    for d in range(lower + upper + 1):
+        k = d - upper
+        if abs(k) < n:
+            columns = slice(max(-k, 0), n - max(k, 0))
+            np.multiply(x[max(k, 0) : n + min(k, 0)], y[columns], band[d, columns])
+    return band
+
+
+def are_numbers(*arrays):
+    """Whether these are plain arrays of float64."""
+    return all(x.__class__ is np.ndarray and x.dtype == np.float64 for x in arrays)

@@ -1,5 +1,7 @@
 """Triangular systems, and the Cholesky factors of symmetric matrices."""
 
+import functools
+
 import numpy as np
 
 from contad.ops.cotangents import all_finite, fold
@@ -165,8 +167,29 @@ def pull_factor(z, z_bar):
     are_numbers = all(type(x) is np.ndarray and x.dtype == np.float64 for x in (z, z_bar))
     if are_numbers and z.ndim == 2 and len(z) > _BLOCK and all_finite(z):
         return pull_blocks(z, np.array(z_bar))
+    if are_numbers and z.ndim == 2 and 0 < len(z) <= _BLOCK:
+        found = _pull_numbers(z, z_bar)
+        if all_finite(found):
+            return found
     inner = half_triangle(matmul(transposed_of(z), z_bar))
     return onto_triangle(0.5 * between_inverses(z, inner + transposed_of(inner)))
+
+
+def _pull_numbers(z, z_bar):
+    """The same in few calls: of the symmetric matrix one triangle is made, and the other is that."""
+    lower, half = _lower_masks(len(z))
+    low = np.where(lower, z.T @ z_bar, 0.0)
+    inner = low + low.T
+    inner.flat[:: len(z) + 1] *= 0.5
+    first = triangular_solution(z.T, inner, lower=False, transposed=False)
+    return half * triangular_solution(z.T, first.T, lower=False, transposed=False).T
+
+
+@functools.lru_cache(_BLOCK)
+def _lower_masks(n):
+    """Where the lower triangle is, and what it is multiplied by: one half on the diagonal."""
+    half = np.tril(np.ones((n, n))) - 0.5 * np.eye(n)
+    return half != 0.0, half
 
 
 def pull_blocks(z, bar):

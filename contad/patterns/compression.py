@@ -1,5 +1,7 @@
 """Sparse matrices from few products: directions that add up columns or rows which have no element in common."""
 
+import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +35,19 @@ class Compression:
         """How many products there are."""
         return len(self.forward) + len(self.reverse)
 
+    @functools.cached_property
+    def with_probe(self) -> np.ndarray:
+        """The directions, and below them a random vector, whose product tells of elements that are missed."""
+        return np.concatenate([self.forward, draw_probe(self.pattern.shape[1])[None]])
+
+    @functools.cached_property
+    def _empty(self) -> Any:
+        """A CSR array with the pattern, of which the others are copies: SciPy checks the indices once."""
+        from scipy import sparse
+
+        p = self.pattern
+        return sparse.csr_array((np.zeros(p.nnz), p.indices, p.indptr), shape=p.shape)
+
     def matrix(self, push: Products, pull: Products) -> Any:
         """The matrix, a CSR array: `push` gives its products with directions, `pull` those of its transpose."""
         products = []
@@ -45,10 +60,15 @@ class Compression:
 
     def with_values(self, values: np.ndarray) -> Any:
         """A CSR array with the pattern and these values."""
-        from scipy import sparse
+        made = copy.copy(self._empty)
+        made.data, made.indices, made.indptr = values, made.indices.copy(), made.indptr.copy()
+        return made
 
-        p = self.pattern
-        return sparse.csr_array((values, p.indices.copy(), p.indptr.copy()), shape=p.shape)
+
+@functools.lru_cache(maxsize=8)
+def draw_probe(n: int) -> np.ndarray:
+    """A vector that hides no element: the same at every call, so that errors can be repeated."""
+    return np.random.default_rng(20190101).standard_normal(n)
 
 
 def compress_jacobian(pattern: Any) -> Compression:

@@ -10,6 +10,7 @@ from contad.errors import GuardError, NestingError, UnsupportedError
 from contad.front.user_function import runnable
 from contad.functions.user_call import name_of, positional, positions
 from contad.programs.codes import numbering
+from contad.programs.frozen_draws import DrawWatch
 from contad.programs.header import (
     CELLS,
     CODE_AT,
@@ -84,7 +85,9 @@ class Program:
         self._run = runnable(f)
         self.inputs = Inputs(self.what, argnums, [args[n] for n in argnums])
         self._start()
+        watch = DrawWatch(self.what, f, self._run, args)
         self._add(self._record(args))
+        watch.tell()
 
     def _start(self) -> None:
         self.traces: list[Trace] = []
@@ -293,8 +296,8 @@ def record(
     captured variable or an argument. Nothing is compiled for a program: one interpreter runs them all.
 
     **Frozen** at the values they have now: arguments that are not chosen, globals, captured variables, random numbers,
-    files; and everything that depends on shapes. Change them, and record again: a way that `retrace` adds later
-    freezes what it finds then.
+    of which a UserWarning tells, files; and everything that depends on shapes. Change them, and record again: a way
+    that `retrace` adds later freezes what it finds then.
 
     **Guarded**: comparisons of variables, `int`, `round`, `floor`, `bool`, np.argmax, argsort, searchsorted, max, sort,
     isnan, and what is written with them. A run in which one would come out otherwise raises GuardError, or, with

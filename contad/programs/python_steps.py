@@ -32,7 +32,7 @@ class ScalarCall:
         """The value of the rule, into its cell."""
         values[first] = self.rule(*self._arguments(values))
 
-    def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int) -> None:
+    def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int, evaluated: None = None) -> None:
         """Pass the adjoint of the cell on."""
         d = float(adjoints[first])
         if d != 0.0:
@@ -41,7 +41,7 @@ class ScalarCall:
                 if cell is not None:
                     adjoints[cell] += self.rule.product(k)(d, self.rule.partial(k)(float(values[first]), *arguments))
 
-    def push(self, values: np.ndarray, dots: np.ndarray, first: int) -> None:
+    def push(self, values: np.ndarray, dots: np.ndarray, first: int, evaluated: None = None) -> None:
         """The tangent of the cell."""
         arguments = self._arguments(values)
         dots[first] = sum(
@@ -102,27 +102,29 @@ class ArrayCall:
         found.results = [part._replace(value=v) for part, v in zip(recorded.results, zs, strict=True)]
         return found
 
-    def evaluate(self, values: np.ndarray, first: int) -> None:
-        """The value of the rule, into its cells."""
-        self._write(values, [part.value for part in self._evaluate(values).results])
+    def evaluate(self, values: np.ndarray, first: int) -> Continuation:
+        """The value of the rule, into its cells; returns what its derivatives at these values need."""
+        found = self._evaluate(values)
+        self._write(values, [part.value for part in found.results])
+        return found
 
-    def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int) -> None:
+    def pull(self, values: np.ndarray, adjoints: np.ndarray, first: int, evaluated: Continuation) -> None:
         """Pass the adjoints of the cells on."""
         n = sum(part.size for part in self.recorded.results)
         if adjoints[first : first + n].any():
-            self._evaluate(values)(Adjoints(None, adjoints, first))  # type: ignore[operator]
+            evaluated(Adjoints(None, adjoints, first))  # type: ignore[operator]
 
-    def push(self, values: np.ndarray, dots: np.ndarray, first: int) -> None:
+    def push(self, values: np.ndarray, dots: np.ndarray, first: int, evaluated: Continuation) -> None:
         """The tangents of the cells."""
-        at = self._evaluate(values)
         tangents = self._arguments(dots)
-        z = at.values_of_results()
-        if isinstance(at, Pullback):
-            given = [tangents.get(k) for k in range(len(at.values))]
-            z_dot = at.rule.push(z, given, at.values, at.options, at.saved)
-            self._write(dots, z_dot if at.is_tuple else [z_dot])
+        z = evaluated.values_of_results()
+        if isinstance(evaluated, Pullback):
+            given = [tangents.get(k) for k in range(len(evaluated.values))]
+            z_dot = evaluated.rule.push(z, given, evaluated.values, evaluated.options, evaluated.saved)
+            self._write(dots, z_dot if evaluated.is_tuple else [z_dot])
         else:
-            terms = [self.rule.product(k)(t, self.rule.array_partial(k)(z, *at.values)) for k, t in tangents.items()]
+            partials = {k: self.rule.array_partial(k)(z, *evaluated.values) for k in tangents}
+            terms = [self.rule.product(k)(t, partials[k]) for k, t in tangents.items()]
             self._write(dots, [sum(np.broadcast_to(term, np.shape(z)) for term in terms)])
 
     def _write(self, cells: np.ndarray, results: Sequence[Value]) -> None:

@@ -94,7 +94,12 @@ class Trace:
         values[1 : n + 1] = inputs
         forward = compiled.forward
 
-        row = self._driven(lambda *at: forward(*arrays, values, *at), lambda call, at: call.evaluate(values, at))
+        evaluated: dict[int, Any] = {}  # by row: what a call has found and its derivatives need, factors too
+
+        def evaluate(row: int, call: Any, at: int) -> None:
+            evaluated[row] = call.evaluate(values, at)
+
+        row = self._driven(lambda *at: forward(*arrays, values, *at), evaluate)
         if row < len(self.code):
             give_back(memory)
             return np.nan, 0.0, row
@@ -106,7 +111,8 @@ class Trace:
             other[1 : n + 1] = direction
             tangents = compiled.tangents
             self._driven(
-                lambda *at: tangents(*arrays, values, other, *at), lambda call, at: call.push(values, other, at)
+                lambda *at: tangents(*arrays, values, other, *at),
+                lambda row, call, at: call.push(values, other, at, evaluated[row]),
             )
             slope = float(other[result]) if result > 0 else 0.0
         if len(gradient):
@@ -119,7 +125,7 @@ class Trace:
                     if row < 0:
                         break
                     size = int(self.code[row, 2])
-                    self.calls[self.code[row, 1]].pull(values, other, cell - size + 1)
+                    self.calls[self.code[row, 1]].pull(values, other, cell - size + 1, evaluated[row])
                     row, cell = row - 1, cell - size
             gradient[:] = other[1 : n + 1]
         give_back(memory)
@@ -132,7 +138,7 @@ class Trace:
             row, cell = compiled(row, cell)
             if row == len(self.code) or self.code[row, 0] != CALL:
                 return int(row)
-            call(self.calls[self.code[row, 1]], cell)
+            call(int(row), self.calls[self.code[row, 1]], cell)
             row, cell = row + 1, cell + int(self.code[row, 2])
 
 

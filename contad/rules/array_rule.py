@@ -14,7 +14,7 @@ import numpy as np
 from contad.errors import RuleError, UnsupportedError
 from contad.rules.array_body import check_body
 from contad.rules.capturing import Capturing
-from contad.rules.compilable import Parts, WithParts
+from contad.rules.compilable import Parts, WithParts, functions_of_text, make_positional
 from contad.rules.numpy_functions import Entry, register
 from contad.rules.scalar_rule import owner_of
 from contad.variables.arguments import dtype_of, fail, require_plain
@@ -230,16 +230,12 @@ class ArrayRule(Capturing, WithParts):
             raise UnsupportedError(
                 f"contad.{self.name} cannot be called inside njit; call NumPy's function, or write a loop"
             )
-        if self.option_names:
-            raise UnsupportedError(
-                f"{self.name}: it has options, {', '.join(self.option_names)}, which are keyword-only, and which Numba "
-                "functions do not take; declare a rule without them for calls inside njit"
-            )
         key = self.functions(), wanted
         if key not in self._parts:
             bodies = [self._body(name) if n in wanted else None for n, name in enumerate(self.argument_names)]
             common = None if self.common_body is None else self._pass(self.common_body)
-            self._parts[key] = parts_of(self.function, self.forward_body, common, bodies)
+            push = None if self.jvp_body is None else self._pass(self.jvp_body)
+            self._parts[key] = parts_of(self, common, bodies, push)
         return self._parts[key]
 
     def generally(self, *args: Value, **options: Option) -> Value:
@@ -280,23 +276,53 @@ class ArrayRule(Capturing, WithParts):
 
 
 def parts_of(
-    value: Function, forward: Function | None, common: Function | None, bodies: Sequence[Function | None]
+    rule: ArrayRule, common: Function | None, bodies: Sequence[Function | None], push: Function | None
 ) -> Parts:
-    """What compiled code calls of a rule: backward gives the cotangents of which there is a body here."""
-    names = ", ".join(f"x_{n}" for n in range(len(bodies)))
-    known: dict[str, Any] = {"value": value, "forward_": forward, "common": common}
-    known |= {f"vjp_{n}": body for n, body in enumerate(bodies)}
-    given = "value" if forward is None else "forward_"
-    text = f"def forward({names}):\n    z = {given}({names})\n"
-    text += f"    return z, (z, {names}, None)\n" if forward is None else f"    return z[0], (z[0], {names}, z[1])\n"
-    text += f"def backward(saved, z_bar):\n    z, {names}, more = saved\n"
-    arguments = f"z, z_bar, {names}" + ("" if forward is None else ", more")
+    """What compiled code calls of a rule: backward gives the cotangents of which there is a body here.
+
+    Options come by position there, behind the arguments.
+    """
+    options = rule.option_names
+    given, dots = [f"x_{n}" for n in range(len(bodies))], [f"d_{n}" for n in range(len(bodies))]
+    functions = {"value": rule.function, "forward_": rule.forward_body, "common": common, "push": push}
+    functions |= {f"vjp_{n}": body for n, body in enumerate(bodies)}
+    known: dict[str, Any] = {
+        name: None if f is None else make_positional(rule.name, f) for name, f in functions.items()
+    }
+    named = {name: f"option_{name}" for name in options}
+
+    def call(name: str, *args: str) -> str:
+        """The call of a body, with the options that it takes."""
+        code = functions[name].__code__  # type: ignore[union-attr]
+        more = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        return f"{name}({', '.join([*args, *(named[option] for option in more)])})"
+
+    has_forward = rule.forward_body is not None
+    saved = ", ".join(["z", *given, "more"])
+    text = f"def forward({', '.join([*given, *named.values()])}):\n"
+    if has_forward:
+        text += f"    z, more = {call('forward_', *given)}\n    return z, ({saved})\n"
+    else:
+        text += f"    z = {call('value', *given)}\n    return z, ({saved.removesuffix('more')}None)\n"
+    text += f"def backward({', '.join([*named.values(), 'saved', 'z_bar'])}):\n    {saved} = saved\n"
+    arguments = ["z", "z_bar", *given, *(["more"] if has_forward else [])]
     if common is not None and any(bodies):
-        text += f"    shared = common({arguments})\n"
-        arguments += ", shared"
-    cotangents = "".join("None, " if body is None else f"vjp_{n}({arguments}), " for n, body in enumerate(bodies))
-    exec(text + f"    return ({cotangents})\n", known)
-    return Parts(value, known["forward"], known["backward"], ())
+        text += f"    shared = {call('common', *arguments)}\n"
+        arguments.append("shared")
+    cotangents = "".join(
+        "None, " if body is None else f"{call(f'vjp_{n}', *arguments)}, " for n, body in enumerate(bodies)
+    )
+    text += f"    return ({cotangents})\n"
+    if rule.linear:
+        tangent = " + ".join(call("value", *given[:n], dots[n], *given[n + 1 :]) for n in range(len(bodies)))
+    elif push is not None:
+        tangent = call("push", "z", *dots, *given, *(["more"] if has_forward else []))
+    if rule.linear or push is not None:
+        text += f"def tangent({', '.join([*named.values(), 'saved', *dots])}):\n    {saved} = saved\n"
+        text += f"    return {tangent}\n"
+    known = functions_of_text(text, known)
+    places = tuple(range(len(bodies), len(bodies) + len(options)))
+    return Parts(known["value"], known["forward"], known["backward"], places, known.get("tangent"))
 
 
 def _array(function: str, name: str, x: Nested) -> np.ndarray:

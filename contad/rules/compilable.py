@@ -1,10 +1,15 @@
 """Functions of contad that Numba functions may call too, by the name that Python calls them by."""
 
 import functools
+import itertools
+import linecache
 from abc import abstractmethod
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
+from contad.errors import UnsupportedError
+from contad.rules.definition import WRITTEN
 from contad.variables.open_types import Function
 
 P = ParamSpec("P")
@@ -45,8 +50,44 @@ class Parts(NamedTuple):
 
     value: Any  # functions, Numba's or plain ones
     forward: Any
-    backward: Any
+    backward: Any  # None where it is the transpose of `tangent`, which is linear in the tangents
     options: tuple[int, ...]  # positions of arguments that are not differentiated
+    # (*options, saved, a tangent for each other argument) -> the tangent of the value, where the rule has a forward
+    # mode; saved is then (the value, *those arguments, more), of which `more` carries no derivative
+    tangent: Any = None
+
+
+PART = "<contad rule "  # how the names of the files begin that texts of parts stand in
+_numbers = itertools.count()
+
+
+def functions_of_text(text: str, known: dict[str, Any]) -> dict[str, Any]:
+    """The functions that a text defines, which names what is known; their source can be read."""
+    name = f"{PART}{next(_numbers)}>"
+    linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+    exec(compile(text, name, "exec"), known)
+    return known
+
+
+def make_positional(name: str, function: Function) -> Function:
+    """A function that takes by position what another one takes as keywords, as Numba has it; itself if there is none.
+
+    UnsupportedError where an option without a default follows one with a default.
+    """
+    code = function.__code__
+    count = code.co_kwonlyargcount
+    if not count:
+        return function
+    names = code.co_varnames[code.co_argcount : code.co_argcount + count]
+    known = function.__kwdefaults__ or {}
+    defaults = [known[n] for n in names if n in known]
+    if any(n in known for n in names[: count - len(defaults)]):
+        raise UnsupportedError(f"{name}: inside njit, options without a default stand before those with one")
+    code = code.replace(co_argcount=code.co_argcount + count, co_kwonlyargcount=0)
+    made = FunctionType(code, function.__globals__, function.__name__, tuple(defaults), function.__closure__)
+    made.__module__ = function.__module__
+    made.__dict__[WRITTEN] = function
+    return made
 
 
 class WithParts:

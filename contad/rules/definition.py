@@ -14,13 +14,18 @@ from contad.errors import StaleSourceError
 from contad.rules.function_names import captured_values, codes_of
 from contad.variables.open_types import Function
 
+WRITTEN = "__contad_written__"  # the attribute of a function that is another one with other flags: the one in the file
 
-def definition_of(function: Function) -> tuple[ast.stmt, int]:
+
+def definition_of(function: Function, lambdas: bool = False) -> tuple[ast.stmt, int]:
     """The statement that defines a function, without decorators, and the line it starts on.
+
+    With `lambdas` that of a lambda is a function that returns its expression; else it is none.
 
     Raises OSError where there is no source, and StaleSourceError where the file has changed since it was imported: the
     lines read now would be another function than the one that runs.
     """
+    function = function.__dict__.get(WRITTEN, function)
     code = function.__code__
     start = code.co_firstlineno
     try:
@@ -40,8 +45,29 @@ def definition_of(function: Function) -> tuple[ast.stmt, int]:
         )
     if isinstance(definition, ast.FunctionDef):
         definition.decorator_list = []
+    if lambdas and code.co_name == "<lambda>":
+        found = _find_lambda("".join(inspect.findsource(function)[0]), code)
+        return definition if found is None else found, start
     ast.increment_lineno(definition, start - 1)
     return definition, start
+
+
+def _find_lambda(text: str, code: CodeType) -> ast.FunctionDef | None:
+    """A lambda as a function that returns its expression: the innermost one that holds all places of the code."""
+    places = {(line, column) for line, _, column, _ in code.co_positions() if line and column and line > 0}
+    found = None
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno and places:
+            x = node.body
+            end = x.end_lineno or 0, x.end_col_offset or 0
+            if all((x.lineno, x.col_offset) <= place < end for place in places):
+                found = node  # those inside come later
+    if found is None:
+        return None
+    made = ast.parse("def lambda_(): return 0").body[0]
+    assert isinstance(made, ast.FunctionDef)
+    made.args, made.body = found.args, [ast.copy_location(ast.Return(found.body), found)]
+    return ast.fix_missing_locations(ast.copy_location(made, found))
 
 
 def without_annotations(definition: ast.FunctionDef) -> ast.FunctionDef:

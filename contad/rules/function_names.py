@@ -1,5 +1,7 @@
 """What a function names: globals, captured values and attributes; and a copy of it with other ones."""
 
+import dis
+import functools
 from collections.abc import Callable, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -13,6 +15,13 @@ def codes_of(code: CodeType) -> list[CodeType]:
 def global_names(code: CodeType) -> set[str]:
     """The names that a function and the functions inside it may look up: of globals, builtins and attributes."""
     return {name for inner in codes_of(code) for name in inner.co_names}
+
+
+@functools.lru_cache(maxsize=1024)
+def looked_up(code: CodeType) -> frozenset[str]:
+    """Those of them that are looked up among globals and builtins: `math` of math.exp, and no `exp`."""
+    steps = (step for inner in codes_of(code) for step in dis.get_instructions(inner))
+    return frozenset(step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def captured_values(f: FunctionType) -> dict[str, Any]:
@@ -29,7 +38,7 @@ def captured_values(f: FunctionType) -> dict[str, Any]:
 def named_values(f: FunctionType) -> dict[str, Any]:
     """What the global and captured names of a function stand for now."""
     own = f.__globals__
-    return {name: own[name] for name in sorted(global_names(f.__code__) & own.keys())} | captured_values(f)
+    return {name: own[name] for name in sorted(looked_up(f.__code__) & own.keys())} | captured_values(f)
 
 
 def copy_under(f: FunctionType, names: dict[str, Any], code: CodeType | None = None) -> FunctionType:

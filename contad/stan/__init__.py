@@ -120,6 +120,7 @@ from contad.stan.glms import (
     ordered_logistic_glm_lpmf,
     poisson_log_glm_lpmf,
 )
+from contad.stan.linear_filters import gaussian_dlm_obs_lpdf
 from contad.stan.matrix_algebra import (
     add_diag,
     columns_dot_product,
@@ -330,6 +331,7 @@ __all__ = [
     "gamma_lpdf",
     "gamma_p",
     "gamma_q",
+    "gaussian_dlm_obs_lpdf",
     "generalized_inverse",
     "gp_dot_prod_cov",
     "gp_exp_quad_cov",
@@ -539,12 +541,19 @@ __all__ = [
 ]  # fmt: skip
 
 # functions of functions, which stand above the transforms, and are imported when they are first used
-__all__ += ["integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
+__all__ += ["hcubature", "integrate_1d", "integrate_1d_double_exponential", "integrate_1d_gauss_kronrod"]
 __all__ += ["algebra_solver", "algebra_solver_newton"]
 __all__ += ["solve_newton", "solve_newton_tol", "solve_powell", "solve_powell_tol"]
-__all__ += ["ode_adams", "ode_adams_tol", "ode_adjoint_tol_ctl", "ode_bdf", "ode_bdf_tol"]
+__all__ += ["dae", "dae_tol", "ode_adams", "ode_adams_tol", "ode_adjoint_tol_ctl", "ode_bdf", "ode_bdf_tol"]
 __all__ += ["ode_ckrk", "ode_ckrk_tol", "ode_rk45", "ode_rk45_tol"]
 __all__ += ["hmm_hidden_state_prob", "hmm_latent", "hmm_marginal", "map_rect", "reduce_sum", "reduce_sum_static"]
+__all__ += ["laplace_latent_bernoulli_logit_rng", "laplace_latent_neg_binomial_2_log_rng"]
+__all__ += ["laplace_latent_poisson_log_rng", "laplace_latent_rng", "laplace_latent_tol_bernoulli_logit_rng"]
+__all__ += ["laplace_latent_tol_neg_binomial_2_log_rng", "laplace_latent_tol_poisson_log_rng"]
+__all__ += ["laplace_latent_tol_rng", "laplace_marginal", "laplace_marginal_bernoulli_logit_lpmf"]
+__all__ += ["laplace_marginal_neg_binomial_2_log_lpmf", "laplace_marginal_poisson_log_lpmf", "laplace_marginal_tol"]
+__all__ += ["laplace_marginal_tol_bernoulli_logit_lpmf", "laplace_marginal_tol_neg_binomial_2_log_lpmf"]
+__all__ += ["laplace_marginal_tol_poisson_log_lpmf"]
 
 
 def _functionals() -> ModuleType:

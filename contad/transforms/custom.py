@@ -14,7 +14,7 @@ from contad.errors import RuleError, UnsupportedError
 from contad.functions.captured import require_same_value
 from contad.functions.pickling import by_value, own_name
 from contad.functions.user_call import name_of
-from contad.rules.compilable import Parts, WithParts
+from contad.rules.compilable import Parts, WithParts, functions_of_text
 from contad.transforms.operation import CustomOperation, pull_back, zeros_like
 from contad.variables import check
 from contad.variables.array import lower_constants, numbers_in
@@ -64,12 +64,6 @@ class _Custom(WithParts):
     @abstractmethod
     def functions(self) -> tuple[Function | None, ...]:
         """The function and its rules."""
-
-    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
-        """Refused, but of a custom_vjp."""
-        raise UnsupportedError(
-            f"{self.name}: inside njit only a custom_vjp can be called; write one, or call it outside"
-        )
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """By its name where it stands in place of the function; else the function and its rules."""
@@ -171,17 +165,50 @@ class custom_jvp(_Custom):
     def __init__(self, f: Function, nondiff_argnums: Sequence[int] = ()) -> None:
         super().__init__(f, nondiff_argnums)
         self.rule: Function | None = None
+        self._terms: tuple[Function | None, ...] = ()  # of which defjvps has made the rule
+        self._parts: tuple[Function, Parts] | None = None  # of the rule
 
     def defjvp(self, rule: Function) -> Function:
         """Declare the rule; its arity is checked here."""
         options = [f"option {n}" for n in self.nondiff_argnums]
         _require_arity(self.name, "the rule", rule, [*options, "primals", "tangents"])
-        self.rule = rule
+        self.rule, self._terms = rule, ()
         return rule
 
     def functions(self) -> tuple[Function | None, ...]:
         """The function and its rule."""
-        return self.f, self.rule
+        return self.f, *(self._terms or (self.rule,))
+
+    def compiled_parts(self, wanted: tuple[int, ...] = ()) -> Parts:
+        """For calls inside njit; the reverse of the rule is the engine's."""
+        if self.rule is None:
+            raise RuleError(f"{self.name}: no rule; declare one with {name_of(self.f)}.defjvp(rule)")
+        if self._parts is None or self._parts[0] is not self.rule:
+            self._parts = self.rule, self._make_parts()
+        return self._parts[1]
+
+    def _make_parts(self) -> Parts:
+        count = len(inspect.signature(self.f).parameters)
+        names = [f"x_{n}" for n in range(count)]
+        given = [name for n, name in enumerate(names) if n not in self.nondiff_argnums]
+        options = [names[n] for n in self.nondiff_argnums]
+        dots = [f"d_{name}" for name in given]
+        known: dict[str, Any] = {"value": self.f, "rule": self.rule}
+        known |= {f"term_{n}": f for n, f in enumerate(self._terms)}
+        terms = [
+            f"term_{n}({', '.join([dot, 'z', *given])})"
+            for n, (f, dot) in enumerate(zip(self._terms, dots, strict=False))
+            if f is not None
+        ]
+        primals, tangents = (f"({', '.join(names)},)" for names in (given, dots))
+        rule = f"rule({', '.join([*options, primals, tangents])})[1]"
+        tangent = (" + ".join(terms) or "0.0 * z") if self._terms else rule
+        saved = ", ".join(["z", *given, "more"])
+        text = f"def forward({', '.join(names)}):\n    z = value({', '.join(names)})\n"
+        text += f"    return z, ({', '.join(['z', *given, 'None'])})\n"
+        text += f"def tangent({', '.join([*options, 'saved', *dots])}):\n    {saved} = saved\n    return {tangent}\n"
+        known = functions_of_text(text, known)
+        return Parts(self.f, known["forward"], None, self.nondiff_argnums, known["tangent"])
 
     def defjvps(self, *rules: Function | None) -> None:
         """Declare the tangent's terms: one function (x_dot, z, *primals) for each argument, None where it is zero."""
@@ -194,7 +221,7 @@ class custom_jvp(_Custom):
             if rule is not None:
                 _require_arity(self.name, "a rule", rule, None if names is None else ["tangent", "z", *names])
 
-        self.rule = functools.partial(_total, self, rules)
+        self.rule, self._terms = functools.partial(_total, self, rules), rules
 
     def _operation(self, args: Sequence[Nested], options: list[Nested], merged: Function) -> CustomOperation:
         def value(*args: Nested) -> tuple[Nested, Saved]:

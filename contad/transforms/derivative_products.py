@@ -28,21 +28,22 @@ class Products:
     def __init__(self, derivative: "SparseDerivative", args: tuple[Nested, ...], kwargs: Options) -> None:
         self.derivative = derivative
         self.args, self.kwargs = args, kwargs
-        self.trees = real_trees(derivative.what, derivative.argnums, args)
+
+    @functools.cached_property
+    def trees(self) -> list[Tree]:
+        """The arguments to differentiate."""
+        return real_trees(self.derivative.what, self.derivative.argnums, self.args)
 
     def push(self, directions: np.ndarray) -> np.ndarray:
         """The products with directions, as rows."""
         d = self.derivative
-        if d.of == HESSIAN and self._is_compiled:
-            product = d.hessian_product
-            return _stack([product(*self._positional, tuple(self._split(x))) for x in directions])
+        if self._is_compiled:
+            found = d.compiled_rows("hessian_rows" if d.of == HESSIAN else "tangent_rows")(*self._complete, directions)
+            products: np.ndarray = found if d.of == HESSIAN else found[1]
+            return products
         if d.of == HESSIAN:
             with Curvature(d.what, d.function, d.argnums, d.engine, self.args, self.kwargs) as curvature:
                 return in_blocks(curvature, directions, BLOCK)
-        if self._is_compiled:
-            some = functools.partial(_push_some, d.argnums)
-            forward: Any = pair_of(d.function.dispatcher, "jvp", some, argnums=d.argnums)
-            return _stack([forward(self._positional, tuple(self._split(x)))[1] for x in directions])
         f, primals = self._restricted
 
         def push(rows: np.ndarray) -> np.ndarray:
@@ -61,6 +62,9 @@ class Products:
         d = self.derivative
         if d.of == HESSIAN:
             return self.push(cotangents)
+        if self._is_compiled:
+            rows: np.ndarray = d.compiled_rows("cotangent_rows")(*self._complete, cotangents)
+            return rows
         result, pullback = self._pullback
         return _stack([pullback(split_last(z_bar, [result], False)[0]) for z_bar in cotangents])
 
@@ -69,10 +73,14 @@ class Products:
         return self.derivative.function.takes_compiled(self.derivative.engine)
 
     @functools.cached_property
-    def _positional(self) -> tuple[Nested, ...]:
-        """All arguments, as compiled code takes them."""
-        run = self.derivative.function.f
-        return inspect.signature(run).bind(*self.args, **self.kwargs).args if self.kwargs else self.args
+    def _complete(self) -> tuple[Nested, ...]:
+        """All arguments, as compiled code takes them, those that are left out by their defaults."""
+        code = self.derivative.function.dispatcher.py_func.__code__
+        if not self.kwargs and len(self.args) == code.co_argcount:
+            return self.args
+        bound = inspect.signature(self.derivative.function.f).bind(*self.args, **self.kwargs)
+        bound.apply_defaults()
+        return bound.args
 
     @functools.cached_property
     def _restricted(self) -> tuple[Function, tuple[Nested, ...]]:
@@ -82,18 +90,33 @@ class Products:
     @functools.cached_property
     def _pullback(self) -> tuple[Tree, Function]:
         """The result of f, and its pullback."""
-        d = self.derivative
-        if self._is_compiled:
-            args = self._positional
-            pull = functools.partial(_pull_some, d.argnums)
-            backward: Any = pair_of(d.function.dispatcher, "vjp", pull, d.engine, d.argnums)
-            return flatten(d.function.f(*args)), functools.partial(backward, args)
         f, primals = self._restricted
-        value, pullback = vjp(f, *primals, engine=d.engine)
+        value, pullback = vjp(f, *primals, engine=self.derivative.engine)
         return flatten(value), pullback
 
     def _split(self, row: np.ndarray) -> list[Nested]:
         return split_last(row, self.trees, False)
+
+
+def one_by_one(d: "SparseDerivative", kind: str) -> Function:
+    """What answers where the products with several rows are not compiled: those with one row, one after the other."""
+
+    def products(*args: Nested) -> Nested:
+        own, rows = args[:-1], args[-1]
+        trees = real_trees(d.what, d.argnums, own)
+        if kind == "hessian_rows":
+            return _stack([d.hessian_product(*own, tuple(split_last(x, trees, False))) for x in rows])
+        if kind == "tangent_rows":
+            some = functools.partial(_push_some, d.argnums)
+            forward: Any = pair_of(d.function.dispatcher, "jvp", some, argnums=d.argnums)
+            found = [forward(own, tuple(split_last(x, trees, False))) for x in rows]
+            return found[0][0], _stack([z_dot for _, z_dot in found])
+        pull = functools.partial(_pull_some, d.argnums)
+        backward: Any = pair_of(d.function.dispatcher, "vjp", pull, d.engine, d.argnums)
+        result = flatten(d.function.f(*own))
+        return _stack([backward(own, split_last(z_bar, [result], False)[0]) for z_bar in rows])
+
+    return products
 
 
 def _push_some(

@@ -171,8 +171,10 @@ def _pull_back(f: Function, primals: Sequence[Nested], cotangent: Nested) -> Nes
     return vjp(f, *primals)[1](cotangent)
 
 
-def _jvp_of(f: Function) -> Any:
+def _jvp_of(f: Function, several: bool = False) -> Any:
     """The compiled jvp(primals, tangents) of a Numba function; of a gradient (x, x_dot) -> its tangent."""
+    if several:
+        return pair_of(f, "jvps", functools.partial(jvp, several=True))
     if not is_first_gradient(f):
         return pair_of(f, "jvp", jvp)
     function = UserFunction("jvp", f)
@@ -190,7 +192,7 @@ def jvp(
     """The value of f at primals, and its directional derivative along tangents: z_dot = J x_dot, by forward mode.
 
     With `several` every tangent has a leading axis, one entry for each direction, and so has z_dot; the value is
-    computed once for all of them.
+    computed once for all of them, of a Numba function once for four. Compiled code writes it as several=True, too.
 
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.5))
     (6.0, 4.0)
@@ -206,9 +208,11 @@ def jvp(
         or len(primals) != len(tangents)
     ):
         raise TypeError(f"{what}: primals and tangents must be tuples of one length, one entry per argument of f")
-    if function.dispatcher is not None and not (has_aux or several):
+    if function.dispatcher is not None and not has_aux:
+        if several:
+            _require_leading_axes(primals, tangents, what)
         try:
-            return _jvp_of(function.dispatcher)(tuple(primals), tuple(tangents))
+            return _jvp_of(function.dispatcher, several)(tuple(primals), tuple(tangents))
         except (TypeError, UnsupportedError) as error:
             require_no_counts(primals, what, "contad.jvp(lambda x: f(x, n), (x,), (x_dot,))", error)
             raise
@@ -247,6 +251,18 @@ def _push_forward(
         value = result.unflatten([lower(leaf, level) for leaf in leaves])
         z_dot = result.unflatten([level.tangent_of(leaf) for leaf in leaves])
         return (value, z_dot, lower(aux, level)) if has_aux else (value, z_dot)
+
+
+def _require_leading_axes(primals: Sequence[Nested], tangents: Sequence[Nested], what: str) -> None:
+    """Refuse tangents that have not the shapes of their primals behind one axis of all directions."""
+    pairs = [pair for x, x_dot in zip(primals, tangents, strict=True) for pair in _tangent_pairs(x, x_dot, what).leaves]
+    lead = np.shape(pairs[0][1])[:1] if pairs else ()
+    if not lead or not lead[0]:
+        raise TypeError(f"{what}: with several=True every tangent must be an array with a leading axis")
+    for leaf, leaf_dot in pairs:
+        shape, got = lead + np.shape(leaf), np.shape(leaf_dot)
+        if shape != got:
+            raise TypeError(f"{what}: a tangent must have its primal's shape, {shape}, got {got}")
 
 
 def _tangent_pairs(primal: Nested, tangent: Nested, what: str) -> Tree:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from contad.errors import OutputError
+from contad.functions.python_copy import is_dispatcher
 from contad.functions.user_call import name_of
 from contad.transforms.gradients import grad
 from contad.transforms.pattern_search import HESSIAN, sparsity
@@ -12,6 +14,21 @@ from contad.variables.open_types import ArrayValue, Function, Real
 Structure = tuple[np.ndarray, np.ndarray]
 
 
+def _lagrangian_of(objective: Function, constraints: Function) -> Function:
+    """The function of which Ipopt wants the Hessian: a Numba function where both are."""
+
+    def lagrangian(x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> Real:
+        return obj_factor * objective(x) + np.sum(lagrange * constraints(x))
+
+    lagrangian.__name__ = f"lagrangian_of_{name_of(objective)}"
+    if is_dispatcher(objective) and is_dispatcher(constraints):
+        from numba import njit
+
+        compiled: Function = njit(lagrangian)
+        return compiled
+    return lagrangian
+
+
 class IpoptProblem:
     """A problem `minimise objective(x) with constraints(x) within bounds`, with the methods that cyipopt.Problem calls.
 
@@ -20,7 +37,8 @@ class IpoptProblem:
     element that the structure misses is an error and never left out; `x0` may be a list of points whose structures
     are joined, for functions with branches.
 
-    Raises:  ValueMismatchError at a point where a derivative is other than zero outside the structure.
+    Raises:  ValueMismatchError at a point where a derivative is other than zero outside the structure; OutputError for
+             constraints that are no vector.
     Cost:    `jacobian` and `hessian` as `sparse_jacobian` and `sparse_hessian`, and one product for the check.
     Ref:     Wächter & Biegler (2006), Mathematical Programming 106, 25-57; cyipopt's Problem.
 
@@ -36,17 +54,17 @@ class IpoptProblem:
         check.callable_("IpoptProblem", "objective", objective)
         check.callable_("IpoptProblem", "constraints", constraints)
         points = np.atleast_2d(np.asarray(x0, float))
-        of_objective = grad(objective)
-
-        def lagrangian(x: ArrayValue, lagrange: ArrayValue, obj_factor: Real) -> Real:
-            """The function of which Ipopt wants the Hessian."""
-            return obj_factor * objective(x) + np.sum(lagrange * constraints(x))
-
-        lagrangian.__name__ = f"the Lagrangian of {name_of(objective)}"
+        given = constraints(points[0])
+        if np.ndim(given) != 1:
+            raise OutputError(
+                f"IpoptProblem: {name_of(constraints)} must return a vector of constraints, got an array of "
+                f"{np.ndim(given)} axes"
+            )
+        lagrangian = _lagrangian_of(objective, constraints)
         self.objective = objective
-        self.gradient = of_objective
+        self.gradient = grad(objective)
         self.constraints = constraints
-        ones = np.ones(len(constraints(points[0])))
+        ones = np.ones(len(given))
         rows = sum(sparsity(constraints, x) for x in points)
         self._jacobian = sparse_jacobian(constraints, pattern=rows, check=True)
         bends = sum(sparsity(lagrangian, x, ones, 1.0, of=HESSIAN) for x in points)

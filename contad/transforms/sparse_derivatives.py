@@ -10,11 +10,12 @@ import numpy as np
 
 from contad.engines.second_order.steps import Unsuited
 from contad.errors import UnsupportedError, ValueMismatchError
+from contad.front.numba_transforms import higher_of
 from contad.front.user_function import UserFunction
 from contad.functions.pickling import Transformed
 from contad.functions.user_call import positional, positions
-from contad.patterns.compression import Compression, compress_hessian, compress_jacobian
-from contad.transforms.derivative_products import Products
+from contad.patterns.compression import Compression, compress_hessian, compress_jacobian, draw_probe
+from contad.transforms.derivative_products import Products, one_by_one
 from contad.transforms.hessians import hvp
 from contad.transforms.jacobians import is_array, real_trees, size_of
 from contad.transforms.pattern_search import HESSIAN, JACOBIAN, RecordedDerivative, find_pattern
@@ -99,6 +100,7 @@ class SparseDerivative(Transformed):
         self.engine = engine
         self.found: OrderedDict[Any, Compression] = OrderedDict()  # by what the pattern was found from
         self.passes: int | None = None
+        self.rows: dict[str, Function] = {}  # compiled products, by kind
 
         def derivative(*args: Nested, **kwargs: Nested) -> Any:
             return self._evaluate(*args, **kwargs)[0]
@@ -122,6 +124,18 @@ class SparseDerivative(Transformed):
     def hessian_product(self) -> Function:
         """The product of the Hessian with a vector, which of a Numba function is compiled once."""
         return hvp(self.function.f, self.argnums, engine=self.engine)
+
+    def compiled_rows(self, kind: str) -> Function:
+        """The compiled products of a Numba function's derivative with the rows of a matrix, in lanes."""
+        made = self.rows.get(kind)
+        if made is None:
+            engine = None if kind == "tangent_rows" else self.engine
+            argnums = self.argnums
+            options: Options = {"argnums": argnums, "engine": engine}
+            transform = sparse_hessian if self.of == HESSIAN else sparse_jacobian
+            made = higher_of(self.function, kind, lambda: one_by_one(self, kind), (transform, options))
+            self.rows[kind] = made
+        return made
 
     # ---- evaluation --------------------------------------------------------------------------------------------------
     def _evaluate(self, *args: Nested, **kwargs: Nested) -> tuple[Any, Compression]:
@@ -153,14 +167,15 @@ class SparseDerivative(Transformed):
         else:
             key = _shapes(args, self.argnums)
             compression = self._recall(key) or self._keep(key, self._find_pattern(args, kwargs))
-        matrix = self._matrix(compression, products)
-        if check is False:
+        check = check is not False
+        matrix, exact = self._matrix(compression, products, check)
+        if not check:
             return matrix, compression
-        missed = self._find_missed(matrix, products)
+        missed = self._find_missed(matrix, products, exact)
         if missed is not None and self.given is None and recording is None:
             compression = self._keep(key, self._find_pattern(args, kwargs) + compression.pattern)
-            matrix = self._matrix(compression, products)
-            missed = self._find_missed(matrix, products)
+            matrix, exact = self._matrix(compression, products, check)
+            missed = self._find_missed(matrix, products, exact)
         if missed is not None:
             row, column, element = missed
             raise ValueMismatchError(
@@ -175,11 +190,21 @@ class SparseDerivative(Transformed):
     def _find_pattern(self, args: tuple[Nested, ...], kwargs: Options) -> Any:
         return find_pattern(self.function, self.what, self.of, self.argnums, args, kwargs)
 
-    def _matrix(self, compression: Compression, products: Any) -> Any:
+    def _matrix(self, compression: Compression, products: Any, check: bool) -> tuple[Any, np.ndarray]:
+        """The matrix; and for a check the product with a random vector, which is one more row of the same block."""
         self.passes = compression.passes
-        return compression.matrix(
-            lambda rows: self._require_rows(compression, products.push(rows)), products.pull
-        )
+        exact = np.zeros((0, 0))
+
+        def push(rows: np.ndarray) -> np.ndarray:
+            nonlocal exact
+            found = self._require_rows(compression, products.push(compression.with_probe if check else rows))
+            exact = found[len(rows) :]
+            return found[: len(rows)]
+
+        matrix = compression.matrix(push, products.pull)
+        if check and not len(exact):
+            exact = products.push(compression.with_probe)
+        return matrix, exact
 
     def _require_rows(self, compression: Compression, products: np.ndarray) -> np.ndarray:
         """Products with the derivative, which must have as many rows as the pattern."""
@@ -208,12 +233,12 @@ class SparseDerivative(Transformed):
             fail(self.what, "pattern", f"have a column for each of the {n} numbers", f"shape {shape}")
         return compression
 
-    def _find_missed(self, matrix: Any, products: Any) -> tuple[int, int, float] | None:
-        """(row, column, derivative) of an element that the matrix lacks, by a product with a random vector."""
+    def _find_missed(self, matrix: Any, products: Any, found: np.ndarray) -> tuple[int, int, float] | None:
+        """(row, column, derivative) of an element that the matrix lacks, by the product with the probe."""
         from contad.patterns.probing_kernels import find_wrong_row
 
-        v = _draw_probe(matrix.shape[1])
-        exact = products.push(v[None])[0]
+        v = draw_probe(matrix.shape[1])
+        exact = found[0]
         if exact.shape != matrix.shape[:1]:
             fail(self.what, "pattern", f"have a row for each of the {len(exact)} numbers", f"shape {matrix.shape}")
         row = find_wrong_row(matrix.indptr, matrix.indices, matrix.data, v, exact, _NOISE)
@@ -246,12 +271,6 @@ def _given_pattern(function: str, pattern: Any, of: str) -> Any:
     made.sum_duplicates()
     made.eliminate_zeros()
     return made
-
-
-@functools.lru_cache(maxsize=_KEPT)
-def _draw_probe(n: int) -> np.ndarray:
-    """A vector that hides no element: the same at every call, so that errors can be repeated."""
-    return np.random.default_rng(20190101).standard_normal(n)
 
 
 def _shapes(args: Sequence[Nested], argnums: Sequence[int]) -> tuple[Any, ...]:

@@ -57,7 +57,7 @@ def run_quickly(name):
 
 
 # what these compile takes longer than all others together
-MANY = ("arrays", "eager", "hessians", "orders", "replay", "startup")
+MANY = ("arrays", "eager", "hessians", "ode", "orders", "replay", "startup")
 TOPICS = [pytest.param(name, marks=[pytest.mark.long] * (name in MANY)) for name in find_topics()]
 
 

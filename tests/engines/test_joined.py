@@ -1,4 +1,4 @@
-"""np.concatenate and np.roll on the engine `matrix`: blocks of elements, whose cells nobody counts out."""
+"""np.concatenate, np.stack and np.roll on the engine `matrix`: blocks of elements, whose cells nobody counts out."""
 
 import numpy as np
 import pytest
@@ -112,3 +112,15 @@ def test_nothing_is_recorded_until_an_operation_needs_it(make):
 def test_cells_are_not_counted_out(name, monkeypatch):
     monkeypatch.setattr(Blocks, "cells", None)
     contad.grad(FUNCTIONS[name])(X)
+
+
+def test_stacked_arrays_are_blocks_and_so_are_those_of_blocks(monkeypatch):
+    x, w = np.array([0.3, -1.2, 0.7, 2.0]), np.arange(12.0).reshape(3, 4)
+
+    def f(x):
+        return np.sum(w * np.stack((np.concatenate((np.zeros(1), x[:-1])), x, np.ones(4))) ** 2)
+
+    monkeypatch.setattr(Blocks, "cells", None)  # which counts them out
+    expected = 2.0 * w[1] * x
+    expected[:-1] += 2.0 * w[0, 1:] * x[:-1]
+    np.testing.assert_allclose(contad.grad(f)(x), expected, rtol=1e-14)

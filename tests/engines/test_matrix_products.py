@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import contad
+from contad.engines.matrix.matrix_stack import MatrixStack
+from contad.scipy.linalg import solve_triangular
 
 ROWS = (1, 3, 4, 5, 11)  # fewer than, as many as and more than the rows that the kernel takes together
 A = np.random.default_rng(8).normal(size=(11, 3))
@@ -116,3 +118,78 @@ def test_addresses_of_immutable_arrays_are_forgotten_with_them():
     assert key in _immutable
     del kept
     assert key not in _immutable
+
+
+# ---- transposed factors ----------------------------------------------------------------------------------------------
+LARGE = np.random.default_rng(9).normal(size=(90, 50))
+HEIGHTS = np.random.default_rng(10).normal(size=90)
+PRODUCTS = {
+    "gram": (lambda x: x.T @ x, lambda x, d: x @ (d + d.T)),
+    "outer gram": (lambda x: x @ x.T, lambda x, d: (d + d.T) @ x),
+    "turned matrix and vector": (lambda x: x.T @ HEIGHTS, lambda x, d: np.outer(HEIGHTS, d)),
+    "vector and turned matrix": (lambda x: HEIGHTS[:50] @ x.T, lambda x, d: np.outer(d, HEIGHTS[:50])),
+    "turned and constant": (lambda x: x.T @ (2.0 * LARGE), lambda x, d: 2.0 * LARGE @ d.T),
+    "constant and turned": (lambda x: (3.0 * LARGE) @ x.T, lambda x, d: d.T @ (3.0 * LARGE)),
+    "both turned": (lambda x: x.T @ (x[:50] @ x.T).T, None),
+    "a part of it": (lambda x: x[40:].T @ x[:50], None),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_transposed_factors(name):
+    f, by_hand = PRODUCTS[name]
+    x = LARGE + 0.1
+    weights = np.random.default_rng(11).normal(size=np.shape(f(x)))
+    found = contad.grad(lambda x: np.sum(weights * f(x)))(x)
+    # in forward mode nothing is turned, and no product is taken apart
+    direction = np.random.default_rng(12).normal(size=x.shape)
+    along = contad.jvp(lambda x: np.sum(weights * f(x)), (x,), (direction,))[1]
+    assert np.vdot(found, direction) == pytest.approx(along, rel=1e-11)
+    if by_hand is not None:
+        np.testing.assert_allclose(found, by_hand(x, weights), rtol=1e-11, atol=1e-11)
+
+
+def test_factors_that_share_their_first_cell_only():
+    """The first is the transpose of rows of x, the second more columns of the same memory."""
+    flat = np.linspace(-1.0, 2.0, 24)
+
+    def f(v):
+        return np.sum(np.arange(12.0).reshape(3, 4) * (v[:18].reshape(6, 3).T @ v.reshape(6, 4)))
+
+    direction = np.cos(flat)
+    assert np.vdot(contad.grad(f)(flat), direction) == pytest.approx(contad.jvp(f, (flat,), (direction,))[1])
+
+
+def test_zeros_mask_what_is_not_finite_in_transposed_factors():
+    x = np.ones((70, 60))
+    x[3, 5] = np.inf
+    with np.errstate(invalid="ignore"):
+        found = contad.grad(lambda x: np.sum((x.T @ x)[7, 8]))(x)
+    expected = np.zeros(x.shape)
+    expected[:, 7] = x[:, 8]
+    expected[:, 8] = x[:, 7]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_second_derivatives_through_transposed_factors():
+    x = LARGE[:4, :3]
+    v = np.cos(np.arange(12.0)).reshape(4, 3)
+    found = contad.hvp(lambda x: np.sum((x.T @ x) ** 2))(x, v)
+    expected = contad.jvp(contad.grad(lambda x: np.sum((x.T @ x) ** 2)), (x,), (v,))[1]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(expected, 4.0 * (v @ x.T @ x + x @ (v.T @ x + x.T @ v)), rtol=1e-12)
+
+
+def test_transposed_factors_are_not_gathered(monkeypatch):
+    def refuse(*args):
+        raise AssertionError
+
+    factor = np.tril(np.ones((3, 3)))
+
+    def solve(x):
+        return np.sum(np.cos(solve_triangular(factor, (x - 1.0).T, lower=True).T))
+
+    expected = contad.grad(solve)(LARGE[:4, :3])  # the first use of a rule goes the general way
+    monkeypatch.setattr(MatrixStack, "gather", refuse)
+    np.testing.assert_allclose(contad.grad(solve)(LARGE[:4, :3]), expected, rtol=1e-13)
+    contad.grad(lambda x: np.sum(x.T @ (x @ x.T)))(LARGE[:3, :3])

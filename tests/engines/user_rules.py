@@ -1,5 +1,7 @@
 """Operations with rules of users', for calls in Numba functions on both compiled engines."""
 
+import functools
+
 import numpy as np
 from numba import njit
 
@@ -108,6 +110,126 @@ def program(a, v, s):
     return total + contad.logsumexp(a) * contad.softmax(v)[1] + contad.softmax(a, axis=None)[1, 0] ** 2 * s
 
 
+# ---- with second derivatives -----------------------------------------------------------------------------------------
+@contad.custom_vjp
+def halved(a, s, n):
+    """a / s, with a reverse rule that is not linear in the cotangent."""
+    return a / s
+
+
+def halved_forward(a, s, n):
+    z = a / s
+    return z, (z, (s, n > 1), None)
+
+
+halved.defvjp(
+    halved_forward,
+    lambda saved, z_bar: (np.minimum(z_bar, 4.0) / saved[1][0], -np.sum(z_bar * saved[0]) / saved[1][0], None),
+)
+
+
+@contad.array_rule
+def powered(a, b, *, power=2, shift=1.0, kind="plain"):
+    return a**power * b + shift * b
+
+
+@powered.forward
+def powered_forward(a, b, *, power=2, shift=1.0, kind="plain"):
+    return a**power * b + shift * b, len(a)
+
+
+@powered.common
+def powered_common(z, z_bar, a, b, saved, *, power=2, shift=1.0, kind="plain"):
+    return z_bar * a ** (power - 1)
+
+
+@powered.vjp("a")
+def powered_vjp_a(z, z_bar, a, b, saved, common, *, power=2, shift=1.0, kind="plain"):
+    return power * common * b
+
+
+@powered.vjp("b")
+def powered_vjp_b(z, z_bar, a, b, saved, common, *, power=2, shift=1.0, kind="plain"):
+    return common * a + shift * z_bar
+
+
+@powered.jvp
+def powered_jvp(z, a_dot, b_dot, a, b, saved, *, power=2, shift=1.0, kind="plain"):
+    return power * a ** (power - 1) * b * a_dot + (a**power + shift) * b_dot
+
+
+@contad.array_rule(linear=("a",))
+def turned(a):
+    return 2.0 * a[::-1]
+
+
+@turned.vjp("a")
+def turned_vjp_a(z, z_bar, a):
+    return 2.0 * z_bar[::-1]
+
+
+@contad.custom_jvp
+def softplus(x):
+    return np.log(1.0 + np.exp(x))
+
+
+@softplus.defjvp
+def softplus_jvp(primals, tangents):
+    (x,), (x_dot,) = primals, tangents
+    z = softplus(x)
+    return z, x_dot * (1.0 - np.exp(-z))
+
+
+@contad.custom_jvp
+def products(a, s):
+    return a[::-1] * a * s
+
+
+@products.defjvp
+def products_jvp(primals, tangents):
+    (a, s), (a_dot, s_dot) = primals, tangents
+    return products(a, s), (a_dot[::-1] * a + a[::-1] * a_dot) * s + a[::-1] * a * s_dot
+
+
+@contad.custom_jvp
+def waves(x, y):
+    return np.sin(x) * y
+
+
+waves.defjvps(lambda t, z, x, y: t * np.cos(x) * y, lambda t, z, x, y: t * np.sin(x))
+cubed = functools.partial(contad.custom_jvp, nondiff_argnums=(1,))(lambda x, n: x**n)
+cubed.defjvp(lambda n, primals, tangents: (primals[0] ** n, n * primals[0] ** (n - 1) * tangents[0]))
+
+
+@njit
+def by_custom_vjp(v, s):
+    total = 0.0
+    for i in range(2):
+        z = halved(v[i:] * s, v[1], i)
+        total += np.sum(z * z) + 3.0 * clipped(v[i] * s, 2.0) ** 2
+    return total
+
+
+@njit
+def by_array_rules(v, s):
+    x = powered(v, v * s, power=3)
+    y = powered(x, turned(v), shift=0.5, power=int(s))
+    return np.sum(x * y) * 0.1 + np.sum(powered(np.ones(3), x[:3])) + np.sum(turned(np.ones(2)))
+
+
+@njit
+def by_custom_jvp(v, s):
+    x = products(v * v, v[0] * s)
+    y = products(x, 2.0)
+    total = softplus(v[0] * s) * v[2] + softplus(v[3]) ** 2
+    for i in range(2):
+        total += cubed(v[i], 3) * waves(v[i], v[3] * total) * s
+    return total + np.sum(x * y)
+
+
+TWICE = (by_custom_vjp, by_array_rules, by_custom_jvp)
+ARGUMENTS = [np.array([0.7, -0.4, 1.2, 0.9]), 2.3]
+
 DATA = (DRAW.standard_normal((3, 2)), DRAW.standard_normal(3), 1.3)
 
 
@@ -137,10 +259,10 @@ def half_a_rule_vjp_b(z, z_bar, a, b):
 
 
 @contad.array_rule
-def with_options(a, *, times=2.0):
-    return a * times
+def with_options(a, *, times=2.0, power):
+    return a**power * times
 
 
 @contad.custom_jvp
-def forward_only(x):
+def without_rule(x):
     return 2.0 * x

@@ -271,3 +271,20 @@ def points(arity: int, count: int = 120, seed: int = 20190613) -> Iterator[tuple
             yield (x, *(x * (1.0 + _signed(numbers, -16.0, 2.0)) for _ in range(arity - 1)))
         else:
             yield tuple(numbers.choice(kinds)(numbers) for _ in range(arity))
+
+
+SLOW = {"polygamma", "erfcx_integral", "multigammaln", "zeta", "kv", "kve", "yv", "owens_t"}  # in mpmath
+
+
+def second(reference, args, i, j):
+    """The second derivative along arguments i and j, by differences with twice the digits that the first takes."""
+    slopes = [slope(reference, args, k) for k in (i, j)]
+    with mp.workdps(2 * max(s.digits for s in slopes) + 160):
+        h, g = (s.step * mpf("1e-10") for s in slopes)
+
+        def moved(a, b):
+            return value_at(reference, [mpf(x) + a * (n == i) + b * (n == j) for n, x in enumerate(args)])
+
+        if i == j:
+            return (moved(h, 0) - 2 * moved(0, 0) + moved(-h, 0)) / h**2
+        return (moved(h, g) - moved(h, -g) - moved(-h, g) + moved(-h, -g)) / (4 * h * g)

@@ -6,6 +6,7 @@ from numba import njit
 
 from contad.native import product_kernels
 from contad.native.product_adjoints import add_left, add_right
+from contad.native.products_in_place import add_product
 from contad.ops.products import matmul
 
 DRAW = np.random.default_rng(31)
@@ -17,6 +18,11 @@ SIZES = [(0, 3, 0), (4, 3, 0), (0, 3, 5), (4, 3, 5), (1, 3, 5), (4, 3, 1), (4, 1
 def both(z_bar, a, b, a_bar, b_bar):
     add_left(z_bar, b, a_bar)
     add_right(z_bar, a, b_bar)
+
+
+@njit
+def multiply_in_place(a, b, c):
+    add_product(-2.0, a, b, c)
 
 
 def operands(m, p, n):
@@ -128,3 +134,16 @@ def test_outside_njit_they_are_the_rule_itself(size):
 def test_the_sizes_here_are_multiplied_by_loops_and_by_a_routine():
     sizes = [m * p * n for m, p, n in SIZES]
     assert min(sizes) < product_kernels.FEW < max(sizes)
+
+
+@pytest.mark.parametrize("size", [(1205, 50, 40), (50, 1205, 40), (50, 40, 1205)], ids=str)
+def test_many_rows_go_in_panels(size):
+    m, p, n = size
+    a, b, z = DRAW.standard_normal((m, p)), DRAW.standard_normal((p, n)), DRAW.standard_normal((m, n))
+    for left, right in ((a, b), (np.asfortranarray(a), b), (a, np.asfortranarray(b))):
+        found = z.copy()
+        multiply_in_place(left, right, found)
+        np.testing.assert_allclose(found, z - 2.0 * a @ b, rtol=1e-11, atol=1e-11)
+        turned = np.asfortranarray(z)
+        multiply_in_place(left, right, turned)
+        np.testing.assert_allclose(turned, found, rtol=1e-13, atol=1e-11)

@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 import contad
 from contad.ops import cosh
 from contad.rules.scalar_rule import ScalarRule, rule, rules
-from tests.judges.accuracy import UnresolvedError, slope, value_at
+from tests.judges.accuracy import SLOW, UnresolvedError, second
 from tests.judges.samples import sampled
 from tests.ops.references import DOMAIN, REFERENCE
 
@@ -31,22 +31,7 @@ COARSE = {
     "jv": (64.0, lambda v, x: 1.0 / math.sqrt(x)),  # in the order, where it oscillates
     "beta": (64.0, lambda a, b: abs(contad.beta(a, b)) * (1.0 + 1.0 / abs(a * b))),  # terms that cancel near 0
 }
-SLOW = {"polygamma", "erfcx_integral", "multigammaln", "zeta", "kv", "kve", "yv", "owens_t"}  # in mpmath
 OWN = sorted(r.name for r in rules() if r.__module__.startswith("contad.ops.") and r.arity <= 2)
-
-
-def second(reference, args, i, j):
-    """The second derivative along arguments i and j, by differences with twice the digits that the first takes."""
-    slopes = [slope(reference, args, k) for k in (i, j)]
-    with mp.workdps(2 * max(s.digits for s in slopes) + 160):
-        h, g = (s.step * mpf("1e-10") for s in slopes)
-
-        def moved(a, b):
-            return value_at(reference, [mpf(x) + a * (n == i) + b * (n == j) for n, x in enumerate(args)])
-
-        if i == j:
-            return (moved(h, 0) - 2 * moved(0, 0) + moved(-h, 0)) / h**2
-        return (moved(h, g) - moved(h, -g) - moved(-h, g) + moved(-h, -g)) / (4 * h * g)
 
 
 def differentiated(f, args, i, j):

@@ -70,3 +70,12 @@ def test_signs_do_not_overflow():
     for scale in (1e-200, 1e200):
         program = contad.record(log_of_determinant, A * scale)
         assert program(A[::-1][::-1] * scale * 1.1) == pytest.approx(log_of_determinant(A * scale * 1.1), rel=1e-12)
+
+
+def test_a_rule_is_evaluated_once_for_value_and_gradient(monkeypatch):
+    program = contad.record(lambda x: np.sum(np.linalg.cholesky(x @ x.T)), A)
+    calls = []
+    plain = np.linalg.cholesky
+    monkeypatch.setattr(np.linalg, "cholesky", lambda a: calls.append(1) or plain(a))
+    program.value_and_grad(2.0 * A)
+    assert len(calls) == 1

@@ -135,7 +135,8 @@ def test_what_is_no_argument_is_frozen(monkeypatch):
 
 def test_random_numbers_are_frozen():
     rng = np.random.default_rng(3)
-    program = contad.record(lambda x: x * rng.normal(), 1.0)
+    with pytest.warns(UserWarning, match="it draws random numbers"):
+        program = contad.record(lambda x: x * rng.normal(), 1.0)
     assert program(2.0) == program(2.0) == 2.0 * np.random.default_rng(3).normal()
 
 

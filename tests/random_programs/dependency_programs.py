@@ -6,12 +6,8 @@ element that the engine `matrix` finds other than zero, and none that its record
     python -m tests.random_programs.dependency_programs --count 2000 --seed 1
 """
 
-import argparse
-import collections
 import functools
-import signal
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -27,9 +23,7 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.patterns.closure import hessian_pattern, jacobian_pattern
 from contad.patterns.noted_graph import NotedGraph
-from tests.judges.planted import known
-from tests.random_programs import generated_programs as first
-from tests.random_programs.generated_grammar import Maker
+from tests.random_programs import generated_programs as first, judging
 
 SIZES = [np.size(x) for x in first.arguments(0)[: len(first.ARGNUMS)]]
 
@@ -159,60 +153,16 @@ def outcome_of_all(maker, block, seed):
     return None
 
 
-def attempt(maker, block, seed, outcome=outcome):
-    with warnings.catch_warnings(), np.errstate(all="ignore"), known(first.softened):
-        warnings.simplefilter("ignore")
-        return outcome(maker, block, seed)
-
-
 def check(seed, small=False, outcome=outcome):
     """The outcome of one program: None, what went wrong, or "rejected: why"."""
-    first.prepare()
-    signal.signal(signal.SIGVTALRM, first.too_slow)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * first.SECONDS)
-    try:
-        maker = Maker(seed, small)
-        return attempt(maker, maker.program(), seed, outcome)
-    except first.Rejected as error:
-        return f"rejected: {error}"
-    except first.TooSlow:
-        return "rejected: slow"
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-
-
-def shrunk(seed, result, small=False, outcome=outcome):
-    """The source of a failing program, shrunk."""
-    maker = Maker(seed, small)
-
-    def fails(block):
-        try:
-            return first.kind(attempt(maker, block, seed, outcome)) == first.kind(result)
-        except (first.Rejected, SyntaxError, contad.errors.ContadError):
-            return False
-
-    return maker.source(first.shrink(maker.program(), fails))
+    return judging.check(outcome, seed, small)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--small", action="store_true")
+    parser = judging.parser_of(__doc__, 500)
     parser.add_argument("--all", action="store_true", help="patterns of all branches, held against those of points")
     options = parser.parse_args()
-    judge = outcome_of_all if options.all else outcome
-    counts, failures = collections.Counter(), {}
-    for seed in range(options.seed, options.seed + options.count):
-        result = check(seed, options.small, judge)
-        counts["agree" if result is None else first.kind(result)] += 1
-        if result is not None and not result.startswith("rejected"):
-            failures.setdefault(first.kind(result), (seed, result))
-            print(f"seed {seed}: {result[:200]}", flush=True)
-    print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
-    for seed, result in list(failures.values())[:4]:
-        print(f"\nseed {seed}: {result}\n{shrunk(seed, result, options.small, judge)}")
-    return 1 if failures else 0
+    return judging.search(outcome_of_all if options.all else outcome, options)
 
 
 if __name__ == "__main__":

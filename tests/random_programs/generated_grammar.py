@@ -130,7 +130,12 @@ REDUCTIONS = (
     "(m @ q.T)[0, 2]", "np.sum(q, axis=0)[1]", "q.sum(axis=1)[2]", "np.sum(t3[1] * t[0])", "np.sum(c[::-1] * x)",
     "np.sum(A5[1] * u)", "np.median(u)", "np.var(w)", "np.prod(np.tanh(u))", "np.cross(u[:3], w[2:])[1]",
     "np.var(idx) * u[1]", "np.var(t[0])", "np.sum(np.sort(t[1, 0])[1:] * 0.5)",
-    "np.interp(w[1], np.array([-1.0, 0.0, 1.0]), u[:3])",
+    "np.interp(w[1], np.array([-1.0, 0.0, 1.0]), u[:3])", "np.sum(w[u > 0.1])", "np.sum(m[:, idx[1:3] % 4] * 0.5)",
+    "np.sum(np.transpose(t3, (2, 0, 1))[0] * t[1])", "np.ptp(u)", "np.trapezoid(w, x)", "sum((a, u[1], r))",
+    "np.sum(np.stack((u, w), axis=1)[2:, 0])",
+    "np.sum(np.concatenate((c[2:], d[:2])) * x)", "np.append(c, a)[p % 3]", "np.hstack((o[:2], x))[3]",
+    "np.sum(np.vstack((o, d))[0] * 0.9)", "np.column_stack((c, d))[1, 1]", "np.sum(q.flatten()[2:7] * u)",
+    "np.sum(q.reshape(4, 3)[1:, 0])", "t3.ravel()[5]",
 )  # fmt: skip
 # in some programs only, so that the others stay what they are; matrices with a strong diagonal, which no loop spoils
 MATRIX_REDUCTIONS = (
@@ -147,6 +152,31 @@ MATRIX_ANEW = (
     "q = np.linalg.solve(np.eye(3) * 3.0 + np.tanh(m[:, :3]), q)",
     "o = np.linalg.lstsq(np.eye(n)[:, :4] + 0.1, o)[0][0] * o", "d = np.linalg.matrix_power(A5 * x * 0.2, 2) @ d",
 )
+# what second and third derivatives are asked of besides
+DIAGONAL = "np.diag(np.array([1.0, 2.0, 3.5]))"  # whose spectrum small changes keep apart
+SPECTRAL_REDUCTIONS = (
+    f"np.linalg.svd(np.tanh(q[:, :3]) * 0.1 + {DIAGONAL})[1][1]",
+    f"np.sum(np.linalg.svd(np.tanh(q[:, 1:]) * 0.1 - {DIAGONAL})[2][0] ** 2 * u[:3])",
+    f"np.linalg.eigh(np.tanh(q @ q.T) * 0.1 + {DIAGONAL})[1][0, 1] ** 2",
+    f"np.sum(np.exp(-0.3 * np.linalg.eigvalsh(np.tanh(m @ q.T + q @ m.T) * 0.1 + {DIAGONAL})))",
+    "np.sum(np.linalg.pinv(np.tanh(q) * 0.1 + np.eye(4)[:3]) * m.T)", "np.linalg.norm(q)",
+    "np.sum(np.linalg.lstsq(np.tanh(q.T) * 0.1 + np.eye(4)[:, :3], w[1:])[0] * u[:3])",
+    "contad.logsumexp(u)", "contad.logsumexp(np.tanh(q), axis=1)[1]", "np.sum(contad.softmax(w) * x)",
+    "contad.scipy.linalg.expm(np.tanh(q[:, 1:]) * 0.3)[0, 1]", "np.trace(np.tanh(q.T @ m))",
+    "np.sum(contad.scipy.linalg.solve_triangular(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0, u[2:], lower=True))",
+    "contad.scipy.linalg.cho_solve(contad.scipy.linalg.cho_factor(np.tanh(q @ q.T) * 0.1 + np.eye(3)), w[:3])[1]",
+    "(np.tanh(q) @ np.outer(u[:4], w) @ A5)[1, 2]", "np.sum(np.tanh(q.T @ q) @ m.T)", "(u @ A5 @ w) * 0.2",
+    "np.linalg.det(np.tanh(np.outer(u, w)) * 0.2 + np.eye(5))",
+    "x @ np.linalg.inv(A5 * 0.1 + np.diag(2.0 + w * w)) @ u",
+    "np.prod(np.linalg.qr(np.tanh(q[:, :3]) * 0.3 + np.eye(3) * 2.0)[0][0])",
+)  # fmt: skip
+SPECTRAL_ANEW = (
+    "c = contad.softmax(c * d)", f"c[:3] = np.linalg.eigvalsh(np.tanh(np.outer(c[1:4], c[1:4])) * 0.1 + {DIAGONAL})",
+    "d = np.linalg.solve(np.diag(2.0 + d * d) + A5 * 0.3, c)", "c = contad.scipy.linalg.expm(A5 * r * 0.2) @ c",
+    "q[:] = np.tanh(q @ np.outer(d[:4], c[1:]))", "q[:] = np.linalg.inv(np.tanh(q[:, :3]) * 0.2 + np.eye(3)) @ q",
+    "o[:] = np.linalg.svd(np.tanh(np.outer(u, w)) * 0.1 + np.diag(np.arange(1.0, 6.0)))[1] * o",
+    "q[:, :3] = np.linalg.cholesky(np.tanh(q @ q.T) * 0.1 + np.eye(3))",
+)
 UNARY = (
     "math.sin({})", "math.cos({})", "np.tanh({})", "np.arctan({})", "math.tanh({})", "math.exp(-abs({}))",
     "np.abs({})", "math.log(1.2 + abs({}))", "math.log1p(abs({}))", "np.sqrt(1.1 + abs({}))", "contad.erf({})",
@@ -161,7 +191,12 @@ WHOLE = (  # assignments of arrays in place
     "t3[:, 1] *= 0.7", "t3[...] = t3 * 0.5 + q[:2, :2]", "q[-1] = m[0] * b", "u[:], w[:] = w * 0.5, u * 0.7",
     "w[:] = np.maximum(u, w) * 0.5", "u[::-1] = w + 0.1 * x", "q[:] = q * 0.5 + m[:, 0:1]", "q[:] = m[0:1] * q",
     "q[:] = q + w[:3, None] * x[None, :4]", "u[:] = A5 @ w", "u[:] = A5.T @ u", "w[:] = np.sum(q) * 0.1",
-    "q[:] = np.tanh(q.T.T)", "w[:] = np.cumsum(u) * 0.3", "u[:] = np.sort(w)", "u[1:4] = np.diff(q[0]) * a",
+    "q[:] = np.tanh(q.T.T)", "u[ORDER[:2]] = w[:2] * 0.7", "w[idx] = u", "u[idx] += 0.1 * w",
+    "w[u > 0.2] *= 0.6", "u[w < x] = 0.3 * r", "q[ORDER[:2]] = q[:2] * 0.8 + r", "q[:, idx[:2]] = w[:2] * 0.5",
+    "q.reshape(12)[:5] = u * 0.8", "t3.reshape((4, -1))[1] = u[:2]", "w[:] = np.roll(u, p)",
+    "u[:] = np.clip(w, -0.5, a)", "np.flip(u)[1:] = w[1:] * 0.4", "t3.ravel()[3] += 0.2 * a",
+    "w[:] = np.linspace(r, b, 5) * 0.3",
+    "w[:] = np.cumsum(u) * 0.3", "u[:] = np.sort(w)", "u[1:4] = np.diff(q[0]) * a",
 )  # fmt: skip
 ANEW = (  # arrays that are made anew, in loops too
     "c = np.tanh(c + r * d)", "d = np.sin(c) * 0.8", "c = c + 0.1 * d", "c, d = d, c", "d = c", "c = d * 0.5",
@@ -169,7 +204,11 @@ ANEW = (  # arrays that are made anew, in loops too
     "o = np.cos(o)", "c = relaxed(c)", "d = relaxed(d, rate=0.1)", "c = relaxed(x, 3)", "d = u.copy()",
     "c = np.zeros_like(u)", "c = np.full(n, 1.0 * r)", "o = np.ones(n) * b", "c = c * a if r > 0.4 else d",
     "c, d = d * 0.5, c + x", "c = np.exp(-c * c) * w", "c = np.cumprod(np.tanh(c))", "d = np.sort(c)",
-    "d = d.astype(np.float64)", "c = np.repeat(b, n) * d", "c[:] = d[np.argsort(x)]", "d = c[idx]",
+    "d = d.astype(np.float64)", "c = np.repeat(b, n) * d", "d = c[idx] * x[idx]",
+    "o = np.roll(o, 2)", "o = np.clip(o, -1.0, 1.5 + u)",
+    "o = np.tanh(o[idx])",
+    "d = np.clip(c, d, None)", "c = np.tril(A5, -1) @ c", "d = np.take(c, idx)", "c = np.full_like(d, r)",
+   "c[:] = d[np.argsort(x)]", "d = c[idx]",
 )  # fmt: skip
 OVERLAPS = {  # updates by overlapping parts, as Numba computes them, and what they mean
     "u[1:] -= u[:-1]": "for z in range(1, n):|    u[z] -= u[z - 1]",
@@ -248,9 +287,9 @@ def source(block, aux=False, closure=False):
 
 
 class Maker:
-    """Makes a random program."""
+    """Makes a random program; some of them with functions of matrices, and with `spectral` with more of these."""
 
-    def __init__(self, seed, small=False):
+    def __init__(self, seed, small=False, spectral=False):
         self.r = random.Random(seed)
         self.budget = 3 if small else self.r.choice([3, 6, 10, 18])
         self.aux = seed % 5 == 1
@@ -261,6 +300,9 @@ class Maker:
         self.matrices = matrices = seed % 7 == 3
         self.reductions = REDUCTIONS + 2 * MATRIX_REDUCTIONS if matrices else REDUCTIONS
         self.anew = ANEW + 3 * MATRIX_ANEW if matrices else ANEW
+        if spectral and seed % 5 in (0, 2):
+            self.reductions += 2 * SPECTRAL_REDUCTIONS
+            self.anew += 3 * SPECTRAL_ANEW
 
     def source(self, block=None):
         return source(self.program() if block is None else block, self.aux, self.closure)

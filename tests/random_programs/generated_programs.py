@@ -45,7 +45,8 @@ from tests.judges.planted import known, registered
 from tests.random_programs.generated_grammar import CALLEES, PLANNED, Maker, Statement, constructs, meaning
 
 KINDS = (
-    ir.Kind("float", 1), ir.Kind("float", 2), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3), ir.Kind("int", 1), ir.BOOL,
+    ir.Kind("float", 1, order="C"), ir.Kind("float", 2, order="C"), ir.FLOAT, ir.FLOAT, ir.Kind("float", 3, order="C"),
+    ir.Kind("int", 1, order="C"), ir.BOOL,
 )  # fmt: skip
 ARGNUMS = (0, 1, 2, 3, 4)
 SECONDS = 5
@@ -346,8 +347,11 @@ def stepping_numpy():
 
 
 def is_stepped(text):
-    """Whether complex steps know all that a program has of NumPy's."""
-    return set(re.findall(r"\bnp\.([\w.]+)", text)) <= {"array", *vars(stepping_numpy())}
+    """Whether complex steps know all that a program has of NumPy's and contad's."""
+    if re.search(r"\[\w+ [<>] |divmod", text):  # objects are no masks, and have no divmod
+        return False
+    known = {"np": {"array", *vars(stepping_numpy())}, "contad": set(vars(SPECIAL))}
+    return all(set(re.findall(rf"\b{module}\.([\w.]+)", text)) <= names for module, names in known.items())
 
 
 def complex_step(text, seed, args):

@@ -1,18 +1,15 @@
 """Random programs for second derivatives by the engine `generated`: its source, run as plain Python.
 
-The programs are those of `tests.random_programs.generated_programs`. The product of the Hessian with a vector, and the
-directional derivative, are compared with those of the engine `matrix`; every fourth program also with differences of
-complex steps, which share no derivative with contad.
+The programs are those of `tests.random_programs.generated_programs`; two of five have decompositions and other
+functions of matrices besides. The product of the Hessian with a vector, and the directional derivative, are compared
+with those of the engine `matrix`; every fourth program also with differences of complex steps, which share no
+derivative with contad. Of every fifth program the third derivatives are compared with those of duals over `matrix`.
 
     python -m tests.random_programs.second_order_programs --count 5000 --seed 1
 """
 
-import argparse
-import collections
 import functools
-import signal
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -28,9 +25,8 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.native import lanes
-from tests.judges.planted import known
-from tests.random_programs import generated_programs as first
-from tests.random_programs.generated_grammar import PLANNED, Maker
+from tests.random_programs import generated_programs as first, judging
+from tests.random_programs.generated_grammar import PLANNED
 
 
 def product(function, args, v, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
@@ -64,8 +60,17 @@ def cotangents(function, args, seeds, aux=False, store=store_plan.STORE, fuse=Tr
     return np.array([first.flat([_lane_of(x, k) for x in found]) for k in range(len(seeds))])
 
 
-def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp"):
-    """`run` of the generated source: (args, tangents) one after the other, or the vjp of (args, cotangent)."""
+def third(function, args, v, aux=False, store=store_plan.STORE, fuse=True, calls=False, parts=0):
+    """The gradient of the second derivative along v."""
+    run = derivative(function, aux, store, fuse, calls, parts, order=2)
+    return first.flat(run(*first.copied(args), *v, *v)[1])
+
+
+def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp", order=1):
+    """`run` of the generated source: (args, tangents) one after the other, or the vjp of (args, cotangent).
+
+    With order 2 there are two tangents, for third derivatives.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store_plan, "STORE", store)
         if calls:
@@ -75,9 +80,11 @@ def derivative(function, aux, store, fuse, calls, parts, count=1, mode="hvp"):
             patch.setattr(frontend, "divide", functools.partial(divide, long=0, most=parts, least=1))
 
         def transform(program):
-            program.returned = program.returned[0] if aux else program.returned
-            if mode == "hvp":
+            program.returned = value = program.returned[0] if aux else program.returned
+            for _ in range(order if mode == "hvp" else 0):
                 add_tangents(program, first.ARGNUMS)
+                program.returned = tangent = program.returned[0]
+            program.returned = (tangent, value) if mode == "hvp" else value
 
         program = read(function, first.KINDS, transform=transform)
         options = (True, "value_and_grad") if mode == "hvp" else (False, mode)
@@ -101,6 +108,17 @@ def eager(function, args, v, maker):
     return slope, first.flat(contad.hvp(f, first.ARGNUMS)(*args, v))
 
 
+def eager_third(function, args, v, maker):
+    """The gradient of the second derivative along v, by duals over the engine `matrix`."""
+    twin = python_twin(function, dict(first.TWINS))
+    rest = args[len(first.ARGNUMS) :]
+
+    def product(*given):
+        return contad.hvp(lambda *x: twin(*x)[0] if maker.aux else twin(*x), first.ARGNUMS)(*given, *rest, v)
+
+    return first.flat(contad.jvp(product, tuple(args[: len(first.ARGNUMS)]), v)[1])
+
+
 def directions(seed):
     rng = np.random.default_rng(seed + 10**6)
     v = [rng.standard_normal(np.shape(x)) for x in first.arguments(seed)[: len(first.ARGNUMS)]]
@@ -117,9 +135,9 @@ def stepped(text, seed, args, v):
     return (found[0] - found[1]) / (2.0 * h)
 
 
-def outcome(maker, block, seed, independent=False):
+def outcome(maker, block, seed):
     """None if all agree, "raised alike", or what went wrong; raises Rejected where the program proves nothing."""
-    text = maker.source(block)
+    text, independent = maker.source(block), seed % 4 == 0
     f = first.namespace(text, seed)["f"]
     args, v = first.arguments(seed), directions(seed)
     plain = first.namespace(text, seed, njit=first.plainly)["f"]
@@ -179,6 +197,10 @@ def outcome(maker, block, seed, independent=False):
         if unsteady():
             raise first.Rejected("ill-conditioned")
         return f"wrong product (fuse {fuse}, store {store}): {got} for {expected}"
+    if seed % 5 == 2 and expected is not None:
+        wrong = compare_third(f, args, v, maker, (store, fuse, seed % 2 == 1, parts))
+        if wrong is not None:
+            return wrong
     if independent and first.is_stepped(text):
         try:
             differences = stepped(text, seed, args, v)
@@ -187,8 +209,23 @@ def outcome(maker, block, seed, independent=False):
         if not first.close(got, differences, 1e-4):
             if expected is not None:  # differences across a kink
                 raise first.Rejected("differences part")
-            return f"wrong product against differences: {got} for {differences}"
+            return f"differences tell another product: {got} for {differences}"
     return None
+
+
+def compare_third(f, args, v, maker, plan):
+    """What is wrong with the third derivatives along v, v."""
+    try:
+        got = third(f, args, v, maker.aux, *plan)
+    except UnsupportedError as error:
+        return None if "lines of source long" in str(error) else f"third refused: {error}"
+    expected = eager_third(f, args, v, maker)
+    if not np.all(np.isfinite(expected)) or first.close(got, expected, 1e-8):
+        return None
+    moved = [x * (1.0 + 1e-12) if np.asarray(x).dtype.kind == "f" else x for x in args]
+    if not first.close(eager_third(f, moved, v, maker), expected, 1e-8):
+        raise first.Rejected("ill-conditioned")
+    return f"wrong third derivative: {got} for {expected}"
 
 
 def compare_lanes(f, args, v, aux, store, fuse, seed, parts, expected):
@@ -232,59 +269,10 @@ def _unflatten(numbers, like):
     return [part.reshape(np.shape(x)) for part, x in zip(np.split(numbers, ends[:-1]), like, strict=True)]
 
 
-def attempt(maker, block, seed, independent=False):
-    with warnings.catch_warnings(), np.errstate(all="ignore"), known(first.softened):
-        warnings.simplefilter("ignore")
-        return outcome(maker, block, seed, independent)
-
-
 def check(seed, small=False):
     """The outcome of one program: None, "raised alike", what went wrong, or "rejected: why"."""
-    first.prepare()
-    signal.signal(signal.SIGVTALRM, first.too_slow)
-    signal.setitimer(signal.ITIMER_VIRTUAL, 2 * first.SECONDS)
-    try:
-        maker = Maker(seed, small)
-        return attempt(maker, maker.program(), seed, independent=seed % 4 == 0)
-    except first.Rejected as error:
-        return f"rejected: {error}"
-    except first.TooSlow:
-        return "rejected: slow"
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-
-
-def shrunk(seed, result, small=False):
-    """The source of a failing program, shrunk."""
-    maker = Maker(seed, small)
-
-    def fails(block):
-        try:
-            return first.kind(attempt(maker, block, seed, "differences" in result)) == first.kind(result)
-        except (first.Rejected, SyntaxError, contad.errors.ContadError):
-            return False
-
-    return maker.source(first.shrink(maker.program(), fails))
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--small", action="store_true")
-    options = parser.parse_args()
-    counts, failures = collections.Counter(), {}
-    for seed in range(options.seed, options.seed + options.count):
-        result = check(seed, options.small)
-        counts["agree" if result is None else first.kind(result)] += 1
-        if first.is_failure(result):
-            failures.setdefault(result[:60], (seed, result))
-            print(f"seed {seed}: {result[:200]}", flush=True)
-    print(", ".join(f"{n} {what}" for what, n in counts.most_common()))
-    for seed, result in list(failures.values())[:4]:
-        print(f"\nseed {seed}: {result}\n{shrunk(seed, result, options.small)}")
-    return 1 if failures else 0
+    return judging.check(outcome, seed, small, spectral=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(judging.search(outcome, judging.parser_of(__doc__, 1000).parse_args(), spectral=True))

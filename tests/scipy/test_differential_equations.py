@@ -1,5 +1,8 @@
 """Initial value problems: closed forms, complex steps, forward against adjoint, counted evaluations, bad input."""
 
+import gc
+import weakref
+
 import numba
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ import contad
 from contad.engines import engine_names
 from contad.errors import UnsupportedError
 from contad.scipy.integrate import Adjoint, odeint, solve_ivp
+from contad.scipy.integrate.trajectories import Settings, System
 from contad.scipy.linalg import expm
 
 TIMES = np.array([0.5, 1.0, 1.7])
@@ -259,6 +263,100 @@ def test_the_adjoint_costs_the_same_for_any_number_of_parameters():
     assert count(100, "adjoint") == count(2, "adjoint")
 
 
+def test_the_cost_of_sensitivities_grows_with_the_parameters():
+    """By as many numbers as there are parameters, in each of as many evaluations."""
+    settings = Settings("solve_ivp", scipy.integrate.RK45, 1e-3, 1e-6, {}, np.inf, None, [])
+    system = System(settings, lambda point, params: -np.sum(params) * point[1], 2)
+    assert [system.augment(n, [0]).size for n in (2, 8, 32)] == [6, 18, 66]
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("method", ["RK45", "BDF"])
+def test_checkpoints(method):
+    """The same derivatives from at most so many states, and the steps between two of them."""
+
+    def fun(t, y, p):
+        return [p[0] * y[1], -p[0] * p[1] * y[0]]
+
+    def f(p, sensitivity):
+        found = solve_ivp(fun, (0.0, 30.0), np.array([1.0, 0.3]), method, np.array([12.0, 30.0]), args=(p,),
+                          sensitivity=sensitivity, rtol=1e-6, atol=1e-6)  # fmt: skip
+        return np.sum(found.y * WEIGHTS[:, :2])
+
+    p = np.array([1.1, 0.8])
+    expected = contad.grad(f)(p, "adjoint")
+    for sensitivity in (Adjoint(checkpoints=4), Adjoint(checkpoints=1), Adjoint(steps=20), Adjoint(steps=10**6)):
+        np.testing.assert_allclose(contad.grad(f)(p, sensitivity), expected, rtol=2e-4, atol=1e-5)
+
+
+class Counted(scipy.integrate.RK45):
+    """Counts the interpolations that are alive."""
+
+    alive, most = 0, 0
+
+    def _dense_output_impl(self):
+        made = super()._dense_output_impl()
+        Counted.alive += 1
+        Counted.most = max(Counted.most, Counted.alive)
+        weakref.finalize(made, Counted.forget)
+        return made
+
+    @staticmethod
+    def forget():
+        Counted.alive -= 1
+
+
+def test_memory_with_checkpoints():
+    """No more interpolations are alive than there are steps in two pieces: the last one, and that of the present."""
+
+    def f(p, sensitivity):
+        options = {"rtol": 1e-3, "atol": 1e-3, "max_step": 0.05, "sensitivity": sensitivity}
+        return np.sum(
+            solve_ivp(lambda t, y, p: -p * y, (0.0, 8.0), np.ones(1), Counted, [8.0], args=(p,), **options).y
+        )  # fmt: skip
+
+    found = []
+    for settings in ({}, {"checkpoints": 16}, {"steps": 5}):
+        gc.collect()
+        Counted.alive = Counted.most = 0
+        gradient = contad.grad(f)(0.3, Adjoint(method="RK45", **settings))
+        found.append(Counted.most)
+        assert gradient == pytest.approx(-8.0 * np.exp(-2.4), rel=1e-2)
+    assert found[0] >= 160  # steps
+    assert found[1] <= 36
+    assert found[2] <= 12
+
+
+# ---- compiled methods ------------------------------------------------------------------------------------------------
+@pytest.mark.long
+def test_compiled_methods():
+    def f(p, times, method="dopri5"):
+        options = {"args": (p,), "rtol": 1e-9, "atol": 1e-9, "t_eval": times}
+        return WEIGHTS[:, 0] @ solve_ivp(compiled_lotka_volterra, (0.0, 2.0), POPULATIONS, method, **options).y[:, 0]
+
+    times = np.array([2.0])
+    expected = WEIGHTS[:, 0] @ np.array([complex_step(k) for k in range(4)]).T
+    np.testing.assert_allclose(contad.grad(f)(RATES, times), expected, rtol=1e-6)
+    end = solve_ivp(lotka_volterra, (0.0, 2.0), POPULATIONS, args=(RATES,), **TIGHT).y[:, -1]
+    slope = lotka_volterra(2.0, end, RATES)
+    np.testing.assert_allclose(contad.grad(f, 1)(RATES, times), [WEIGHTS[:, 0] @ slope], rtol=1e-5)
+    for options, error, message in (
+        ({"fun": lotka_volterra}, ValueError, "solve_ivp: fun must be a Numba function for the method"),
+        ({"events": lambda t, y: y}, UnsupportedError, "solve_ivp: events= is not supported by the method"),
+        ({"rtol": 0.0}, ValueError, "solve_ivp: rtol and atol must be positive numbers"),
+        ({"args": (np.full(4, np.nan),)}, ValueError, r"solve_ivp: fun must give finite numbers, .* at t = 0\b"),
+    ):
+        given = {"fun": compiled_lotka_volterra, "args": (RATES,), "t_eval": times} | options
+
+        def call(y0):
+            return solve_ivp(t_span=(0.0, 2.0), y0=y0, method="dopri5", **given).y[0, 0]  # noqa: B023
+
+        for f in (call, contad.grad(call)):
+            with pytest.raises(error, match=message):
+                f(POPULATIONS)
+    assert contad.stack().top <= 1
+
+
 # ---- what stays SciPy's ----------------------------------------------------------------------------------------------
 def test_on_floats_it_is_scipys():
     options = {"args": (RATES,), "t_eval": np.linspace(0.0, 2.0, 5), "events": lambda t, y, p: y[0] - 1.5}
@@ -333,6 +431,7 @@ def solve(p, fun=lambda t, y: -y, t_span=(0.0, 2.0), **options):
         ),
         ({"method": "Euler"}, ValueError, "solve_ivp: method must be one of RK23, RK45, .*, got 'Euler'"),
         ({"sensitivity": "both"}, ValueError, "solve_ivp: sensitivity must be"),
+        ({"sensitivity": Adjoint(checkpoints=0)}, ValueError, "solve_ivp: checkpoints of Adjoint must be a positive"),
         ({"t_span": (0.0,)}, ValueError, r"solve_ivp: t_span must be a pair \(t0, t1\), got 1 numbers"),
         ({"fun": lambda t, y: [1 / 0, y]}, ZeroDivisionError, "division"),
     ],
@@ -355,7 +454,6 @@ def test_nan_on_the_way_of_a_stiff_method(method):
     [
         ({"atol": 0.0}, ValueError, "solve_ivp: atol must be positive, got 0.0"),
         ({"rtol": 0.0}, ValueError, "solve_ivp: rtol must be positive, got 0.0"),
-        ({"events": lambda t, y: y[0]}, UnsupportedError, "solve_ivp: events= is not supported on variables"),
         ({"t_eval": [1.0, 0.5]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
         ({"t_eval": [1.0, 3.0]}, ValueError, "solve_ivp: t_eval must go in order from 0.0 to 2.0"),
         ({"fun": lambda t, y: y * y}, RuntimeError, "solve_ivp: the solver failed"),

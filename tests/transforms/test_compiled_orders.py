@@ -100,6 +100,28 @@ def test_gradients_of_gradients_to_any_order():
         contad.grad(contad.grad(rosenbrock))(X)
 
 
+@numba.njit
+def nothing(x):
+    return ()
+
+
+@numba.njit
+def text(x):
+    return "a"
+
+
+def test_what_has_no_outputs_is_no_function_of_which_there_is_a_jacobian():
+    """Compiled Jacobians of nothing were once (), and those of texts an error of NumPy's."""
+    for transform in (contad.jacobian, contad.jacfwd, contad.jacrev):
+        with pytest.raises(OutputError, match=r"nothing returned \(\), without a number in it"):
+            transform(nothing)(X)
+    with (
+        pytest.warns(UserWarning, match="a Python copy of it answers"),
+        pytest.raises(OutputError, match="text must return one real number, got str"),
+    ):
+        contad.jacobian(text)(X)
+
+
 def test_jacobians():
     p, q = np.array([1.0, 2.0, 3.0]), np.array([0.3, 0.4])
     for transform in (contad.jacobian, contad.jacfwd, contad.jacrev):

@@ -187,13 +187,64 @@ def test_functions_that_call_gradients():
     np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
+@numba.njit
+def by_value_and_gradients(x, p):
+    value, (by_x, by_p) = contad.value_and_grad(energy, (0, 1))(x, p)
+    return value * value + np.sum(by_x * by_x * x) * by_p[1] + by_p[0]
+
+
+@numba.njit
+def by_products(x, p):
+    value, slope = contad.jvp(energy, (x, p), (x * p[0], p * p))
+    (by_p,) = contad.grad(energy, argnums=(1,))(x, p)
+    product = contad.hvp(energy)(x, p, x * x * p[1])
+    return value * slope + np.sum(product * product) * by_p[0]
+
+
+@numba.njit
+def by_derivatives_at_constants(x, p):
+    given = np.array([0.3, 0.7])
+    value, slope = contad.value_and_grad(energy)(given, p)
+    product = contad.hvp(energy)(given, np.array([1.1, 0.4]), x[:2])
+    return value * p[0] + np.sum(slope**3) + np.sum(product**3)
+
+
+@numba.njit
+def by_gradients_by_numbers(x, p):
+    value, (by_t, by_a) = contad.value_and_grad(wave, (0, 1))(x[0], p[1])
+    return value * by_t * by_a * contad.hvp(wave)(x[1], p[0], by_a)
+
+
+def check_call(f):
+    args = X, np.array([0.7, 1.3])
+    found = contad.grad(f, argnums=(0, 1), engine="tape")(*args)
+    expected = contad.grad(f.py_func, argnums=(0, 1))(*args)
+    for n, (x_bar, right) in enumerate(zip(found, expected, strict=True)):
+        np.testing.assert_allclose(x_bar, right, rtol=1e-11)
+        for k in range(len(right)):
+            up, down = ([np.array(x) for x in args] for _ in range(2))
+            up[n][k] += 1e-6
+            down[n][k] -= 1e-6
+            assert (f(*up) - f(*down)) / 2e-6 == pytest.approx(x_bar[k], rel=1e-6, abs=1e-6)
+
+
+def test_functions_that_call_values_with_gradients():
+    check_call(by_gradients_by_numbers)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", [by_value_and_gradients, by_products, by_derivatives_at_constants])
+def test_functions_that_call_other_derivatives(f):
+    check_call(f)
+
+
 def test_what_a_differentiated_function_cannot_call_is_named():
     @numba.njit
-    def with_value(t, a):
-        return contad.value_and_grad(wave)(t, a)[0]
+    def with_matrix(x, p):
+        return contad.hessian(energy)(x, p)[0, 1]
 
-    with pytest.raises(UnsupportedError, match="may call gradients by one argument; call contad.grad, or"):
-        contad.grad(with_value, engine="tape")(0.7, 2.0)
+    with pytest.raises(UnsupportedError, match="may call grad, value_and_grad, hvp and jvp of functions whose value"):
+        contad.grad(with_matrix, engine="tape")(X, V)
 
 
 # ---- steps of algorithms ---------------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """Problems as Ipopt asks for them: values in the order of the structure, and no element left out."""
 
+import math
+import warnings
+
+import numba
 import numpy as np
 import pytest
 
 import contad
-from contad.errors import ValueMismatchError
+from contad.errors import OutputError, ValueMismatchError
 
 
 def cost(x):
@@ -56,6 +60,44 @@ def test_a_branch_that_the_structure_misses_is_an_error_and_may_be_joined():
     joined = contad.IpoptProblem(cost, branch, [np.ones(3), -np.ones(3)])
     found = dense(joined.jacobianstructure(), joined.jacobian(x), (2, 3))
     np.testing.assert_allclose(found, contad.jacobian(branch)(x))
+
+
+@numba.njit
+def compiled_cost(x):
+    total = math.exp(x[0])
+    for k in range(len(x) - 1):
+        total += (x[k + 1] - x[k] ** 2) ** 2
+    return total
+
+
+@numba.njit
+def compiled_bend(x):
+    z = np.zeros(len(x) - 2)
+    for k in range(len(z)):
+        z[k] = x[k + 1] * x[k + 2] + math.sin(x[k])
+    return z
+
+
+def test_numba_functions_give_a_lagrangian_that_is_compiled():
+    x, lagrange = np.array([0.5, -1.2, 0.7, 2.0, 0.3]), np.array([1.5, -0.4, 0.8])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no Python copy
+        problem = contad.IpoptProblem(compiled_cost, compiled_bend, np.ones(5))
+        values = problem.hessian(x, list(lagrange), 2)
+    plain = contad.IpoptProblem(cost, bend, np.ones(5))
+    assert numba.extending.is_jitted(problem._hessian.function.f)
+    np.testing.assert_allclose(values, plain.hessian(x, lagrange, 2.0), rtol=1e-12)
+    np.testing.assert_array_equal(problem.hessianstructure(), plain.hessianstructure())
+    np.testing.assert_allclose(problem.jacobian(x), plain.jacobian(x), rtol=1e-13)
+
+
+def test_there_may_be_no_constraints_and_they_are_a_vector():
+    problem = contad.IpoptProblem(cost, lambda x: np.zeros(0), np.ones(3))
+    assert problem.jacobian(np.ones(3)).size == 0
+    found = dense(problem.hessianstructure(), problem.hessian(np.ones(3), np.zeros(0), 1.0), (3, 3))
+    np.testing.assert_allclose(found, np.tril(contad.hessian(cost)(np.ones(3))))
+    with pytest.raises(OutputError, match="cost must return a vector of constraints, got an array of 0 axes"):
+        contad.IpoptProblem(cost, cost, np.ones(3))
 
 
 def test_functions_are_asked_for():

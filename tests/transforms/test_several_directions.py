@@ -227,3 +227,93 @@ def test_the_source_of_a_matrix_of_derivatives():
     for f, of in ((solved, "jacobian"), (products, "hessian")):  # which have one direction at a time
         assert "at once" not in contad.source(f, X[:2], of=of)
     assert "for 4 cotangents at once" in contad.source(everything, X, P, DATA, argnums=(0, 1), of="jacobian")
+
+
+# ---- given directions ------------------------------------------------------------------------------------------------
+@numba.njit
+def mixed(x, a, b):
+    return x * a * b[0], np.sum(x) * a, (b[1] ** 2, x[:2].copy())
+
+
+@numba.njit
+def scaled(m):
+    return m * m[0, 1]
+
+
+@numba.njit
+def along_rows(m, directions):
+    return contad.jvp(scaled, (m,), (directions,), several=True)
+
+
+def lanes_of(made, *given):
+    """Whether the directions are taken several at once, in the only code there is."""
+    (choice,) = made.choices.values()
+    return choice.lanes, choice.one_direction
+
+
+@pytest.mark.parametrize("count", [6, 1, 4])
+def test_jvp_along_several_directions_is_compiled(count):
+    primals = X[:5], 0.7, (1.2, 0.3)
+    tangents = RNG.normal(size=(count, 5)), RNG.normal(size=count), (RNG.normal(size=count), RNG.normal(size=count))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = contad.jvp(mixed, primals, tangents, several=True)
+    assert_same(found, contad.jvp(mixed.py_func, primals, tangents, several=True))
+    for k in range(count):
+        one = contad.jvp(mixed, primals, (tangents[0][k], tangents[1][k], tuple(t[k] for t in tangents[2])))[1]
+        assert_same(tuple(part[k] for part in leaves(found[1])), one)
+
+
+def test_jvp_along_several_directions_in_njit():
+    m, directions = RNG.normal(size=(3, 4)), RNG.normal(size=(5, 3, 4))
+    expected = contad.jvp(scaled.py_func, (m,), (directions,), several=True)
+    assert_same(along_rows(m, directions), expected)
+    with pytest.raises(ValueError, match="jvp: scaled: a tangent must have its primal's shape"):
+        along_rows(m, directions[:, :2])
+
+
+def test_directions_without_the_shape_of_their_primal():
+    for tangent in (np.zeros((0, 9)), 1.0):
+        with pytest.raises(TypeError, match="with several=True every tangent must be an array with a leading axis"):
+            contad.jvp(bent_twice, (X,), (tangent,), several=True)
+    with pytest.raises(TypeError, match=r"its primal's shape, \(2, 9\), got \(2, 4\)"):
+        contad.jvp(bent_twice, (X,), (np.zeros((2, 4)),), several=True)
+
+
+@numba.njit
+def bent_twice(x):
+    return bent(bent(x[0])) * x
+
+
+@numba.njit
+def blocks(x):
+    total = 0.0
+    for k in range(0, len(x), 3):
+        total += math.sin(x[k]) * x[k + 1] ** 2 * x[k + 2]
+    return total
+
+
+def test_what_is_made_of_second_derivatives_takes_several_directions():
+    h = contad.hessian(blocks.py_func)(X)
+    made = contad.laplacian(blocks), contad.hessian_block_diag(blocks, 3)
+    np.testing.assert_allclose(made[0](X), np.trace(h), rtol=1e-12)
+    np.testing.assert_allclose(made[1](X), [h[k : k + 3, k : k + 3] for k in (0, 3, 6)], rtol=1e-12)
+    assert [lanes_of(x) for x in made] == [(True, "")] * 2
+
+
+@pytest.mark.parametrize("rows", [9, 2])
+def test_traces_take_several_third_derivatives(rows):
+    m = RNG.normal(size=(9, 9))
+    m[rows:] = 0.0  # blocks of directions that are left out
+    found = contad.grad_tr_mat_times_hessian(blocks, X, m)
+    np.testing.assert_allclose(found, contad.grad_tr_mat_times_hessian(blocks.py_func, X, m), rtol=1e-12, atol=1e-14)
+    assert "4 columns at once" in contad.explain(contad.grad_tr_mat_times_hessian, blocks, X, m)
+
+
+def test_laplacian_of_numbers_and_arrays():
+    @numba.njit
+    def f(x, a):
+        return a * a * np.sum(x * x) + x[0] * a
+
+    expected = 2.0 * np.sum(X * X) + 2.0 * 9 * 1.3**2
+    np.testing.assert_allclose(contad.laplacian(f, (0, 1))(X, 1.3), expected, rtol=1e-13)

@@ -489,3 +489,17 @@ def test_structure_and_values_are_in_one_order():
     expected = contad.hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2))(x)
     np.testing.assert_allclose(derivative.values(x, triangle="lower"), expected[rows, columns])
     np.testing.assert_allclose(derivative.values(x), expected[derivative.structure(x)])
+
+
+def test_all_passes_and_the_check_are_one_call_in_lanes():
+    for made, kind in ((sparse_hessian(compiled_chain), "hessian_rows"), (sparse_jacobian(folded), "tangent_rows")):
+        args = (X,) if kind == "hessian_rows" else (X, -9.0)
+        made(*args)
+        rows = made.compiled_rows(kind)
+        (choice,) = rows.choices.values()
+        assert choice.lanes
+        asked = []
+        made.rows[kind] = lambda *given, rows=rows, asked=asked: asked.append(len(given[-1])) or rows(*given)
+        made(*args)
+        assert asked == [made.passes + 1]  # the random vector of the check is among them
+        assert made.passes == 3 if kind == "tangent_rows" else made.passes <= 3

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from benchmarks.comparison import shaped
+from benchmarks.comparison import in_numpy as by_calls, shaped
 from benchmarks.comparison.program import Program, Run
 from benchmarks.comparison.written import IDIOMS
 
@@ -229,6 +229,7 @@ PROGRAM = Program(
     argnums=ARGNUMS,
     primal=compiled,
     by_hand=by_hand,
+    in_numpy=by_calls.kalman,
     contad=shaped.on_compiled(compiled, ARGNUMS) | shaped.on_eager(in_numpy, ARGNUMS),
     peers={"autograd": shaped.with_autograd(over_arrays, ARGNUMS), "jax": jax, "torch": torch},
     idioms={name: IDIOMS[name] for name in ("autograd", "torch")} | {

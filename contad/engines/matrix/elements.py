@@ -66,21 +66,33 @@ def move_elements(
 ) -> ArrayValue:
     """move(sources) on the values and on the cells: nothing is recorded."""
 
+    known: set[int] = set()  # arrays that may not be taken as they are: the result needs memory of its own
+
     def part(k: int, x: Value) -> Value:
         x = take(stack, x)
         if is_own(x, stack):
-            return (x._sync_parts()._value, x.cells() if isinstance(x, ArrayVar) else x._index)[k]
+            v: Value = (x._sync_parts()._value, x.cells() if isinstance(x, ArrayVar) else x._index)[k]
+            known.add(id(v))
+            return v
+        known.add(id(x))
         return x if k == 0 else np.zeros(np.shape(x), np.int64)
 
     values, cells = (
         move({key: map_lists(functools.partial(part, k), x) for key, x in sources.items()}) for k in range(2)
     )
-    return map_lists(functools.partial(_wrap, stack), values, cells)
+    return map_lists(functools.partial(_wrap, stack, known), values, cells)
 
 
-def _wrap(stack: "MatrixStack", values: ArrayValue, cells: CellIndex) -> Value:
+def _wrap(stack: "MatrixStack", known: set[int], values: ArrayValue, cells: CellIndex) -> Value:
     if not isinstance(values, (np.ndarray, Array)):
         return stack.element(values, int(cells))
-    if isinstance(values, np.ndarray):
+    if isinstance(values, np.ndarray) and not _is_new(values, known):
         values = np.array(values)
-    return scatter(stack, values, same_layout(np.array(cells), values))
+    if not isinstance(cells, np.ndarray) or not _is_new(cells, known):
+        cells = np.array(cells)
+    return scatter(stack, values, same_layout(cells, values))
+
+
+def _is_new(a: np.ndarray, known: set[int]) -> bool:
+    """Whether an array has its memory for itself: it is no view, and none of what was moved."""
+    return a.flags.owndata and a.flags.writeable and id(a) not in known

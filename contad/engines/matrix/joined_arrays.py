@@ -1,4 +1,4 @@
-"""np.concatenate and np.roll of array variables: blocks of elements that follow one another, in another order.
+"""np.concatenate, np.stack and np.roll of array variables: blocks of elements in another order.
 
 Nothing is recorded where they are made, as for other moved elements. Their cells are counted out only if somebody asks
 for them one by one; an operation takes the blocks as they are, by a record for each.
@@ -122,6 +122,45 @@ def _join(arrays: Sequence[Value], axis: Option) -> ArrayVar | None:
     return _make(s, value, blocks)
 
 
+def _stack(general: Function) -> Function:
+    @functools.wraps(general)
+    def stack(arrays: Sequence[Value], axis: Option = 0, **options: Option) -> ArrayValue:
+        is_plain = not options and axis.__class__ is int and axis == 0 and arrays.__class__ in (list, tuple)
+        z = _pile(arrays) if is_plain else None
+        return general(arrays, axis=axis, **options) if z is None else z
+
+    return stack
+
+
+def _pile(arrays: Sequence[Value]) -> ArrayVar | None:
+    """Arrays of one shape one after the other; those that are made of blocks give theirs."""
+    s = next((found for x in arrays if (found := _stack_of(x)) is not None), None)
+    if s is None:
+        return None
+    values: list[np.ndarray] = []
+    blocks: list[JoinedBlock] = []
+    at = 0
+    for x in arrays:
+        if _is_ready(x, s):
+            n = x._value.size
+            blocks.append(JoinedBlock(at, n, x._index, n, 1, n))
+        elif x.__class__ is ArrayVar:
+            if x._owner is not s or x._base is not None or x._blocks is None or x._cells is not None or x._index > 0:
+                return None
+            blocks += [b._replace(at=at + b.at) for b in x._blocks.blocks]
+        elif x.__class__ is not np.ndarray or x.dtype is not FLOAT:
+            return None
+        v = x._value if x.__class__ is ArrayVar else x
+        if not v.size or v.shape != np.shape(arrays[0]):
+            return None
+        values.append(v)
+        at += v.size
+    value = np.empty((len(values), *values[0].shape))
+    for row, v in zip(value, values, strict=True):
+        row[...] = v
+    return _make(s, value, blocks)
+
+
 def _roll(general: Function) -> Function:
     @functools.wraps(general)
     def roll(a: Value, shift: Option, axis: Option = None) -> ArrayValue:
@@ -149,7 +188,7 @@ def _roll(general: Function) -> Function:
 
 
 def install_joined() -> None:
-    """Let np.concatenate and np.roll make blocks, where they can."""
-    for function, made in ((np.concatenate, _concatenate), (np.roll, _roll)):
+    """Let np.concatenate, np.stack and np.roll make blocks, where they can."""
+    for function, made in ((np.concatenate, _concatenate), (np.stack, _stack), (np.roll, _roll)):
         entry: Any = entry_of(function)
         register(entry._replace(implementation=made(entry.implementation)))

@@ -8,16 +8,18 @@ import ctypes
 import math
 from collections.abc import Callable
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from contad.engines.matrix.array_var import FLOAT, ArrayVar, is_direct
+from contad.engines.matrix.array_var import FLOAT, ArrayVar
 from contad.engines.stream.kernels import WRITTEN, WRITTEN_PLAINLY
 from contad.engines.stream.pullbacks import Named, accumulate, block_of
 from contad.engines.stream.record_head import DOT, PULLBACK
 from contad.engines.stream.sweep import operation_code
 from contad.ops import multiply
+from contad.ops._scipy import linalg
+from contad.ops.cotangents import all_finite
 from contad.rules.array_rule import ArrayRule
 from contad.variables.adjoints import Adjoints
 from contad.variables.open_types import Function, Option, Value
@@ -106,17 +108,27 @@ def _add_rows(z_bar: np.ndarray, a: np.ndarray, b_bar: np.ndarray) -> None:
         i += 1
 
 
+class ProductFactor(NamedTuple):
+    """An operand of a product: a plain array, and the first of its cells, 0 for a constant.
+
+    Of a turned one the cells are those of its transpose, in C order: x.T is no copy.
+    """
+
+    value: np.ndarray
+    cell: int
+    turned: bool = False
+
+
 class ProductPullback(Named):
     """The continuation of a product of plain matrices and vectors; the rule's vjps do what is out of the ordinary."""
 
-    __slots__ = ("first", "x", "x_cell", "y", "y_cell", "z")
+    __slots__ = ("first", "turned", "x", "x_cell", "x_turned", "y", "y_cell", "y_turned", "z")
 
-    def __init__(
-        self, rule: ArrayRule, x_cell: int, x: np.ndarray, y_cell: int, y: np.ndarray, first: int, z: np.ndarray
-    ) -> None:
+    def __init__(self, rule: ArrayRule, x: ProductFactor, y: ProductFactor, first: int, z: np.ndarray) -> None:
         self.rule = rule
-        self.x_cell, self.x = x_cell, x  # cell 0: a constant
-        self.y_cell, self.y = y_cell, y
+        self.x, self.x_cell, self.x_turned = x
+        self.y, self.y_cell, self.y_turned = y
+        self.turned = self.x_turned or self.y_turned
         self.first = first
         self.z = z
 
@@ -135,12 +147,40 @@ class ProductPullback(Named):
         z_bar = cells[self.first : self.first + z.size]
         if z.ndim == 2:
             z_bar = z_bar.reshape(z.shape)
+        turns = self.x_turned != self.y_turned
+        if turns and self.x_cell == self.y_cell and x.shape == y.shape[::-1] and all_finite(x):
+            both = z_bar + z_bar.T  # x^T x, or x x^T: one product does for both factors
+            if all_finite(both):  # so that nothing is to be masked
+                p, q = (y, both) if self.x_turned else (both, x)
+                block = cells[self.x_cell : self.x_cell + x.size].reshape(len(p), -1)
+                if x.size < _IN_PLACE:
+                    block += np.matmul(p, q)
+                else:
+                    add_in_place(block, p, q)
+                return
         if self.x_cell > 0:
-            c = np.multiply.outer(z_bar, y) if y.ndim == 1 else np.matmul(z_bar, y.T)
-            self._accumulate(adj, "a", self.x_cell, c)
+            if x.ndim == 1:
+                self._accumulate(adj, "a", self.x_cell, np.matmul(z_bar, y.T))
+            elif self.x_turned:
+                self._add(adj, "a", self.x_cell, y, z_bar.T)
+            else:
+                self._add(adj, "a", self.x_cell, z_bar, y.T)
         if self.y_cell > 0:
-            c = np.multiply.outer(x, z_bar) if x.ndim == 1 else np.matmul(z_bar, x) if z.ndim == 1 else x.T @ z_bar
-            self._accumulate(adj, "b", self.y_cell, c)
+            if y.ndim == 1:
+                self._accumulate(adj, "b", self.y_cell, np.matmul(z_bar, x))
+            elif self.y_turned:
+                self._add(adj, "b", self.y_cell, z_bar.T, x)
+            else:
+                self._add(adj, "b", self.y_cell, x.T, z_bar)
+
+    def _add(self, adj: Adjoints, name: str, cell: int, p: np.ndarray, q: np.ndarray) -> None:
+        """Add a product of matrices, or all products of two vectors, to the adjoints of a factor."""
+        shape = (p.shape[0], q.shape[-1])
+        n = shape[0] * shape[1]
+        if n < _IN_PLACE or not all_finite(self.y if name == "a" else self.x):
+            self._accumulate(adj, name, cell, np.multiply.outer(p, q) if p.ndim == 1 else np.matmul(p, q))
+            return
+        add_in_place(adj.cells[cell : cell + n].reshape(shape), p, q)
 
     def _accumulate(self, adj: Adjoints, name: str, cell: int, c: np.ndarray) -> None:
         flat = c.reshape(-1)
@@ -150,10 +190,35 @@ class ProductPullback(Named):
             self._by_rule(adj, name)
 
     def _by_rule(self, adj: Adjoints, name: str) -> None:
-        cell, v = (self.x_cell, self.x) if name == "a" else (self.y_cell, self.y)
+        if name == "a":
+            v, cell, turned = self.x, self.x_cell, self.x_turned
+        else:
+            v, cell, turned = self.y, self.y_cell, self.y_turned
         if cell > 0:
             z_bar = block_of(adj.cells, self.first, self.z.size, self.z.shape)
-            accumulate(adj, cell, v.shape, self.rule.pull(name, self.z, z_bar, (self.x, self.y), {}))
+            c = self.rule.pull(name, self.z, z_bar, (self.x, self.y), {})
+            accumulate(adj, cell, v.shape[::-1] if turned else v.shape, np.transpose(c) if turned else c)
+
+
+_IN_PLACE = 1 << 12  # numbers, from which on the passes over a product of its own cost more than the call of BLAS
+
+
+def add_in_place(z: np.ndarray, p: np.ndarray, q: np.ndarray) -> None:
+    """z += p q for matrices, z += the products of all pairs for vectors, by BLAS; z is in C order."""
+    blas = linalg().blas
+    turned = z.T  # in the order of BLAS
+    if p.ndim == 1:
+        found = blas.dger(1.0, q, p, a=turned, overwrite_a=1)
+    else:
+        (a, a_flag), (b, b_flag) = _for_blas(q.T), _for_blas(p.T)
+        found = blas.dgemm(1.0, a, b, 1.0, turned, a_flag, b_flag, 1)
+    if not np.may_share_memory(found, z):  # a copy was made
+        turned[...] = found
+
+
+def _for_blas(a: np.ndarray) -> tuple[np.ndarray, int]:
+    """A matrix in Fortran's order, and whether it is the transpose of what is meant."""
+    return (a, 0) if a.flags.f_contiguous else (np.ascontiguousarray(a).T, 1)
 
 
 General = Callable[..., Value]
@@ -164,17 +229,19 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
     both, left = operation_code(multiply, "vv"), operation_code(multiply, "vc")
     assert both is not None and left is not None
 
-    def product(s: "MatrixStack", a: Value, b: Value, x: np.ndarray, y: np.ndarray) -> Value:
-        """a @ b, of which at least one is a variable of s; x and y are their values."""
+    def product(s: "MatrixStack", a: ProductFactor, b: ProductFactor) -> Value:
+        """a @ b, of which at least one is a variable of s."""
         if s.thread != get_ident() or s.ended is not None:
             s.check_usable(rule.name)
         buffers = s.buffers
+        x, x_cell, _ = a
+        y, y_cell, _ = b
         if x.ndim == 1 and y.ndim == 1:
-            if a is x or b is y:  # commutative: the variable stands first
-                slot = buffers.push_shape((buffers.push_constant(x if a is x else y), x.size))
-                return s.push_number(left + DOT, (b if a is x else a)._index, slot, float(np.dot(x, y)))
-            slot = buffers.push_shape((b._index, x.size))
-            return s.push_number(both + DOT, a._index, slot, float(np.dot(x, y)))
+            if x_cell == 0 or y_cell == 0:  # commutative: the variable stands first
+                slot = buffers.push_shape((buffers.push_constant(y if x_cell else x), x.size))
+                return s.push_number(left + DOT, x_cell or y_cell, slot, float(np.dot(x, y)))
+            slot = buffers.push_shape((y_cell, x.size))
+            return s.push_number(both + DOT, x_cell, slot, float(np.dot(x, y)))
         shape = (*x.shape[:-1], *y.shape[1:])
         n = math.prod(shape)
         first = s.top
@@ -185,41 +252,63 @@ def fast_product(rule: ArrayRule, general: General) -> tuple[Function, Function]
             z = z.reshape(shape)
         np.matmul(x, y, z)
         # the cotangent of one factor needs the other
-        x_at = y_at = x_cell = y_cell = 0
-        if a is x:
+        x_at = y_at = 0
+        if x_cell == 0:
             x, x_at = buffers.keep(x)
-        else:
-            x_cell = a._index
-        if b is y:
+            a = ProductFactor(x, 0)
+        if y_cell == 0:
             y, y_at = buffers.keep(y)
-        else:
-            y_cell = b._index
+            b = ProductFactor(y, 0)
         slot = 0
-        if y.ndim == 1 and (x_at <= 0 or x.flags.c_contiguous) and (y_at <= 0 or y.flags.c_contiguous):
+        if y.ndim == 1 and not a.turned and all(
+            at <= 0 or v.flags.c_contiguous for v, at in ((x, x_at), (y, y_at))
+        ):  # fmt: skip
             slot = buffers.push_shape((first, n, y.size, x_at, x_cell, y_at, y_cell))
-        s.callbacks.append(ProductPullback(rule, x_cell, x, y_cell, y, first, z))
+        s.callbacks.append(ProductPullback(rule, a, b, first, z))
         return s.push_values(PULLBACK, len(s.callbacks) - 1, slot, z)
 
     def method(a: ArrayVar, *args: Value, **options: Option) -> Value:
-        if len(args) == 1 and not options and is_direct(a):
+        if len(args) == 1 and not options:
             (b,) = args
-            x, y = a._value, b._value if b.__class__ is ArrayVar else b
-            if (
-                y.__class__ is np.ndarray and y.dtype is FLOAT and 0 < x.ndim <= 2 and 0 < y.ndim <= 2
-                and x.shape[-1] == y.shape[0] and y.size
-                and (y is b or (b._owner is a._owner and is_direct(b)))
-            ):  # fmt: skip
-                return product(a._owner, a, b, x, y)
+            x = factor_of(a)
+            if x is not None:
+                y = factor_of(b) if b.__class__ is ArrayVar and b._owner is a._owner else constant_factor(b)
+                if y is not None and fit(x.value, y.value):
+                    return product(a._owner, x, y)
         return general(a, *args, **options)
 
     def reflect(b: ArrayVar, a: Value, **options: Option) -> Value:
-        if not options and is_direct(b) and a.__class__ is np.ndarray and a.dtype is FLOAT:
-            y = b._value
-            if 0 < a.ndim <= 2 and 0 < y.ndim <= 2 and a.shape[-1] == y.shape[0] and a.size:
-                return product(b._owner, a, b, a, y)
+        if not options:
+            x, y = constant_factor(a), factor_of(b)
+            if x is not None and y is not None and fit(x.value, y.value):
+                return product(b._owner, x, y)
         return general(a, b, **options)
 
     return method, reflect
+
+
+def factor_of(a: ArrayVar) -> ProductFactor | None:
+    """An array variable as a factor of a product, if it is contiguous, or the transpose of what is."""
+    base = a._base
+    if a._index > 0 and (base is None or base._index > 0):
+        return ProductFactor(a._value, a._index)
+    if base is None or base._index <= 0 or a._owner.tracer is not None or a._owner.keeps_rules:
+        return None
+    v = a._value
+    if v.__class__ is not np.ndarray or v.ndim != 2 or not v.size or not v.flags.f_contiguous or v.flags.c_contiguous:
+        return None
+    offset = v.__array_interface__["data"][0] - base._value.__array_interface__["data"][0]
+    return ProductFactor(v, base._index + offset // 8, True)
+
+
+def constant_factor(a: Value) -> ProductFactor | None:
+    """A plain array as a factor of a product."""
+    return ProductFactor(a, 0) if a.__class__ is np.ndarray and a.dtype is FLOAT else None
+
+
+def fit(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether these are vectors and matrices that can be multiplied, none of them empty."""
+    return 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.shape[-1] == y.shape[0] and x.size > 0 and y.size > 0
 
 
 WRITTEN[PULLBACK], WRITTEN_PLAINLY[PULLBACK] = _KERNEL, _add_products

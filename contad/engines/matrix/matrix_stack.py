@@ -14,6 +14,7 @@ from contad.engines.matrix import array_operators
 from contad.engines.matrix.array_records import elementwise, push_continuation, push_pullback
 from contad.engines.matrix.array_sweep import array_footprint, array_row, sweep_row
 from contad.engines.matrix.array_var import FLOAT, ArrayVar, affine, is_own, scatter
+from contad.engines.matrix.direct_rules import install_rule
 from contad.engines.matrix.elements import adopt_parts, move_elements, parts, take
 from contad.engines.matrix.joined_arrays import install_joined
 from contad.engines.matrix.outer_cells import NumberCells
@@ -233,6 +234,7 @@ class MatrixStack(Recording):
         return elementwise(self, rule, [take(self, x) for x in args])
 
     def apply_array(self, rule: Rule, args: Sequence[Value], options: Options) -> Value:
+        install_rule(rule)
         return push_pullback(self, rule, [take(self, x) for x in args], options)
 
     def move(self, move: Callable[[Sources], ArrayValue], sources: Sources) -> ArrayValue:

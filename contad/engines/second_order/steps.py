@@ -309,6 +309,8 @@ class ByDuals(SweepStep):
 
 def step_of(c: Any) -> SweepStep:
     """The step of a pullback."""
+    if getattr(c, "turned", ()):
+        raise Unsuited  # its cells are in another order
     if hasattr(c, "x_cell"):
         return ProductStep(c)
     if isinstance(c, ElementwisePullback) or (isinstance(c, Pullback) and isinstance(c.rule, ArrayRule)):

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -9,18 +10,20 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, OpaqueKind
 from contad.engines.source.ir.options import INSIDE, options_of, write_options
-from contad.engines.source.ir.single_assignment import BOOL, Kind, SourceProgram, Value
+from contad.engines.source.ir.single_assignment import BOOL, MOST_AXES, Kind, SourceProgram, Value
 from contad.engines.source.ir.walks import leaves
 from contad.engines.source.reading.frontend import read
 from contad.engines.source.tangents.branch_nodes import BranchNodes
 from contad.engines.source.tangents.program_nodes import ProgramNodes, add_nodes
-from contad.engines.source.tangents.program_tangents import add_tangents
+from contad.engines.source.tangents.program_tangents import add_tangents, add_tangents_of_floats
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.compiling import load_cached
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
+from contad.native.request import Request
+from contad.native.user_rules import DERIVE
 
 # arguments that expressions of Numba's may read, as long as no derivative passes there
 _READABLE = (
@@ -33,10 +36,11 @@ _BASES = {"float64": "float", "int64": "int", "bool": "bool"} | dict.fromkeys(_N
 
 def kind_of(t: Any, what: str) -> Any:
     """The kind of an argument of a Numba type: a kind, a tuple of kinds, or an Object."""
-    if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in _BASES:
-        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW)
-    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
-        return tuple(kind_of(part, what) for part in t.types)
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in _BASES:
+        return Kind(_BASES[str(t.dtype)], t.ndim, str(t.dtype) in _NARROW, t.layout)
+    if isinstance(t, types.BaseTuple):
+        parts = [kind_of(part, what) for part in t.types]
+        return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type, what)
     if isinstance(t, (types.NoneType, types.Omitted)):
@@ -49,12 +53,15 @@ def kind_of(t: Any, what: str) -> Any:
         return OpaqueKind(t)
     raise UnsupportedError(
         f"{what}: an argument of type {t}; use float64, signed integers, booleans, and arrays of them with "
-        'one to three dimensions, or engine="tape"'
+        'one to five dimensions, or engine="tape"'
     )
 
 
-def derivative_of(request: Any) -> DerivativeWriter:
-    """The derivative that a request asks for, as source that has not been written yet."""
+def derivative_of(request: Any, nested: bool = False) -> DerivativeWriter:
+    """The derivative that a request asks for, as source that has not been written yet.
+
+    Where it is `nested`, another derivative calls it.
+    """
     name = request.function.__name__
     code = request.function.__code__
     what = f"{code.co_filename}:{code.co_firstlineno}: {name}"
@@ -69,7 +76,7 @@ def derivative_of(request: Any) -> DerivativeWriter:
     program = read(request.function, kinds, flags, request.dispatcher, argnums, transform)
     if transform is None:
         _require_differentiable(program, request, what)
-    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode, lanes=request.lanes)
+    return DerivativeWriter(program, request.argnums, request.has_aux, request.mode, lanes=request.lanes, nested=nested)
 
 
 def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
@@ -79,7 +86,7 @@ def _with_tangents(program: SourceProgram, request: Any, what: str) -> None:
     if request.has_aux:
         program.returned = program.returned[0]
     for argnums in request.along or (request.argnums,):
-        add_tangents(program, argnums)
+        add_tangents(program, argnums, request.mode == "hvp")
         tangent = program.returned = program.returned[0]
     program.returned = tangent, value
 
@@ -100,7 +107,8 @@ def _require_differentiable(program: SourceProgram, request: Any, what: str) -> 
     if request.mode in ("value_and_grad", "hvp") and not is_number:
         raise UnsupportedError(f"{what}: it must return one number to be differentiated, or (value, aux) with has_aux")
     for k in request.argnums:
-        if not all(isinstance(v, Value) and v.kind.base == "float" for v in leaves(program.parameters[k])):
+        given = [v for v in leaves(program.parameters[k]) if not (isinstance(v, Object) and v.value is None)]
+        if not all(isinstance(v, Value) and v.kind.base == "float" for v in given):
             raise UnsupportedError(f"{what}: argument {k} is not made of float64 and cannot be differentiated")
 
 
@@ -110,10 +118,21 @@ def build(request: Any) -> Any:
     Raises UnsupportedError where the function has something in it that is not generated.
     """
     derivative = derivative_of(request)
-    options = options_of(derivative.program.fastmath) | (INSIDE if request.lanes > 1 else {})
+    inside = INSIDE if request.lanes > 1 else {}
+    run = _load(derivative, request.function.__name__, inside)
+    if request.mode == "value_and_grad":
+        run.compile(request.types)
+    return run
+
+
+def _load(derivative: DerivativeWriter, function: str, inside: dict[str, bool]) -> Any:
+    """The function `run` of a derivative, as an njit function; of a function of that name."""
+    options = options_of(derivative.program.fastmath) | inside
     text = derivative.source(write_options(options | {"cache": True}))  # which is without effect where it is in no file
-    depends = {name: f for name, f in derivative.program.callables.items() if is_dispatcher(f)}
-    stable = len(depends) == len(derivative.program.callables)
+    callables = derivative.program.callables
+    depends = {name: f for name, f in callables.items() if is_dispatcher(f)}
+    classes: dict[str, Any] = {name: c for name, c in callables.items() if isinstance(c, type)}  # of named tuples
+    stable = len(depends) + len(classes) == len(callables)
     depends |= {
         f"rule {name}": rule for name, rule in derivative.writer.rules.items()
     }  # known once the source is written
@@ -121,16 +140,65 @@ def build(request: Any) -> Any:
     stable &= all(found.stable for found in called.values())
     constants = derivative.constants()
     if stable:
-        name = re.sub(r"\W", "", request.function.__name__)
+        name = re.sub(r"\W", "", function)
         contents = [f"{name} {found.digest}" for name, found in called.items()]
-        arrays = {name: array for name, array in constants.items() if name not in called}
+        contents += [f"{name} {c.__module__}.{c.__qualname__} {c._fields}" for name, c in classes.items()]
+        arrays = {name: x for name, x in constants.items() if name not in called and name not in classes}
         contents += [f"{name} {array.dtype} {array.shape} {array.tobytes()!r}" for name, array in arrays.items()]
         module = load_cached(f"generated_{name}", lambda: text, [library_digest(), text, *contents])
     else:
         module = ModuleType("contad._generated.generated")
-        exec(compile(text, f"<derivative of {request.function.__name__}>", "exec"), vars(module))
+        exec(compile(text, f"<derivative of {function}>", "exec"), vars(module))
     vars(module).update(constants)
-    run = module.run
-    if request.mode == "value_and_grad":
-        run.compile(request.types)
-    return run
+    return module.run
+
+
+# ---- parts of rules --------------------------------------------------------------------------------------------------
+def derive_part(part: Any, given: tuple[Any, ...], wanted: Callable[[list[Any]], list[Value]]) -> Any:
+    """Forward mode of a part of a rule, for what calls it from another derivative.
+
+        run(arguments, tangents, work, top) -> (value, tangents), work
+
+    `wanted` chooses, among the parameters, the floats and arrays that tangents are given of. Those that are returned
+    are the tangents of all floats of the value, in their order; None in the value is an empty tuple.
+    """
+    function = part.py_func
+    what = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: {function.__name__}"
+    kinds = tuple(kind_of(t, what) for t in given)
+
+    def transform(program: SourceProgram) -> None:
+        add_tangents_of_floats(program, wanted(program.parameters))
+
+    program = read(function, kinds, flags_of(part), part, None, transform, is_part=True)
+    return _load(DerivativeWriter(program, (), mode="jvp", nested=True), function.__name__, INSIDE)
+
+
+def derive_gradient(part: Any, given: tuple[Any, ...], first: int, nested: bool = True) -> Any:
+    """The gradient of a part of a rule that returns a number, by its arguments from the first one on.
+
+    run(*arguments[, work, top]) -> value, gradients     where it is nested: (value, gradients), work
+    """
+    argnums = tuple(range(first, len(given)))
+    request = Request(part.py_func, part, given, argnums, False, "value_and_grad")
+    return _load(derivative_of(request, nested), part.py_func.__name__, INSIDE if nested else {})
+
+
+def derive_pull(part: Any, given: tuple[Any, ...], first: int, wanted: Callable[[list[Any]], list[Value]]) -> Any:
+    """The derivative of that gradient along tangents of the floats and arrays that `wanted` chooses.
+
+    run(arguments, tangents, work, top) -> (value, the derivative of the gradients), work
+    """
+    function = part.py_func
+
+    def transform(program: SourceProgram) -> None:
+        add_tangents_of_floats(program, wanted(program.parameters))
+        (tangent,), value = program.returned
+        program.returned = tangent, value
+
+    kinds = tuple(kind_of(t, function.__name__) for t in given)
+    program = read(function, kinds, flags_of(part), part, None, transform)
+    writer = DerivativeWriter(program, tuple(range(first, len(given))), mode="hvp", nested=True)
+    return _load(writer, function.__name__, INSIDE)
+
+
+DERIVE.update(part=derive_part, gradient=derive_gradient, pull=derive_pull)

@@ -1,7 +1,7 @@
 """The continuations of array operations that run in Python: they evaluate a rule's vjp and accumulate."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,15 +72,16 @@ class Continuation(Named):
 class Pullback(Continuation):
     """The continuation of an array rule."""
 
-    __slots__ = ("options", "saved")
+    __slots__ = ("options", "saved", "turned")
 
     def __init__(
         self, rule: Rule, operands: Sequence[tuple[int, int, tuple[int, ...]]], values: Sequence[Value],
-        options: Options, saved: Saved,
+        options: Options, saved: Saved, turned: Collection[int] = (),
     ) -> None:  # fmt: skip
         super().__init__(rule, operands, values)
         self.options = options
         self.saved = saved
+        self.turned = turned  # positions of matrices whose cells are those of the transpose, in C order
 
     def saved_bytes(self) -> int:
         of_stack = [v for v in (*self.values, *(part.value for part in self.results)) if isinstance(v, np.ndarray)]
@@ -105,12 +106,15 @@ class Pullback(Continuation):
         z = self.values_of_results()
         names = [self.rule.argument_names[k] for k, _, _ in self.operands]
         found = self.rule.pull_each(names, z, z_bar, self.values, self.options, self.saved)
-        for name, (_, cell, shape), c in zip(names, self.operands, found, strict=True):
+        for name, (k, cell, shape), c in zip(names, self.operands, found, strict=True):
             if np.shape(c) != shape:
                 fail(
                     f"{self.rule.name}: vjp({name!r})", "its result", f"have the shape of {name}, {shape}", np.shape(c)
                 )
-            accumulate(adj, cell, shape, c)
+            if k in self.turned:
+                accumulate(adj, cell, shape[::-1], np.transpose(c))
+            else:
+                accumulate(adj, cell, shape, c)
 
 
 class ElementwisePullback(Continuation):

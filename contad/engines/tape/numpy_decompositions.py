@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 
 from contad.engines.tape import spectral_records
-from contad.engines.tape.arrays import is_active_array, zeros_of
+from contad.engines.tape.arrays import is_active_array, values, zeros_of
 from contad.engines.tape.numpy_linear_algebra import active_of, as_column, nothing
 from contad.errors import UnsupportedError
 from contad.native.factor_kernels import check_least_squares, require_square
@@ -44,6 +44,34 @@ def _eigvalsh(a: Any) -> Any:
         return made(a, nothing(), len(a), 0)
 
     return implementation
+
+
+@add_overload(np.linalg.eig)
+def _eig(a: Any) -> Any:
+    """Eigenvalues and eigenvectors; ValueError, as Numba's own, where an eigenvalue is complex."""
+    active = active_of((a,), (2,))
+    if active is None:
+        return None
+    made = spectral_records.eig[active]
+
+    def implementation(a: Any) -> Any:
+        require_square(a)
+        n = len(a)
+        z = made(a, nothing(), n + n * n, 0)
+        return z[:n], z[n:].reshape(a.shape)
+
+    return implementation
+
+
+@add_overload(np.linalg.eigvals)
+def _eigvals(a: Any) -> Any:
+    """Eigenvalues, with the vectors, which the derivative takes; the error is Numba's own."""
+
+    def implementation(a: Any) -> Any:
+        np.linalg.eigvals(values(a))
+        return np.linalg.eig(a)[0]
+
+    return implementation if active_of((a,), (2,)) is not None else None
 
 
 @add_overload(np.linalg.svd)
@@ -133,6 +161,12 @@ def _lstsq(a: Any, b: Any, rcond: Any = -1.0) -> Any:
         return x.reshape((a.shape[1], b.shape[1])), squares, rank, s
 
     return of_vector if is_vector else of_matrix
+
+
+@add_overload(np.linalg.matrix_rank)
+def _matrix_rank(A: Any, tol: Any = None) -> Any:
+    """An integer, of the plain numbers."""
+    return (lambda A, tol=None: np.linalg.matrix_rank(values(A), tol)) if is_active_array(A) else None
 
 
 @add_overload(np.linalg.matrix_power)
@@ -228,3 +262,28 @@ def _norm(x: Any, ord: Any = None) -> Any:
     if ord is None or isinstance(ord, (types.NoneType, types.Omitted)):
         return euclidean
     return of_vector if x.ndim == 1 else of_matrix
+
+
+@add_overload(np.linalg.cond)
+def _cond(x: Any, p: Any = None) -> Any:
+    """The condition number, as Numba has it: inf in the place of nan."""
+    active = active_of((x,), (2,))
+    if active is None:
+        return None
+    zeros = zeros_of[active]
+
+    def by_values(x: Any, p: Any = None) -> Any:
+        s = np.linalg.svd(x, False)[1]
+        found = np.divide(s[0], s[-1])
+        return zeros(1)[0] + np.inf if np.isnan(found) else found
+
+    def by_norms(x: Any, p: Any = None) -> Any:
+        """By the order, which need not be constant."""
+        if abs(p) == 2:
+            s = np.linalg.svd(x, False)[1]
+            found = np.divide(s[0], s[-1]) if p == 2 else np.divide(s[-1], s[0])
+        else:
+            found = np.linalg.norm(x, p) * np.linalg.norm(np.linalg.inv(x), p)
+        return zeros(1)[0] + np.inf if np.isnan(found) else found
+
+    return by_values if p is None or isinstance(p, (types.NoneType, types.Omitted)) else by_norms

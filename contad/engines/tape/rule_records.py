@@ -42,6 +42,7 @@ from contad.native.user_rules import (
     parameters_of,
     require_cotangent,
     text_of,
+    transposed_backward,
     typing_of,
     wrong_shape,
 )
@@ -181,7 +182,11 @@ def _pull(
         lines.append("z_bar = take_adjoints(header, of_z, 1)[0]")
     lines.append(f"found = backward({', '.join([*given, kept, 'z_bar'])})")
     z_bar = types.Array(types.float64, z.ndim, "C") if is_array else types.float64
-    backward = backward_of(rule, tuple(active))
+    if parts.backward is None:
+        plain = tuple(map(_plain_type, kinds))
+        backward = transposed_backward(rule, plain, z_bar, as_read(saved), tuple(active))
+    else:
+        backward = backward_of(rule, tuple(active))
     kinds_given = (*map(as_read, options), as_read(saved), z_bar)
     found = backward_types(rule, backward, kinds_given, len(kinds) - len(parts.options))
     rest = [n for n in range(len(kinds)) if n not in parts.options]

@@ -17,12 +17,15 @@ from contad.native.arena import INTERNAL_OPTIONS
 from contad.native.machine_code import njit
 from contad.native.matrix_loops import in_order, take_block
 from contad.native.spectral_kernels import (
+    add_eig,
     add_eigh,
     add_lstsq,
     add_pinv,
     add_qr,
     add_svd,
+    eig_tangent,
     eigh_tangent,
+    find_real_spectrum,
     lstsq_tangent,
     pinv_tangent,
     qr_tangent,
@@ -86,6 +89,35 @@ def push_eigvalsh(header, block):  # type: ignore[no-untyped-def]
 
 
 eigvalsh = operation(calculate_eigvalsh, pull_eigvalsh, push_eigvalsh)
+
+
+# ---- general matrices ------------------------------------------------------------------------------------------------
+def calculate_eig(header, block):  # type: ignore[no-untyped-def]
+    """The eigenvalues, then the vectors."""
+    w, v = find_real_spectrum(operand(header, block, VALUE), False)
+    write_elements(header, write_elements(header, read_block(header, block)[2], w, VALUE), v, VALUE)
+
+
+def pull_eig(header, block):  # type: ignore[no-untyped-def]
+    """The adjoint."""
+    n = sizes_of(header, block)[0]
+    _, first, of_z, _ = read_block(header, block)
+    w, v = read_elements(header, of_z, n, VALUE), read_elements(header, of_z + n, (n, n), VALUE)
+    a_bar, w_bar = np.zeros((n, n)), take_adjoints(header, of_z, n)
+    add_eig(w_bar, take_adjoints(header, of_z + n, (n, n)), w, v, a_bar)
+    add_to_operand(header, first, a_bar)
+
+
+def push_eig(header, block):  # type: ignore[no-untyped-def]
+    """The values and their tangents."""
+    of_z = read_block(header, block)[2]
+    w, v = find_real_spectrum(operand(header, block, VALUE), False)
+    w_dot, v_dot = eig_tangent(w, v, operand(header, block, TANGENT))
+    write_elements(header, write_elements(header, of_z, w, VALUE), v, VALUE)
+    write_elements(header, write_elements(header, of_z, w_dot, TANGENT), v_dot, TANGENT)
+
+
+eig = operation(calculate_eig, pull_eig, push_eig)
 
 
 # ---- singular values -------------------------------------------------------------------------------------------------

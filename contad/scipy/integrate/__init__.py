@@ -6,10 +6,13 @@
 from typing import Any
 
 from contad.scipy.integrate.adaptive_quadrature import quad, quad_vec
+from contad.scipy.integrate.boundary_values import solve_bvp
 from contad.scipy.integrate.differential_equations import odeint, solve_ivp
+from contad.scipy.integrate.recent_quadrature import cubature, tanhsinh
 from contad.scipy.integrate.trajectories import Adjoint
 
-__all__ = ["Adjoint", "dopri5", "odeint", "quad", "quad_vec", "sdirk4", "solve_ivp"]
+__all__ = ["Adjoint", "cubature", "dopri5", "odeint", "quad", "quad_vec", "sdirk4", "solve_bvp", "solve_ivp"]
+__all__ += ["tanhsinh"]
 
 
 def __getattr__(name: str) -> Any:

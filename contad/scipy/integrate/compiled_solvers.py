@@ -115,15 +115,13 @@ def dopri5(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
     Cost:    six evaluations of fun for a step; reverse mode keeps some 8 n numbers for each.
     Ref:     Dormand & Prince (1980); Hairer, Norsett & Wanner, Solving Ordinary Differential Equations I, II.5.
 
-    >>> import contad, numba
+    >>> import numba
     >>> @numba.njit
     ... def decay(t, y, rate):
     ...     return -rate * y
-    >>> @numba.njit
-    ... def end(rate):
-    ...     return dopri5(decay, np.array([0.0, 2.0]), np.array([3.0]), (rate,), 1e-9, 1e-9)[1, 0]
-    >>> round(end(0.5), 6), round(contad.grad(end)(0.5), 6)
-    (1.103638, -2.207277)
+    >>> dopri5(decay, np.array([0.0, 2.0]), np.array([3.0]), (0.5,), 1e-9, 1e-9).round(6)
+    array([[3.      ],
+           [1.103638]])
     """
     n, now, y = len(y0), t[0] + 0.0, y0 + 0.0
     k1 = fun(now, y, *args)
@@ -241,15 +239,13 @@ def sdirk4(fun, t, y0, args=(), rtol=1e-6, atol=1e-6, max_steps=100_000):  # typ
              of that matrix and a vector; reverse mode keeps the matrix.
     Ref:     Hairer & Wanner, Solving Ordinary Differential Equations II, IV.6.
 
-    >>> import contad, numba
+    >>> import numba
     >>> @numba.njit
     ... def relax(t, y, rate):
     ...     return -rate * (y - np.cos(t))
-    >>> @numba.njit
-    ... def end(rate):
-    ...     return sdirk4(relax, np.array([0.0, 1.0]), np.array([0.0]), (rate,), 1e-8, 1e-8)[1, 0]
-    >>> round(end(1e3), 6), round(1e6 * contad.grad(end)(1e3), 4)
-    (0.541143, -0.8404)
+    >>> sdirk4(relax, np.array([0.0, 1.0]), np.array([0.0]), (1e3,), 1e-8, 1e-8).round(6)
+    array([[0.      ],
+           [0.541143]])
     """
     n, now, y = len(y0), t[0] + 0.0, y0 + 0.0
     slope = fun(now, y, *args)

@@ -1,5 +1,6 @@
 """Initial value problems by SciPy's solvers, differentiable in starts, times, arguments and captured variables."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,9 @@ import numpy as np
 import scipy.integrate
 
 from contad.errors import UnsupportedError
+from contad.scipy.integrate.compiled_calls import COMPILED, solve_compiled
+from contad.scipy.integrate.discrete_steps import discrete_trajectory, require_explicit
+from contad.scipy.integrate.events import solve_with_events
 from contad.scipy.integrate.integral_operation import ConvertedFunction, freeze
 from contad.scipy.integrate.trajectories import Adjoint, Settings, System, Watched, solver_of, trajectory
 from contad.variables import arguments
@@ -34,17 +38,28 @@ def solve_ivp(
                 sensitivities of this larger equation
     "adjoint"   l' = -f_y^T l runs backwards along the solution, and p_bar is the integral of f_p^T l. The cost does not
                 grow with the number of parameters; the whole solution is kept. `Adjoint(rtol=, ...)` gives tolerances
-                of its own. Inside another derivative sensitivities take its place
+                of its own, `Adjoint(checkpoints=)` bounds memory. Inside another derivative sensitivities take over
+    "discrete"  of "RK45", "RK23" and "DOP853": the steps themselves are differentiated, to rounding, in both modes and
+                at every order; their lengths are held fixed. The cost does not grow with the number of parameters
 
-    Forward mode solves for the tangents that are asked for. The methods "Radau", "BDF" and "LSODA" get the exact
+    Forward mode solves for the tangents that are asked for. For `@njit` functions there are also the methods "dopri5"
+    and "sdirk4" (for stiff equations), in compiled code throughout, whose derivative is the discrete one. Times and
+    states of `events` differentiate, by the implicit function theorem, and so does the end at a terminal one:
+
+        g(t, y(t)) = 0,     t_dot = -(g_y y_dot + g_p p_dot) / (g_t + g_y f)
+
+    The methods "Radau", "BDF" and "LSODA" get the exact
     Jacobian of fun, unless `jac`, `lband`, `uband` or `jac_sparsity` is given, which are used on plain numbers only.
 
     Shapes:  y0 (n,), fun(t, y, *args) n numbers, t_eval (T,) -> y (n, T), t (T,).
     Raises:  ValueError where fun gives another number of numbers than n, and nan that smaller steps do not avoid, with
              the time; RuntimeError where the solver fails and derivatives are wanted; ValueError on variables for an
-             atol that is not positive; UnsupportedError on variables for `events`, `dense_output` and `vectorized`.
+             atol that is not positive; SingularPointError for the derivative of an event that the solution only
+             grazes; UnsupportedError on variables for `dense_output` and `vectorized`, and for "discrete" of implicit
+             methods.
     Cost:    "forward": a solution of n (1 + m) equations for m numbers in which derivatives are wanted; "adjoint": one
-             solution forwards, one backwards and one integral.
+             solution forwards, one backwards and one integral; "discrete": two solutions, and a gradient of each
+             step.
     Ref:     scipy.integrate.solve_ivp; Hindmarsh & Serban, CVODES; Stan's ode_rk45 and ode_adjoint_tol_ctl.
 
     >>> import contad
@@ -56,24 +71,35 @@ def solve_ivp(
     given = () if args is None else args if isinstance(args, tuple) else tuple(args)
     frozen = freeze(fun, "solve_ivp")
     start = as_vector("solve_ivp", "y0", y0)
-    solver = solver_of("solve_ivp", method)
-    if sensitivity not in ("forward", "adjoint") and not isinstance(sensitivity, Adjoint):
-        arguments.fail("solve_ivp", "sensitivity", 'be "forward", "adjoint" or an Adjoint(...)', repr(sensitivity))
     if len(t_span) != 2:
         arguments.fail("solve_ivp", "t_span", "be a pair (t0, t1)", f"{len(t_span)} numbers")
-    adjoint = Adjoint() if sensitivity == "adjoint" else sensitivity if isinstance(sensitivity, Adjoint) else None
+    if method in COMPILED:
+        given_options = {"events": events, "dense_output": dense_output, "vectorized": vectorized, **options}
+        times = array([t_span[0], t_span[1]]) if t_eval is None else as_vector("solve_ivp", "t_eval", t_eval)
+        require_order("solve_ivp", "t_eval", t_span[0], times, t_span[1])
+        y = solve_compiled(method, frozen, start, t_span[0], times, given, rtol, atol, given_options)
+        return _make_result(times, y)
+    solver = solver_of("solve_ivp", method)
+    adjoint = _read_sensitivity("solve_ivp", sensitivity)
+    if sensitivity == "discrete":
+        require_explicit("solve_ivp", solver)
     own = {name: x for name, x in options.items() if name not in ("jac", *_STRUCTURE)}
     settings = Settings("solve_ivp", solver, rtol, atol, own, np.inf, adjoint, frozen.later)
     active = bool(frozen.captured) or holds_number((t_span, y0, t_eval, given))
     times, params = t_eval, (given, frozen.captured)
     result: Any = None
     if active:
-        for name, x in (("events", events), ("dense_output", dense_output), ("vectorized", vectorized)):
+        for name, x in (("dense_output", dense_output), ("vectorized", vectorized)):
             if x:
                 raise UnsupportedError(f"solve_ivp: {name}= is not supported on variables")
         require_tolerances("solve_ivp", rtol=rtol, atol=atol)
-    if not active or t_eval is None:
-        plain: Options = {"dense_output": dense_output, "events": events, "vectorized": vectorized, **options}
+    events = [] if events is None else list(events) if isinstance(events, (list, tuple)) else [events]
+    frozen_events = [freeze(event, "solve_ivp") for event in events]
+    active = active or any(event.captured for event in frozen_events)
+    if not active or t_eval is None or events:
+        plain: Options = {"dense_output": dense_output, "events": events or None, "vectorized": vectorized, **options}
+        if active:
+            plain["events"] = [_plain_event(*both, given) for both in zip(events, frozen_events, strict=True)] or None
         result = _solve_plain(settings, frozen, map_numbers(primal, (t_span, start, t_eval, params)), method, plain)
         if not active:
             return result
@@ -85,8 +111,34 @@ def solve_ivp(
     else:
         times = as_vector("solve_ivp", "t_eval", times)
         require_order("solve_ivp", "t_eval", t_span[0], times, t_span[1])
+        times = times if result is None else times[: len(result.t)]  # a terminal event ends them
     system = System(settings, frozen.call, len(start), None, frozen.dispatcher)
-    y = trajectory(system, start, t_span[0], times, params)
+    solve = trajectory
+    if sensitivity == "discrete":
+        end = float(peek(t_span[1])) if result is None or result.status == 0 else None
+        solve = functools.partial(discrete_trajectory, end=end)
+    if not events or result.t_events is None or not any(map(len, result.t_events)):
+        return _make_result(times, solve(system, start, t_span[0], times, params), result)
+    outputs = solve_with_events(system, solve, (start, t_span, times, params, t_eval is None), frozen_events, result)
+    return _make_result(*outputs, result)
+
+
+def _read_sensitivity(name: str, sensitivity: Any) -> Adjoint | None:
+    """The settings of the adjoint, if that is asked for."""
+    if not isinstance(sensitivity, Adjoint):
+        if sensitivity not in ("forward", "adjoint", "discrete"):
+            expected = 'be "forward", "adjoint", "discrete" or an Adjoint(...)'
+            arguments.fail(name, "sensitivity", expected, repr(sensitivity))
+        return Adjoint() if sensitivity == "adjoint" else None
+    for argument in ("checkpoints", "steps"):
+        x = getattr(sensitivity, argument)
+        if x is not None and (not isinstance(x, int) or isinstance(x, bool) or x < 1):
+            arguments.fail(name, f"{argument} of Adjoint", "be a positive integer", repr(x))
+    return sensitivity
+
+
+def _make_result(times: ArrayValue, y: ArrayValue, result: Any = None) -> Any:
+    """What solve_ivp gives; y is (T, n)."""
     if result is None:
         result = scipy.integrate._ivp.ivp.OdeResult(
             sol=None, t_events=None, y_events=None, status=0, success=True,
@@ -94,6 +146,19 @@ def solve_ivp(
         )  # fmt: skip
     result.t, result.y = times, np.transpose(y)
     return result
+
+
+def _plain_event(event: Function, frozen: ConvertedFunction, given: Sequence[Nested]) -> Function:
+    """An event on plain numbers, with what SciPy reads of it; args are SciPy's business no more."""
+    at = map_numbers(primal, (given, frozen.captured))
+
+    def of_state(t: float, y: np.ndarray, *args: Nested) -> Any:
+        return frozen.call((t, y), at)
+
+    for name in ("terminal", "direction"):
+        if hasattr(event, name):
+            setattr(of_state, name, getattr(event, name))
+    return of_state
 
 
 def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method: Any, options: Options) -> Any:
@@ -111,10 +176,8 @@ def _solve_plain(settings: Settings, frozen: ConvertedFunction, at: Any, method:
     elif callable(options.get("jac")):
         given: Any = options["jac"]
         options["jac"] = lambda t, y: given(t, y, *params[0])
-    events = options["events"]
-    if events is not None:
-        given_events = events if isinstance(events, (list, tuple)) else [events]
-        options["events"] = [_with_args(event, params[0]) for event in given_events]
+    if options["events"] is not None:
+        options["events"] = [_with_args(event, params[0]) for event in options["events"]]
     try:
         result = scipy.integrate.solve_ivp(
             watched, t_span, y0, method, t_eval, rtol=settings.rtol, atol=settings.atol, **options
@@ -186,7 +249,9 @@ def odeint(
     require_tolerances("odeint", rtol=rtol, atol=atol)
     start, times = as_vector("odeint", "y0", y0), as_vector("odeint", "t", t)
     require_order("odeint", "t", times[0], times, times[-1])
-    adjoint = Adjoint() if sensitivity == "adjoint" else sensitivity if isinstance(sensitivity, Adjoint) else None
+    adjoint = _read_sensitivity("odeint", sensitivity)
+    if sensitivity == "discrete":
+        require_explicit("odeint", scipy.integrate.LSODA)
     settings = Settings("odeint", scipy.integrate.LSODA, rtol, atol, {}, np.inf, adjoint, frozen.later)
     return trajectory(System(settings, frozen.call, len(start)), start, times[0], times, (given, frozen.captured))
 

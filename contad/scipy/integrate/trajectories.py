@@ -36,7 +36,9 @@ class Adjoint(NamedTuple):
     """Settings of `sensitivity="adjoint"`; None stands for what the solution itself has.
 
     `rtol`, `atol` and `method` are of the adjoint equation, which runs backwards; `rtol_quad` and `atol_quad` of the
-    integrals that give the cotangents of parameters.
+    integrals that give the cotangents of parameters. With `checkpoints`, at most that many states after the first are
+    kept, or with `steps` one state in so many steps, and the solution between two of them is computed again when the
+    adjoint equation comes there: memory for the states and for the steps between two, at the cost of a second solution.
     """
 
     rtol: float | None = None
@@ -44,6 +46,8 @@ class Adjoint(NamedTuple):
     method: Any = None
     rtol_quad: float | None = None
     atol_quad: float | None = None
+    checkpoints: int | None = None
+    steps: int | None = None
 
 
 class Settings(NamedTuple):
@@ -184,18 +188,19 @@ def trajectory(system: System, y0: ArrayValue, t0: Real, ts: ArrayValue, params:
     def value(y0: ArrayValue, t0: Real, ts: ArrayValue, params: Nested) -> tuple[ArrayValue, Any]:
         owner = operation.owner
         if owner is None:
-            return march(system, y0, t0, ts, params)[0], None
+            return march(system, y0, t0, ts, params), None
         active = find_active()
         if isinstance(owner, ForwardLevel):
             if owner.several is None or _count(active, n, params) > 2 * owner.several:
                 return trajectory(system, y0, t0, ts, params), None
         elif system.settings.adjoint is not None and not numbers_in(flatten((y0, t0, ts, params)).leaves):
-            return march(system, y0, t0, ts, params, True)
+            path = Path(system, y0, t0, params, system.settings.adjoint.checkpoints, system.settings.adjoint.steps)
+            return march(system, y0, t0, ts, params, path), path
         return _find_sensitivities(system, y0, t0, ts, params, active)
 
     def pull(args: Sequence[Any], saved: Any, z: ArrayValue, z_bar: ArrayValue) -> Sequence[Nested | None]:
         active = find_active()
-        if isinstance(saved, scipy.integrate.OdeSolution):
+        if isinstance(saved, Path):
             if not numbers_in(z_bar):
                 return _solve_adjoint(system, saved, args, z, z_bar, active)
             y0, t0, ts, params = args
@@ -312,19 +317,22 @@ class Watched:
 
 
 def march(
-    system: System, y0: np.ndarray, t0: float, ts: np.ndarray, params: Nested, dense: bool = False
-) -> tuple[np.ndarray, Any]:
-    """The solution at times ts by SciPy's solver, and as a function of time, if that is wanted."""
+    system: System, y0: np.ndarray, t0: float, ts: np.ndarray, params: Nested, keeper: Any = None
+) -> np.ndarray:
+    """The solution at times ts by SciPy's solver; keeper.add(solver, its interpolation) is told each step.
+
+    The interpolation is None where keeper.dense is False and no output is made of it.
+    """
     settings = system.settings
     y0, t0, ts = np.asarray(y0, float), float(t0), np.asarray(ts, float)
     found = np.empty((len(ts), len(y0)))
     done = int(np.argmax(ts != t0)) if (ts != t0).any() else len(ts)
     found[:done] = y0
     if done == len(ts):
-        return found, scipy.integrate.OdeSolution([t0, t0 + 1.0], [_Constant(t0, t0 + 1.0, y0)]) if dense else None
+        return found
     fun = Watched(system, params)
     solver = _start(fun, y0, t0, ts[-1], settings.atol)
-    times, pieces, steps = [t0], [], 0
+    steps = 0
     while done < len(ts):
         if settings.exact_outputs:
             solver.t_bound, solver.status = ts[done], "running"
@@ -343,15 +351,55 @@ def march(
         if solver.status == "failed" or np.isnan(solver.y).any():
             fun.fail(solver.t, message or "nan in the solution")
         last = done + int(np.sum(solver.direction * (ts[done:] - solver.t) <= 0.0))
-        if dense or (last > done and not settings.exact_outputs):
+        piece = None
+        if (keeper is not None and keeper.dense) or (last > done and not settings.exact_outputs):
             piece = solver.dense_output()
-            if dense:
-                times.append(solver.t)
-                pieces.append(piece)
             found[done:last] = np.reshape(piece(ts[done:last]), (len(y0), -1)).T
+        if keeper is not None:
+            keeper.add(solver, piece)
         found[done:last][ts[done:last] == solver.t] = solver.y
         done = last
-    return found, scipy.integrate.OdeSolution(times, pieces) if dense else None
+    return found
+
+
+class Path:
+    """A solution for the adjoint equation: as an interpolation, or states from which it is computed again."""
+
+    dense = True
+
+    def __init__(
+        self, system: System, y0: np.ndarray, t0: float, params: Nested, most: int | None, steps: int | None
+    ) -> None:
+        self.system, self.params, self.most = system, params, most
+        self.every = steps or (np.inf if most is None else 1)
+        self.starts = [(float(t0), np.asarray(y0, float))]
+        self.times, self.pieces = [float(t0)], []  # type: ignore[var-annotated]  # since the last start
+
+    def add(self, solver: Any, piece: Any) -> None:
+        """Keep the interpolation of a step; after so many of them, a state in their place."""
+        self.times.append(solver.t)
+        self.pieces.append(piece)
+        if len(self.pieces) < self.every or solver.status == "finished":
+            return
+        self.starts.append((solver.t, solver.y.copy()))
+        self.times, self.pieces = [solver.t], []
+        if self.most is not None and len(self.starts) > self.most + 1:
+            first = self.starts[0]
+            self.starts = self.starts[::-2][::-1]  # the last one stays
+            if self.starts[0] is not first:
+                self.starts.insert(0, first)
+            self.every *= 2
+
+    def pieces_backwards(self) -> Any:
+        """(start, the solution from there as a function of time) of each piece, from the last to the first."""
+        if self.pieces:
+            yield self.starts[-1][0], scipy.integrate.OdeSolution(self.times, self.pieces)
+        end = self.starts[-1][0]
+        for t, y in self.starts[-2::-1]:
+            again = Path(self.system, y, t, self.params, None, None)
+            march(self.system, y, t, np.array([end]), self.params, again)
+            yield t, scipy.integrate.OdeSolution(again.times, again.pieces)
+            end = t
 
 
 def _start(fun: Watched, y0: np.ndarray, t0: float, t1: float, atol: Any) -> Any:
@@ -364,20 +412,9 @@ def _start(fun: Watched, y0: np.ndarray, t0: float, t1: float, atol: Any) -> Any
     return settings.solver(fun, t0, y0, t1, rtol=settings.rtol, atol=atol, **options)
 
 
-class _Constant(scipy.integrate.DenseOutput):
-    """The solution over no time."""
-
-    def __init__(self, t0: float, t1: float, y0: np.ndarray) -> None:
-        super().__init__(t0, t1)
-        self.y0 = y0
-
-    def _call_impl(self, t: Any) -> np.ndarray:
-        return np.multiply.outer(self.y0, np.ones(np.shape(t)))
-
-
 # ---- the adjoint equation --------------------------------------------------------------------------------------------
 def _solve_adjoint(
-    system: System, solution: Any, args: Sequence[Any], z: np.ndarray, z_bar: np.ndarray, active: _Active
+    system: System, path: Path, args: Sequence[Any], z: np.ndarray, z_bar: np.ndarray, active: _Active
 ) -> Sequence[Nested | None]:
     """All cotangents by the equation l' = -f_y^T l, which runs backwards and jumps by z_bar_k at t_k.
 
@@ -390,6 +427,7 @@ def _solve_adjoint(
     chosen = [tree.leaves[k] for k in active.leaves]
     rtol, atol = _take_given(adjoint.rtol, settings.rtol), _take_given(adjoint.atol, settings.atol)
     least = float(np.min(atol))
+    solution: Any = None  # on the present piece
 
     def pull_slope(t: float, cotangent: np.ndarray, leaves: Sequence[int]) -> tuple[Value, ...]:
         blocks = system.find_blocks(float(t), solution(t), params, leaves)
@@ -411,19 +449,34 @@ def _solve_adjoint(
     own = settings._replace(rtol=rtol, atol=atol, adjoint=None, solver=solver_of(settings.name, solver))
     backward = Backward(own, backward_slope, n)
     costate, row = np.zeros(n), np.zeros(sum(map(np.size, chosen)))
-    for k in reversed(range(len(ts))):
-        costate = costate + z_bar[k]
-        left, right = float(ts[k - 1] if k else t0), float(ts[k])
-        if left == right or not costate.any():
-            continue
-        ends, path = march(backward, costate, right, np.array([left]), None, True)
-        if active.leaves:
-            row = row + gauss_kronrod_of_array(
-                settings.name, lambda t, path=path: join(pull_slope(t, path(t), active.leaves)[1:]), left, right,
-                epsabs=_take_given(adjoint.atol_quad, least), epsrel=_take_given(adjoint.rtol_quad, rtol),
-                quadrature="gk15",
-            )  # fmt: skip
-        costate = ends[0]
+    outputs, times, now = len(ts), np.asarray(ts, float), float(ts[-1])
+
+    def jump() -> None:
+        """Add the cotangents of all outputs at the present time."""
+        nonlocal outputs, costate
+        while outputs and times[outputs - 1] == now:
+            outputs -= 1
+            costate = costate + z_bar[outputs]
+
+    jump()
+    for start, solution in path.pieces_backwards():
+        while now != start:
+            nearest = times[outputs - 1] if outputs else start
+            left = float(max(nearest, start) if now > start else min(nearest, start))
+            if costate.any():
+                interpolation = Path(backward, costate, now, None, None, None)
+                ends = march(backward, costate, now, np.array([left]), None, interpolation)
+                way = scipy.integrate.OdeSolution(interpolation.times, interpolation.pieces)
+                if active.leaves:
+                    row = row + gauss_kronrod_of_array(
+                        settings.name, lambda t, way=way: join(pull_slope(t, way(t), active.leaves)[1:]), left, now,
+                        epsabs=_take_given(adjoint.atol_quad, least), epsrel=_take_given(adjoint.rtol_quad, rtol),
+                        quadrature="gk15",
+                    )  # fmt: skip
+                costate = ends[0]
+            now = left
+            jump()
+        solution = None  # noqa: PLW2901  (before the next piece is computed)
     ts_bar = np.sum(z_bar * _slopes(system, ts, z, params), axis=1) if active.of_ts else None
     t0_bar = [-costate @ system.slope(t0, y0, params)] if active.of_t0 else []
     whole = np.concatenate([costate if active.of_y0 else costate[:0], t0_bar, row])

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
+from contad.errors import UnsupportedError
+from contad.scipy.optimize.implicit import differentiate_root, take_primals
 from contad.transforms.flat_functions import FlatFunction, Unravel, flat
 from contad.variables.arguments import fail
+from contad.variables.array import numbers_in
 from contad.variables.open_types import ArrayValue, Function, Nested, Options
+from contad.variables.trees import flatten, holds_number
 
 _WITHOUT_GRADIENT = {"nelder-mead", "powell", "cobyla", "cobyqa"}
 _WITH_HESSIAN = {"dogleg", "trust-exact"}
@@ -39,12 +43,20 @@ def minimize(
     progress     a bar on the terminal with the value and the gradient's largest element (needs tqdm)
     sparse       for "trust-constr": its Hessians are sparse arrays, with the pattern that `sparse_hessian` finds
 
+    Where args or what fun captures are variables, the minimum is differentiable in them, at every order, by the
+    implicit function theorem: `x`, `vector` and `fun` carry derivatives. Coordinates at a bound stay there. Of more
+    than 100 parameters there is no Hessian: conjugate gradients solve with its products. x0 and bounds carry none.
+
+        grad f(z, p) = 0,     z_dot = -H^-1 (grad f)_p p_dot
+
     The result is SciPy's OptimizeResult with the tree as `x`, the vector as `vector` and `names` of its numbers; with
     `covariance` also `covariance`, a matrix in the order of `names`, and `standard_errors`, a tree as x.
 
-    Raises:  what SciPy raises; ValueError for bounds that do not fit and for `sparse` where the method takes no sparse
-             Hessian; ImportError where tqdm is missing.
-    Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters.
+    Raises:  what SciPy raises; where a derivative is wanted, SingularPointError for a Hessian that is singular at the
+             minimum, RuntimeError where none was found, UnsupportedError for `constraints`; ValueError for bounds that
+             do not fit and for `sparse` where the method takes no sparse Hessian; ImportError where tqdm is missing.
+    Cost:    a value with its gradient for each evaluation; n products for a Hessian of n parameters; a derivative of
+             the minimum takes one Hessian, or a product with it for each step of conjugate gradients.
     Ref:     scipy.optimize.minimize.
 
     >>> y = np.array([1.0, 2.0, 4.0])
@@ -54,35 +66,109 @@ def minimize(
     >>> fit = minimize(loss, {"mean": 0.0, "log_width": 0.0}, covariance=True)
     >>> round(fit.x["mean"], 4), round(fit.standard_errors["mean"], 3)
     (2.3333, 0.72)
+    >>> import contad
+    >>> def ridge(penalty):
+    ...     return minimize(lambda x: np.sum((x - y) ** 2) + penalty * np.sum(x**2), np.zeros(3)).x
+    >>> contad.jacobian(ridge)(1.0).round(6)
+    array([-0.25, -0.5 , -1.  ])
     """
     name = (method or "").lower()
+    x0, bounds, tol = take_primals(x0), _plain_bounds(bounds), take_primals(tol)
     if sparse and name != "trust-constr":
         fail("minimize", "method", 'be "trust-constr" for a sparse Hessian', repr(method))
     model = flat(fun, x0)
     unravel = model.unravel
+    found = _PlainResults()
     supplied: dict[str, Any] = {"jac": True}
-    objective: Function = model.value_and_grad
+    objective: Function = found.of(model.value_and_grad)
     if name in _WITHOUT_GRADIENT:
-        supplied, objective = {}, model
+        supplied, objective = {}, found.of(model)
     elif sparse and name == "trust-constr":
         supplied["hess"] = model.sparse_hess
     elif name in _WITH_HESSIAN:
-        supplied["hess"] = model.hess
+        supplied["hess"] = found.of(model.hess)
     elif name in _WITH_PRODUCTS:
-        supplied["hessp"] = model.hessp
+        supplied["hessp"] = found.of(model.hessp)
     if callback is not None:
         supplied["callback"] = _on_trees(callback, unravel)
     bounds = _bounds(bounds, x0, unravel)
     with _Progress(objective, progress, name not in _WITHOUT_GRADIENT) as watched:
         result = scipy.optimize.minimize(
-            watched, model.x0, tuple(args), method, bounds=bounds, tol=tol, options=options,
+            watched, model.x0, take_primals(tuple(args)), method, bounds=bounds, tol=tol, options=options,
             constraints=_constraints(constraints, x0, name), **supplied,
         )  # fmt: skip
     result.vector, result.x, result.names = result.x, unravel(result.x), unravel.names
     if covariance:
-        result.covariance = _covariance(model, result.vector, tuple(args), bounds)
+        result.covariance = _covariance(model, result.vector, take_primals(tuple(args)), bounds)
         result.standard_errors = unravel(np.sqrt(np.diag(result.covariance)))
+    if found.variables or holds_number(tuple(args)):
+        if constraints is not None and (not isinstance(constraints, (list, tuple)) or len(constraints)):
+            raise UnsupportedError(
+                "minimize: constraints= is not supported where a derivative of the minimum is wanted"
+            )
+        result.vector = _differentiate(model, result, tuple(args), bounds)
+        result.x, result.fun = unravel(result.vector), model(result.vector, *args)
     return result
+
+
+class _PlainResults:
+    """Functions whose results are made plain for SciPy, and whether a result was a variable."""
+
+    def __init__(self) -> None:
+        self.variables = False
+
+    def of(self, f: Function) -> Function:
+        def of_floats(*args: Nested) -> Any:
+            result = f(*args)
+            if not self.variables and not numbers_in(flatten(result).leaves):
+                return result
+            self.variables = True
+            return take_primals(result)
+
+        return of_floats
+
+
+def _differentiate(
+    model: FlatFunction, result: scipy.optimize.OptimizeResult, args: tuple[Nested, ...], bounds: Any
+) -> ArrayValue:
+    """The minimum with its derivatives: where the gradient in what is at no bound is zero."""
+    z = np.asarray(result.vector, float)
+    held = np.full(z.shape, False)
+    if bounds is not None:
+        plain = take_primals(args)
+        slopes = take_primals(model.grad(z, *plain))
+        low, high = _ends(z, bounds)
+        held = ((z <= low) & (slopes >= 0.0)) | ((z >= high) & (slopes <= 0.0))
+        near = _find_held(z, slopes, _diagonal(model, z, plain), bounds)
+        held |= near[0] | near[1]
+    if not held.any():
+        return differentiate_root("minimize", model.grad, z, args, result.success, str(result.message), True)
+    if held.all():
+        return z
+    free = np.flatnonzero(~held)
+    back = np.argsort(np.concatenate([free, np.flatnonzero(held)]))
+
+    def fill(x: ArrayValue) -> ArrayValue:
+        return np.concatenate([x, z[held]])[back]
+
+    def gradient(x: ArrayValue, *p: Nested) -> ArrayValue:
+        return model.grad(fill(x), *p)[free]
+
+    found = differentiate_root("minimize", gradient, z[free], args, result.success, str(result.message), True)
+    return fill(found)
+
+
+def _diagonal(model: FlatFunction, z: np.ndarray, args: tuple[Nested, ...]) -> np.ndarray:
+    """The diagonal of the Hessian; of many parameters ones, which decide less well what is kept by a bound."""
+    if z.size > 100:
+        return np.ones(z.size)
+    return np.diag(take_primals(model.hess(z, *args)))
+
+
+def _plain_bounds(bounds: Any) -> Any:
+    if isinstance(bounds, scipy.optimize.Bounds) or bounds is None:
+        return bounds
+    return take_primals(bounds)
 
 
 def _on_trees(callback: Function, unravel: Unravel) -> Function:
@@ -167,12 +253,12 @@ _ON_BOUND = 1e-6  # of the bound, or of 1: likewise, where there is no such step
 
 def _covariance(model: FlatFunction, x: ArrayValue, args: tuple[Nested, ...], bounds: Any) -> Any:
     """The inverse of the Hessian of what no bound holds; nan for the rest, and where it is not positive definite."""
-    hess = model.hess(x, *args)
+    hess = take_primals(model.hess(x, *args))
     covariance = np.full(hess.shape, np.nan)
     if bounds is None:
         free = np.full(len(x), True)
     else:
-        kept, equal = _find_held(x, model.grad(x, *args), np.diag(hess), bounds)
+        kept, equal = _find_held(x, take_primals(model.grad(x, *args)), np.diag(hess), bounds)
         free = ~(kept | equal)
         if kept.any():
             names = [name for name, at in zip(model.names, kept, strict=True) if at]
@@ -203,10 +289,7 @@ def _find_held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tupl
 
     Interior methods stop before the bound: at it is what is much nearer to it than the minimum along the coordinate.
     """
-    if isinstance(bounds, scipy.optimize.Bounds):
-        low, high = (np.broadcast_to(np.asarray(end, float), x.shape) for end in (bounds.lb, bounds.ub))
-    else:
-        low, high = np.array([[np.nan if end is None else end for end in pair] for pair in bounds], float).T
+    low, high = _ends(x, bounds)
     kept = np.full(x.shape, False)
     with np.errstate(divide="ignore", invalid="ignore"):
         for end, slope in ((low, slopes), (high, -slopes)):
@@ -214,6 +297,15 @@ def _find_held(x: ArrayValue, slopes: Any, curvatures: Any, bounds: Any) -> tupl
             kept |= (slope > 0.0) & np.isfinite(end) & (np.abs(x - end) <= near)
     equal = low == high
     return kept & ~equal, equal
+
+
+def _ends(x: ArrayValue, bounds: Any) -> tuple[Any, Any]:
+    """The lower and the upper bounds, nan where there is none."""
+    if isinstance(bounds, scipy.optimize.Bounds):
+        low, high = (np.broadcast_to(np.asarray(end, float), x.shape) for end in (bounds.lb, bounds.ub))
+    else:
+        low, high = np.array([[np.nan if end is None else end for end in pair] for pair in bounds], float).T
+    return low, high
 
 
 class _Progress:

@@ -6,14 +6,12 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from contad.errors import SingularPointError
+from contad.scipy.optimize.implicit import differentiate_root, take_primals
+from contad.scipy.optimize.newton_steps import find_root
 from contad.transforms.gradients import derivative
 from contad.transforms.jacobians import jacobian
-from contad.variables.number import Carrier, map_numbers, primal
-from contad.variables.open_types import ArrayValue, Function, Nested, Options, Real
-from contad.variables.trees import leaves_of
-
-_LARGEST = 1e13  # condition number beyond which the derivative of a root has no digits
+from contad.variables.arguments import fail
+from contad.variables.open_types import ArrayValue, Function, Nested, Options
 
 
 def root(
@@ -24,14 +22,17 @@ def root(
 
         F(z, p) = 0,     z_dot = -F_z^-1 F_p p_dot,     p_bar = -F_p^T F_z^-T z_bar
 
-    SciPy solves, with the exact Jacobian for the methods that use one ("hybr", "lm"). The derivative is that of steps
-    z - J^-1 F(z, p) from the root, with the Jacobian J there, a constant: each step makes derivatives of one order more
-    right, so that Hessians are. x0 carries no derivative.
+    SciPy solves, with the exact Jacobian for the methods that use one ("hybr", "lm"); "newton" is contad's own, by
+    Newton's method with steps that are halved until F decreases. The derivative is that of steps z - J^-1 F(z, p) from
+    the root, with the Jacobian J there, a constant: each step makes derivatives of one order more right, so that
+    Hessians are. Of more than 100 unknowns J is no matrix: GMRES solves with its products, in "newton", too, and
+    "krylov" is SciPy's method for these. x0 carries no derivative.
 
     Shapes:  x0 (n,) or a number, as SciPy takes it; fun gives n numbers -> x (n,).
     Raises:  SingularPointError where the Jacobian at the root is singular, or nearly so, and a derivative is wanted;
              RuntimeError where SciPy does not converge and a derivative is wanted.
-    Cost:    SciPy's, and an evaluation of fun on variables for each order of derivatives, one Jacobian and its inverse.
+    Cost:    SciPy's, and an evaluation of fun on variables for each order of derivatives, one Jacobian and its inverse;
+             of more than 100 unknowns, a product with the Jacobian for each step of GMRES.
     Ref:     Griewank & Walther (2008), section 15.1; Christianson (1994), Optimization Methods and Software 3.
 
     >>> import contad
@@ -50,9 +51,27 @@ def root(
     def of_floats(x: ArrayValue, *p: Nested) -> Any:
         return take_primals(fun(x, *p))
 
-    result = scipy.optimize.root(of_floats, start, plain_args, method, tol=tol, options=options, **supplied)
+    if method == "newton":
+        result = _by_newton(of_floats, lambda x: fun(x, *plain_args), start, plain_args, tol, options or {})
+    else:
+        result = scipy.optimize.root(of_floats, start, plain_args, method, tol=tol, options=options, **supplied)
     result.x = differentiate_root("root", fun, result.x, tuple(args), result.success, result.message)
     return result
+
+
+def _by_newton(
+    of_floats: Function, of_variables: Function, start: ArrayValue, args: tuple[Nested, ...], tol: float | None,
+    options: Options,
+) -> scipy.optimize.OptimizeResult:  # fmt: skip
+    unknown = options.keys() - {"ftol", "maxiter"}
+    if unknown:
+        fail("root", "options", 'have "ftol" and "maxiter" for method="newton"', ", ".join(map(repr, sorted(unknown))))
+    limit = options.get("ftol", 1e-10 if tol is None else tol)
+    found = find_root(lambda x: of_floats(x, *args), of_variables, start, limit, options.get("maxiter", 200))
+    return scipy.optimize.OptimizeResult(
+        x=found.x, fun=found.fun, success=not found.problem, nit=found.steps, status=int(not found.problem),
+        message=found.problem or "The solution converged.",
+    )  # fmt: skip
 
 
 def root_scalar(f: Function, args: Sequence[Nested] = (), method: str | None = None, **options: Any) -> Any:
@@ -117,55 +136,3 @@ def fixed_point(
     found = scipy.optimize.fixed_point(of_floats, take_primals(x0), take_primals(tuple(args)), xtol, maxiter, method)
     found = float(found) if np.ndim(found) == 0 else found
     return differentiate_root("fixed_point", difference, found, tuple(args), True, "")
-
-
-def differentiate_root(
-    what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...], success: bool, message: str
-) -> ArrayValue:
-    """The root z with the derivatives of the equation; z itself where there are none."""
-    residual = fun(z, *args)
-    depth = max((_depth(leaf) for leaf in leaves_of(residual)), default=0)
-    if not depth:
-        return z
-    if not success:
-        reason = " ".join(message.split())
-        raise RuntimeError(f"{what}: no root was found, so that there is no derivative of one: {reason}")
-    inverse = _inverse_jacobian(what, fun, z, take_primals(args))
-    x: Any = z
-    for _ in range(depth + 1):  # a recording at one level may be differentiated twice
-        r = fun(x, *args)
-        x = x - (inverse * r if np.ndim(z) == 0 else np.reshape(inverse @ np.reshape(r, (-1,)), np.shape(z)))
-    return x
-
-
-def _inverse_jacobian(what: str, fun: Function, z: ArrayValue, args: tuple[Nested, ...]) -> Any:
-    """The inverse of the Jacobian of the equation at its root, plain."""
-    if np.ndim(z) == 0:
-        slope: Real = take_primals(derivative(fun)(float(z), *args))
-        if not np.isfinite(slope) or slope == 0.0:
-            raise SingularPointError(f"{what}: the derivative of the function at the root {z:.6g} is {slope:.6g}")
-        return 1.0 / slope
-    matrix = np.reshape(take_primals(jacobian(fun)(z, *args)), (np.size(z), np.size(z)))
-    condition = np.linalg.cond(matrix) if np.isfinite(matrix).all() else np.inf
-    if condition > _LARGEST:
-        raise SingularPointError(
-            f"{what}: the Jacobian at the root is singular (condition number {condition:.1e}): the root is no smooth "
-            "function of what it depends on"
-        )
-    return np.linalg.inv(matrix)
-
-
-def _depth(x: Nested) -> int:
-    """How many levels of derivatives a number or an array carries."""
-    if isinstance(x, np.ndarray) and x.dtype == object:
-        return max(map(_depth, x.flat), default=0)
-    depth = 0
-    while isinstance(x, Carrier):
-        depth += 1
-        x = x._sync_parts()._value
-    return depth
-
-
-def take_primals(x: Nested) -> Any:
-    """The primals under all levels."""
-    return map_numbers(primal, x)

@@ -7,13 +7,12 @@ import numpy as np
 import scipy.optimize
 
 from contad.errors import SingularPointError
-from contad.scipy.optimize.roots import differentiate_root, take_primals
+from contad.scipy.optimize.implicit import differentiate_root, take_primals
+from contad.scipy.optimize.newton_steps import find_root
 from contad.transforms.jacobians import jacobian
 from contad.variables import arguments, check
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested
-
-_LEAST_STEP = 1e-8  # of Newton's, before it is said to lead nowhere
 
 
 def solve_powell(f: Function, y_init: ArrayValue, *args: Nested) -> ArrayValue:
@@ -143,25 +142,12 @@ def _solve_newton(
     def of_floats(y: np.ndarray) -> np.ndarray:
         return np.asarray(take_primals(equation(y, *plain)), float)
 
-    value = of_floats(y)
-    for _ in range(steps):
-        if np.max(np.abs(value), initial=0.0) <= f_tol:
-            return _differentiate(name, equation, y, args, 0.0, f_tol)
-        slopes = np.asarray(take_primals(jacobian(equation)(y, *plain)), float)
-        try:
-            step = np.linalg.solve(slopes, value)
-        except np.linalg.LinAlgError:
-            raise SingularPointError(f"{name}: the Jacobian is singular on the way, at y = {y}") from None
-        scale = 1.0
-        while True:
-            ahead = of_floats(y - scale * step)
-            if np.linalg.norm(ahead) <= (1.0 - 1e-4 * scale) * np.linalg.norm(value):
-                break
-            scale *= 0.5
-            if scale < _LEAST_STEP:
-                raise RuntimeError(f"{name}: no root was found: no step from y = {y} makes f smaller")
-        y, value = y - scale * step, ahead
-    raise RuntimeError(f"{name}: no root was found in {steps} steps; max |f| is {np.max(np.abs(value)):.2g}")
+    found = find_root(of_floats, lambda y: equation(y, *plain), y, f_tol, steps)
+    if found.is_singular:
+        raise SingularPointError(f"{name}: {found.problem}")
+    if found.problem:
+        raise RuntimeError(f"{name}: no root was found: {found.problem}")
+    return _differentiate(name, equation, found.x, args, 0.0, f_tol)
 
 
 def _prepare(

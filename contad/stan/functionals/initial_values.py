@@ -157,9 +157,9 @@ def ode_adjoint_tol_ctl(
         l' = -f_y^T l,     l jumps by the cotangent of y_k at t_k,     p_bar = integral of f_p^T l
 
     Tolerances of the solution, of the adjoint equation and of the integrals; absolute ones of the first two may be
-    vectors (n,). The solvers are 1 for Adams' methods (LSODA) and 2 for backward differences. The whole solution is
-    kept as SciPy's interpolation; the number of steps between checkpoints and the polynomial are looked at, and say
-    nothing else.
+    vectors (n,). The solvers are 1 for Adams' methods (LSODA) and 2 for backward differences. One state in
+    num_steps_between_checkpoints is kept, from which the solution is computed again, as SciPy's interpolation; the
+    number of the polynomial is looked at, and says nothing else.
 
     Shapes:  as there.
     Raises:  as there; ValueError for tolerances that are not positive and solvers other than 1 and 2.
@@ -188,7 +188,7 @@ def ode_adjoint_tol_ctl(
         arguments.fail(name, "interpolation_polynomial", "be 1 or 2", interpolation_polynomial)
     adjoint = Adjoint(
         relative_tolerance_backward, absolute_tolerance_backward, solvers[solver_backward],
-        relative_tolerance_quadrature, absolute_tolerance_quadrature,
+        relative_tolerance_quadrature, absolute_tolerance_quadrature, steps=num_steps_between_checkpoints,
     )  # fmt: skip
     forward = relative_tolerance_forward, absolute_tolerance_forward, max_num_steps
     return _solve(name, solvers[solver_forward], f, y0, t0, ts, *forward, args, adjoint)

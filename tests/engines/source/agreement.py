@@ -1,5 +1,7 @@
 """Derivatives by generated source, compared with those of the engine `records`."""
 
+import inspect
+
 import numba
 import numpy as np
 
@@ -14,12 +16,22 @@ def request(function, *args, argnums=(0,), has_aux=False):
     return Request(function.py_func, function, tuple(map(numba.typeof, args)), argnums, has_aux, "value_and_grad")
 
 
+def constants_in_python(derivative):
+    """What a derivative names; of other derivatives that it calls the source as plain Python."""
+    return {name: as_plain(x) for name, x in derivative.constants().items()}
+
+
+def as_plain(x):
+    function = getattr(x, "py_func", None)
+    return x if function is None or list(inspect.signature(function).parameters)[-1:] != ["top"] else function
+
+
 def as_python(asked):
     """The derivative, its source run as plain Python."""
     derivative = derivative_of(asked)
     names = {}
     exec(derivative.source(), names)
-    names.update(derivative.constants())
+    names.update(constants_in_python(derivative))
     return names["run"]
 
 

@@ -33,6 +33,29 @@ def of_eigenvalues(x, a):
     return np.sum(np.exp(0.3 * np.linalg.eigvalsh(a + a.T + np.outer(x, x))))
 
 
+def of_general_eigenvectors(x, a):
+    w, v = np.linalg.eig(a * a + np.outer(x * x, x * x))
+    return np.sum(w * w * w) + np.sum(np.abs(v[:, 0]) * x) + np.sum(np.exp(np.linalg.eigvals(a * a + np.diag(x * x))))
+
+
+def of_condition_numbers(x, a):
+    b = a + np.outer(x, x)
+    few = np.linalg.cond(b[:, :2]) * np.linalg.cond(b[:2], -2) + np.linalg.matrix_rank(b) * x[0]
+    return few + np.linalg.cond(b, 1) * np.linalg.cond(b, -np.inf)
+
+
+def of_equal_singular_values(x, a):
+    """The determinant of a singular matrix, whose other singular values are equal at X."""
+    b, moved = np.zeros((4, 4)), np.zeros(3)
+    moved[0], moved[1], moved[2] = x[0] - 0.4, x[1] + 0.7, x[2] - 1.1
+    for k in range(3):
+        b[k, k + 1] = 2.0 + moved[k]
+        b[k, 0] = moved[k] * x[0]
+    b[3, 0] = np.sum(moved) * a[0, 0]
+    b[3, 3] = moved[1]
+    return np.linalg.det(b)
+
+
 def of_norm(x, a):
     return np.linalg.norm(a @ x) * np.linalg.norm(a * x)
 
@@ -174,8 +197,9 @@ def of_band_of_columns(x, a):
 MATRICES = (
     of_solve, of_inverse, of_determinant, of_cholesky, of_eigenvectors, of_eigenvalues, of_norm, of_triangle,
     of_exponential, of_log_sums, of_log_sums_along, of_small_determinants, of_large_determinant,
-    of_singular_determinant, of_singular_vectors, of_tall_singular_vectors, of_wide_singular_vectors, of_qr, of_tall_qr,
-    of_wide_qr, of_pseudoinverse, of_wide_pseudoinverse, of_pseudoinverse_of_low_rank, of_least_squares,
-    of_truncated_pseudoinverse, of_truncated_least_squares,
-    of_least_squares_of_columns, of_shortest_solution, of_upper_factor, of_lower_factor, of_band, of_band_of_columns,
+    of_singular_determinant, of_general_eigenvectors, of_condition_numbers, of_singular_vectors,
+    of_tall_singular_vectors, of_wide_singular_vectors, of_qr, of_tall_qr, of_wide_qr, of_pseudoinverse,
+    of_wide_pseudoinverse, of_pseudoinverse_of_low_rank, of_least_squares, of_truncated_pseudoinverse,
+    of_truncated_least_squares, of_least_squares_of_columns, of_shortest_solution, of_upper_factor, of_lower_factor,
+    of_band, of_band_of_columns,
 )  # fmt: skip

@@ -104,10 +104,6 @@ return z * x[0]
 del k
 return a * x[0]
 
-# the array method .reshape
-w = m + x[:3].reshape(3, 1)
-return np.sum(w) * a
-
 # 'a and on', which is one of its operands
 return (a and on) * x[0]
 
@@ -193,16 +189,16 @@ return np.ptp(x) * a
 # the call of 'cond'
 return np.linalg.cond(m * a)
 
-# the array method .reshape
+# the call of 'asfortranarray'
 w = x[:4].copy()
 w[0] = a
-return w.reshape(2, 2)[0, 1]
+return np.asfortranarray(w)[1]
 
-# the array method .reshape
+# the array method .view
 w = m[0].copy()
-v = w.reshape(2, 2)
+v = w.view(np.float64)
 w[1] = 7.0
-return v[0, 1] * a
+return v[1] * a
 
 # the array method .sort
 w = m[0].copy()

@@ -5,6 +5,7 @@ import pytest
 from numba import njit
 
 import contad
+from contad.engines.source.build import derivative_of
 from contad.engines.source.reading.rule_calls import may_take_derivatives
 from tests.engines import user_rules
 from tests.engines.source.agreement import as_python, request
@@ -188,16 +189,32 @@ def sums(v):
 DIRECTION = np.array([0.4, -1.2, 0.7, 0.9])
 
 
-def test_forward_mode_is_not_generated():
-    with pytest.raises(contad.UnsupportedError, match="doubled_by_rule: a rule of one's own has no forward mode"):
-        contad.hvp(sums, engine="generated")(V, DIRECTION)
+def test_forward_mode_is_that_of_the_rule():
+    """Of a custom_vjp there is none; second derivatives run through its backward part."""
+    with pytest.raises(contad.UnsupportedError, match="it has no forward mode; write it with contad.custom_jvp"):
+        derivative_of(request(user_rules.by_custom_vjp, *user_rules.ARGUMENTS)._replace(mode="jvp"))
+    for f in (sums, user_rules.by_custom_jvp, user_rules.by_array_rules):
+        args = (V,) if f is sums else user_rules.ARGUMENTS
+        asked = request(f, *args)._replace(mode="jvp")
+        value, slope = as_python(asked)(tuple(args), (DIRECTION,))
+        expected = contad.jvp(lambda v, f=f, rest=args[1:]: f.py_func(v, *rest), (args[0],), (DIRECTION,))
+        np.testing.assert_allclose((value, slope), expected, rtol=1e-13)
 
 
-@pytest.mark.long  # the tape is asked, too
-@pytest.mark.filterwarnings("ignore:.*Python copy")
-def test_second_derivatives_run_on_a_python_copy():
+def test_second_derivatives_are_compiled():
     by_hand = contad.hvp(lambda v: 2.0 * v[0] ** 2 * v[1] + 4.0 * v[2] ** 4 + v[3] ** 2)(V, DIRECTION)
-    np.testing.assert_allclose(contad.hvp(sums)(V, DIRECTION), by_hand, rtol=1e-13)
+    np.testing.assert_allclose(contad.hvp(sums, engine="generated")(V, DIRECTION), by_hand, rtol=1e-13)
+
+
+@pytest.mark.long  # a minute of compilation
+@pytest.mark.parametrize("f", user_rules.TWICE)
+def test_second_derivatives_of_all_kinds_of_rules(f):
+    v, s = user_rules.ARGUMENTS
+    found = contad.hvp(f, (0, 1), engine="generated")(v, s, (DIRECTION, 0.7))
+    expected = contad.hvp(f.py_func, (0, 1))(v, s, (DIRECTION, 0.7))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-11)
+    assert found[1] == pytest.approx(expected[1], rel=1e-11)
+    assert contad.hvp(f, 1, engine="generated")(v, s, 1.0) == pytest.approx(contad.hvp(f.py_func, 1)(v, s, 1.0))
 
 
 @njit
@@ -233,11 +250,11 @@ def _half(x):
 
 
 def _with_options(x):
-    return user_rules.with_options(x)[0]
+    return user_rules.with_options(x, power=2)[0]
 
 
-def _forward_only(x):
-    return user_rules.forward_only(x)
+def _without_rule(x):
+    return user_rules.without_rule(x)
 
 
 def _too_many(x):
@@ -252,8 +269,8 @@ REFUSED = {
     "what it saves is kept for the reverse sweep; it must be made of numbers": (_of_text, 1.5),
     "argument 1 is an option and must be a constant": (_option, 1.5),
     "no derivative with respect to a; declare one": (_half, np.ones(2)),
-    "with_options: it has options, times, which are keyword-only": (_with_options, np.ones(2)),
-    "inside njit only a custom_vjp can be called": (_forward_only, 1.5),
+    "with_options: inside njit, options without a default stand before": (_with_options, np.ones(2)),
+    "custom_jvp: without_rule: no rule; declare one with": (_without_rule, 1.5),
     "one cotangent for each of 1 arguments, got 2": (_too_many, 1.5),
     "the arguments of 'clipped": (_too_few, 1.5),
 }

@@ -20,15 +20,16 @@ from contad.errors import LostDerivativeError, UnsupportedError
 from contad.functions.python_copy import python_twin
 from contad.native.request import Request
 from contad.variables.trees import flatten
-from tests.engines import matrix_programs
+from tests.engines import matrix_programs, user_rules
 from tests.engines.source import bodies, functions_of_matrices
 from tests.engines.source.bodies_of_fresh_arrays import RIGHT, SHRINKING
 from tests.engines.source.bodies_of_ladders import LADDERS
 from tests.engines.source.bodies_of_statements import AS_NUMBA, AS_PYTHON, HANDED_ON, LAZY
+from tests.engines.source.plain_text import generate, numbers
 from tests.front import array_functions, covered
 from tests.judges.planted import known
 from tests.judges.samples import sampled
-from tests.random_programs.generated_programs import copied, grown
+from tests.random_programs.generated_programs import copied
 
 BODIES = {
     "as Python": AS_PYTHON, "lazy": LAZY, "as Numba": AS_NUMBA, "handed on": HANDED_ON, "fresh": RIGHT,
@@ -63,23 +64,10 @@ TOO_LONG.add("tangents of_small_determinants")
 UNSTEADY = {"tangents of_singular_determinant"}  # differences of its products lose half of the digits
 
 
-@contad.custom_vjp
-def doubled(x):
-    return x * 1.0
-
-
-doubled.defvjp(lambda x: (x * 1.0, 0.0), lambda saved, z_bar: (2.0 * z_bar,))
-
-
-@numba.njit
-def by_custom_vjp(x):
-    return doubled(x[0]) * x[1]
-
-
-# What is differentiated once only, and why: by name, with what the refusal says.
-EXCEPTIONS = {
-    "a custom_vjp": (by_custom_vjp, [np.array([0.7, 1.3])], "a rule of one's own has no forward mode"),
-}
+# functions with rules of users', which have two derivatives, and what the refusal of a third one says
+RULES = {f"rules {f.__name__}": (f, user_rules.ARGUMENTS, (0, 1)) for f in user_rules.TWICE}
+PROGRAMS |= RULES
+NO_THIRD = "a rule of one's own has no third derivatives"
 
 
 @pytest.fixture(autouse=True)
@@ -88,20 +76,6 @@ def users_rule():
     with known(covered.cubed), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def generate(f, args, argnums, mode="value_and_grad", along=()):
-    """The generated function, run without Numba."""
-    made = derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, mode, along))
-    names = {}
-    exec(compile(made.source(), "<generated>", "exec"), names)
-    names.update(made.constants(), workspace=lambda: (np.full(3, np.nan), 0), grow=grown)
-    return names["run"]
-
-
-def numbers(x):
-    """All numbers in nested structures."""
-    return np.concatenate([np.ravel(leaf) for leaf in flatten(x).leaves])
 
 
 def direction(x, draw):
@@ -156,8 +130,8 @@ def test_products_with_hessians(name):
 def test_third_derivatives(name):
     f, args, argnums, v = take(name)
     second = generate(f, args, argnums, "hvp")
-    if name in TOO_LONG:
-        with pytest.raises(UnsupportedError, match="lines of source long"):
+    if name in TOO_LONG or name in RULES:
+        with pytest.raises(UnsupportedError, match=NO_THIRD if name in RULES else "lines of source long"):
             generate(f, args, argnums, "hvp", (argnums, argnums))
         return
     third = generate(f, args, argnums, "hvp", (argnums, argnums))
@@ -166,11 +140,9 @@ def test_third_derivatives(name):
     require_close(numbers(found), right, 1e-2 if name in UNSTEADY else 1e-5)
 
 
-@pytest.mark.parametrize("name", EXCEPTIONS)
-def test_an_exception_is_one(name):
-    f, args, message = EXCEPTIONS[name]
-    with pytest.raises(UnsupportedError, match=message):
-        generate(f, args, (0,), "hvp")
+@pytest.mark.parametrize("name", RULES)
+def test_second_derivatives_of_rules(name):
+    test_products_with_hessians(name)
 
 
 # ---- what it costs ---------------------------------------------------------------------------------------------------

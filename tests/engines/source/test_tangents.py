@@ -16,7 +16,7 @@ from contad.engines.source.tangents.appending import Appender
 from contad.engines.source.tangents.program_tangents import add_tangents
 from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.functions.python_copy import Flags
-from tests.engines.source.functions_of_matrices import MATRICES, A, V, X
+from tests.engines.source.functions_of_matrices import MATRICES, A, V, X, of_equal_singular_values
 from tests.random_programs import second_order_programs
 
 VECTOR, MATRIX = ir.Kind("float", 1), ir.Kind("float", 2)
@@ -42,7 +42,7 @@ def differences(f, args, v, h=1e-5):
 # ---- matrices --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("f", MATRICES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*MATRICES, of_equal_singular_values], ids=lambda f: f.__name__)
 def test_functions_of_matrices(f):
     value, (found,) = product(f, (VECTOR, MATRIX), (X, A), (V,))
     assert value == pytest.approx(f(X, A), rel=1e-12, abs=1e-15)
@@ -219,7 +219,7 @@ def test_a_copy_of_a_program_shares_nothing_that_changes():
 
 
 # ---- random programs, and planted bugs -------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", [3, 94, 99, 104, 4134])
+@pytest.mark.parametrize("seed", [3, 94, 99, 104, 4134, 197])
 def test_random_programs(seed):
     """Callees, parts, products in loops, lengths of arrays without adjoints; `second_order_programs` has thousands."""
     assert second_order_programs.check(seed) is None
@@ -244,8 +244,29 @@ def forget_a_term(monkeypatch):
     monkeypatch.setattr(Appender, "sum", lambda append, terms, hint="": total(append, terms[:1], hint))
 
 
-@pytest.mark.parametrize("plant", [drop_carried, keep_tangents_of_stores, forget_a_term])
-def test_a_planted_bug_is_noticed(plant, monkeypatch):
+def forget_a_term_of_third_order(monkeypatch):
+    def planted(program, argnums):
+        with pytest.MonkeyPatch.context() as patch:
+            if program.tangents:
+                forget_a_term(patch)
+            add_tangents(program, argnums)
+
+    monkeypatch.setattr(second_order_programs, "add_tangents", planted)
+
+
+def of_the_trace(a, w, a_dot):
+    return w * np.trace(a_dot)
+
+
+def misread_a_spectrum(monkeypatch):
+    monkeypatch.setitem(matrix_tangents._FORMULAS, known.EIGVALSH, of_the_trace)
+
+
+@pytest.mark.parametrize(("plant", "seeds"), [
+    (drop_carried, range(20, 27)), (keep_tangents_of_stores, range(20, 27)), (forget_a_term, range(20, 27)),
+    (forget_a_term_of_third_order, (22, 27)), (misread_a_spectrum, (135,)),
+])  # fmt: skip
+def test_a_planted_bug_is_noticed(plant, seeds, monkeypatch):
     plant(monkeypatch)
-    results = [second_order_programs.check(seed, small=True) for seed in range(20, 27)]
+    results = [second_order_programs.check(seed, small=True) for seed in seeds]
     assert any(second_order_programs.first.is_failure(result) for result in results)

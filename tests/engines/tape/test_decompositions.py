@@ -30,3 +30,41 @@ def test_gradients_and_tangents_agree_with_the_eager_engine(f):
     value, tangent = jvp(f, SHAPES, tangents, argnums=SQUARES)
     assert value == pytest.approx(f(*SHAPES), rel=1e-13)
     assert tangent == pytest.approx(sum(np.sum(x * y) for x, y in zip(right, tangents, strict=True)), rel=1e-9)
+
+
+@njit
+def general_spectrum(a):
+    w, v = np.linalg.eig(a)
+    few = np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)
+    return np.sum(w * w * w) + v[0, 0] * v[1, 1] * v[1, 0] + few + np.linalg.cond(a[:, :2]) * np.linalg.cond(a, 1)
+
+
+REAL = np.array([[4.3, 0.6, -0.8], [0.2, 1.9, 0.5], [-0.4, 0.9, 2.9]])
+
+
+@pytest.mark.long  # as those above
+def test_spectra_of_general_matrices():
+    value, (gradient,) = value_and_grad(general_spectrum, REAL)
+    expected, right = contad.value_and_grad(general_spectrum.py_func)(REAL)
+    assert value == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(gradient, right, rtol=1e-9, atol=1e-10)
+    tangent = jvp(general_spectrum, (REAL,), (REAL.T - 1.0,))[1]
+    assert tangent == pytest.approx(np.sum(right * (REAL.T - 1.0)), rel=1e-9)
+
+
+@njit
+def eigenvalues(a):
+    return np.sum(np.linalg.eigvals(a) ** 2) * np.linalg.matrix_rank(a)
+
+
+def test_complex_eigenvalues_raise_as_in_the_function():
+    """And the call after it is right: squares of eigenvalues are the trace of the square."""
+    turning = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    with pytest.raises(ValueError, match="domain change") as plain:
+        eigenvalues(turning)
+    for engine in ("tape", "generated"):
+        gradient = contad.grad(eigenvalues, engine=engine)
+        with pytest.raises(ValueError, match="domain change") as raised:
+            gradient(turning)
+        assert str(raised.value) == str(plain.value)
+        np.testing.assert_allclose(gradient(REAL), 6.0 * REAL.T, rtol=1e-12, atol=1e-12)

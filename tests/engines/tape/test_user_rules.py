@@ -16,7 +16,6 @@ from tests.engines.user_rules import (
     DATA,
     clipped,
     doubled_by_rule,
-    forward_only,
     half_a_rule,
     make_vjp,
     no_pair,
@@ -26,6 +25,7 @@ from tests.engines.user_rules import (
     program,
     too_many,
     with_options,
+    without_rule,
     wrong_shape,
 )
 
@@ -80,8 +80,8 @@ REFUSED = {
     "does not compile its backward part for .*: no implementation of clip": (lambda x: not_compiled(x), 1.5),
     "argument 1 is an option and must be a constant": (lambda x: optional(2.0, x), 1.5),
     "no derivative with respect to a; declare one": (lambda x: half_a_rule(x, x)[0], np.ones(2)),
-    "with_options: it has options, times, which are keyword-only": (lambda x: with_options(x)[0], np.ones(2)),
-    "inside njit only a custom_vjp can be called": (lambda x: forward_only(x), 1.5),
+    "with_options: inside njit, options without a default": (lambda x: with_options(x, power=2)[0], np.ones(2)),
+    "custom_jvp: without_rule: no rule; declare one with": (lambda x: without_rule(x), 1.5),
     "contad.cumsum cannot be called inside njit; call NumPy's function": (lambda x: contad.cumsum(x)[0], np.ones(2)),
     "go over all axes of an array, or over one": (lambda x: contad.logsumexp(x, axis=(0, 1)), np.ones((2, 2))),
 }

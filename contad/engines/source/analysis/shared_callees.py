@@ -4,11 +4,13 @@ It takes numbers, arrays that it only reads, and objects of Python; it returns n
 place of their calls.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity
 from contad.engines.source.analysis.finite_partials import wild_values
 from contad.engines.source.ir.entries import Object
+from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.single_assignment import (
     Accumulate,
     Block,
@@ -24,7 +26,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import class_of_names, leaves, like, walk
 
 SMALL = 12  # operations, without loops and branches: to write them costs no more than a call
 
@@ -77,15 +79,15 @@ def raises(o: Operation) -> bool:
 def kinds_of(entry: Any) -> Any:
     """The kinds of arguments, as `read` takes them; None where something is no number, array, object or tuple."""
     if isinstance(entry, tuple):
-        parts = tuple(map(kinds_of, entry))
+        parts = like(entry, map(kinds_of, entry))
         return None if None in parts else parts
     if isinstance(entry, Value):
-        return entry.kind
+        return replace(entry.kind, order=order_of(entry))
     return entry if isinstance(entry, Object) else None
 
 
 def key_of(kinds: Any) -> Any:
     """What tells kinds apart: of an object of Python, which one it is."""
     if isinstance(kinds, tuple):
-        return tuple(map(key_of, kinds))
-    return kinds if isinstance(kinds, Kind) else id(kinds.value)
+        return (class_of_names(kinds), *map(key_of, kinds))
+    return (kinds, kinds.order) if isinstance(kinds, Kind) else id(kinds.value)

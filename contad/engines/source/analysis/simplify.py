@@ -25,7 +25,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     While,
 )
-from contad.engines.source.ir.walks import find_written_roots, is_natural, is_within, leaves
+from contad.engines.source.ir.walks import find_written_roots, is_natural, is_within, leaves, like
 
 
 def simplify(program: SourceProgram) -> None:
@@ -37,7 +37,7 @@ def simplify(program: SourceProgram) -> None:
 
 
 def _map_tree(tree: Any, new: Any) -> Any:
-    return tuple(_map_tree(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
+    return like(tree, (_map_tree(part, new) for part in tree)) if isinstance(tree, tuple) else new(tree)
 
 
 class _Equal:

@@ -17,16 +17,21 @@ class MatrixFunction(NamedTuple):
 SOLVE = MatrixFunction("solve", 2)
 INV = MatrixFunction("inv", 1)
 DET = MatrixFunction("det", 1)
+COFACTORS = MatrixFunction("cofactors", 1, plain="")  # by singular values, for the tangent of a determinant
 SLOGDET = MatrixFunction("slogdet", 1, constant=1, is_finite=False)
 CHOLESKY = MatrixFunction("cholesky", 1, reads_all=False)
 EIGH = MatrixFunction("eigh", 1, reads_all=False)
 EIGVALSH = MatrixFunction("eigvalsh", 1, reads_all=False)
+EIG = MatrixFunction("eig", 1, plain="")
+EIGVALS = MatrixFunction("eigvals", 1, plain="")
 SVD = MatrixFunction("svd", 1, reads_all=False, plain="np.linalg.{}({}, False)")
 QR = MatrixFunction("qr", 1, reads_all=False)
 PINV = MatrixFunction("pinv", 1)
 LSTSQ = MatrixFunction("lstsq", 2, reads_all=False, plain="")
 NORM = MatrixFunction("norm", 1, reads_all=False)
-NUMPY_FUNCTIONS = (SOLVE, INV, DET, SLOGDET, CHOLESKY, EIGH, EIGVALSH, SVD, QR, PINV, LSTSQ, NORM)
+NUMPY_FUNCTIONS = (
+    SOLVE, INV, DET, COFACTORS, SLOGDET, CHOLESKY, EIGH, EIGVALSH, EIG, EIGVALS, SVD, QR, PINV, LSTSQ, NORM,
+)  # fmt: skip
 
 SOLVE_TRIANGULAR = MatrixFunction("solve_triangular", 2, reads_all=False, plain="")
 CHO_FACTOR = MatrixFunction("cho_factor", 1, reads_all=False, plain="")

@@ -4,7 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from contad.engines.source.ir import known_functions
-from contad.engines.source.ir.single_assignment import NEW_AXIS, Apply, Block, Choose, Create, Length, Value, View
+from contad.engines.source.ir.single_assignment import (
+    NEW_AXIS,
+    Apply,
+    Block,
+    Choose,
+    Create,
+    Length,
+    Permuted,
+    Reshaped,
+    Value,
+    View,
+)
 
 
 def same_length(a: Value, b: Value) -> bool:
@@ -74,7 +85,7 @@ def _is_known(array: Value) -> bool:
 
 def _is_slice(array: Value) -> bool:
     o = array.operation
-    return isinstance(o, View) and NEW_AXIS not in (o.spec or ())
+    return isinstance(o, View) and NEW_AXIS not in (o.spec or ()) and not isinstance(o, (Permuted, Reshaped))
 
 
 def _base(view: View, axis: int) -> tuple[Value, int]:

@@ -2,6 +2,11 @@
 
 The forward part gives what the value is read from, whose shape is known only then; so the array that holds the value
 is made between the two. What the rule saves is kept in the workspace, with the options that its backward part takes.
+
+In a program with tangents a call computes the tangent of its value, too. Its reverse is what forward mode makes of the
+reverse: the adjoint of the tangent is what the backward part takes, whose derivative along the tangent of what is
+saved, and along the adjoint of the value, is that of the arguments. So second derivatives are those of the backward
+part, be that linear in its cotangent or not.
 """
 
 import ast
@@ -25,6 +30,13 @@ class RuleSite:
         self.rule, self.name, self.parts = rule, name, parts
         self.given, self.plain = given, plain
         self.saved = saved  # the Numba type of what the forward part saves
+        self.moved: tuple[int, ...] = ()  # arguments whose tangents are read behind all that is read
+
+    def with_tangents(self, moved: tuple[int, ...]) -> "RuleSite":
+        """The same call in a program with tangents, which these arguments have."""
+        made = RuleSite(self.rule, self.name, self.parts, self.given, self.plain, self.saved)
+        made.moved = moved
+        return made
 
     @property
     def value_name(self) -> str:
@@ -36,11 +48,15 @@ class RuleSite:
 
 
 class RuleForward(Handed):
-    """found, lengths = the forward part of a call: (value, saved), and the lengths of a value that is an array."""
+    """found, lengths = the forward part of a call: (value, saved), and the lengths of a value that is an array.
 
-    def __init__(self, site: RuleSite, read: list[Value], ndim: int) -> None:
+    With tangents it is ((value, saved), tangents), of which the first is that of the value.
+    """
+
+    def __init__(self, site: RuleSite, read: list[Value], ndim: int, lengths: list[Value] | None = None) -> None:
         """No derivative passes here, but from what is read to the value."""
-        results = [Value(Kind("object"), f"{site.name}_found"), *(Value(INT, "length") for _ in range(ndim))]
+        lengths = [Value(INT, "length") for _ in range(ndim)] if lengths is None else lengths
+        results = [Value(Kind("object"), f"{site.name}_found"), *lengths]
         super().__init__(ast.Constant(None), read, results, None, set(), NotImplementedError())
         self.site, self.is_step = site, True
 
@@ -59,9 +75,14 @@ class RuleValue(MatrixCall):
     def __init__(self, forward: RuleForward, filled: list[Value]) -> None:
         name, count = forward.site.rule.name, len(forward.inputs)
         function = MatrixFunction(name, count, reads_all=False, is_finite=False, plain="")
-        results = [] if filled else [Value(FLOAT)]
+        results = [] if filled else [Value(FLOAT) for _ in range(2 if forward.site.moved else 1)]
         super().__init__(function, [*forward.inputs, forward.found], filled, results)
         self.site = forward.site
+
+    @property
+    def tangents(self) -> list[Value]:
+        """The tangents that it reads."""
+        return self.read[len(self.read) - 1 - len(self.site.moved) : -1]
 
     @property
     def found(self) -> Value:

@@ -7,10 +7,12 @@ two branches is *merged* by the branch. Arrays are references to memory: an arra
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from contad.engines.source.ir.known_matrix_functions import MatrixFunction
+
+MOST_AXES = 5  # of an array
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Kind:
     base: str  # "float", "int" or "bool"; "object" of what only calls can read
     ndim: int = 0
     narrow: bool = False  # an array of integers with fewer than 64 bits: its elements are read, and widened
+    order: str = field(default="", compare=False)  # of an argument: "C" or "F" where Numba knows its memory to be so
 
 
 FLOAT, INT, BOOL = Kind("float"), Kind("int"), Kind("bool")
@@ -37,6 +40,7 @@ class Value:
         # arrays: the parameters and created arrays whose memory this may be
         self.roots: tuple[Value, ...] = (self,) if kind.ndim else ()
         self.name = ""  # given when source is written
+        self.order = ""  # "C" where Numba, too, knows that an array lies in memory row by row; set by who makes it
 
     def __repr__(self) -> str:
         return f"<{self.name or self.hint or 'value'}: {self.kind.base}{self.kind.ndim or ''} {self.constant or ''}>"
@@ -156,13 +160,38 @@ class View(Operation):
     """result = array[spec], a basic slice, or the transpose.
 
     `spec` has, for each dimension, the position of an index in `inputs`, or the three positions of a slice (or None),
-    and NEW_AXIS for a dimension that is put in; it is None for the transpose.
+    and NEW_AXIS for a dimension that is put in; it is None for the transpose, and empty for what is no slice.
     """
 
     def __init__(self, array: Value, parts: list[Value], spec: list[Any] | None, result: Value) -> None:
         super().__init__([array, *parts], [result])
         self.spec = spec
         result.roots = array.roots
+
+    def again(self, array: Value, result: Value) -> "View":
+        """The same part of another array."""
+        return View(array, self.inputs[1:], self.spec, result)
+
+
+class Permuted(View):
+    """result = np.transpose(array, axes)."""
+
+    def __init__(self, array: Value, axes: tuple[int, ...], result: Value) -> None:
+        super().__init__(array, [], [], result)
+        self.axes = axes
+
+    def again(self, array: Value, result: Value) -> View:
+        return Permuted(array, self.axes, result)
+
+
+class Reshaped(View):
+    """result = array.reshape(shape), in the memory of the array; the inputs after it are the shape."""
+
+    def __init__(self, array: Value, shape: list[Value], result: Value) -> None:
+        super().__init__(array, shape, [], result)
+
+    def again(self, array: Value, result: Value) -> View:
+        return Reshaped(array, self.inputs[1:], result)
 
 
 class Length(Operation):

@@ -1,6 +1,6 @@
 """Ways through a program: its operations, what holds them, what they write."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from contad.engines.source.ir.known_functions import ADD, SUBTRACT
@@ -9,6 +9,7 @@ from contad.engines.source.ir.single_assignment import (
     Apply,
     Block,
     For,
+    If,
     MatrixCall,
     Operation,
     SourceProgram,
@@ -20,6 +21,22 @@ from contad.engines.source.ir.single_assignment import (
 def leaves(tree: Any) -> list[Value]:
     """The values of nested tuples, in order."""
     return [leaf for part in tree for leaf in leaves(part)] if isinstance(tree, tuple) else [tree]
+
+
+def values_in(trees: Iterable[Any]) -> list[Value]:
+    """The values of nested tuples, without what is None in them."""
+    return [leaf for tree in trees for leaf in leaves(tree) if isinstance(leaf, Value)]
+
+
+def class_of_names(tree: tuple[Any, ...]) -> Any:
+    """The class of a named tuple; None of any other."""
+    return type(tree) if hasattr(tree, "_fields") else None
+
+
+def like(tree: tuple[Any, ...], parts: Iterable[Any]) -> tuple[Any, ...]:
+    """Parts in a tuple like another one: a named tuple stays one."""
+    cls = class_of_names(tree)
+    return tuple(parts) if cls is None else cls._make(parts)
 
 
 def walk(block: Block) -> Iterator[Operation]:
@@ -49,6 +66,21 @@ def around(block: Block | None) -> Iterator[Operation]:
 def is_inside(block: Block | None, operation: Operation) -> bool:
     """Whether a block lies inside an operation."""
     return any(holder is operation for holder in around(block))
+
+
+def precedes(o: Operation, later: Operation) -> bool:
+    """Whether an operation comes before another one whenever the block that holds both runs; or runs instead of it."""
+    mine = {id(holder.block): holder for holder in (later, *around(later.block))}
+    operation = o
+    for operation in (o, *around(o.block)):
+        if id(operation.block) in mine:
+            break
+    other = mine[id(operation.block)]
+    if operation is other:
+        return isinstance(other, If)
+    assert operation.block is not None
+    order = operation.block.operations
+    return order.index(operation) < order.index(other)
 
 
 def find_written_roots(operation: Operation) -> set[Value]:

@@ -26,7 +26,7 @@ from contad.engines.source.ir.single_assignment import (
     View,
     While,
 )
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, walk
 
 LONG = 250  # operations in branches and loops; shorter programs stay whole, whose gradients run fastest
 MOST = 60  # operations of a part
@@ -157,4 +157,4 @@ def _rewrite(group: Iterable[Operation], new: dict[Value, Value]) -> None:
 
 
 def _replace(tree: Any, new: dict[Value, Value]) -> Any:
-    return tuple(_replace(part, new) for part in tree) if isinstance(tree, tuple) else new.get(tree, tree)
+    return like(tree, (_replace(part, new) for part in tree)) if isinstance(tree, tuple) else new.get(tree, tree)

@@ -28,7 +28,9 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Operation,
+    Permuted,
     Product,
+    Reshaped,
     Value,
     View,
 )
@@ -183,6 +185,7 @@ class Builder:
 
     def create(self, fill: str, shape: list[Value], base: str, hint: str = "") -> Value:
         result = Value(Kind(base, len(shape)), hint)
+        result.order = "C" if len(shape) == 1 else ""
         self.add(Create(fill, shape, result))
         return result
 
@@ -202,6 +205,27 @@ class Builder:
         self.add(View(array, parts, None if spec is None else places, result))
         return result
 
+    def permute(self, array: Value, axes: tuple[int, ...]) -> Value:
+        """np.transpose(array, axes)."""
+        if axes == tuple(range(array.kind.ndim)):
+            return array
+        if axes == tuple(range(array.kind.ndim))[::-1]:
+            return self.view(array, None)
+        result = Value(array.kind, array.hint)
+        self.add(Permuted(array, axes, result))
+        return result
+
+    def reshape(self, array: Value, shape: list[Value]) -> Value:
+        """array.reshape(shape), whose lengths are no longer -1."""
+        result = Value(replace(array.kind, ndim=len(shape)), array.hint)
+        result.order = array.order
+        self.add(Reshaped(array, shape, result))
+        return result
+
+    def is_length(self, x: Value) -> bool:
+        """Whether a number is the length of an array, and so not negative."""
+        return isinstance(x.operation, Length) or any(x is o.result for o in self.start)
+
     def length(self, array: Value, axis: int) -> Value:
         """array.shape[axis]."""
         made = array.operation
@@ -212,7 +236,11 @@ class Builder:
             return self.length(a, 0) if axis < a.kind.ndim - 1 else self.length(b, b.kind.ndim - 1)
         if isinstance(made, View) and made.spec is None:
             return self.length(made.inputs[0], array.kind.ndim - 1 - axis)
-        if isinstance(made, View) and NEW_AXIS not in (made.spec or ()):
+        if isinstance(made, Permuted):
+            return self.length(made.inputs[0], made.axes[axis])
+        if isinstance(made, Reshaped):
+            return made.inputs[1 + axis]
+        if isinstance(made, View) and NEW_AXIS not in (made.spec or ()):  # a slice
             whole = whole_axis(made, axis)
             if whole is not None:
                 return self.length(made.inputs[0], whole)

@@ -6,14 +6,25 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+from numba import types
 from numba.np.ufunc.dufunc import DUFunc
 
 from contad.distributions.faces import Face
 from contad.engines.source.analysis.shared_callees import Callee, callee_of, key_of, kinds_of
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, Local, Method, Object, is_array, is_number, same
-from contad.engines.source.ir.single_assignment import INT, Apply, Call, Length, Load, SourceProgram, Value, View
-from contad.engines.source.ir.walks import leaves
+from contad.engines.source.ir.single_assignment import (
+    INT,
+    MOST_AXES,
+    Apply,
+    Call,
+    Length,
+    Load,
+    SourceProgram,
+    Value,
+    View,
+)
+from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.declared_names import cast, cast_arguments
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
@@ -28,7 +39,15 @@ from contad.native.array_loops import ARRAY_FUNCTIONS, ArrayFunction, array_func
 from contad.native.callables import is_checkpoint
 from contad.rules.compilable import WithParts
 
-_DTYPES = {float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool"}
+_DTYPES: dict[Any, str] = {
+    float: "float", np.float64: "float", int: "int", np.int64: "int", bool: "bool", np.bool_: "bool",
+    "float64": "float", "f8": "float", "<f8": "float", "d": "float", "int64": "int", "i8": "int", "bool": "bool",
+    "bool_": "bool",
+}  # fmt: skip
+
+
+# functions whose argument may be written out as a list
+_LISTED = (np.array, np.asarray, np.concatenate, np.stack, np.vstack, np.hstack, np.column_stack, sum)
 
 
 def _as_tuple(node: ast.expr) -> ast.expr:
@@ -40,7 +59,7 @@ def _as_tuple(node: ast.expr) -> ast.expr:
 
 def _fill(tree: Any, values: Iterator[Value]) -> Any:
     """Nested tuples with these values as leaves."""
-    return tuple(_fill(part, values) for part in tree) if isinstance(tree, tuple) else next(values)
+    return like(tree, (_fill(part, values) for part in tree)) if isinstance(tree, tuple) else next(values)
 
 
 class Range:
@@ -84,7 +103,7 @@ class CallReader:
         """What a call gives: of a method, a local function, a Numba function, or one of NumPy's and Python's."""
         called = self.expressions.expression(node.func, env)
         arguments: list[Any] = []
-        listed = isinstance(called, Object) and called.value is np.array
+        listed = isinstance(called, Object) and any(called.value is f for f in _LISTED)
         for argument in [*node.args, *(k.value for k in node.keywords)]:
             with self.expressions.forbid_writes(list(arguments), node):
                 if isinstance(argument, ast.Starred):
@@ -108,6 +127,8 @@ class CallReader:
             function = numba_function(function.decorated)
         if is_dispatcher(function):
             return self.inline(function, arguments, keywords, node, env)
+        if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
+            return self.make_named(function, arguments, keywords, node)
         if owns(function):  # a body that another one calls
             return self.inline(function, arguments, keywords, node, env)
         if isinstance(function, FunctionType) and function.__module__.partition(".")[0] not in ("numpy", "numba"):
@@ -136,6 +157,17 @@ class CallReader:
         if keywords or len(arguments) != arity:
             self.progress.refuse(node, f"the arguments of {ast.unparse(node)!r}", "give the numbers only, by position")
         return self.compute_by(found, arguments, node)
+
+    def make_named(self, cls: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
+        """A named tuple of a class."""
+        given = dict(zip(cls._fields, arguments, strict=False)) | keywords
+        for name, value in cls._field_defaults.items():
+            if name not in given:
+                given[name] = self.expressions.import_constant(value, node, name)
+        if len(arguments) > len(cls._fields) or set(given) != set(cls._fields):
+            self.progress.refuse(node, f"the arguments of {cls.__name__}", "give every field once")
+        parts = (given[name] for name in cls._fields)
+        return cls._make(self.arrays.compute(x) if isinstance(x, Elementwise) else x for x in parts)
 
     def parts_of(self, argument: ast.Starred, node: ast.Call, env: Environment) -> tuple[Any, ...]:
         """The arguments that a starred tuple is."""
@@ -213,7 +245,7 @@ class CallReader:
             self.progress.refuse(node, f"the recursive function {function.__name__}", "write it as a loop")
         given = self.bind(scope, arguments, keywords, node)
         outer, flags = self.progress.flags, flags_of(dispatcher, self.progress.flags)
-        if self.progress.calling or flags.fastmath != outer.fastmath:
+        if not scope.starred and (self.progress.calling or flags.fastmath != outer.fastmath):
             called = self.call_shared(scope, flags, given, node)
             if called is not None:
                 return called
@@ -267,14 +299,17 @@ class CallReader:
     def bind(self, scope: Scope, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Environment:
         """What the parameters of a function stand for, in their order."""
         name = scope.place.function
-        given = dict(zip(scope.names, arguments, strict=False)) | keywords
+        given = dict(zip(scope.names[: scope.positional], arguments, strict=False)) | keywords
         for parameter, value in scope.defaults().items():
             if parameter not in given:
                 given[parameter] = self.expressions.import_constant(value, node, parameter)
-        if len(arguments) > len(scope.names) or set(given) != set(scope.names):
+        rest = arguments[scope.positional :]
+        if (rest and not scope.starred) or set(given) != set(scope.names):
             self.progress.refuse(node, f"the arguments of {name}", "give every argument once")
+        if scope.starred:
+            given[scope.starred] = tuple(self.expressions.settle(x) for x in rest)
         given = {key: self.arrays.compute(x) if isinstance(x, Elementwise) else x for key, x in given.items()}
-        return cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]
+        return {**given, **cast_arguments(self.builder, scope.dispatcher, scope.names, given)[0]}
 
     def write_in_place(self, scope: Scope, env: Environment, node: ast.AST, caller: Environment) -> Any:
         """The statements of a function, in an environment of its own."""
@@ -344,13 +379,13 @@ class CallReader:
         if given is None:
             return otherwise
         x = given.value if isinstance(given, Object) else None
-        x = x.type if isinstance(x, np.dtype) else x
-        if x is None or x not in _DTYPES:
+        x = _DTYPES.get(str(x)) if isinstance(x, (str, np.dtype, types.Type)) else _DTYPES.get(x)
+        if x is None:
             self.progress.refuse(node, f"the dtype in {ast.unparse(node)!r}", "use float64, int64 or bool")
-        return _DTYPES[x]
+        return x
 
     def lengths(self, given: Any, node: ast.Call) -> list[Value]:
         shape = list(given) if isinstance(given, tuple) else [given]
-        if not 1 <= len(shape) <= 3 or not all(is_number(x) and x.kind == INT for x in shape):
-            self.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to three integers")
+        if not 1 <= len(shape) <= MOST_AXES or not all(is_number(x) and x.kind == INT for x in shape):
+            self.progress.refuse(node, f"the shape in {ast.unparse(node)!r}", "give one to five integers")
         return shape

@@ -7,6 +7,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, is_array, is_number
 from contad.engines.source.ir.single_assignment import Kind
+from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.builder import Builder
 from contad.functions.declared_types import chosen_signature, is_number as is_number_type, refuse_cast, signatures
 
@@ -47,7 +48,7 @@ def cast_arguments(builder: Builder, f: Any, names: list[str], given: dict[str, 
 def cast(builder: Builder, f: Any, what: str, entry: Any, want: Any) -> Any:
     """An entry as a value of a declared type; None where nothing is declared."""
     if isinstance(entry, tuple) and isinstance(want, types.BaseTuple) and len(entry) == len(want):
-        return tuple(cast(builder, f, what, *pair) for pair in zip(entry, want, strict=True))
+        return like(entry, (cast(builder, f, what, *pair) for pair in zip(entry, want, strict=True)))
     if want is None or not is_number_type(want) or not is_number(entry):
         return entry
     if str(want) not in _KINDS:

@@ -6,6 +6,7 @@ from typing import Any
 
 from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Elementwise, constant, is_array
+from contad.engines.source.ir.memory_orders import order_of
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import (
     INT,
@@ -14,7 +15,9 @@ from contad.engines.source.ir.single_assignment import (
     Choose,
     Create,
     Kind,
+    Permuted,
     Product,
+    Reshaped,
     Store,
     Value,
     View,
@@ -85,6 +88,8 @@ class WholeArrays:
             return entry
         shape = self.shape(entry)
         array = self.builder.create("empty", shape, entry.kind.base, hint)
+        if all(order_of(x) == "C" for x in arrays_of(entry)):
+            array.order = "C"
         self.over(shape, lambda indices: self.put(array, indices, self.element(entry, indices)))
         return array
 
@@ -100,6 +105,7 @@ class WholeArrays:
                 self.require_equal(constant(1), shape[axis])
                 shape[axis] = constant(1)
         array = self.builder.create("empty", shape, entry.kind.base, hint)
+        array.order = order_of(entry) if order_of(entry) == "C" else array.order
         self.over(shape, lambda indices: self.put(array, indices, self.builder.load(entry, indices)))
         return array
 
@@ -231,6 +237,10 @@ def is_unit(entry: Any, axis: int) -> bool:
         return False
     if made.spec is None:
         return is_unit(made.inputs[0], -1 - axis - entry.kind.ndim)
+    if isinstance(made, Permuted):
+        return is_unit(made.inputs[0], made.axes[axis] - entry.kind.ndim)
+    if isinstance(made, Reshaped):
+        return bool(made.inputs[1:][axis].constant == 1)
     part = [part for part in made.spec if not isinstance(part, int)][axis]
     if part == NEW_AXIS:
         return True

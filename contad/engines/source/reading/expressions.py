@@ -20,8 +20,8 @@ from contad.engines.source.ir.entries import (
     is_array,
     is_number,
 )
-from contad.engines.source.ir.single_assignment import BOOL, INT, Kind, Value
-from contad.engines.source.ir.walks import find_written_roots
+from contad.engines.source.ir.single_assignment import BOOL, INT, MOST_AXES, Kind, Value
+from contad.engines.source.ir.walks import class_of_names, find_written_roots, like
 from contad.engines.source.reading.builder import fits
 from contad.engines.source.reading.elementwise import WholeArrays, arrays_of
 from contad.engines.source.reading.merging import Merging
@@ -164,7 +164,7 @@ class ExpressionReader:
         if isinstance(x, (float, np.float64)):
             return constant(float(x))
         if isinstance(x, tuple):
-            return tuple(self.import_constant(part, node, name) for part in x)
+            return like(x, (self.import_constant(part, node, name) for part in x))
         if isinstance(x, np.ndarray):
             return self.capture_array(x, node, name)
         return Object(x)
@@ -172,7 +172,7 @@ class ExpressionReader:
     def capture_array(self, x: np.ndarray, node: ast.AST, name: str) -> Value:
         """A global array, which Numba makes a constant."""
         bases = {"f": "float", "i": "int", "b": "bool"}
-        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= 3:
+        if x.dtype.kind not in bases or (x.dtype.kind == "f" and x.dtype != np.float64) or not 1 <= x.ndim <= MOST_AXES:
             self.progress.refuse(
                 node, f"the global array {name} of {x.dtype} with {x.ndim} dimensions", "pass it as an argument"
             )
@@ -180,6 +180,7 @@ class ExpressionReader:
             if array is x:
                 return value
         value = Value(Kind(bases[x.dtype.kind], x.ndim, x.dtype.kind == "i" and x.dtype != np.int64), name)
+        value.order = "C" if x.flags.c_contiguous else ""
         self.progress.constants.add(value)
         self.progress.captured[f"{name}_{len(self.progress.captured)}"] = (value, x)
         return value
@@ -191,6 +192,8 @@ class ExpressionReader:
             if not hasattr(base.value, node.attr):
                 self.progress.refuse(node, f"{ast.unparse(node)} is not defined")
             return self.import_constant(getattr(base.value, node.attr), node, node.attr)
+        if isinstance(base, tuple) and class_of_names(base) is not None and node.attr in class_of_names(base)._fields:
+            return base[class_of_names(base)._fields.index(node.attr)]
         if is_array(base):
             if node.attr == "shape":
                 return tuple(self.arrays.shape(base))
@@ -213,7 +216,7 @@ class ExpressionReader:
         return Local(LocalScope(self.progress.scope, node), dict(env))
 
     def read_Tuple(self, node: ast.Tuple, env: Environment) -> Any:
-        return tuple(self._settle(self.expression(part, env)) for part in node.elts)
+        return tuple(self.settle(self.expression(part, env)) for part in node.elts)
 
     # ---- operators ---------------------------------------------------------------------------------------------------
     def read_BinOp(self, node: ast.BinOp, env: Environment) -> Any:
@@ -358,14 +361,15 @@ class ExpressionReader:
             return self.expression(node.body if condition.constant else node.orelse, env)
         result = self.merging.choice(
             condition,
-            lambda: self._settle(self.expression(node.body, env)),
-            lambda: self._settle(self.expression(node.orelse, env)),
+            lambda: self.settle(self.expression(node.body, env)),
+            lambda: self.settle(self.expression(node.orelse, env)),
         )
         if isinstance(result, Unknown):
             self.progress.refuse(node, f"{ast.unparse(node)!r}: {result.reason}")
         return result
 
-    def _settle(self, entry: Any) -> Any:
+    def settle(self, entry: Any) -> Any:
+        """An array expression as an array; anything else as it is."""
         return self.arrays.compute(entry) if isinstance(entry, Elementwise) else entry
 
 

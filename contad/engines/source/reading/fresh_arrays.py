@@ -24,11 +24,12 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Loop,
     Operation,
+    Reshaped,
     Store,
     Value,
     View,
 )
-from contad.engines.source.ir.walks import around, leaves, walk
+from contad.engines.source.ir.walks import around, leaves, precedes, walk
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.progress import Environment
 
@@ -214,7 +215,7 @@ class FreshArrays:
         outside = next((holder for holder in around(buffer.loop.block) if isinstance(holder, Loop)), None)
         if outside is not None and outside not in around(o.block):
             return False  # what outlives an iteration has a buffer of its own
-        if not set(o.array.roots) & {root for b in copied for root in b.may_be} or _precedes(o, buffer.loop):
+        if not set(o.array.roots) & {root for b in copied for root in b.may_be} or precedes(o, buffer.loop):
             return False
         # what an iteration makes is written before it is over, and copied then
         bodies = [[loop.body for loop in (b.loop, buffer.loop) if loop is not None] for b in copied]
@@ -237,24 +238,11 @@ class FreshArrays:
 
 def _cannot_fail(o: Operation) -> bool:
     """Whether an operation may be done where the user's program does not do it."""
+    if isinstance(o, Reshaped):
+        return False
     if isinstance(o, View):  # slices, whose steps are not zero
         return all(
             part == NEW_AXIS or (isinstance(part, tuple) and (part[2] is None or bool(o.inputs[part[2]].constant)))
             for part in o.spec or ()
         )
     return isinstance(o, (Create, Choose, Length)) or (isinstance(o, Apply) and o.function.name in _SAFE)
-
-
-def _precedes(o: Operation, loop: Loop) -> bool:
-    """Whether an operation comes before a loop whenever the block that holds both runs; or runs instead of it."""
-    mine = {id(holder.block): holder for holder in (loop, *around(loop.block))}
-    operation = o
-    for operation in (o, *around(o.block)):
-        if id(operation.block) in mine:
-            break
-    other = mine[id(operation.block)]
-    if operation is other:
-        return isinstance(other, If)
-    assert operation.block is not None
-    order = operation.block.operations
-    return order.index(operation) < order.index(other)

@@ -8,7 +8,7 @@ from contad.engines.source.analysis.simplify import simplify
 from contad.engines.source.ir.entries import Elementwise, Object, Opaque, OpaqueKind, Unknown
 from contad.engines.source.ir.refusal import Place, refuse
 from contad.engines.source.ir.single_assignment import Accumulate, Block, Handed, Kind, SourceProgram, Store, Value
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, walk
 from contad.engines.source.planning.parts import divide
 from contad.engines.source.reading.builder import Builder
 from contad.engines.source.reading.call_reader import CallReader
@@ -17,15 +17,19 @@ from contad.engines.source.reading.elementwise import WholeArrays
 from contad.engines.source.reading.exits import RESULT
 from contad.engines.source.reading.expressions import ExpressionReader
 from contad.engines.source.reading.fresh_arrays import FreshArrays
+from contad.engines.source.reading.joining_calls import JOINING_CALLS, JOINING_METHODS
 from contad.engines.source.reading.matrix_calls import MATRIX_CALLS
 from contad.engines.source.reading.merging import Merging
 from contad.engines.source.reading.numpy_calls import REDUCTIONS, SPECIAL
 from contad.engines.source.reading.progress import Progress, TooLong
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.shape_calls import METHODS, SHAPE_CALLS
 from contad.engines.source.reading.statements import StatementReader
 from contad.engines.source.reading.subscripts import SubscriptReader
 from contad.functions.python_copy import Flags, flags_of
 
+_FUNCTIONS = SPECIAL | MATRIX_CALLS | SHAPE_CALLS | JOINING_CALLS
+_METHODS = REDUCTIONS | METHODS | JOINING_METHODS
 INLINED = 200  # operations: a shorter program is read with all functions written in place
 MOST = 8_000  # operations, beyond which a function is left to another engine
 
@@ -39,7 +43,7 @@ def _readers(progress: Progress, most: int) -> StatementReader:
         return _program(_readers(Progress(scope, flags, progress), most), kinds)
 
     expressions.subscripts = SubscriptReader(expressions)
-    expressions.calls = CallReader(expressions, SPECIAL | MATRIX_CALLS, REDUCTIONS, read_callee)
+    expressions.calls = CallReader(expressions, _FUNCTIONS, _METHODS, read_callee)
     expressions.statements = StatementReader(expressions)
     return expressions.statements
 
@@ -51,22 +55,24 @@ def read(
     dispatcher: Any = None,
     argnums: tuple[int, ...] | None = None,
     transform: Callable[[SourceProgram], None] | None = None,
+    is_part: bool = False,
 ) -> SourceProgram:
     """The program of a function; `kinds` has, per argument, a kind, nested tuples of kinds, or an Object.
 
     The functions that it calls are written in place, unless it gets too long; then those that take and return numbers,
     and arrays that they only read, are called. The dispatcher of the function is asked for the types that it declares.
     What depends only on arguments that are not differentiated (not in argnums) need not be written out.
-    `transform` may change the program before it is divided into parts.
+    `transform` may change the program before it is divided into parts. What `is_part` of a rule may return None among
+    others, which is an empty tuple in the program.
     """
     flags = flags or flags_of(function)
     scope = Scope(getattr(function, "py_func", function), dispatcher)
     try:
-        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums, transform)
+        return _program(_readers(Progress(scope, flags), INLINED), kinds, argnums, transform, is_part)
     except TooLong:
         progress = Progress(scope, flags)
         progress.calling = True
-        return _program(_readers(progress, MOST), kinds, argnums, transform)
+        return _program(_readers(progress, MOST), kinds, argnums, transform, is_part)
 
 
 def _program(
@@ -74,10 +80,13 @@ def _program(
     kinds: tuple[Any, ...],
     argnums: tuple[int, ...] | None = None,
     transform: Callable[[SourceProgram], None] | None = None,
+    is_part: bool = False,
 ) -> SourceProgram:
     """The program of the function that a reader stands at the beginning of."""
     progress, builder = reader.progress, reader.builder
     scope, flags, dispatcher = progress.scope, progress.flags, progress.scope.dispatcher
+    if scope.starred:
+        refuse(scope.place, f"*{scope.starred} of the function that is differentiated", "name its arguments")
     parameters = tuple(_parameter(kind, name) for kind, name in zip(kinds, scope.names, strict=True))
     if argnums is not None:
         fixed = [tree for k, tree in enumerate(parameters) if k not in argnums]
@@ -101,9 +110,13 @@ def _program(
         construct = f"a write into an array that may be the one named {buffer.name}, which a loop makes anew"
         refuse(place, construct, f"write into a copy, as in {buffer.name} = {buffer.name}.copy()")
     _refuse_writes(builder.block)
+    line = progress.copies.find_written(builder.block)
+    if line is not None:
+        place = Place(scope.place.filename, scope.place.function, line)
+        refuse(place, "an array that may be another one or a copy of it, one of which is written", "call .copy() first")
     returned = cast(builder, dispatcher, "the result", env.get(RESULT, Object(None)), declared)
     program = SourceProgram(scope.function.__name__, list(parameters), builder.block)
-    program.returned = _settle(reader, returned)
+    program.returned = _settle(reader, returned, is_part)
     program.callables = progress.callables
     program.captured = {name: array for name, (_, array) in progress.captured.items()}
     for name, (value, _) in progress.captured.items():
@@ -130,10 +143,12 @@ def _refuse_writes(block: Block) -> None:
             raise o.refusal
 
 
-def _settle(reader: StatementReader, entry: Any) -> Any:
+def _settle(reader: StatementReader, entry: Any, is_part: bool = False) -> Any:
     """What is returned, with array expressions computed; a refusal where it is no number, array or tuple of these."""
     if isinstance(entry, tuple):
-        return tuple(_settle(reader, part) for part in entry)
+        return like(entry, (_settle(reader, part, is_part) for part in entry))
+    if is_part and isinstance(entry, Object) and entry.value is None:
+        return ()
     if isinstance(entry, Elementwise):
         return reader.arrays.compute(entry, "result")
     if isinstance(entry, Unknown):
@@ -151,13 +166,17 @@ def _settle(reader: StatementReader, entry: Any) -> Any:
 def _entry(parameter: Any, kind: Any) -> Any:
     """What the name of a parameter stands for."""
     if isinstance(kind, tuple):
-        return tuple(map(_entry, parameter, kind))
+        return like(kind, map(_entry, parameter, kind))
     return Opaque(parameter, kind.type) if isinstance(kind, OpaqueKind) else parameter
 
 
 def _parameter(kind: Any, name: str) -> Any:
     if isinstance(kind, tuple):
-        return tuple(_parameter(part, f"{name}_{k}") for k, part in enumerate(kind))
+        return like(kind, (_parameter(part, f"{name}_{k}") for k, part in enumerate(kind)))
     if isinstance(kind, OpaqueKind):
         return Value(Kind("object"), name)
-    return Value(kind, name) if isinstance(kind, Kind) else kind
+    if not isinstance(kind, Kind):
+        return kind
+    value = Value(kind, name)
+    value.order = kind.order
+    return value

@@ -11,8 +11,10 @@ from contad.engines.source.ir import known_functions, known_matrix_functions as 
 from contad.engines.source.ir.entries import Object, constant, is_array, is_number
 from contad.engines.source.ir.refusal import limit
 from contad.engines.source.ir.single_assignment import FLOAT, INT, Check, MatrixCall, Value
+from contad.engines.source.ir.walks import like
 from contad.engines.source.reading.call_reader import CallReader
 from contad.engines.source.reading.rule_calls import read_rule
+from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import logsumexp, softmax
 from contad.ops.logic import stop_gradient
 from contad.scipy import linalg
@@ -105,6 +107,12 @@ def _det(call: _MatrixReader, a: Any) -> Any:
 
 
 @_reader("a")
+def _cofactors(call: _MatrixReader, a: Any) -> Any:
+    a = call.operand(a, 2)
+    return call.compute_like(a, known.COFACTORS, [a], "cofactors")
+
+
+@_reader("a")
 def _slogdet(call: _MatrixReader, a: Any) -> Any:
     return tuple(call.compute(known.SLOGDET, [call.operand(a, 2)], [], (FLOAT, FLOAT)))
 
@@ -123,6 +131,25 @@ def _eigvalsh(call: _MatrixReader, a: Any) -> Any:
     a = call.operand(a, 2)
     w = call.new(call.shape(a)[0], hint="w")
     call.compute(known.EIGVALSH, [a], [w])
+    return w
+
+
+@_reader("a")
+def _eig(call: _MatrixReader, a: Any) -> Any:
+    a = call.operand(a, 2)
+    n = call.shape(a)[0]
+    w, v = call.new(n, hint="w"), call.new(n, n, hint="v")
+    call.compute(known.EIG, [a], [w, v])
+    return w, v
+
+
+@_reader("a")
+def _eigvals(call: _MatrixReader, a: Any) -> Any:
+    """With the vectors, which the derivative takes."""
+    a = call.operand(a, 2)
+    n = call.shape(a)[0]
+    w = call.new(n, hint="w")
+    call.compute(known.EIGVALS, [a], [w, call.new(n, n, hint="v")])
     return w
 
 
@@ -226,6 +253,25 @@ def _norm_of_matrix(call: _MatrixReader, x: Value, order: float) -> Any:
     axis = constant(0 if abs(order) == 1 else 1)
     sums = arrays.along(builder.apply(known_functions.ABSOLUTE, x), axis, lambda a, line: a.total(line), call.node)
     return arrays.extreme(sums, ">" if order > 0 else "<")
+
+
+@_reader("x p")
+def _cond(call: _MatrixReader, x: Any, p: Any) -> Any:
+    """The condition number of a constant order, as Numba has it: inf in the place of nan."""
+    x, builder = call.operand(x, 2), call.builder
+    order: Any = p.value if isinstance(p, Object) else None if p is None else p.constant if is_number(p) else "?"
+    if order is None or order in (2, -2):
+        _, s, _ = _add_svd(call, x)
+        last = builder.apply(known_functions.SUBTRACT, builder.length(s, 0), constant(1))
+        most, least = builder.load(s, [constant(0)]), builder.load(s, [last])
+        quotient = builder.apply(known_functions.DIVIDE, *((least, most) if order == -2 else (most, least)))
+    elif order in (1, -1) or (isinstance(order, float) and math.isinf(order)):
+        norm, of_inverse = (_norm_of_matrix(call, a, order) for a in (x, _add_inverse(call, x)))
+        quotient = builder.apply(known_functions.MULTIPLY, norm, of_inverse)
+    else:
+        call.refuse()
+    is_nan = builder.apply(known_functions.COMPARISONS["NotEq"], quotient, quotient)
+    return builder.apply(known_functions.SELECT, is_nan, constant(math.inf), quotient)
 
 
 @_reader("a n")
@@ -347,7 +393,7 @@ def _stop_gradient(call: _MatrixReader, x: Any) -> Any:
 
 def _stop(call: _MatrixReader, x: Any) -> Any:
     if isinstance(x, tuple):
-        return tuple(_stop(call, part) for part in x)
+        return like(x, (_stop(call, part) for part in x))
     if not is_number(x) and not is_array(x):
         call.refuse()
     if x.kind.base != "float":
@@ -359,8 +405,10 @@ def _stop(call: _MatrixReader, x: Any) -> Any:
 MATRIX_CALLS: dict[Any, Callable[..., Any]] = {
     np.linalg.solve: _solve, np.linalg.inv: _inv, np.linalg.det: _det,
     np.linalg.slogdet: _slogdet, np.linalg.cholesky: _cholesky, np.linalg.eigh: _eigh,
-    np.linalg.eigvalsh: _eigvalsh, np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
-    np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.matrix_power: _matrix_power,
+    np.linalg.eigvalsh: _eigvalsh, np.linalg.eig: _eig, np.linalg.eigvals: _eigvals,
+    np.linalg.svd: _svd, np.linalg.qr: _qr, np.linalg.pinv: _pinv,
+    np.linalg.lstsq: _lstsq, np.linalg.norm: _norm, np.linalg.cond: _cond, np.linalg.matrix_power: _matrix_power,
+    singular_cofactors: _cofactors,
     linalg.solve_triangular: _solve_triangular, linalg.cho_factor: _cho_factor, linalg.cho_solve: _cho_solve,
     linalg.solve_banded: _solve_banded, linalg.expm: _expm,
     logsumexp: _logsumexp, softmax: _softmax, stop_gradient: _stop_gradient,

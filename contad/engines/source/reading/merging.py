@@ -13,7 +13,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import UNDEFINED, Unknown, default, is_number, join_kinds, same
 from contad.engines.source.ir.lengths import is_within, lies_in, may_differ, same_length
 from contad.engines.source.ir.single_assignment import BOOL, INT, Apply, Block, Carried, If, Kind, Loop, Value
-from contad.engines.source.ir.walks import leaves
+from contad.engines.source.ir.walks import leaves, like
 from contad.engines.source.reading.fresh_arrays import Buffer, FreshArrays
 from contad.engines.source.reading.progress import Environment
 
@@ -74,11 +74,11 @@ class Merging:
         if is_number(a) and is_number(b):
             return self._merge_numbers(branch, a, b, name)
         if isinstance(a, tuple) and b is UNDEFINED:
-            b = (UNDEFINED,) * len(a)
+            b = like(a, (UNDEFINED,) * len(a))
         if isinstance(b, tuple) and a is UNDEFINED:
-            a = (UNDEFINED,) * len(b)
+            a = like(b, (UNDEFINED,) * len(b))
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            return tuple(self.merge(branch, x, y, name) for x, y in zip(a, b, strict=True))
+            return like(a, (self.merge(branch, x, y, name) for x, y in zip(a, b, strict=True)))
         if isinstance(a, Value) and isinstance(b, Value) and a.kind == b.kind:
             candidates = self.builder.candidates(a) | self.builder.candidates(b)
             if any(lies_in(array, block) for array in candidates.values() for block in branch.blocks):
@@ -183,7 +183,7 @@ class _Join:
         if isinstance(out, Unknown):
             return out
         if isinstance(pattern, tuple) and isinstance(out, tuple) and len(pattern) == len(out):
-            return tuple(map(self, pattern, _parts(initial, pattern), out))
+            return like(pattern, map(self, pattern, _parts(initial, pattern), out))
         if isinstance(pattern, _Fixed) and same(pattern.entry, out):
             return pattern
         if isinstance(out, Value) and out.is_array and isinstance(pattern, (_Fixed, Switch, Buffer)):
@@ -194,7 +194,7 @@ class _Join:
         """Of a name that is first assigned in the body."""
         if is_number(out) or out is UNDEFINED:
             return _pattern(out)
-        return tuple(map(self._first, out)) if isinstance(out, tuple) else self._unknown()
+        return like(out, map(self._first, out)) if isinstance(out, tuple) else self._unknown()
 
     def _unknown(self) -> Unknown:
         return Unknown(_MADE_INSIDE.format("loop", self.name))
@@ -250,7 +250,7 @@ def _pattern(entry: Any) -> Any:
         return entry
     if is_number(entry):
         return entry.kind
-    return tuple(map(_pattern, entry)) if isinstance(entry, tuple) else _Fixed(entry)
+    return like(entry, map(_pattern, entry)) if isinstance(entry, tuple) else _Fixed(entry)
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -289,7 +289,7 @@ class _Carrying:
             return pattern.inner
         if isinstance(pattern, tuple):
             parts = enumerate(zip(pattern, _parts(initial, pattern), strict=True))
-            return tuple(self._inner(p, x, (*place, k)) for k, (p, x) in parts)
+            return like(pattern, (self._inner(p, x, (*place, k)) for k, (p, x) in parts))
         return pattern.entry if isinstance(pattern, _Fixed) else pattern
 
     def _lengths(self, buffer: Buffer) -> dict[int, Value]:
@@ -349,7 +349,7 @@ class _Carrying:
             lengths = {axis: self.carried[(*place, axis)].result for axis in sorted(pattern.shrinks)}
             return self.merging.fresh.first_part(pattern, lengths) if lengths else pattern.array
         if isinstance(pattern, tuple):
-            return tuple(self._result(p, (*place, k)) for k, p in enumerate(pattern))
+            return like(pattern, (self._result(p, (*place, k)) for k, p in enumerate(pattern)))
         return pattern.entry if isinstance(pattern, _Fixed) else pattern
 
 

@@ -8,7 +8,7 @@ from numba import types
 from numba.core import compiler, compiler_machinery, typed_passes
 from numba.core.registry import cpu_target
 
-from contad.engines.source.ir.single_assignment import Kind
+from contad.engines.source.ir.single_assignment import MOST_AXES, Kind
 
 _BASES = {"float64": "float", "int64": "int", "bool": "bool"}
 NARROW = ("int32", "int16", "int8")
@@ -70,11 +70,13 @@ def kind_of(t: Any) -> Any:
     """The kind of a result of a Numba type: a kind, a tuple of kinds, or None where a program has none."""
     if isinstance(t, types.Literal):
         return kind_of(t.literal_type)
-    if isinstance(t, types.Array) and 1 <= t.ndim <= 3 and str(t.dtype) in (*_BASES, *NARROW):
+    if isinstance(t, types.Array) and 1 <= t.ndim <= MOST_AXES and str(t.dtype) in (*_BASES, *NARROW):
         return Kind(_BASES.get(str(t.dtype), "int"), t.ndim, str(t.dtype) in NARROW)
-    if isinstance(t, types.BaseTuple) and not isinstance(t, types.BaseNamedTuple):
-        parts = tuple(kind_of(part) for part in t.types)
-        return None if None in parts else parts
+    if isinstance(t, types.BaseTuple):
+        parts = [kind_of(part) for part in t.types]
+        if None in parts:
+            return None
+        return t.instance_class._make(parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
     return Kind(_BASES[str(t)]) if str(t) in _BASES else None
 
 

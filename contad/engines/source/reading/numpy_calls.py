@@ -17,7 +17,9 @@ from contad.engines.source.reading.call_reader import CallReader, Iteration, Ran
 def _creation(fill: str) -> Callable[..., Any]:
     def create(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         shape, dtype = calls.take("shape dtype", arguments, keywords, node)
-        return calls.builder.create(fill, calls.lengths(shape, node), calls.dtype(dtype, node))
+        made = calls.builder.create(fill, calls.lengths(shape, node), calls.dtype(dtype, node))
+        made.order = "C"
+        return made
 
     return create
 
@@ -40,6 +42,7 @@ def _full(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], nod
         calls.progress.refuse(node, f"the value in {ast.unparse(node)!r}")
     array = calls.builder.create("empty", calls.lengths(shape, node), calls.dtype(dtype, node, value.kind.base))
     calls.arrays.fill(array, value, node)
+    array.order = "C"
     return array
 
 
@@ -64,6 +67,7 @@ def _array(calls: CallReader, arguments: list[Any], keywords: dict[str, Any], no
     for k, row in enumerate(rows):
         for j, x in enumerate(row):
             calls.arrays.put(array, [constant(k), constant(j)][: len(shape)], x)
+    array.order = "C"
     return array
 
 

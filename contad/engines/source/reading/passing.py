@@ -8,7 +8,6 @@ results; where one would have to, the refusal stands that the front end had for 
 import ast
 import builtins
 import math
-import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from numba import types
 
 from contad.engines.source.ir.entries import Object, Opaque
 from contad.engines.source.ir.single_assignment import Handed, Value, input_name
+from contad.engines.source.ir.walks import class_of_names, like
 from contad.engines.source.ir.writer import number
 from contad.engines.source.reading.numba_typing import MUTABLE, is_fresh, kind_of, number_type, result_type
 from contad.errors import StaleSourceError, UnsupportedError
@@ -86,7 +86,7 @@ class Passed:
     def entry(self, x: Any) -> ast.expr:
         """What the front end has found a name to stand for, as an expression."""
         if isinstance(x, tuple):
-            return ast.Tuple([self.entry(part) for part in x], ast.Load())
+            return self._tuple([self.entry(part) for part in x], class_of_names(x))
         if isinstance(x, Opaque):
             readonly = x.type.copy(readonly=True) if isinstance(x.type, types.Array) else x.type
             name = self.name(x.value, readonly)
@@ -109,11 +109,13 @@ class Passed:
             text = number(x) if isinstance(x, float) else repr(x)
             return ast.parse(text, mode="eval").body
         if isinstance(x, tuple):
-            return ast.Tuple([self.object(part) for part in x], ast.Load())
+            return self._tuple([self.object(part) for part in x], class_of_names(x))
         if isinstance(x, np.ndarray):
             return self.entry(self.reader.capture_array(x, ast.Pass(lineno=self.reader.progress.line), "data"))
         if isinstance(x, ModuleType) and x.__name__ in ("numpy", "math"):
             return ast.Name("np" if x is np else "math", ast.Load())
+        if isinstance(x, type) and issubclass(x, tuple) and hasattr(x, "_fields"):
+            return ast.Name(self.reader.progress.name_callable(x), ast.Load())
         if getattr(x, "__module__", None) == "builtins" and hasattr(builtins, x.__name__):
             return ast.Name(x.__name__, ast.Load())
         text = _in_numpy(x)
@@ -121,13 +123,13 @@ class Passed:
             return ast.parse(text, mode="eval").body
         if not is_dispatcher(x) or not may_be_called(x):
             raise _NotPassed
-        for name, known in self.reader.progress.callables.items():
-            if known is x:
-                return ast.Name(name, ast.Load())
-        callables = self.reader.progress.callables
-        name = f"function_{re.sub(r'[^0-9a-zA-Z_]', '_', getattr(x, '__name__', 'f'))}_{len(callables)}"
-        callables[name] = x
-        return ast.Name(name, ast.Load())
+        return ast.Name(self.reader.progress.name_callable(x), ast.Load())
+
+    def _tuple(self, parts: list[ast.expr], cls: Any) -> ast.expr:
+        """A tuple, of a class of named ones or of none."""
+        if cls is None:
+            return ast.Tuple(parts, ast.Load())
+        return ast.Call(ast.Name(self.reader.progress.name_callable(cls), ast.Load()), parts, [])
 
 
 class _Outward(ast.NodeTransformer):
@@ -216,7 +218,7 @@ def _add(
 
     def make(kind: Any, t: Any) -> Any:
         if isinstance(kind, tuple):
-            return tuple(map(make, kind, t.types))
+            return like(kind, map(make, kind, t.types))
         results.append(Value(kind))
         if kind.ndim and (passed.opaque or not is_fresh(t)):
             aliases.add(len(results) - 1)
@@ -236,7 +238,7 @@ def _add(
             entries[k] = reader.arrays.copy_elements(x)
 
     def entry(shape: Any) -> Any:
-        return tuple(map(entry, shape)) if isinstance(shape, tuple) else entries[shape]
+        return like(shape, map(entry, shape)) if isinstance(shape, tuple) else entries[shape]
 
     return entry(shape)
 

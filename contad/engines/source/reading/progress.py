@@ -1,11 +1,13 @@
 """Where the reading of a function stands: the function, the line, and what is collected on the way."""
 
 import ast
+import re
 from typing import Any, NoReturn
 
 from contad.engines.source.ir.refusal import refuse
 from contad.engines.source.ir.single_assignment import Value
 from contad.engines.source.reading.scope import Scope
+from contad.engines.source.reading.unshared_copies import UnsharedCopies
 from contad.functions.python_copy import Flags
 
 Environment = dict[str, Any]
@@ -34,6 +36,7 @@ class Progress:
         self.callables: dict[str, Any] = {}  # functions that are handed on to Numba, by name
         self.typed: dict[Any, Any] = {}  # the types that Numba has found for expressions
         self.callees: dict[Any, Any] = {}
+        self.copies = UnsharedCopies()
         self.calling = False  # whether functions are called that need not be written in place
         self.branch_depth = self.loop_depth = 0
         self.pinned = False
@@ -54,6 +57,15 @@ class Progress:
         if not self.pinned:
             self._line = line
             self.file = self.scope.place.filename
+
+    def name_callable(self, x: Any) -> str:
+        """The name under which the generated source finds a function, or a class of named tuples."""
+        for name, known in self.callables.items():
+            if known is x:
+                return name
+        name = f"function_{re.sub(r'[^0-9a-zA-Z_]', '_', getattr(x, '__name__', 'f'))}_{len(self.callables)}"
+        self.callables[name] = x
+        return name
 
     def refuse(self, node: ast.AST, construct: str, remedy: str = TAPE) -> NoReturn:
         """Refuse what stands in the line of a node."""

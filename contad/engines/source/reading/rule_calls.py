@@ -31,7 +31,7 @@ def read_rule(
     """The value of a call, a number or a new array."""
     parts = compile_parts(rule)
     for part in parts[:3]:
-        if may_take_derivatives(part, ()):
+        if part is not None and may_take_derivatives(part, ()):
             calls.progress.refuse(node, f"{rule.name}, whose rule takes derivatives or calls itself")
     read: list[Value] = []
     given: list[int | str] = []

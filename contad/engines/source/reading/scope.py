@@ -29,7 +29,7 @@ class Scope:
         code = function.__code__
         self.place = Place(code.co_filename, function.__name__, code.co_firstlineno)
         try:
-            definition, start = definition_of(function)
+            definition, start = definition_of(function, lambdas=True)
         except OSError:
             raise UnsupportedError(
                 f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}: its source cannot be read; define it "
@@ -39,14 +39,17 @@ class Scope:
             refuse(self.place, "njit of a lambda or an expression", "write it as a function")
         self.line = start
         self.take(definition)
+        self.positional = code.co_argcount  # options of a rule, too, which are keywords in the file
         self.captured: dict[str, Any] = captured_values(function)
         self.globals = function.__globals__
 
     def take(self, definition: ast.FunctionDef) -> None:
         """The parameters and the statements."""
         parameters = definition.args
-        if parameters.vararg or parameters.kwarg:
-            refuse(self.place, "*args and **kwargs", "give the function a fixed number of arguments")
+        if parameters.kwarg:
+            refuse(self.place, "**kwargs", "give the function a fixed number of arguments")
+        self.positional = len(parameters.posonlyargs) + len(parameters.args)
+        self.starred = parameters.vararg.arg if parameters.vararg else ""
         self.names = [a.arg for a in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs)]
         self._refuse_generators(definition)
         body = definition.body

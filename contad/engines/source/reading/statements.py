@@ -17,6 +17,7 @@ from contad.engines.source.reading.call_reader import Iteration, Range
 from contad.engines.source.reading.declared_names import cast
 from contad.engines.source.reading.elementwise import is_unit, overlaps
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.index_arrays import has_arrays
 from contad.engines.source.reading.progress import Environment
 from contad.engines.source.reading.scope import LocalScope
 
@@ -103,7 +104,10 @@ class StatementReader:
         """target = entry, for elements or parts of an array."""
         with self.expressions.forbid_writes([entry], target):
             array, spec = self.place(target, env)
-        if all(isinstance(part, Value) for part in spec):
+        if has_arrays(spec) and (is_number(entry) or is_array(entry)):
+            self.expressions.subscripts.index_arrays.write(array, spec, entry, target)
+            return
+        if all(is_number(part) for part in spec):
             if not is_number(entry):
                 self.progress.refuse(
                     target, f"the assignment of something that is no number to {ast.unparse(target)!r}"
@@ -130,6 +134,9 @@ class StatementReader:
         target, operator = statement.target, type(statement.op).__name__
         if isinstance(target, ast.Subscript):
             array, spec = self.place(target, env)
+            if has_arrays(spec):
+                self._update_elements(array, spec, operator, statement, env)
+                return
             if all(isinstance(part, Value) for part in spec):
                 self._update_element(array, spec, operator, statement, env)
                 return
@@ -190,6 +197,17 @@ class StatementReader:
         if new.kind.base == "float" and base != Kind("float"):
             self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
         self.arrays.put(array, spec, new)
+
+    def _update_elements(
+        self, array: Value, spec: list[Any], operator: str, statement: ast.AugAssign, env: Environment
+    ) -> None:
+        """array[positions] op= value: all are read before any is written."""
+        access = self.expressions.subscripts.index_arrays
+        old = access.read(array, spec, statement.target)
+        new = self.expressions.binary(operator, old, self.expressions.expression(statement.value, env), statement)
+        if new.kind.base == "float" and array.kind.base != "float":
+            self.progress.refuse(statement, "a float stored in an array of integers", "make the array one of floats")
+        access.write(array, spec, new, statement.target)
 
     def do_FunctionDef(self, statement: ast.FunctionDef, env: Environment) -> None:
         if self.progress.loop_depth:

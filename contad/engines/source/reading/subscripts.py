@@ -7,6 +7,7 @@ from contad.engines.source.ir import known_functions
 from contad.engines.source.ir.entries import Object, Opaque, constant, is_array, is_number
 from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
 from contad.engines.source.reading.expressions import ExpressionReader
+from contad.engines.source.reading.index_arrays import IndexArrays, has_arrays
 from contad.engines.source.reading.progress import Environment
 
 
@@ -16,6 +17,7 @@ class SubscriptReader:
     def __init__(self, expressions: ExpressionReader) -> None:
         self.expressions, self.arrays = expressions, expressions.arrays
         self.builder, self.progress = expressions.builder, expressions.progress
+        self.index_arrays = IndexArrays(expressions)
 
     def read(self, node: ast.Subscript, env: Environment) -> Any:
         """An element or a view of an array, elements at positions, or a part of a tuple."""
@@ -26,36 +28,14 @@ class SubscriptReader:
             kind = f" of {base.type}" if isinstance(base, Opaque) else ""
             self.progress.refuse(node, f"the subscript {ast.unparse(node)!r}{kind}")
         array = self.arrays.compute(base)
-        if array.kind.ndim == 1 and not isinstance(node.slice, (ast.Slice, ast.Tuple, ast.Constant)):
-            at = self.expressions.expression(node.slice, env)
-            if is_array(at) and at.kind.ndim == 1 and at.kind.base == "int":
-                return self._gather(array, self.arrays.compute(at))
-            if is_number(at) and at.kind == INT:
-                spec: list[Any] = [at]
-                self._check_indices(array, spec)
-            else:
-                spec = self.subscript(array, node.slice, env)
-        else:
-            spec = self.subscript(array, node.slice, env)
+        spec = self.subscript(array, node.slice, env)
+        if has_arrays(spec):
+            return self.index_arrays.read(array, spec, node)
         return (
             self.builder.load(array, spec)
             if all(isinstance(part, Value) for part in spec)
             else self.builder.view(array, spec)
         )
-
-    def _gather(self, array: Value, at: Value) -> Value:
-        """The elements at positions, as a new array."""
-        if array.kind.narrow:
-            self.progress.stop("the elements of an array of small integers at positions", "make it an array of int64")
-        made = self.builder.create("empty", [self.builder.length(at, 0)], array.kind.base, array.hint)
-
-        def gather(k: list[Value]) -> None:
-            position: list[Any] = [self.builder.load(at, k)]
-            self._check_indices(array, position)
-            self.arrays.put(made, k, self.builder.load(array, position))
-
-        self.arrays.over(self.arrays.shape(made), gather)
-        return made
 
     def _part(self, parts: tuple[Any, ...], node: ast.Subscript, env: Environment) -> Any:
         """A part of a tuple: by a constant index or slice, or the choice that a variable index makes among numbers."""
@@ -108,6 +88,9 @@ class SubscriptReader:
                 spec.append(NEW_AXIS)
                 continue
             for x in index if isinstance(index, tuple) else (index,):
+                if is_array(x) and x.kind.base in ("int", "bool"):
+                    spec.append(self.arrays.compute(x))
+                    continue
                 if not is_number(x) or x.kind != INT:
                     self.progress.refuse(
                         part, f"the index {ast.unparse(part)!r}", "index with integers and slices, in a loop"
@@ -122,6 +105,6 @@ class SubscriptReader:
     def _check_indices(self, array: Value, spec: list[Any]) -> None:
         """Raise where an index is out of range, if the function that is being read checks that."""
         for axis, index in enumerate(spec):
-            if isinstance(index, Value) and self.progress.flags.boundscheck:
+            if is_number(index) and self.progress.flags.boundscheck:
                 outside = self.builder.apply(known_functions.OUTSIDE, index, self.builder.length(array, axis))
                 self.builder.add(Check(outside, "IndexError('index is out of bounds')"))

@@ -13,11 +13,13 @@ from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_k
 from contad.engines.source.runtime.workspace import grow, numbers
 from contad.native.factor_kernels import (
     add_cholesky,
+    add_cofactors,
     add_inv,
     add_solve,
     check_least_squares,
     check_system,
     cofactors,
+    cofactors_by_values,
     require_square,
     transposed_inverse,
     write_cholesky,
@@ -37,11 +39,13 @@ from contad.native.matrix_loops import (
 from contad.native.overloads import in_machine_code
 from contad.native.small_systems import find_det, find_slogdet, invert, solve_forward
 from contad.native.spectral_kernels import (
+    add_eig,
     add_eigh,
     add_lstsq,
     add_pinv,
     add_qr,
     add_svd,
+    find_real_spectrum,
     reduced_svd,
 )
 
@@ -137,6 +141,22 @@ def reverse_det(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     return top
 
 
+@forward_kernel()
+def forward_cofactors(a, z, work, top):  # type: ignore[no-untyped-def]
+    """The cofactors by singular values; a is kept."""
+    write_into(z, cofactors_by_values(a))
+    return keep(a, work, top)
+
+
+@reverse_kernel
+def reverse_cofactors(z_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """a_bar += the change of the cofactors along z_bar"""
+    a, top = take(z_bar.shape[0], z_bar.shape[1], work, top)
+    if not is_zero(z_bar):
+        add_cofactors(in_rows(z_bar), a, a_bar)
+    return top
+
+
 @forward_kernel("float", "float")
 def forward_slogdet(a, sign, log, work, top):  # type: ignore[no-untyped-def]
     """The sign, which is constant, and the logarithm; a is kept, and the logarithm."""
@@ -214,6 +234,50 @@ def reverse_eigvalsh(w_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
     if not is_zero(w_bar):
         w, v = np.linalg.eigh(a)
         add_eigh(take_column(w_bar), np.zeros((n, n)), w, in_order(v), a_bar)
+    return top
+
+
+@forward_kernel()
+def forward_eig(a, w, v, work, top):  # type: ignore[no-untyped-def]
+    """Real eigenvalues and eigenvectors, which are kept."""
+    require_square(a)
+    values, vectors = find_real_spectrum(in_rows(a), False)
+    write_column(w, values)
+    write_into(v, vectors)
+    work, top = keep(w, work, top)
+    return keep(v, work, top)
+
+
+@reverse_kernel
+def reverse_eig(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """As `add_eig` has it."""
+    n = a_bar.shape[0]
+    v, top = take(n, n, work, top)
+    w, top = take(n, 1, work, top)
+    if not (is_zero(w_bar) and is_zero(v_bar)):
+        add_eig(take_column(_adjoint(w_bar, w)), _adjoint(v_bar, v), take_column(w), v, a_bar)
+    return top
+
+
+@forward_kernel()
+def forward_eigvals(a, w, v, work, top):  # type: ignore[no-untyped-def]
+    """Likewise, where the eigenvalues alone are asked for: the vectors are for the derivative."""
+    require_square(a)
+    values, vectors = find_real_spectrum(in_rows(a), True)
+    write_column(w, values)
+    write_into(v, vectors)
+    work, top = keep(w, work, top)
+    return keep(v, work, top)
+
+
+@reverse_kernel
+def reverse_eigvals(w_bar, v_bar, a_bar, work, top):  # type: ignore[no-untyped-def]
+    """a_bar += v^-T diag(w_bar) v^T"""
+    n = a_bar.shape[0]
+    v, top = take(n, n, work, top)
+    w, top = take(n, 1, work, top)
+    if not (is_zero(w_bar) and is_zero(v_bar)):
+        add_eig(take_column(_adjoint(w_bar, w)), _adjoint(v_bar, v), take_column(w), v, a_bar)
     return top
 
 

@@ -30,7 +30,9 @@ from contad.engines.source.ir.single_assignment import (
     Length,
     Load,
     Operation,
+    Permuted,
     Product,
+    Reshaped,
     Store,
     Value,
     View,
@@ -52,6 +54,14 @@ class Appender:
         operation.line = operation.line or self.line
         self.block.append(operation)
         return operation
+
+    def replace(self, old: Operation, new: Operation) -> None:
+        """Put an operation into the place of one of the block that operations are appended to."""
+        assert self.block is old.block
+        self.block.operations[self.block.operations.index(old)] = new
+        new.block = self.block
+        for value in new.results:
+            value.block = self.block
 
     @contextlib.contextmanager
     def inside(self, block: Block) -> Iterator[Block]:
@@ -120,11 +130,17 @@ class Appender:
         self.add(Accumulate(array, list(indices), value, "+"))
 
     def shape_of(self, array: Value) -> list[Value]:
+        """The lengths of an array."""
         made = array.operation
         if isinstance(made, Create):
             return list(made.inputs)
         if isinstance(made, View) and made.spec is None:
             return self.shape_of(made.inputs[0])[::-1]
+        if isinstance(made, Permuted):
+            shape = self.shape_of(made.inputs[0])
+            return [shape[axis] for axis in made.axes]
+        if isinstance(made, Reshaped):
+            return made.inputs[1:]
         return [self.add(Length(array, axis, Value(INT))).result for axis in range(array.kind.ndim)]
 
     def zeros(self, shape: Sequence[Value], hint: str = "") -> Value:

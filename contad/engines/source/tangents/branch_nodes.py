@@ -276,9 +276,11 @@ class BranchNodes(ProgramNodes):
     def _all_of_View(self, o: View) -> None:
         if self.influence.any(o.inputs[1:]):
             self._refuse(o, "a slice whose place inputs decide")
-        if self.uncertain and o.spec is not None:
+        if self.uncertain and o.spec:
             o = self._within(o)
         super()._operations([o])
+
+    _all_of_Permuted = _all_of_Reshaped = _all_of_View
 
     def _within(self, o: View) -> View:
         """A view whose indices are within the array, where it runs in vain, too."""

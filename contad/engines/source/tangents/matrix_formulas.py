@@ -7,6 +7,7 @@ They follow the kernels of `runtime`: where those read one triangle, so do these
 
 import numpy as np
 
+from contad.ops.determinants import singular_cofactors
 from contad.ops.log_sums import softmax
 from contad.scipy.linalg import cho_solve, expm, solve_banded, solve_triangular
 from contad.variables.open_types import ArrayValue, Real
@@ -44,14 +45,27 @@ def det(a: Array, z: Real, a_dot: Array) -> Real:
             is_found = True
             found = z * np.sum(inverse.T * a_dot)
     if not is_found:
-        u, s, vt = np.linalg.svd(a, False)
-        others = np.full(n, 1.0 if np.linalg.det(u) * np.linalg.det(vt) > 0.0 else -1.0)
-        for i in range(n):
-            for j in range(n):
-                if j != i:
-                    others[i] *= s[j]
-        found = np.sum((u * others) @ vt * a_dot)
+        found = np.sum(singular_cofactors(a) * a_dot)
     return found
+
+
+def cofactors(a: Array, z: Array, a_dot: Array) -> Array:
+    """u m v^T, m_ij = -e_ji p_ij, m_ii = sum_k e_kk p_ik, e = u^T a_dot v, p_ij: the product of the other values"""
+    n = a.shape[0]
+    u, s, vt = np.linalg.svd(a, False)
+    sign = 1.0 if np.linalg.det(u) * np.linalg.det(vt) > 0.0 else -1.0
+    e = u.T @ a_dot @ vt.T
+    m = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                p = sign
+                for k in range(n):
+                    if k not in (i, j):
+                        p *= s[k]
+                m[i, j] = -p * e[j, i]
+                m[i, i] += p * e[j, j]
+    return u @ m @ vt
 
 
 def slogdet(a: Array, sign: Real, log: Real, a_dot: Array) -> Real:
@@ -111,6 +125,28 @@ def eigvalsh(a: Array, w: Array, a_dot: Array) -> Array:
         for i in range(n):
             values[j] += v[i, j] * t[i, j]
     return values
+
+
+def eig(a: Array, w: Array, v: Array, a_dot: Array) -> tuple[Array, Array]:
+    """w_dot = diag(c), v_dot = x - v diag(v^T x) with x = v (f c), c = v^-1 a_dot v, f_ij = 1 / (w_j - w_i)"""
+    n = a.shape[0]
+    c = np.linalg.solve(v, a_dot @ v)
+    values = np.empty(n)
+    turned = np.zeros((n, n))
+    for i in range(n):
+        values[i] = c[i, i]
+        for j in range(n):
+            if i != j:
+                turned[i, j] = c[i, j] / (w[j] - w[i])
+    free = v @ turned
+    vectors = np.empty((n, n))
+    for j in range(n):
+        along = 0.0
+        for i in range(n):
+            along += v[i, j] * free[i, j]
+        for i in range(n):
+            vectors[i, j] = free[i, j] - v[i, j] * along
+    return values, vectors
 
 
 def svd(a: Array, u: Array, s: Array, vt: Array, a_dot: Array) -> tuple[Array, Array, Array]:

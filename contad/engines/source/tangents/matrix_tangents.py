@@ -15,10 +15,12 @@ from contad.functions.python_copy import Flags
 
 _FORMULAS: dict[known.MatrixFunction, Callable[..., Any]] = {
     known.SOLVE: formulas.solve, known.INV: formulas.inv, known.SLOGDET: formulas.slogdet,
-    known.CHOLESKY: formulas.cholesky, known.EIGH: formulas.eigh, known.EIGVALSH: formulas.eigvalsh,
-    known.NORM: formulas.norm, known.EXPM: formulas.expm_of_block, known.LOGSUMEXP: formulas.logsumexp_of_all,
-    known.SOFTMAX: formulas.softmax_of_all, known.DET: formulas.det, known.SVD: formulas.svd, known.QR: formulas.qr,
-    known.PINV: formulas.pinv, known.CHO_FACTOR: formulas.cho_factor, known.CHO_SOLVE: formulas.cho_solve_of_factor,
+    known.DET: formulas.det, known.COFACTORS: formulas.cofactors, known.CHOLESKY: formulas.cholesky,
+    known.EIGH: formulas.eigh, known.EIGVALSH: formulas.eigvalsh, known.EIG: formulas.eig,
+    known.EIGVALS: formulas.eig, known.SVD: formulas.svd,
+    known.QR: formulas.qr, known.PINV: formulas.pinv, known.NORM: formulas.norm, known.EXPM: formulas.expm_of_block,
+    known.CHO_FACTOR: formulas.cho_factor, known.CHO_SOLVE: formulas.cho_solve_of_factor,
+    known.LOGSUMEXP: formulas.logsumexp_of_all, known.SOFTMAX: formulas.softmax_of_all,
 }  # fmt: skip
 # by the constant that is read at this place
 _BY_OPTION: dict[known.MatrixFunction, tuple[int, tuple[Callable[..., Any], ...]]] = {

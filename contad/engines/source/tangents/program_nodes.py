@@ -30,7 +30,7 @@ from contad.engines.source.ir.single_assignment import (
     Store,
     Value,
 )
-from contad.engines.source.ir.walks import leaves
+from contad.engines.source.ir.walks import leaves, values_in
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.program_tangents import ProgramTangents, map_tree
 from contad.rules.bent_arguments import bent_pairs
@@ -224,7 +224,7 @@ def add_nodes(program: SourceProgram, argnums: Sequence[int], write: type[Progra
     """Give a program further parameters: the nodes of these arguments, and the graph; it returns (nodes, value)."""
     wanted = [program.parameters[k] for k in argnums]
     graph = Value(Kind("int", 2), "graph")
-    made = write(program, [v for tree in wanted for v in leaves(tree)], leaves(program.returned), graph)
+    made = write(program, values_in(wanted), leaves(program.returned), graph)
     made.write()
     added = [*(map_tree(tree, lambda v: made.dots[v]) for tree in wanted), graph]
     program.parameters += added

@@ -17,7 +17,7 @@ from contad.engines.source.analysis.partials import partial
 from contad.engines.source.ir.entries import constant
 from contad.engines.source.ir.known_functions import MULTIPLY, NEGATIVE, SELECT, TO_FLOAT
 from contad.engines.source.ir.masked_products import CHAIN
-from contad.engines.source.ir.rule_sites import RuleValue
+from contad.engines.source.ir.rule_sites import RuleForward, RuleValue
 from contad.engines.source.ir.single_assignment import (
     FLOAT,
     Accumulate,
@@ -40,7 +40,7 @@ from contad.engines.source.ir.single_assignment import (
     Value,
     View,
 )
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import leaves, like, values_in, walk
 from contad.engines.source.tangents.appending import ZERO, Appender
 from contad.engines.source.tangents.called_tangents import CalleeTangents
 from contad.engines.source.tangents.matrix_tangents import MatrixTangents
@@ -51,8 +51,10 @@ DOT = "_dot"  # the suffix of a tangent
 
 
 def map_tree(tree: Any, new: Any) -> Any:
-    """Nested tuples with every leaf replaced."""
-    return tuple(map_tree(part, new) for part in tree) if isinstance(tree, tuple) else new(tree)
+    """Nested tuples with every value replaced; what is none, as None, stays."""
+    if isinstance(tree, tuple):
+        return like(tree, (map_tree(part, new) for part in tree))
+    return new(tree) if isinstance(tree, Value) else tree
 
 
 class ProgramTangents:
@@ -68,12 +70,14 @@ class ProgramTangents:
         given: Sequence[Value],
         outputs: Sequence[Value],
         callees: CalleeTangents | None = None,
+        is_reversed: bool = False,
     ) -> None:
         """Find what depends on the values that are given and reaches the outputs; only that has a tangent."""
         self.active = Activity(program, list(given), list(outputs))
         refuse_lost(program, self.active)
         self.wild = wild_values(program)
         self.program = program
+        self.is_reversed = is_reversed  # whether the result is second derivatives
         self.append = Appender(program.block)
         self.matrices = MatrixTangents(self.append)
         self.callees = callees or CalleeTangents(self._of_callee)
@@ -205,7 +209,7 @@ class ProgramTangents:
         self.append.add(self.callees.with_tangents(o, self))
 
     def _of_callee(self, program: SourceProgram, given: list[Value]) -> "ProgramTangents":
-        tangents = ProgramTangents(program, given, leaves(program.returned), self.callees)
+        tangents = ProgramTangents(program, given, leaves(program.returned), self.callees, self.is_reversed)
         tangents.matrices.is_called = True
         tangents.write()
         return tangents
@@ -231,7 +235,9 @@ class ProgramTangents:
 
     def _of_View(self, o: View) -> None:
         self.append.add(o)
-        self.append.add(View(self.dot(o.inputs[0]), o.inputs[1:], o.spec, self.new_dot(o.result)))
+        self.append.add(o.again(self.dot(o.inputs[0]), self.new_dot(o.result)))
+
+    _of_Permuted = _of_Reshaped = _of_View
 
     def _of_Choose(self, o: Choose) -> None:
         self.append.add(o)
@@ -270,7 +276,41 @@ class ProgramTangents:
                 self.append.copy_into(self.dots[x], dot)
 
     def _of_RuleValue(self, o: RuleValue) -> None:
-        raise UnsupportedError(f"{o.site.rule.name}: a rule of one's own has no forward mode in generated code")
+        """The call computes the tangent of its value, too: its forward part takes those of the arguments."""
+        site, forward = o.site, o.found.operation
+        assert isinstance(forward, RuleForward)
+        if site.moved:
+            raise UnsupportedError(f"{site.rule.name}: a rule of one's own has no third derivatives in generated code")
+        if not self.is_reversed and site.parts.tangent is None:
+            raise UnsupportedError(
+                f"{site.rule.name}: it has no forward mode; write it with contad.custom_jvp, or a rule with a jvp"
+            )
+        moved = tuple(k for k, at in enumerate(site.given) if isinstance(at, int) and self.has_dot(forward.inputs[at]))
+        if not moved:
+            self._without_tangents(o)
+            return
+        read = [*forward.inputs, *(self.dots[forward.inputs[site.given[k]]] for k in moved)]  # type: ignore[index]
+        with_tangents = RuleForward(site.with_tangents(moved), read, 0, forward.lengths)
+        with_tangents.line = forward.line
+        self.append.replace(forward, with_tangents)
+        value = RuleValue(with_tangents, [*o.filled, *(self.dots[x] for x in o.filled)])
+        if not o.filled:
+            (z,) = o.results
+            value.results[0] = z
+            z.operation = value
+            self.dots[z] = value.results[1]
+        self.append.add(value)
+
+    def _without_tangents(self, o: RuleValue) -> None:
+        """A call whose arguments have the tangent 0."""
+        self.append.add(o)
+        for x in o.filled:
+            self.append.over(
+                self.append.shape_of(x),
+                lambda at, x=x: self.append.store(self.dots[x], at, ZERO),  # type: ignore[misc]
+            )
+        for x in o.results:
+            self.dots[x] = ZERO
 
     def _of_Handed(self, o: Handed) -> None:
         """Its derivative is zero, or it would have been refused; its arrays may be written to."""
@@ -285,11 +325,11 @@ def walk_all(operations: list[Operation]) -> list[Operation]:
     return [x for o in operations for x in (o, *(inner for block in o.blocks for inner in walk(block)))]
 
 
-def add_tangents(program: SourceProgram, argnums: Sequence[int]) -> None:
+def add_tangents(program: SourceProgram, argnums: Sequence[int], is_reversed: bool = False) -> None:
     """Give a program a further parameter for each of these, its tangent; it returns (tangent, what it has returned)."""
     wanted = [program.parameters[k] for k in argnums]
-    given = [v for tree in wanted for v in leaves(tree)]
-    tangents = ProgramTangents(program, given, leaves(program.returned))
+    given = values_in(wanted)
+    tangents = ProgramTangents(program, given, leaves(program.returned), is_reversed=is_reversed)
     tangents.write()
     added = [map_tree(tree, lambda v: tangents.dots[v]) for tree in wanted]
     program.parameters += added
@@ -302,3 +342,22 @@ def add_tangents(program: SourceProgram, argnums: Sequence[int]) -> None:
 
     tangents.append.line = 0
     program.returned = map_tree(program.returned, tangent_of), program.returned
+
+
+def add_tangents_of_floats(program: SourceProgram, given: list[Value]) -> None:
+    """As `add_tangents`, of some floats and arrays of floats, each of which gets a parameter.
+
+    The tangents that are returned are those of all floats, one after the other.
+    """
+    floats = [x for x in leaves(program.returned) if x.kind.base == "float"]
+    tangents = ProgramTangents(program, given, floats, is_reversed=True)
+    tangents.write()
+    added = [tangents.dots[x] for x in given]
+    program.parameters += added
+    program.tangents += added
+    tangents.append.line = 0
+    found = [
+        tangents.append.zeros(tangents.append.shape_of(x)) if x.is_array and x not in tangents.dots else tangents.dot(x)
+        for x in floats
+    ]
+    program.returned = tuple(found), program.returned

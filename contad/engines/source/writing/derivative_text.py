@@ -1,6 +1,7 @@
 """The whole derivative of a program as source: forward sweep, seed, reverse sweep, and what is returned."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from contad.engines.source.analysis.activity import Activity, refuse_lost
@@ -9,7 +10,7 @@ from contad.engines.source.analysis.linear import partial_sums
 from contad.engines.source.ir.known_matrix_functions import NUMPY_KERNELS, SCIPY_KERNELS
 from contad.engines.source.ir.refusal import LIMIT
 from contad.engines.source.ir.single_assignment import INT, Accumulate, SourceProgram, Store, Value
-from contad.engines.source.ir.walks import leaves, walk
+from contad.engines.source.ir.walks import class_of_names, leaves, values_in, walk
 from contad.engines.source.ir.writer import (
     BRANCHLESS,
     GRAM_PRODUCTS,
@@ -65,8 +66,12 @@ class DerivativeWriter:
         mode: str = "value_and_grad",
         fuse: bool = True,
         lanes: int = 1,
+        nested: bool = False,
     ) -> None:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
+
+        Where it is `nested`, `run` is called by another derivative: it takes the workspace of that one behind its other
+        arguments, and where that ends, and returns (what else it returns, the workspace).
 
         It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
         operation is not.
@@ -77,7 +82,7 @@ class DerivativeWriter:
         if mode in FORWARD:
             self.differentiated = ()
         outputs = leaves(self.differentiated)
-        activity = Activity(program, [v for tree in self.wanted for v in leaves(tree)], outputs)
+        activity = Activity(program, values_in(self.wanted), outputs)
         refuse_lost(program, activity)
         sums = partial_sums(program)
         self.lanes = self._find_lanes(program, lanes) if lanes > 1 else None
@@ -92,12 +97,14 @@ class DerivativeWriter:
         self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
-        self.adjoints.expressions.lend_arrays()
+        self.is_nested = nested
+        if not nested:
+            self.adjoints.expressions.lend_arrays()
 
     def _find_lanes(self, program: SourceProgram, count: int) -> LaneValues:
         """What is lanes: the tangents, and what is returned of them; or the adjoints alone."""
         shown = leaves(program.returned[0]) if self.mode == "jvp" else []
-        given = [*leaves(tuple(program.tangents)), *(x for x in shown if x.is_array)]
+        given = [*values_in(program.tangents), *(x for x in shown if x.is_array)]
         return LaneValues(program, count, given)
 
     def source(self, options: str = "") -> str:
@@ -110,11 +117,12 @@ class DerivativeWriter:
                 self.writer.line(f"{self.adjoints.bar(value)} = {zeros}")
         seed = "cotangent" if self.mode == "vjp" else "1.0"
         self.reverse_sweep.sweep(self.program.block, lambda: self._seed(self.differentiated, seed))
-        self.writer.line(f"return {', '.join(self._results())}")
+        results = ", ".join(self._results())
+        self.writer.line(f"return ({results}), work" if self.is_nested else f"return {results}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = _PACKED.get(self.mode) or ", ".join(given)
-        lines = [f"def run({arguments}):"]
-        if self.reverse_sweep.storing.uses_workspace:
+        lines = [f"def run({arguments}, work, top):" if self.is_nested else f"def run({arguments}):"]
+        if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
         body = [*lines, *with_versions(self.writer.lines, self.reverse_sweep.numbers(), self.writer.fresh)]
         functions = [line for called in find_used(self) for line in called.source(bool(options))]
@@ -207,15 +215,28 @@ class DerivativeWriter:
 
     def _gradient(self, tree: Any) -> str:
         if isinstance(tree, tuple):
-            return tuple_text([self._gradient(part) for part in tree])
+            return self._tuple(tree, self._gradient)
+        if not isinstance(tree, Value):
+            return "None"
         if tree.is_array:
             zeros = self.adjoints.expressions.zeros(tree, f"{tree.name}.shape")
             return self.adjoints.bar(tree) if tree in self.adjoints.active else zeros
         return self.adjoints.bar(tree) if tree in self.adjoints.begun else "0.0"
 
+    def _tuple(self, tree: tuple[Any, ...], write: Callable[[Any], str]) -> str:
+        """A tuple of the class of another one."""
+        parts, cls = [write(part) for part in tree], class_of_names(tree)
+        if cls is None:
+            return tuple_text(parts)
+        name = next((name for name, known in self.program.callables.items() if known is cls), "")
+        if not name:
+            name = self.writer.fresh(cls.__name__)
+            self.program.callables[name] = cls
+        return f"{name}({', '.join(parts)})"
+
     def _write_returned(self, tree: Any) -> str:
         if isinstance(tree, tuple):
-            return tuple_text([self._write_returned(part) for part in tree])
+            return self._tuple(tree, self._write_returned)
         return f"{tree.name}.copy()" if tree.is_array else self.writer.text(tree)
 
     def _results(self) -> list[str]:

@@ -86,7 +86,7 @@ class ForwardSweep:
         self._assign(o)
         self.adjoints.shadow(o)
 
-    forward_View = forward_Choose = forward_Create
+    forward_View = forward_Permuted = forward_Reshaped = forward_Choose = forward_Create
 
     def forward_Product(self, o: Product) -> None:
         self.adjoints.keep_operands(o)
@@ -133,7 +133,7 @@ class ForwardSweep:
             self.storing.save(value)
 
     def forward_RuleForward(self, o: RuleForward) -> None:
-        self.rules.forward(o)
+        self.storing.uses_workspace |= self.rules.forward(o)
         for value in o.lengths:
             self.storing.save(value)
 

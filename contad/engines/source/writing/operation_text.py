@@ -17,7 +17,9 @@ from contad.engines.source.ir.single_assignment import (
     Loop,
     MatrixCall,
     Operation,
+    Permuted,
     Product,
+    Reshaped,
     Value,
     View,
 )
@@ -111,9 +113,13 @@ class ExpressionWriter:
         return not any(isinstance(holder, Loop) and not isinstance(holder, Body) for holder in around(o.block))
 
     def write_view(self, o: View, array: str) -> str:
-        """A basic slice of an array, or of its adjoint."""
+        """A part of an array in another form, or of its adjoint."""
         if o.spec is None:
             return f"{array}.T"
+        if isinstance(o, Permuted):
+            return f"np.transpose({array}, {tuple_text(list(map(str, o.axes)))})"
+        if isinstance(o, Reshaped):
+            return f"{array}.reshape({tuple_text([self.writer.text(x) for x in o.inputs[1:]])})"
         parts = []
         for part in o.spec:
             if part == NEW_AXIS:

@@ -7,12 +7,20 @@ from numba import types
 from contad.engines.source.analysis.lane_values import refuse
 from contad.engines.source.ir.rule_sites import RuleForward, RuleSite, RuleValue
 from contad.engines.source.ir.single_assignment import FLOAT, Value
+from contad.engines.source.ir.walks import leaves as leaves_of
 from contad.engines.source.ir.writer import bare, tuple_text
 from contad.engines.source.writing.adjoint_sweep import AdjointWriter
 from contad.errors import RuleError
 from contad.native.saved_values import as_read, leaves
-from contad.native.user_rules import backward_of, backward_types, require_cotangent, wrong_shape
-from contad.rules.compilable import WithParts
+from contad.native.user_rules import (
+    DERIVE,
+    backward_of,
+    backward_types,
+    one_of,
+    pairing_of,
+    require_cotangent,
+    wrong_shape,
+)
 
 
 class RuleWriter:
@@ -20,35 +28,70 @@ class RuleWriter:
 
     def __init__(self, adjoints: AdjointWriter) -> None:
         self.adjoints, self.writer = adjoints, adjoints.writer
-        self.backwards: dict[tuple[WithParts, tuple[int, ...]], str] = {}  # the names of backward parts
+        self.named: dict[Any, str] = {}  # the names of parts that are derived, or chosen by arguments
 
     # ---- forward -----------------------------------------------------------------------------------------------------
-    def forward(self, o: RuleForward) -> None:
-        """The forward part, or the value alone where nobody asks for a derivative."""
+    def forward(self, o: RuleForward) -> bool:
+        """The forward part, or the value alone where nobody asks for a derivative; whether the workspace is used."""
         site, found = o.site, o.found.name
-        given = ", ".join(self._give(site, k, o.inputs) for k in range(len(site.given)))
-        if any(self.adjoints.active.changes(reader) for reader in self.adjoints.readers.get(o.found, [])):
-            self.writer.line(f"{found} = {site.forward_name}({given})", o.line)
+        wanted = any(self.adjoints.active.changes(reader) for reader in self.adjoints.readers.get(o.found, []))
+        if site.moved:
+            derived = self._forward_with_tangents(o, wanted)
         else:
-            self.writer.line(f"{found} = ({site.value_name}({given}), None)", o.line)
+            derived = False
+            part = site.forward_name if wanted else site.value_name
+            text = f"{part}({self._give_all(site, o.inputs)})"
+            self.writer.line(f"{found} = {text if wanted else f'({text}, None)'}", o.line)
         for axis, length in enumerate(o.lengths):
-            self.writer.line(f"{length.name} = {found}[0].shape[{axis}]")
+            self.writer.line(f"{length.name} = {_pair(site, found)}[0].shape[{axis}]")
+        return derived
 
-    def _give(self, site: RuleSite, k: int, read: list[Value]) -> str:
-        """An argument of the forward part: of an array a copy, which the rule may keep or overwrite."""
+    def _forward_with_tangents(self, o: RuleForward, wanted: bool) -> bool:
+        """((value, saved), tangents): by the rule's own forward mode, or else by that of the forward part."""
+        site, found = o.site, o.found.name
+        tangents = [self.writer.text(x) for x in o.inputs[len(o.inputs) - len(site.moved) :]]
+        if site.parts.tangent is None:
+            name = self._derive(site, "forward", site.parts.forward, site.plain, self._choose_moved(site))
+            given = [bare(self._argument(site, k, o.inputs)) for k in range(len(site.given))]
+            text = f"{name}({tuple_text(given)}, {tuple_text(tangents)}, work, top)"
+            self.writer.line(f"{found}, work = {text}", o.line)
+            return True
+        self.writer.line(f"{found}_plain = {site.forward_name}({self._give_all(site, o.inputs)})", o.line)
+        name = self._name(site, "tangent", site.parts.tangent)
+        given = []
+        for k, at in enumerate(site.given):
+            if k in site.moved:
+                given.append(tangents[site.moved.index(k)])
+            elif k not in site.parts.options:
+                is_array = isinstance(at, int) and o.inputs[at].is_array
+                given.append(f"np.zeros({self.writer.text(o.inputs[at])}.shape)" if is_array else "0.0")  # type: ignore[index]
+        copies = [f"{t}.copy()" if o.inputs[k - len(tangents)].is_array else t for k, t in enumerate(tangents)]
+        options = [bare(self._argument(site, k, o.inputs)) for k in site.parts.options]
+        made = f"{name}({', '.join([*options, f'{found}_plain[1]', *given])})"
+        self.writer.line(f"{found} = {found}_plain, {tuple_text([made, *(copies if wanted else [])])}")
+        return False
+
+    def _choose_moved(self, site: RuleSite) -> Any:
+        return lambda parameters: [parameters[k] for k in site.moved]
+
+    def _give_all(self, site: RuleSite, read: list[Value]) -> str:
+        """The arguments of a part, which it may keep or overwrite: arrays are copies."""
+        given = []
+        for k, at in enumerate(site.given):
+            text = bare(self._argument(site, k, read))
+            given.append(f"{text}.copy()" if isinstance(at, int) and read[at].is_array else text)
+        return ", ".join(given)
+
+    def _argument(self, site: RuleSite, k: int, read: list[Value]) -> str:
         at = site.given[k]
-        if isinstance(at, str):
-            return at
-        text = bare(self.writer.text(read[at]))
-        return f"{text}.copy()" if read[at].is_array else text
+        return at if isinstance(at, str) else self.writer.text(read[at])
 
     def value(self, o: RuleValue) -> bool:
         """The value of a call, and what the reverse reads of it; whether anything is kept."""
         found = o.found.name
-        if o.filled:
-            self.writer.line(f"{o.filled[0].name}[...] = {found}[0]", o.line)
-        else:
-            self.writer.line(f"{o.results[0].name} = float({found}[0])", o.line)
+        texts = [f"{_pair(o.site, found)}[0]", f"{found}[1][0]"]
+        for x, text in zip(o.filled or o.results, texts, strict=False):
+            self.writer.line(f"{x.name}[...] = {text}" if x.is_array else f"{x.name} = float({text})", o.line)
         kept = list(self._list_kept(o)) if self.adjoints.active.changes(o) else []
         for text, kind in kept:
             function, _ = _choose_ways(kind)
@@ -56,10 +99,12 @@ class RuleWriter:
         return bool(kept)
 
     def _list_kept(self, o: RuleValue) -> list[tuple[str, Any]]:
-        """The texts and types of what the reverse reads: the options, then what the rule saves."""
-        options = [k for k in o.site.parts.options if isinstance(o.site.given[k], int)]
-        kept = [(bare(self.writer.text(o.read[o.site.given[k]])), o.site.plain[k]) for k in options]  # type: ignore[index]
-        kept += leaves(f"{o.found.name}[1]", o.site.saved)
+        """The texts and types of what the reverse reads: the options, what the rule saves, and tangents of that."""
+        site, found = o.site, o.found.name
+        options = [k for k in site.parts.options if isinstance(site.given[k], int)]
+        kept = [(bare(self.writer.text(o.read[site.given[k]])), site.plain[k]) for k in options]  # type: ignore[index]
+        kept += leaves(f"{_pair(site, found)}[1]", site.saved)
+        kept += [(f"{found}[1][{n}]", kind) for n, kind in _saved_tangents(site)]
         return [(text, kind) for text, kind in kept if not isinstance(kind, types.NoneType)]
 
     # ---- reverse -----------------------------------------------------------------------------------------------------
@@ -68,6 +113,7 @@ class RuleWriter:
         site, lines = o.site, list[str]()
         if self.adjoints.lanes is not None:
             refuse(self.writer.program.name, site.rule.name)
+        tangents = [self._take("moved", kind, lines) for _, kind in reversed(_saved_tangents(site))][::-1]
         saved = self._take("saved", site.saved, lines)
         options = []
         for k in reversed(site.parts.options):
@@ -77,27 +123,138 @@ class RuleWriter:
                 raise RuleError(f"{site.rule.name}: argument {k} is an option and must be a constant, got a variable")
         for line in lines:
             self.writer.line(line)
-        (z,) = o.varying
-        if not z.is_array and not self.adjoints.has_bar(z):
+        if not any(z.is_array or self.adjoints.has_bar(z) for z in o.varying):
             return
-        z_bar = self.adjoints.bar(z)
         wanted = [k for k, at in enumerate(site.given) if isinstance(at, int) and o.read[at] in self.adjoints.active]
-        for k in wanted:
-            if o.read[site.given[k]].kind == FLOAT:  # type: ignore[index]
-                self.adjoints.begin(o.read[site.given[k]])  # type: ignore[index]
+        for x in [*(o.read[site.given[k]] for k in wanted), *o.tangents]:  # type: ignore[index]
+            if x.kind == FLOAT and x in self.adjoints.active:
+                self.adjoints.begin(x)
+        (z, *_), bars = o.varying, [self._bar(x) for x in o.varying]
+        test = " or ".join(f"np.any({bar})" if z.is_array else f"{bar} != 0.0" for bar in bars)
         kind = types.Array(types.float64, z.kind.ndim, "C") if z.is_array else types.float64
         given = (*(as_read(site.plain[k]) for k in site.parts.options), as_read(site.saved), kind)
         rest = [k for k in range(len(site.given)) if k not in site.parts.options]
+        if site.moved:
+            with self.writer.indent(f"if {test}:"):
+                self._add_second(o, [*reversed(options), saved], tangents, bars, given, rest)
+            return
+        if site.parts.backward is None:
+            with self.writer.indent(f"if {test}:"):
+                name = self._transpose(site, tuple(wanted), given)
+                parts = self.writer.fresh(f"{site.name}_parts")
+                text = self._call_transposed(o, name, [*reversed(options), saved, bars[0]], wanted)
+                self.writer.line(f"{parts}, work = {text}")
+                for n, k in enumerate(wanted):
+                    self._add(site, o.read[site.given[k]], f"{parts}[1][{n}]")  # type: ignore[index]
+            return
         name, found = self._backward(site, tuple(wanted), given, len(rest))
-        with self.writer.indent(f"if np.any({z_bar}):" if z.is_array else f"if {z_bar} != 0.0:"):
+        with self.writer.indent(f"if {test}:"):
             parts = self.writer.fresh(f"{site.name}_parts")
-            cotangent = f"{z_bar}.copy()" if z.is_array else z_bar
+            cotangent = f"{bars[0]}.copy()" if z.is_array else bars[0]
             self.writer.line(f"{parts} = {name}({', '.join([*reversed(options), saved, cotangent])})")
             for k in wanted:
                 x = o.read[site.given[k]]  # type: ignore[index]
                 require_cotangent(site.rule, k, found[rest.index(k)], x.kind.ndim)
                 if not isinstance(found[rest.index(k)], types.NoneType):
                     self._add(site, x, f"{parts}[{rest.index(k)}]")
+
+    def _transpose(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...]) -> str:
+        """The name of the gradient that is the backward part of a rule that has its forward mode only."""
+        pairing = pairing_of(site.rule, site.plain, given[-1], wanted)
+        kinds = (*given, *(as_read(site.plain[k]) for k in wanted))
+        key = site.rule, "transposed", wanted, kinds
+        if key not in self.named:
+            self.named[key] = self._name(site, "backward", DERIVE["gradient"](pairing, kinds, len(given)))
+        return self.named[key]
+
+    def _call_transposed(self, o: RuleValue, name: str, given: list[str], wanted: list[int]) -> str:
+        ones = [one_of(o.site.plain[k], self.writer.text(o.read[o.site.given[k]])) for k in wanted]  # type: ignore[index]
+        return f"{name}({', '.join([*given, *ones])}, work, top)"
+
+    def _bar(self, z: Value) -> str:
+        """The adjoint of a value or of its tangent, zeros where there is none."""
+        if z.is_array:
+            return self.adjoints.bar(z) if z in self.adjoints.active else f"np.zeros({z.name}.shape)"
+        return self.adjoints.bar(z) if self.adjoints.has_bar(z) else "0.0"
+
+    def _add_second(
+        self, o: RuleValue, given: list[str], tangents: list[str], bars: list[str], kinds: tuple[Any, ...],
+        rest: list[int],
+    ) -> None:  # fmt: skip
+        """The backward part at the adjoint of the tangent, and its derivative along the adjoint of the value."""
+        site = o.site
+        saved, places = len(given) - 1, [n for n, _ in _saved_places(site)]
+        moved = [k for k in site.moved if o.read[site.given[k]] in self.adjoints.active]  # type: ignore[index]
+        moved += [k for n, k in enumerate(site.moved) if o.tangents[n] in self.adjoints.active and k not in moved]
+
+        def choose_floats(parameters: list[Any]) -> list[Value]:
+            floats = leaves_of(parameters[saved])
+            return [*(floats[n] for n in places), parameters[saved + 1]]
+
+        if site.parts.backward is None:
+            self._add_transposed_second(o, given, tangents, bars, kinds, moved, choose_floats)
+            return
+        backward = backward_of(site.rule, tuple(moved))
+        found = backward_types(site.rule, backward, kinds, len(rest))
+        name = self._derive(site, f"backward_{'_'.join(map(str, moved))}", backward, kinds, choose_floats)
+        parts = self.writer.fresh(f"{site.name}_parts")
+        arguments = tuple_text([*given, bars[1]])
+        self.writer.line(f"{parts}, work = {name}({arguments}, {tuple_text([*tangents, bars[0]])}, work, top)")
+        order = [n for n, kind in enumerate(found) if not isinstance(kind, types.NoneType)]
+        for k in moved:
+            place = rest.index(k)
+            x, x_dot = o.read[site.given[k]], o.tangents[site.moved.index(k)]  # type: ignore[index]
+            require_cotangent(site.rule, k, found[place], x.kind.ndim)
+            if place not in order:
+                continue
+            if x_dot in self.adjoints.active:
+                self._add(site, x_dot, f"{parts}[0][{place}]")
+            if x in self.adjoints.active:
+                self._add(site, x, f"{parts}[1][{order.index(place)}]")
+
+    def _add_transposed_second(
+        self, o: RuleValue, given: list[str], tangents: list[str], bars: list[str], kinds: tuple[Any, ...],
+        moved: list[int], wanted: Any,
+    ) -> None:  # fmt: skip
+        """Likewise, of a rule that has its forward mode only."""
+        site, name = o.site, self._transpose(o.site, tuple(moved), kinds)
+        key = site.rule, "pulled", tuple(moved), kinds, site.moved
+        if key not in self.named:
+            pairing = pairing_of(site.rule, site.plain, kinds[-1], tuple(moved))
+            types_of_all = (*kinds, *(as_read(site.plain[k]) for k in moved))
+            self.named[key] = self._name(site, "pull", DERIVE["pull"](pairing, types_of_all, len(kinds), wanted))
+        first, second = self.writer.fresh(f"{site.name}_parts"), self.writer.fresh(f"{site.name}_seconds")
+        self.writer.line(f"{first}, work = {self._call_transposed(o, name, [*given, bars[1]], moved)}")
+        ones = [one_of(site.plain[k], self.writer.text(o.read[site.given[k]])) for k in moved]  # type: ignore[index]
+        arguments = tuple_text([*given, bars[1], *ones])
+        text = f"{self.named[key]}({arguments}, {tuple_text([*tangents, bars[0]])}, work, top)"
+        self.writer.line(f"{second}, work = {text}")
+        for n, k in enumerate(moved):
+            x, x_dot = o.read[site.given[k]], o.tangents[site.moved.index(k)]  # type: ignore[index]
+            if x_dot in self.adjoints.active:
+                self._add(site, x_dot, f"{first}[1][{n}]")
+            if x in self.adjoints.active:
+                self._add(site, x, f"{second}[1][{n}]")
+
+    def _derive(self, site: RuleSite, what: str, part: Any, given: tuple[Any, ...], wanted: Any) -> str:
+        """The name of forward mode of a part; see `derive_part` of `contad.engines.source.build`."""
+        key = site.rule, what, given, site.moved
+        if key not in self.named:
+            derived = DERIVE["part"](part, given, wanted)
+            self.named[key] = self._name(site, f"{what}_moved", derived)
+        return self.named[key]
+
+    def _name(self, site: RuleSite, what: str, function: Any) -> str:
+        """The name under which the source finds a function that belongs to a call."""
+        callables = self.writer.program.callables
+        key = site.rule, what, function
+        if key not in self.named:
+            name = self.writer.fresh(f"{site.name}_{what}")
+            while name in callables:
+                name = self.writer.fresh(f"{site.name}_{what}")
+            callables[name] = function
+            self.named[key] = name
+        return self.named[key]
 
     def _add(self, site: RuleSite, x: Value, part: str) -> None:
         if x.is_array:
@@ -122,15 +279,40 @@ class RuleWriter:
 
     def _backward(self, site: RuleSite, wanted: tuple[int, ...], given: tuple[Any, ...], count: int) -> tuple[str, Any]:
         """The name of the backward part for some arguments, and the types of its cotangents."""
-        callables = self.writer.program.callables
         key = site.rule, wanted
-        if key not in self.backwards:
-            name = self.writer.fresh(f"{site.name}_backward")
-            while name in callables:
-                name = self.writer.fresh(f"{site.name}_backward")
-            callables[name] = backward_of(site.rule, wanted)
-            self.backwards[key] = name
-        return self.backwards[key], backward_types(site.rule, callables[self.backwards[key]], given, count)
+        if key not in self.named:
+            self.named[key] = self._name(site, "backward", backward_of(site.rule, wanted))
+        backward = self.writer.program.callables[self.named[key]]
+        return self.named[key], backward_types(site.rule, backward, given, count)
+
+
+def _pair(site: RuleSite, found: str) -> str:
+    """The expression of (value, saved)."""
+    return f"{found}[0]" if site.moved else found
+
+
+def _saved_places(site: RuleSite) -> list[tuple[int, int]]:
+    """Which of the numbers and arrays that are saved have tangents, and where these stand among the tangents found.
+
+    Of a rule with a forward mode they are the value and the arguments, which are saved first; else all floats.
+    """
+    if not site.moved:
+        return []
+    if site.parts.tangent is not None:
+        rest = [k for k in range(len(site.given)) if k not in site.parts.options]
+        return [(0, 0), *((1 + rest.index(k), 1 + n) for n, k in enumerate(site.moved))]
+    floats = [n for n, (_, kind) in enumerate(leaves("", site.saved)) if _is_float(kind)]
+    return [(n, 1 + m) for m, n in enumerate(floats)]
+
+
+def _saved_tangents(site: RuleSite) -> list[tuple[int, Any]]:
+    """Where the tangents of what is saved stand among the tangents found, and their types."""
+    kinds = [kind for _, kind in leaves("", site.saved)]
+    return [(place, kinds[n]) for n, place in _saved_places(site)]
+
+
+def _is_float(kind: Any) -> bool:
+    return getattr(kind, "dtype", kind) == types.float64
 
 
 def _choose_ways(kind: Any) -> tuple[str, str]:

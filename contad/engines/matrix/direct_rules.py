@@ -1,0 +1,107 @@
+"""Array rules of contad's own on arrays as they are: what most calls are, without the looks at what else there may be.
+
+Anything else, another level, a recorded program, an option that is no plain word or number, goes the general way of
+`array_records.push_pullback`.
+"""
+
+from collections.abc import Callable
+from threading import get_ident
+from types import NoneType
+
+import numpy as np
+
+from contad.engines.matrix.array_records import LOOPS, Operand, push_continuation
+from contad.engines.matrix.array_var import FLOAT, ArrayVar
+from contad.engines.matrix.matrix_products import factor_of
+from contad.engines.stream.pullbacks import Part, Pullback
+from contad.engines.stream.record_head import PULLBACK
+from contad.rules.array_rule import ArrayRule
+from contad.variables.layout import layout_of
+from contad.variables.open_types import Option, Rule, Value
+
+_WORDS = frozenset((bool, int, float, str, NoneType))  # classes of options that nobody can write to
+
+
+def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
+    """The rule on arrays of one recording and plain ones, all of its arguments given by position."""
+    general = rule.generally
+    function, forward = rule.function, rule.forward_body
+    option_names = frozenset(rule.option_names)
+
+    def method(*args: Value, **options: Option) -> Value:
+        s = None
+        operands: list[Operand] = []
+        values: list[Value] = []
+        turned: list[int] = []
+        constants = False
+        for k, x in enumerate(args):
+            kind = x.__class__
+            if kind is ArrayVar:
+                v, base = x._value, x._base
+                if s is None:
+                    s = x._owner
+                    if s.thread != get_ident() or s.ended is not None or s.tracer is not None or s.keeps_rules:
+                        return general(*args, **options)
+                if x._owner is not s or v.__class__ is not np.ndarray or v.dtype is not FLOAT or not v.size:
+                    return general(*args, **options)
+                factor = factor_of(x)
+                if factor is not None:
+                    cell = factor.cell
+                    if factor.turned:
+                        turned.append(k)
+                else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
+                    y = x.operand()
+                    if y.__class__ is not ArrayVar or y._index <= 0:
+                        return general(*args, **options)
+                    cell = y._index
+                    if base is None or base._index <= 0:
+                        v = y._value
+                operands.append((k, cell, v.shape))
+            elif kind is np.ndarray and x.dtype is FLOAT:
+                v, constants = x, True
+            elif kind is float:
+                v = x
+            else:
+                return general(*args, **options)
+            values.append(v)
+        if s is None or not option_names.issuperset(options):
+            return general(*args, **options)
+        for option in options.values():
+            if option.__class__ not in _WORDS:
+                return general(*args, **options)
+        if constants:
+            names = rule.argument_names
+            live = {k for k, _, _ in operands}
+            needed = names if forward is not None else frozenset().union(*(rule.needs(names[k]) for k in live))
+            values = [
+                s.buffers.keep(v)[0] if k not in live and v.__class__ is np.ndarray and names[k] in needed else v
+                for k, v in enumerate(values)
+            ]
+        z, saved = (function(*values, **options), None) if forward is None else forward(*values, **options)
+        c = Pullback(rule, operands, values, options, saved, turned)
+        if z.__class__ is not np.ndarray or not z.ndim or not z.size:
+            return push_continuation(s, c, z)
+        if not z.flags.c_contiguous:
+            return push_continuation(s, c, z, layout_of([z]))
+        n = z.size
+        first = s.top
+        if first + n > s.capacity:
+            s.room(n)
+        kept = s.slab[first : first + n].reshape(z.shape)
+        kept[...] = z
+        c.results.append(Part(first, n, z.shape, kept))
+        s.callbacks.append(c)
+        return s.push_values(PULLBACK, len(s.callbacks) - 1, 0, kept)
+
+    return method
+
+
+def install_rule(rule: Rule) -> None:
+    """Let a rule of contad's own use this from its next call on, unless it is a compiled loop."""
+    if not isinstance(rule, ArrayRule) or ArrayVar in rule.methods or rule.name in LOOPS:
+        return
+    if not rule.__module__.startswith("contad.ops."):
+        return
+    method = rule.methods[ArrayVar] = fast_rule(rule)
+    if len(rule.argument_names) == 2:
+        rule.reflected[ArrayVar] = lambda y, x, **options: method(x, y, **options)

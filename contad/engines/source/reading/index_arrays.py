@@ -1,0 +1,105 @@
+"""Subscripts with arrays of positions and masks: elements read into a new array, and written one after the other."""
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from contad.engines.source.ir import known_functions
+from contad.engines.source.ir.entries import Object, is_array
+from contad.engines.source.ir.single_assignment import INT, NEW_AXIS, Check, Value
+from contad.engines.source.reading.elementwise import arrays_of, is_unit
+from contad.engines.source.reading.expressions import ExpressionReader
+
+_WHOLE = (None, None, None)
+_POSITIONS = "np.nonzero(mask)[0]"
+
+
+def has_arrays(spec: list[Any]) -> bool:
+    """Whether an index array, or a mask, is among the indices of a subscript."""
+    return any(isinstance(part, Value) and part.is_array for part in spec)
+
+
+class IndexArrays:
+    """Reads and writes the elements that index arrays name: the arrays stand side by side, and have one length."""
+
+    def __init__(self, expressions: ExpressionReader) -> None:
+        self.expressions, self.arrays = expressions, expressions.arrays
+        self.builder, self.progress = expressions.builder, expressions.progress
+
+    def read(self, array: Value, spec: list[Any], node: ast.AST) -> Value:
+        """The elements as a new array."""
+        part, first, positions = self._split(array, spec, node)
+        if array.kind.narrow:
+            self.progress.stop(
+                "the elements of an array of small integers at positions", "make it an array of int64"
+            )
+        made = self.builder.create("empty", self._shape(part, first, positions), array.kind.base, array.hint)
+        self.arrays.over(
+            self.arrays.shape(made),
+            lambda at: self.arrays.put(made, at, self.builder.load(part, self._at(part, first, positions, at))),
+        )
+        return made
+
+    def write(self, array: Value, spec: list[Any], entry: Any, node: ast.AST) -> None:
+        """The elements = entry, in their order: of elements that are named twice the last one stays."""
+        part, first, positions = self._split(array, spec, node)
+        positions = [self.arrays.copy_elements(x) if set(x.roots) & set(array.roots) else x for x in positions]
+        shape = self._shape(part, first, positions)
+        if is_array(entry):
+            if entry.kind.ndim > len(shape):
+                self.progress.refuse(node, "an assignment from an array with more dimensions")
+            if any(set(operand.roots) & set(array.roots) for operand in arrays_of(entry)):
+                entry = self.arrays.copy_elements(entry)
+            for axis, length in zip(range(-entry.kind.ndim, 0), self.arrays.shape(entry), strict=True):
+                if not is_unit(entry, axis):
+                    self.arrays.require_equal(shape[axis], length)
+        self.arrays.over(
+            shape,
+            lambda at: self.arrays.put(part, self._at(part, first, positions, at), self.arrays.element(entry, at)),
+        )
+
+    def _split(self, array: Value, spec: list[Any], node: ast.AST) -> tuple[Value, int, list[Value]]:
+        """The part of an array that the other indices name, the axis of it where arrays begin, and their positions."""
+        places = [k for k, part in enumerate(spec) if isinstance(part, Value) and part.is_array]
+        first, last = places[0], places[-1]
+        numbers = [k for k, part in enumerate(spec) if isinstance(part, Value) and not part.is_array]
+        apart = [k for k in numbers if any(not isinstance(spec[j], Value) for j in range(min(k, first), max(k, last)))]
+        if len(places) != last - first + 1 or apart or NEW_AXIS in spec:
+            self.progress.refuse(node, f"the indices in {ast.unparse(node)!r}", "index with one array after another")
+        view = [_WHOLE if k in places else part for k, part in enumerate(spec)]
+        part = array if all(x == _WHOLE for x in view) else self.builder.view(array, view)
+        axis = sum(not isinstance(x, Value) for x in view[:first])
+        positions = [
+            self._positions(spec[k], self.builder.length(part, axis + n), node) for n, k in enumerate(places)
+        ]  # fmt: skip
+        for x in positions[1:]:
+            self.arrays.require_equal(self.builder.length(positions[0], 0), self.builder.length(x, 0))
+        return part, axis, positions
+
+    def _positions(self, index: Value, length: Value, node: ast.AST) -> Value:
+        """The positions that an index array has, or where a mask is true."""
+        if index.kind.ndim != 1 or index.kind.base not in ("int", "bool"):
+            self.progress.refuse(node, f"the index in {ast.unparse(node)!r}", "index with vectors of integers")
+        if index.kind.base == "int":
+            return index
+        self.arrays.require_equal(length, self.builder.length(index, 0))
+        tree = ast.parse(_POSITIONS, mode="eval").body
+        for x in ast.walk(tree):
+            ast.copy_location(x, node)
+        found: Value = self.expressions.expression(tree, {"np": Object(np), "mask": index})
+        return found
+
+    def _shape(self, part: Value, first: int, positions: list[Value]) -> list[Value]:
+        shape = self.arrays.shape(part)
+        return [*shape[:first], self.builder.length(positions[0], 0), *shape[first + len(positions) :]]
+
+    def _at(self, part: Value, first: int, positions: list[Value], at: list[Value]) -> list[Value]:
+        """The indices of the element that stands at others among those that are named."""
+        found = [self.builder.load(x, [at[first]]) for x in positions]
+        if self.progress.flags.boundscheck:
+            for axis, x in enumerate(found, first):
+                outside = self.builder.apply(known_functions.OUTSIDE, x, self.builder.length(part, axis))
+                self.builder.add(Check(outside, "IndexError('index is out of bounds')"))
+        assert all(x.kind == INT for x in found)
+        return [*at[:first], *found, *at[first + 1 :]]

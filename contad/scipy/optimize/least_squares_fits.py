@@ -1,0 +1,108 @@
+"""Nonlinear least squares with exact Jacobians, whose result differentiates in what the residuals depend on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from contad.errors import UnsupportedError
+from contad.scipy.optimize.implicit import differentiate_root, take_primals
+from contad.transforms.gradients import grad
+from contad.transforms.jacobians import jacobian
+from contad.variables.array import numbers_in
+from contad.variables.creation import array
+from contad.variables.open_types import ArrayValue, Function, Nested, Real
+from contad.variables.trees import flatten, holds_number
+
+
+def least_squares(
+    fun: Function, x0: ArrayValue, args: Sequence[Nested] = (), *, bounds: Any = (-np.inf, np.inf), method: str = "trf",
+    loss: str = "linear", f_scale: float = 1.0, **options: Any,
+) -> scipy.optimize.OptimizeResult:  # fmt: skip
+    """scipy.optimize.least_squares of residuals fun(x, *args), whose `x` differentiates in args and captured values.
+
+        c(x, p) = 1/2 sum C^2 rho(r^2 / C^2),     grad c(z, p) = 0,     z_dot = -H^-1 (grad c)_p p_dot
+
+    SciPy gets the exact Jacobian; options are SciPy's but for `jac`. H is the whole Hessian of the cost, with second
+    derivatives of residuals that are not zero. Variables at a bound stay there. Of more than 100 unknowns there is no
+    Hessian: conjugate gradients solve with its products. `cost` carries its derivative, too; x0 and bounds none.
+
+    Shapes:  x0 (n,) or a number, fun(x, *args) (m,) -> x (n,).
+    Raises:  TypeError for `jac`, which contad supplies; what SciPy raises; where a derivative is wanted
+             SingularPointError for a singular Hessian, RuntimeError where no minimum was found, and UnsupportedError
+             for a loss that is a function.
+    Cost:    SciPy's, with a Jacobian for each step; a derivative takes one Hessian of the cost, or a product with it
+             for each step of conjugate gradients.
+    Ref:     scipy.optimize.least_squares.
+
+    >>> import contad
+    >>> t = np.array([0.0, 0.5, 1.0, 1.5])
+    >>> def rate(y):
+    ...     return least_squares(lambda x: x[0] * np.exp(-x[1] * t) - y, np.array([1.0, 1.0])).x[1]
+    >>> y = 2.0 * np.exp(-1.3 * t)
+    >>> value, slopes = contad.value_and_grad(rate)(y)
+    >>> round(value, 6), slopes.round(3)
+    (1.3, array([ 0.606, -0.581, -0.772, -0.647]))
+    """
+    if "jac" in options:
+        raise TypeError("least_squares: contad supplies jac; leave it out")
+    args, start = tuple(args), take_primals(array(x0) if isinstance(x0, (list, tuple)) else x0)
+    has_variables = holds_number(args)
+
+    def of_vector(x: ArrayValue, *p: Nested) -> ArrayValue:
+        value = fun(x, *p)
+        return np.atleast_1d(array(value) if isinstance(value, (list, tuple)) else value)
+
+    def of_floats(x: ArrayValue, *p: Nested) -> Any:
+        nonlocal has_variables
+        value = of_vector(x, *p)
+        has_variables = has_variables or bool(numbers_in(flatten(value).leaves))
+        return take_primals(value)
+
+    def jac(x: ArrayValue, *p: Nested) -> Any:
+        return np.reshape(take_primals(jacobian(of_vector)(x, *p)), (-1, np.size(x)))
+
+    result = scipy.optimize.least_squares(
+        of_floats, start, jac, take_primals(bounds), method, loss=loss, f_scale=f_scale, args=take_primals(args),
+        **options,
+    )  # fmt: skip
+    if not has_variables:
+        return result
+    if loss not in _LOSSES:
+        raise UnsupportedError(f"least_squares: on variables loss is one of {', '.join(_LOSSES)}, got {loss!r}")
+
+    def cost(x: ArrayValue, *p: Nested) -> Real:
+        scaled = of_vector(x, *p) / f_scale
+        return 0.5 * f_scale**2 * np.sum(_LOSSES[loss](scaled * scaled))
+
+    z, held = result.x, result.active_mask != 0
+    free, back = np.flatnonzero(~held), np.argsort(np.concatenate([np.flatnonzero(~held), np.flatnonzero(held)]))
+
+    def fill(x: ArrayValue) -> ArrayValue:
+        return np.concatenate([x, z[held]])[back] if held.any() else x
+
+    def slope(x: ArrayValue, *p: Nested) -> ArrayValue:
+        gradient = grad(cost)(fill(x), *p)
+        return gradient[free] if held.any() else gradient
+
+    if free.size:
+        found = differentiate_root("least_squares", slope, z[free], args, result.success, result.message, True)
+        result.x = fill(found)
+    result.cost, result.fun = cost(result.x, *args), of_vector(result.x, *args)
+    return result
+
+
+# ---- what SciPy makes of squared residuals ---------------------------------------------------------------------------
+def _huber(z: ArrayValue) -> ArrayValue:
+    outside = take_primals(z) > 1.0
+    return np.where(outside, 2.0 * np.sqrt(np.where(outside, z, 1.0)) - 1.0, z)
+
+
+_LOSSES: dict[str, Function] = {
+    "linear": lambda z: z,
+    "soft_l1": lambda z: 2.0 * (np.sqrt(1.0 + z) - 1.0),
+    "huber": _huber,
+    "cauchy": np.log1p,
+    "arctan": np.arctan,
+}

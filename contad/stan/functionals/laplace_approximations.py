@@ -1,0 +1,422 @@
+"""Stan's Laplace approximations: marginal likelihoods of latent normal vectors, and draws of these given the data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from contad.front.user_function import UserFunction
+from contad.stan.densities import bernoulli_logit_lpmf, neg_binomial_2_log_lpmf, poisson_log_lpmf
+from contad.stan.functionals.latent_gaussians import LatentModel, Search
+from contad.variables import arguments, check
+from contad.variables.number import map_numbers, primal
+from contad.variables.open_types import ArrayValue, Function, Nested, Real
+
+_ROOT_OF_EPSILON = float(np.sqrt(np.finfo(float).eps))
+_DEFAULTS: Any = (None, _ROOT_OF_EPSILON, 500, 1, 1000, True)
+
+
+def laplace_marginal(
+    log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
+    covariance_args: Sequence[Nested],
+) -> Real:  # fmt: skip
+    """The log of the marginal likelihood of a model with a latent normal vector, approximately.
+
+        theta ~ normal(0, K),   K = covariance(*covariance_args),   l(theta) = log_likelihood(theta, *likelihood_args)
+        z = l(theta) - theta^T K^-1 theta / 2 - log |I + K W| / 2,     W = -d2 l / d theta^2,
+
+    at the mode theta, which Newton's method finds. It is exact where the likelihood is normal in theta. Derivatives in
+    both tuples of arguments (trees), and in what the functions capture, need none of the search: one reverse pass over
+    second derivatives of l along (K^-1 + W)^-1 at the mode, and one over l; they are of any order.
+
+    `hessian_block_size` is the size of the blocks on the diagonal of W, 1 where each observation depends on one element
+    of theta; entries off the blocks must be zero. The functions may be Numba functions.
+
+    Shapes:  covariance gives (n, n), theta (n,), log_likelihood a number -> a number.
+    Domain:  K symmetric and positive semidefinite; log-concave likelihoods, others if the mode is a maximum.
+    Raises:  ValueError for other shapes, a block size that does not divide n, and what is not finite; RuntimeError
+             where the mode is not found.
+    Cost:    O(n^3) and a gradient and `hessian_block_size` second derivatives of l for each of some 5 to 10 steps; a
+             gradient O(n^3) and `hessian_block_size` gradients of a second derivative of l; saves a matrix.
+    Ref:     Margossian, Vehtari, Simpson & Agrawal (2020), NeurIPS 33; Rasmussen & Williams (2006), section 3.4;
+             Stan's laplace_marginal.
+
+    >>> import contad
+    >>> from contad.stan import normal_lpdf
+    >>> y = np.array([0.5, -1.0])
+    >>> def log_likelihood(theta, sigma):
+    ...     return normal_lpdf(y, theta, sigma)
+    >>> def covariance(scale, correlation):
+    ...     return scale**2 * np.array([[1.0, correlation], [correlation, 1.0]])
+    >>> def f(sigma, scale):
+    ...     return laplace_marginal(log_likelihood, (sigma,), 1, covariance, (scale, 0.5))
+    >>> round(f(0.5, 1.0), 8)  # as exact as the normal density
+    -2.75955821
+    >>> [round(x, 8) for x in contad.grad(f, (0, 1))(0.5, 1.0)]
+    [0.06802721, -0.46258503]
+    """
+    settings = hessian_block_size, *_DEFAULTS
+    return _model("laplace_marginal", log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
+
+
+def laplace_marginal_tol(
+    log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
+    covariance_args: Sequence[Nested], theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON,
+    max_steps: int = 500, solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> Real:  # fmt: skip
+    """As `laplace_marginal`, with settings of the search of the mode.
+
+    theta_init            where it starts; zeros if None. It carries no derivative
+    tol                   stops where the gradient of the log density of theta is smaller by this than K^-1 theta, or
+                          than 1; a last step is made from there
+    max_steps             of Newton's method
+    solver                1: by the Cholesky factor of W, for log-concave likelihoods; 2: by that of K; 3: by an LU
+                          decomposition of I + K W, for what is left
+    max_steps_linesearch  how often a step may be halved that makes theta less probable; 0 takes every step as it is
+    allow_fallback        whether the next solver is tried where one fails
+
+    Shapes:  as there.
+    Raises:  as there; ValueError for settings that are none.
+    Cost:    as there; solver 2 takes another Cholesky factor in a step, solver 3 twice the time of one.
+    Ref:     Stan's laplace_marginal_tol.
+
+    >>> from contad.stan import poisson_log_lpmf
+    >>> model = lambda theta: poisson_log_lpmf([1, 0], theta), (), 1, lambda: np.array([[1.0, 0.3], [0.3, 1.0]]), ()
+    >>> [round(laplace_marginal_tol(*model, solver=k), 8) for k in (1, 2, 3)]
+    [-2.27982786, -2.27982786, -2.27982786]
+    """
+    settings = hessian_block_size, theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_marginal_tol"
+    return _model(name, log_likelihood, likelihood_args, covariance, covariance_args, settings).marginal()
+
+
+def laplace_latent_rng(
+    log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
+    covariance_args: Sequence[Nested], rng: np.random.Generator,
+) -> np.ndarray:  # fmt: skip
+    """A draw of the latent vector given the data: normal around its mode, with covariance (K^-1 + W)^-1.
+
+    Arguments are those of `laplace_marginal`, of which the values are taken; a draw has no derivative.
+
+    Shapes:  as there -> (n,).
+    Raises:  as there.
+    Cost:    as there.
+    Ref:     Stan's laplace_latent_rng.
+
+    >>> from contad.stan import normal_lpdf
+    >>> model = lambda theta: normal_lpdf([4.0, 4.0], theta, 0.01), (), 1, lambda: np.eye(2), ()
+    >>> laplace_latent_rng(*model, np.random.default_rng(1)).round(1)
+    array([4., 4.])
+    """
+    settings = hessian_block_size, *_DEFAULTS
+    model = _model("laplace_latent_rng", log_likelihood, likelihood_args, covariance, covariance_args, settings)
+    return _draw(model, rng)
+
+
+def laplace_latent_tol_rng(
+    log_likelihood: Function, likelihood_args: Sequence[Nested], hessian_block_size: int, covariance: Function,
+    covariance_args: Sequence[Nested], rng: np.random.Generator, theta_init: Nested | None = None,
+    tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1, max_steps_linesearch: int = 1000,
+    allow_fallback: bool = True,
+) -> np.ndarray:  # fmt: skip
+    """As `laplace_latent_rng`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> from contad.stan import normal_lpdf
+    >>> model = lambda theta: normal_lpdf([4.0, 4.0], theta, 0.01), (), 2, lambda: np.eye(2), ()
+    >>> laplace_latent_tol_rng(*model, np.random.default_rng(1), solver=2).round(1)
+    array([4., 4.])
+    """
+    settings = hessian_block_size, theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    model = _model("laplace_latent_tol_rng", log_likelihood, likelihood_args, covariance, covariance_args, settings)
+    return _draw(model, rng)
+
+
+# ---- likelihoods with a name -----------------------------------------------------------------------------------------
+def laplace_marginal_poisson_log_lpmf(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested]
+) -> Real:
+    """`laplace_marginal` of counts y[i] ~ poisson(exp(theta[y_index[i]] + m[y_index[i]])).
+
+    y_index counts from 0; the offset m may be one number.
+
+    Shapes:  y, y_index (N,), m (n,) or a number, covariance gives (n, n) -> a number.
+    Raises:  as `laplace_marginal`; ValueError for an index beyond theta.
+    Cost:    as `laplace_marginal`.
+    Ref:     Stan's laplace_marginal_poisson_log_lpmf.
+
+    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
+    >>> round(laplace_marginal_poisson_log_lpmf([1, 0], [0, 1], 0.0, lambda s: s * k, (1.0,)), 8)
+    -2.27982786
+    """
+    name = "laplace_marginal_poisson_log_lpmf"
+    return _of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, _DEFAULTS).marginal()
+
+
+def laplace_marginal_tol_poisson_log_lpmf(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1,
+    max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> Real:  # fmt: skip
+    """As `laplace_marginal_poisson_log_lpmf`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> round(laplace_marginal_tol_poisson_log_lpmf([1, 0], [0, 1], 0.0, lambda: np.eye(2), (), solver=3), 8)
+    -2.29916984
+    """
+    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_marginal_tol_poisson_log_lpmf"
+    return _of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, settings).marginal()
+
+
+def laplace_latent_poisson_log_rng(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    rng: np.random.Generator,
+) -> np.ndarray:  # fmt: skip
+    """`laplace_latent_rng` of counts as `laplace_marginal_poisson_log_lpmf` has them.
+
+    Shapes:  as there -> (n,).
+    Cost:    as there.
+
+    >>> rng = np.random.default_rng(1)
+    >>> laplace_latent_poisson_log_rng([10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), (), rng).round(0)
+    array([9., 9.])
+    """
+    name = "laplace_latent_poisson_log_rng"
+    return _draw(_of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, _DEFAULTS), rng)
+
+
+def laplace_latent_tol_poisson_log_rng(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    rng: np.random.Generator, theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500,
+    solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> np.ndarray:  # fmt: skip
+    """As `laplace_latent_poisson_log_rng`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> rng = np.random.default_rng(1)
+    >>> model = [10**4, 10**4], [0, 1], 0.0, lambda: 100.0 * np.eye(2), ()
+    >>> laplace_latent_tol_poisson_log_rng(*model, rng, solver=2).round(0)
+    array([9., 9.])
+    """
+    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_latent_tol_poisson_log_rng"
+    return _draw(_of_counts(name, _poisson_log, y, y_index, (m,), covariance, covariance_args, settings), rng)
+
+
+def laplace_marginal_neg_binomial_2_log_lpmf(
+    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested]
+) -> Real:
+    """`laplace_marginal` of counts y[i] ~ neg_binomial_2(exp(theta[y_index[i]] + m[y_index[i]]), eta).
+
+    Their variance is mu + mu^2 / eta. y_index counts from 0; the offset m may be one number.
+
+    Shapes:  y, y_index (N,), eta a number, m (n,) or a number, covariance gives (n, n) -> a number.
+    Raises:  as `laplace_marginal`; ValueError for an index beyond theta, and an eta that is not positive.
+    Cost:    as `laplace_marginal`.
+    Ref:     Stan's laplace_marginal_neg_binomial_2_log_lpmf.
+
+    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
+    >>> round(laplace_marginal_neg_binomial_2_log_lpmf([1, 0], [0, 1], 2.0, 0.0, lambda: k, ()), 8)
+    -2.27471342
+    """
+    name = "laplace_marginal_neg_binomial_2_log_lpmf"
+    return _of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, _DEFAULTS).marginal()
+
+
+def laplace_marginal_tol_neg_binomial_2_log_lpmf(
+    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1,
+    max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> Real:  # fmt: skip
+    """As `laplace_marginal_neg_binomial_2_log_lpmf`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
+    >>> round(laplace_marginal_tol_neg_binomial_2_log_lpmf([1, 0], [0, 1], 2.0, 0.0, lambda: k, (), solver=2), 8)
+    -2.27471342
+    """
+    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_marginal_tol_neg_binomial_2_log_lpmf"
+    return _of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, settings).marginal()
+
+
+def laplace_latent_neg_binomial_2_log_rng(
+    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    rng: np.random.Generator,
+) -> np.ndarray:  # fmt: skip
+    """`laplace_latent_rng` of counts as `laplace_marginal_neg_binomial_2_log_lpmf` has them.
+
+    Shapes:  as there -> (n,).
+    Cost:    as there.
+
+    >>> rng = np.random.default_rng(1)
+    >>> model = [10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()
+    >>> laplace_latent_neg_binomial_2_log_rng(*model, rng).round(0)
+    array([9., 9.])
+    """
+    name = "laplace_latent_neg_binomial_2_log_rng"
+    return _draw(_of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, _DEFAULTS), rng)
+
+
+def laplace_latent_tol_neg_binomial_2_log_rng(
+    y: Nested, y_index: Nested, eta: Real, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    rng: np.random.Generator, theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500,
+    solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> np.ndarray:  # fmt: skip
+    """As `laplace_latent_neg_binomial_2_log_rng`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> rng = np.random.default_rng(1)
+    >>> model = [10**4, 10**4], [0, 1], 1e6, 0.0, lambda: 100.0 * np.eye(2), ()
+    >>> laplace_latent_tol_neg_binomial_2_log_rng(*model, rng, solver=2).round(0)
+    array([9., 9.])
+    """
+    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_latent_tol_neg_binomial_2_log_rng"
+    return _draw(_of_counts(name, _neg_binomial, y, y_index, (eta, m), covariance, covariance_args, settings), rng)
+
+
+def laplace_marginal_bernoulli_logit_lpmf(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested]
+) -> Real:
+    """`laplace_marginal` of outcomes y[i] ~ bernoulli(inv_logit(theta[y_index[i]] + m[y_index[i]])).
+
+    y_index counts from 0; the offset m may be one number.
+
+    Shapes:  y, y_index (N,), m (n,) or a number, covariance gives (n, n) -> a number.
+    Raises:  as `laplace_marginal`; ValueError for an index beyond theta.
+    Cost:    as `laplace_marginal`.
+    Ref:     Stan's laplace_marginal_bernoulli_logit_lpmf.
+
+    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
+    >>> round(laplace_marginal_bernoulli_logit_lpmf([1, 0], [0, 1], 0.0, lambda: k, ()), 8)
+    -1.45428915
+    """
+    name = "laplace_marginal_bernoulli_logit_lpmf"
+    return _of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, _DEFAULTS).marginal()
+
+
+def laplace_marginal_tol_bernoulli_logit_lpmf(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500, solver: int = 1,
+    max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> Real:  # fmt: skip
+    """As `laplace_marginal_bernoulli_logit_lpmf`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> k = np.array([[1.0, 0.3], [0.3, 1.0]])
+    >>> round(laplace_marginal_tol_bernoulli_logit_lpmf([1, 0], [0, 1], 0.0, lambda: k, (), solver=2), 8)
+    -1.45428915
+    """
+    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_marginal_tol_bernoulli_logit_lpmf"
+    return _of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, settings).marginal()
+
+
+def laplace_latent_bernoulli_logit_rng(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    rng: np.random.Generator,
+) -> np.ndarray:  # fmt: skip
+    """`laplace_latent_rng` of outcomes as `laplace_marginal_bernoulli_logit_lpmf` has them.
+
+    Shapes:  as there -> (n,).
+    Cost:    as there.
+
+    >>> model = [1, 0], [0, 1], 0.0, lambda: 1e-6 * np.eye(2), ()
+    >>> laplace_latent_bernoulli_logit_rng(*model, np.random.default_rng(1)).shape
+    (2,)
+    """
+    name = "laplace_latent_bernoulli_logit_rng"
+    return _draw(_of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, _DEFAULTS), rng)
+
+
+def laplace_latent_tol_bernoulli_logit_rng(
+    y: Nested, y_index: Nested, m: Nested, covariance: Function, covariance_args: Sequence[Nested],
+    rng: np.random.Generator, theta_init: Nested | None = None, tol: float = _ROOT_OF_EPSILON, max_steps: int = 500,
+    solver: int = 1, max_steps_linesearch: int = 1000, allow_fallback: bool = True,
+) -> np.ndarray:  # fmt: skip
+    """As `laplace_latent_bernoulli_logit_rng`, with the settings of `laplace_marginal_tol`.
+
+    Shapes:  as there.
+    Cost:    as there.
+
+    >>> model = [1, 0], [0, 1], 0.0, lambda: 1e-6 * np.eye(2), ()
+    >>> laplace_latent_tol_bernoulli_logit_rng(*model, np.random.default_rng(1), solver=2).shape
+    (2,)
+    """
+    settings = theta_init, tol, max_steps, solver, max_steps_linesearch, allow_fallback
+    name = "laplace_latent_tol_bernoulli_logit_rng"
+    return _draw(_of_counts(name, _bernoulli_logit, y, y_index, (m,), covariance, covariance_args, settings), rng)
+
+
+# ---- what they are made of -------------------------------------------------------------------------------------------
+def _model(
+    name: str, log_likelihood: Function, likelihood_args: Sequence[Nested], covariance: Function,
+    covariance_args: Sequence[Nested], settings: Any,
+) -> LatentModel:  # fmt: skip
+    """The model; settings are the block size and those of `laplace_marginal_tol` from theta_init on."""
+    for argument, given in (("log_likelihood", log_likelihood), ("covariance", covariance)):
+        check.callable_(name, argument, given)
+    for argument, args in (("likelihood_args", likelihood_args), ("covariance_args", covariance_args)):
+        if not isinstance(args, (tuple, list)):
+            arguments.fail(name, argument, "be a tuple of arguments", type(args).__name__, TypeError)
+    k = UserFunction(name, covariance).runnable()(*covariance_args)
+    return LatentModel(Search(name, *settings), log_likelihood, likelihood_args, k)
+
+
+def _of_counts(
+    name: str, log_likelihood: Function, y: Nested, y_index: Nested, args: tuple[Nested, ...], covariance: Function,
+    covariance_args: Sequence[Nested], settings: Any,
+) -> LatentModel:  # fmt: skip
+    """The model of observations y[i], each of which depends on the element y_index[i] of theta."""
+    check.integer(name, "y_index", y_index)
+    groups, outcomes = np.ravel(np.asarray(y_index, np.int64)), np.ravel(np.asarray(y, float))
+    if groups.shape != outcomes.shape:
+        arguments.fail(name, "y_index", f"have {outcomes.size} elements, as y has", groups.size)
+    model = _model(
+        name, lambda theta, *p: log_likelihood(outcomes, groups, theta, *p), args, covariance, covariance_args,
+        (1, *settings),
+    )  # fmt: skip
+    n = np.shape(model.covariance)[0]
+    if groups.size and not (groups.min() >= 0 and groups.max() < n):
+        beyond = groups[(groups < 0) | (groups >= n)][0]
+        arguments.fail(name, "y_index", f"be from 0 to {n - 1}, as covariance gives {n} rows", beyond)
+    offset = np.shape(args[-1])
+    if offset not in ((), (n,)):
+        arguments.fail(name, "m", f"be a number or have {n} elements", f"shape {offset}")
+    return model
+
+
+def _poisson_log(y: np.ndarray, y_index: np.ndarray, theta: ArrayValue, m: Nested) -> Real:
+    return poisson_log_lpmf(y, (theta + m)[y_index])
+
+
+def _neg_binomial(y: np.ndarray, y_index: np.ndarray, theta: ArrayValue, eta: Real, m: Nested) -> Real:
+    return neg_binomial_2_log_lpmf(y, (theta + m)[y_index], eta)
+
+
+def _bernoulli_logit(y: np.ndarray, y_index: np.ndarray, theta: ArrayValue, m: Nested) -> Real:
+    return bernoulli_logit_lpmf(y, (theta + m)[y_index])
+
+
+def _draw(model: LatentModel, rng: np.random.Generator) -> np.ndarray:
+    k = np.asarray(map_numbers(primal, model.covariance), float)
+    mode = model.find_mode(map_numbers(primal, model.params), k)
+    spread = k - k @ mode.r @ k
+    values, vectors = np.linalg.eigh(0.5 * (spread + spread.T))
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T  # which no sign of an eigenvector changes
+    drawn: np.ndarray = mode.theta + root @ rng.standard_normal(len(k))
+    return drawn

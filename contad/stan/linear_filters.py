@@ -1,0 +1,101 @@
+"""The log density of a linear normal state-space model: the Kalman filter."""
+
+import math
+
+import numpy as np
+
+from contad.ops.exponential import log
+from contad.stan.decompositions import cholesky_decompose
+from contad.stan.matrix_algebra import diag_pre_multiply
+from contad.stan.solves import mdivide_left_tri_low
+from contad.variables.arguments import fail
+from contad.variables.creation import array
+from contad.variables.number import map_numbers, primal
+from contad.variables.open_types import ArrayValue, Nested, Real
+
+_LOG_TWO_PI = math.log(2.0 * math.pi)
+_SYMMETRIC = 1e-8  # by how much a covariance may differ from its transposed, relative to its largest element
+
+
+def gaussian_dlm_obs_lpdf(
+    y: Nested, F: Nested, G: Nested, V: Nested, W: Nested, m0: Nested, C0: Nested, propto: bool = False
+) -> Real:
+    """Log density of a normal dynamic linear model: a column of y for each time, r numbers seen of n hidden ones.
+
+        theta_0 ~ normal(m0, C0),   theta_t ~ normal(G theta_t-1, W),   y_t ~ normal(F^T theta_t, V)
+
+    V is a matrix, or a vector: the diagonal of one. Elements of y that are nan are missing, and contribute nothing. The
+    hidden states are integrated out by the Kalman filter; all arguments may be variables, y too where it is there.
+
+    Shapes:  y (r, T), F (n, r), G and W (n, n), V (r, r) or (r,), m0 (n,), C0 (n, n) -> a number.
+    Domain:  covariances symmetric; that of each y_t given those before must be positive definite.
+    Raises:  ValueError for other shapes, covariances that are not symmetric, what is infinite, and where the covariance
+             of an observation is not positive definite: the time is named.
+    Cost:    O(T (n^3 + n^2 r + r^3)) and some 20 array operations for each time; recorded, a multiple of the value's.
+             Memory grows with T: `contad.checkpoint` around pieces of a series keeps less.
+    Ref:     West & Harrison (1997), chapter 4; Stan's gaussian_dlm_obs_lpdf.
+
+    >>> import contad
+    >>> def level(v, w):  # a random walk that is seen with noise; the third is missing
+    ...     return gaussian_dlm_obs_lpdf([[0.2, 0.5, np.nan, 1.1]], [[1.0]], [[1.0]], [v], [[w]], [0.0], [[1.0]])
+    >>> round(float(level(0.3, 0.1)), 6), [round(x, 6) for x in contad.grad(level, (0, 1))(0.3, 0.1)]
+    (-3.037038, [-1.780912, -0.877349])
+    """
+    name = "gaussian_dlm_obs_lpdf"
+    y, F, G, V, W, m0, C0 = map(array, (y, F, G, V, W, m0, C0))
+    missing = _require_model(name, y, F, G, V, W, m0, C0)
+    if np.ndim(V) == 1:
+        V = diag_pre_multiply(V, np.eye(np.shape(V)[0]))
+    m, C = m0, C0
+    total: Real = 0.0
+    for t in range(np.shape(y)[1]):
+        m, C = G @ m, G @ C @ np.transpose(G) + W
+        seen = np.flatnonzero(~missing[:, t])
+        if not seen.size:
+            continue
+        design, noise, observed = F, V, y[:, t]
+        if seen.size < len(missing):
+            design, noise, observed = F[:, seen], V[seen][:, seen], y[:, t][seen]
+        across = np.transpose(design) @ C
+        try:
+            factor = cholesky_decompose(across @ design + noise)
+        except np.linalg.LinAlgError:
+            expected = "leave the covariance of y positive definite given what came before"
+            fail(name, "V", expected, f"another at time {t}")
+        error = mdivide_left_tri_low(factor, observed - np.transpose(design) @ m)
+        gain = mdivide_left_tri_low(factor, across)
+        m, C = m + np.transpose(gain) @ error, C - np.transpose(gain) @ gain
+        total = total - 0.5 * np.sum(error * error) - np.sum(log(np.diagonal(factor)))
+    constant = 0.0 if propto else 0.5 * _LOG_TWO_PI * float(np.count_nonzero(~missing))
+    return total - constant
+
+
+def _require_model(
+    name: str, y: ArrayValue, F: ArrayValue, G: ArrayValue, V: ArrayValue, W: ArrayValue, m0: ArrayValue, C0: ArrayValue
+) -> np.ndarray:
+    """Look at shapes and values; gives where y is missing."""
+    if np.ndim(y) != 2:
+        fail(name, "y", "be a matrix with a column for each time", f"shape {np.shape(y)}")
+    r = np.shape(y)[0]
+    if np.ndim(F) != 2 or np.shape(F)[1] != r:
+        fail(name, "F", f"have {r} columns, as y has rows", f"shape {np.shape(F)}")
+    n = np.shape(F)[0]
+    expected = [("G", G, (n, n)), ("W", W, (n, n)), ("m0", m0, (n,)), ("C0", C0, (n, n))]
+    for argument, x, shape in expected:
+        if np.shape(x) != shape:
+            fail(name, argument, f"have shape {shape}, as F has {n} rows", f"shape {np.shape(x)}")
+    if np.shape(V) not in ((r, r), (r,)):
+        fail(name, "V", f"have shape {(r, r)} or {(r,)}, as y has {r} rows", f"shape {np.shape(V)}")
+    given = zip("yFGVWmC", (y, F, G, V, W, m0, C0), strict=True)
+    plain = {key: np.asarray(map_numbers(primal, x), float) for key, x in given}
+    names = {"m": "m0", "C": "C0"}
+    for key, x in plain.items():
+        bad = np.isinf(x) if key == "y" else ~np.isfinite(x)
+        if bad.any():
+            fail(name, names.get(key, key), "be finite", x[bad][0])
+    for key in ("V", "W", "C"):
+        x = plain[key]
+        if x.ndim == 2 and np.max(np.abs(x - x.T), initial=0.0) > _SYMMETRIC * np.max(np.abs(x), initial=0.0):
+            fail(name, names.get(key, key), "be symmetric", f"a difference of {np.max(np.abs(x - x.T)):.2g}")
+    missing: np.ndarray = np.isnan(plain["y"])
+    return missing
