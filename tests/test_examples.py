@@ -20,6 +20,7 @@ import contad
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ADAPTERS = sorted((ROOT / "examples" / "adapters").glob("*.py"))  # which need libraries of the extra `adapters`
+DISTRIBUTED = sorted((ROOT / "examples" / "distributed").glob("*.py"))  # of the extra `distributed`
 HEAVY = {  # libraries that the extra leaves out, and why; their examples run where they are installed
     "nutpie": "brings ArviZ, pandas, PyArrow and zarr, some 400 MB",
     "pytensor": "asks for a Numba no newer than 0.65.1, and so would take away the one that is tested",
@@ -54,6 +55,13 @@ def test_example_of_an_adapter_runs(path):
         pytest.skip(f"{library} is not in the extra: it {HEAVY[library]}")
     done = script(path)
     assert (done.returncode, done.stderr) == (0, "") and len(done.stdout.splitlines()) >= 1
+
+
+@pytest.mark.adapters
+@pytest.mark.parametrize("path", DISTRIBUTED, ids=lambda path: path.name)
+def test_a_sum_on_a_cluster_is_the_serial_sum(path):
+    done = script(path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_examples_of_adapters_are_short_and_named_by_their_library():

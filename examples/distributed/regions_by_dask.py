@@ -1,4 +1,4 @@
-"""A hierarchical regression with a million rows, summed by a Dask cluster: `python examples/distributed/regions_by_dask.py`.
+"""A hierarchical regression of a million rows on a Dask cluster: `python examples/distributed/regions_by_dask.py`.
 
 Each of 200 regions has an intercept of its own, drawn from one distribution. The rows go to the workers once; each
 gradient after that sends 204 numbers to a job, and as many come back.

@@ -40,13 +40,13 @@ def reduce_sum(
     whatever the number of workers, so that the result is the same number for any.
 
     executor  anything with `submit` as in concurrent.futures: ThreadPoolExecutor, where compiled functions run beside
-              each other; ProcessPoolExecutor, for functions that pickle finds by name; those of mpi4py and Dask.
-              Without one the pieces are computed in turn, as they are inside other derivatives, whose variables belong
-              to a thread
+              each other; ProcessPoolExecutor, for functions that pickle finds by name, and those of mpi4py: arrays
+              made by `contad.constant` go to each worker once; Dask's, which scatters them. Without one the pieces
+              are computed in turn. Derivatives of higher orders are jobs, too
 
     Shapes:  xs an array, cut along its first axis, or a list or tuple; f a number -> a number. Without elements 0.
-    Raises:  what f raises, with a note of the piece; RuntimeError where a worker ends before its piece is done;
-             TypeError for an xs of another kind; ValueError for a grainsize below 1.
+    Raises:  what f raises, with a note of the piece; RuntimeError where its worker is lost each time that it
+             is tried; TypeError for an xs of another kind; ValueError for a grainsize below 1.
     Cost:    one value and gradient of f for each piece, and what it costs to send the piece and `shared`.
     Ref:     Stan's reduce_sum.
 
