@@ -172,7 +172,7 @@ class _ToProcesses:
     def __init__(self, content: bytes, executor: Any) -> None:
         self.content, self.executor = content, executor
         self.name = digest_of(content)
-        self.carried = _carried(executor)
+        self.carried = _digests_carried_by(executor)
         self.lacked: set[bytes] = set()
         self.copies: dict[bytes, int] = {}
         self.most = 1
@@ -275,7 +275,7 @@ class Sent:
 _CARRIED: weakref.WeakKeyDictionary[Any, set[bytes]] = weakref.WeakKeyDictionary()
 
 
-def _carried(executor: Any) -> set[bytes]:
+def _digests_carried_by(executor: Any) -> set[bytes]:
     """The digests of what an executor has carried to a worker."""
     try:
         return _CARRIED.setdefault(executor, set())
