@@ -50,11 +50,14 @@ def fast_rule(rule: ArrayRule) -> Callable[..., Value]:
                     if factor.turned:
                         turned.append(k)
                 else:  # its cells in C order; the value stays a view of what nobody writes to, where it is one
+                    moved = base is None or base._index <= 0
+                    if moved and not v.flags.c_contiguous:  # a result may lie in memory as its argument does
+                        return general(*args, **options)
                     y = x.operand()
                     if y.__class__ is not ArrayVar or y._index <= 0:
                         return general(*args, **options)
                     cell = y._index
-                    if base is None or base._index <= 0:
+                    if moved:
                         v = y._value
                 operands.append((k, cell, v.shape))
             elif kind is np.ndarray and x.dtype is FLOAT:
