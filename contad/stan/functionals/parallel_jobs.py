@@ -40,8 +40,8 @@ def reduce_sum(
     whatever the number of workers, so that the result is the same number for any.
 
     executor  anything with `submit` as in concurrent.futures: ThreadPoolExecutor, where compiled functions run beside
-              each other; ProcessPoolExecutor, for functions that pickle finds by name, and those of mpi4py: arrays
-              made by `contad.constant` go to each worker once; Dask's, which scatters them. Without one the pieces
+              each other; ProcessPoolExecutor and those of mpi4py, which are sent the function once, and once the
+              arrays that are made by `contad.constant`; Dask's, which scatters them. Without one the pieces
               are computed in turn. Derivatives of higher orders are jobs, too
 
     Shapes:  xs an array, cut along its first axis, or a list or tuple; f a number -> a number. Without elements 0.
