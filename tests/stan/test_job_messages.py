@@ -279,7 +279,8 @@ def test_an_executor_that_is_shut_down_or_cancelled():
         pool.shutdown(wait=False, cancel_futures=True)
         return p[0] * np.sum(xs)
 
-    with pytest.raises(RuntimeError, match="job 1, of elements 400 to 799 .* cannot schedule new futures"):
+    # the first that was not given out, or was cancelled, when job 0 ran
+    with pytest.raises(RuntimeError, match="job [1-9], of elements .* cannot schedule new futures"):
         gradient(XS, pool, stops)
 
 
