@@ -170,7 +170,7 @@ class DerivativeWriter:
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT, "RuleError")),
+            ("errors", (LIMIT, "RuleError", "SingularPointError")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),
             ("native.lanes", LANES),
