@@ -12,18 +12,18 @@ from numba.np.arrayobj import make_array, populate_array
 ROWS = 256  # numbers in a row, a multiple of 8: some rows of one loop stay in the first cache
 
 
-def rows() -> Any:
+def new_row() -> Any:
     """A row of numbers without values. Compiled, it lies on the stack, and must not outlive the function."""
     return np.zeros(ROWS)
 
 
-@type_callable(rows)
-def _type_of_rows(context):  # type: ignore[no-untyped-def]
+@type_callable(new_row)
+def _type_of_row(context):  # type: ignore[no-untyped-def]
     return lambda: types.Array(types.float64, 1, "C")
 
 
-@lower_builtin(rows)
-def _lower_rows(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@lower_builtin(new_row)
+def _lower_row(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     """Emit an array on the stack."""
     data = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), ROWS))
     made = make_array(signature.return_type)(context, builder)
