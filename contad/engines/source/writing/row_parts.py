@@ -50,9 +50,7 @@ class Parts(NamedTuple):
 class Body:
     """What the statements of a loop read and write."""
 
-    def __init__(
-        self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]
-    ) -> None:
+    def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, floats
         self.roots, self.constant = roots, constant
@@ -217,11 +215,14 @@ class _Search:
         """Whether the rest may compute a statement of the first part again: one assignment, of this iteration alone."""
         statement = self.body.statements[k]
         calls = {ast.unparse(x.func) for x in ast.walk(statement) if isinstance(x, ast.Call)}
-        return (
-            isinstance(statement, ast.Assign)
-            and calls <= _CHEAP
-            and all(self.body.writers[name] == [k] and name not in read_in(statement) for name in written(statement))
-        )
+        if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
+            return False
+        return all(self._is_own(name, k) for name in written(statement))
+
+    def _is_own(self, name: str, k: int) -> bool:
+        """Whether statement k alone writes a name, and nothing before it reads that of an earlier iteration."""
+        reads = any(name in read_in(earlier) for earlier in self.body.statements[: k + 1])
+        return self.body.writers.get(name) == [k] and not reads
 
     # ---- what goes along rows ----------------------------------------------------------------------------------------
     def _take(self, k: int, statement: ast.stmt) -> ast.stmt | None:
@@ -230,7 +231,7 @@ class _Search:
             return statement
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
         name = target.id if isinstance(statement, ast.Assign) and isinstance(target, ast.Name) else ""
-        alone = self.body.writers.get(name) == [k]
+        alone = self._is_own(name, k)
         left, taking = copy.deepcopy(statement), _Taking(self, k)
         if alone and _is_function(left.value):
             assert isinstance(left.value, ast.Call)
