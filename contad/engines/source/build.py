@@ -20,7 +20,7 @@ from contad.engines.source.writing.derivative_text import DerivativeWriter
 from contad.errors import UnsupportedError
 from contad.functions.python_copy import flags_of, is_dispatcher
 from contad.native.compiling import load_cached
-from contad.native.elementary.table import has_fast_registers
+from contad.native.elementary.elementary_table import has_fast_registers
 from contad.native.fingerprint import fingerprint
 from contad.native.modules import library_digest
 from contad.native.request import Request

@@ -139,7 +139,8 @@ class DerivativeWriter:
         for called in find_used(self):
             self.writer.rules |= called.writer.rules
         decorator = [f"@njit({options})"] if options else []
-        text = [*self._head(options, [*functions, *body, *definitions]), *definitions, *functions, "", "", *decorator, *body]
+        head = self._head(options, [*functions, *body, *definitions])
+        text = [*head, *definitions, *functions, "", "", *decorator, *body]
         size = len(text) + LOOP_LINES * max(
             _loops(x.lines) for x in (self.writer, *(called.writer for called in find_used(self)))
         )
@@ -198,7 +199,7 @@ class DerivativeWriter:
             ("engines.source.runtime.workspace", WORKSPACE),
             ("errors", (LIMIT, "RuleError")),
             ("native.elementary.rows", ("new_row",)),
-            ("native.elementary.table", ("elementary", "elementary_rows")),
+            ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
             ("native.gram_matrices", GRAM_PRODUCTS),
             ("native.lane_products", LANE_PRODUCTS),
             ("native.lanes", LANES),

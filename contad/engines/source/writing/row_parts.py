@@ -5,7 +5,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from contad.native.elementary.table import BY_CALL
+from contad.native.elementary.elementary_table import BY_CALL
 
 _PURE = {"abs", "bool", "chain", "chain_slope", "float", "int", "len", "max", "min", "range", "select"}
 _PURE_MODULES = ("math", "np")
@@ -32,14 +32,15 @@ class Plain(NamedTuple):
     expression: ast.expr
 
 
-class Parts(NamedTuple):
+class LoopParts(NamedTuple):
     """A loop in three parts."""
 
     before: list[ast.stmt]  # what arguments are made of
+    entering: list[str]  # names whose value before it the rest reads, too
     given: list[str]  # names of it that go into rows
     steps: list[Kernel | Plain]
-    read: list[str]  # names that the rest has from rows
-    after: list[ast.stmt]
+    read: list[str]  # names that the rest has from rows at its beginning
+    after: list[ast.stmt | str]  # the rest; a name where it takes that from its row
 
     @property
     def rows(self) -> list[str]:
@@ -47,24 +48,26 @@ class Parts(NamedTuple):
         return list(dict.fromkeys([*self.given, *(step.name for step in self.steps)]))
 
 
-class Body:
+class SplitBody:
     """What the statements of a loop read and write."""
 
     def __init__(self, loop: ast.For, floats: set[str], roots: dict[str, frozenset[str]], constant: set[str]) -> None:
+        """Of a loop: its numbers of float64, what memory arrays may be, and what of that is never written."""
         assert isinstance(loop.target, ast.Name)
         self.statements, self.index, self.floats = loop.body, loop.target.id, floats
         self.roots, self.constant = roots, constant
         self.writers: dict[str, list[int]] = {}
         for k, statement in enumerate(loop.body):
-            for name in written(statement):
+            for name in names_written(statement):
                 self.writers.setdefault(name, []).append(k)
-        self.stores = {root for statement in loop.body for root in self._stored(statement)}
+        self.stores = {root for statement in loop.body for root in self._list_stored(statement)}
         self.raises = any(isinstance(x, ast.Raise) for x in ast.walk(loop))
         counted = {x.target.id for x in ast.walk(loop) if isinstance(x, ast.For) and isinstance(x.target, ast.Name)}
-        others = {name for x in ast.walk(loop) if isinstance(x, (ast.Assign, ast.AugAssign)) for name in written(x)}
+        assignments = [x for x in ast.walk(loop) if isinstance(x, (ast.Assign, ast.AugAssign))]
+        others = {name for x in assignments for name in names_written(x)}
         self.counters = counted - others
 
-    def _stored(self, statement: ast.stmt) -> Iterator[str]:
+    def _list_stored(self, statement: ast.stmt) -> Iterator[str]:
         """The memory that a statement writes; "" where it is not known."""
         for node in ast.walk(statement):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
@@ -135,7 +138,7 @@ class Body:
         return found
 
 
-def find_parts(body: Body, fresh: Callable[[str], str]) -> Parts | None:
+def find_parts(body: SplitBody, fresh: Callable[[str], str]) -> LoopParts | None:
     """The three parts of a loop; None where no function in it is worth it, or may run ahead."""
     if not body.runs_to_its_end:
         return None
@@ -145,20 +148,19 @@ def find_parts(body: Body, fresh: Callable[[str], str]) -> Parts | None:
 class _Search:
     """Walks through the statements of a loop in their order and takes out what goes along rows."""
 
-    def __init__(self, body: Body, fresh: Callable[[str], str]) -> None:
+    def __init__(self, body: SplitBody, fresh: Callable[[str], str]) -> None:
         self.body, self.fresh = body, fresh
         self.steps: dict[str, Kernel | Plain] = {}  # by name
         self.same: dict[str, str] = {}  # the names of steps by the text of what they compute
         self.loads: dict[str, ast.Assign] = {}  # elements that are read, by the names that they get
         self.ahead: dict[str, bool] = {}
-        self.taken: set[str] = set()  # names of the loop's own that functions along rows make
 
-    def find(self) -> Parts | None:
+    def find(self) -> LoopParts | None:
         """The parts."""
-        after: list[ast.stmt | None] = []
+        after: list[ast.stmt | str] = []
         for k, statement in enumerate(self.body.statements):
             after.append(self._take(k, statement))
-        needed = self._needed()
+        needed = self._find_needed()
         if not needed:
             return None
         steps = [step for name, step in self.steps.items() if name in needed]
@@ -177,38 +179,43 @@ class _Search:
 
     def _divide(
         self, steps: list[Kernel | Plain], given: list[str], before: list[ast.stmt], moved: set[int],
-        after: list[ast.stmt | None],
-    ) -> Parts | None:  # fmt: skip
+        after: list[ast.stmt | str],
+    ) -> LoopParts | None:  # fmt: skip
         """What of the first part the rest does not repeat, and what it has from rows."""
         once = {k for k in moved if not self._is_repeated(k)}
-        names = {name for k in once for name in written(self.body.statements[k])}
-        rest = [(k, statement) for k, statement in enumerate(after) if k not in once and statement is not None]
+        names = {name for k in once for name in names_written(self.body.statements[k])}
         for name in names:  # what the rest writes for itself comes later, as it did
             others = [k for k in self.body.writers[name] if k not in once]
             if others and min(others) < max(k for k in self.body.writers[name] if k in once):
                 return None
-        read = set()
-        for k, statement in rest:
-            for name in read_in(statement) & names:
+        rest = [(k, item) for k, item in enumerate(after) if k not in once]
+        entering, leaving = set(), set()
+        for k, item in rest:
+            for name in _read_of(item) & names:
                 writers = self.body.writers[name]
-                if k < max(writers) or not once.issuperset(writers) or name not in self.body.floats:
+                if name not in self.body.floats or not once.issuperset(writers) or min(writers) < k < max(writers):
                     return None
-                read.add(name)
+                leaving.add(name)
+                if k < min(writers):
+                    entering.add(name)
+        rest += [(max(self.body.writers[name]), name) for name in sorted(leaving)]
+        rest.sort(key=lambda pair: pair[0])
         kept = self._drop_unread(rest, moved - once)
-        kernels = {step.name for step in steps if isinstance(step, Kernel)}
-        wanted = {name for statement in kept for name in read_in(statement)} | self.taken
-        given = list(dict.fromkeys([*given, *sorted(read)]))
-        return Parts(before, given, steps, sorted(read | (wanted & kernels)), kept)
+        taken = {item for item in kept if isinstance(item, str)}
+        kernels = {step.name for step in steps if isinstance(step, Kernel)} - taken
+        wanted = {name for item in kept for name in _read_of(item)}
+        given = list(dict.fromkeys([*given, *sorted(leaving)]))
+        return LoopParts(before, sorted(entering), given, steps, sorted(wanted & kernels), kept)
 
-    def _drop_unread(self, rest: list[tuple[int, ast.stmt]], repeated: set[int]) -> list[ast.stmt]:
-        """The statements without those of the first part whose names nothing reads after all."""
-        kept: list[ast.stmt] = []
+    def _drop_unread(self, rest: list[tuple[int, ast.stmt | str]], repeated: set[int]) -> list[ast.stmt | str]:
+        """The rest without those statements of the first part whose names nothing reads after all."""
+        kept: list[ast.stmt | str] = []
         wanted: set[str] = set()
-        for k, statement in reversed(rest):
-            if k in repeated and not written(statement) & wanted:
+        for k, item in reversed(rest):
+            if isinstance(item, ast.stmt) and k in repeated and not names_written(item) & wanted:
                 continue
-            kept.insert(0, statement)
-            wanted |= read_in(statement)
+            kept.insert(0, item)
+            wanted |= _read_of(item)
         return kept
 
     def _is_repeated(self, k: int) -> bool:
@@ -217,7 +224,7 @@ class _Search:
         calls = {ast.unparse(x.func) for x in ast.walk(statement) if isinstance(x, ast.Call)}
         if not isinstance(statement, ast.Assign) or not calls <= _CHEAP:
             return False
-        return all(self._is_own(name, k) for name in written(statement))
+        return all(self._is_own(name, k) for name in names_written(statement))
 
     def _is_own(self, name: str, k: int) -> bool:
         """Whether statement k alone writes a name, and nothing before it reads that of an earlier iteration."""
@@ -225,8 +232,11 @@ class _Search:
         return self.body.writers.get(name) == [k] and not reads
 
     # ---- what goes along rows ----------------------------------------------------------------------------------------
-    def _take(self, k: int, statement: ast.stmt) -> ast.stmt | None:
-        """Take functions out of a statement that is always run; what is left of it, by the names that they got."""
+    def _take(self, k: int, statement: ast.stmt) -> ast.stmt | str:
+        """Take functions out of a statement that is always run; what is left of it, by the names that they got.
+
+        A name where nothing else is.
+        """
         if not isinstance(statement, (ast.Assign, ast.AugAssign)):
             return statement
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
@@ -238,8 +248,7 @@ class _Search:
             left.value.args = [taking.visit(x) for x in left.value.args]
             made = self.take_call(left.value, k, name)
             if made == name:
-                self.taken.add(name)
-                return None
+                return name
             taking.taken |= made is not None
             left.value = left.value if made is None else ast.Name(made, ast.Load())
         else:
@@ -328,7 +337,7 @@ class _Search:
             self.loads[name] = ast.Assign([ast.Name(name, ast.Store())], node, lineno=0)
         return self.same[text]
 
-    def _needed(self) -> set[str]:
+    def _find_needed(self) -> set[str]:
         """The names of functions, and of the steps that they are made of."""
         needed: set[str] = set()
         waiting = [name for name, step in self.steps.items() if isinstance(step, Kernel)]
@@ -404,7 +413,7 @@ class _Along(ast.NodeTransformer):
         raise _NotAlong
 
 
-def written(statement: ast.AST) -> set[str]:
+def names_written(statement: ast.AST) -> set[str]:
     """The names that a statement assigns."""
     return {x.id for x in _names(statement) if isinstance(x.ctx, ast.Store)}
 
@@ -416,11 +425,15 @@ def read_in(statement: ast.AST) -> set[str]:
     return found
 
 
+def _read_of(item: ast.stmt | str) -> set[str]:
+    return set() if isinstance(item, str) else read_in(item)
+
+
 def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
     """Add to `found` what a node reads beside what was `made` in it before; add to that what it surely makes."""
     if isinstance(node, ast.For):
         _read(node.iter, made, found)
-        inside = made | written(node.target)
+        inside = made | names_written(node.target)
         for statement in node.body:
             _read(statement, inside, found)
     elif isinstance(node, (ast.If, ast.While)):
@@ -435,7 +448,7 @@ def _read(node: ast.AST, made: set[str], found: set[str]) -> None:
         found |= {x.id for x in _names(node) if isinstance(x.ctx, ast.Load)} - made
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found |= {node.target.id} - made
-        made |= written(node)
+        made |= names_written(node)
 
 
 def _read_by(step: Kernel | Plain) -> set[str]:

@@ -21,9 +21,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from contad.engines.source.writing.row_parts import Body, Kernel, Parts, find_parts
+from contad.engines.source.writing.row_parts import Kernel, SplitBody, LoopParts, find_parts
+from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
-from contad.native.elementary.table import BY_CALL, ELEMENTARY
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
 FEWEST = 8  # iterations, where their number is written out
@@ -120,35 +120,38 @@ class _Splitter:
         bounds = _bounds(loop)
         if bounds is None:
             return False
-        parts = find_parts(Body(loop, self.facts.floats, self.facts.roots, self.facts.constant), self.fresh)
-        if parts is None or len(self.rows) + len(parts.rows) > MOST_ROWS:
+        parts = find_parts(SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant), self.fresh)
+        if parts is None or len(self.rows) + len(parts.rows) + len(parts.entering) > MOST_ROWS:
             return False
         start, stop, down = bounds
         index, names = loop.target.id, {name: self.fresh(f"{name}_rows") for name in parts.rows}  # type: ignore[attr-defined]
-        self.rows += names.values()
-        first, count, row = self.fresh("first"), self.fresh("count"), self.fresh("row")
+        entering = {name: self.fresh(f"{name}_before") for name in parts.entering}
+        self.rows += [*names.values(), *entering.values()]
+        first, count, at = self.fresh("first"), self.fresh("count"), self.fresh("at")
         sign, place = ("-", f"{first} - {index}") if down else ("+", f"{index} - {first}")
         _, _, note = self._original(loop).partition("  # ")
         self._line(f"for {first} in range({start}, {stop}, {sign.strip('+')}{ROWS}):{note and f'  # {note}'}", depth)
         left = f"{first} - {_atom(stop)}" if down else f"{_atom(stop)} - {first}"
         self._line(f"{count} = min({ROWS}, {left})", depth + 1)
         head = f"for {index} in range({first}, {first} {sign} {count}{', -1' if down else ''}):"
-        self._write_before(parts, names, head, place, depth + 1)
-        self._write_functions(parts, names, row, count, depth + 1)
         self._line(head, depth + 1)
-        for name in parts.read:
-            self._line(f"{name} = {names[name]}[{place}]", depth + 2)
-        self.write_block(parts.after, depth + 2)
+        for name, row in entering.items():
+            self._line(f"{row}[{place}] = {name}", depth + 2)
+        self.write_block(parts.before, depth + 2)
+        for name in parts.given:
+            self._line(f"{names[name]}[{place}] = {name}", depth + 2)
+        self._write_functions(parts, names, at, count, depth + 1)
+        self._line(head, depth + 1)
+        for name, source in [*entering.items(), *((name, names[name]) for name in parts.read)]:
+            self._line(f"{name} = {source}[{place}]", depth + 2)
+        for item in parts.after:
+            if isinstance(item, str):
+                self._line(f"{item} = {names[item]}[{place}]", depth + 2)
+            else:
+                self.write(item, depth + 2)
         return True
 
-    def _write_before(self, parts: Parts, names: dict[str, str], head: str, place: str, depth: int) -> None:
-        """What arguments are made of."""
-        self._line(head, depth)
-        self.write_block(parts.before, depth + 1)
-        for name in parts.given:
-            self._line(f"{names[name]}[{place}] = {name}", depth + 1)
-
-    def _write_functions(self, parts: Parts, names: dict[str, str], row: str, count: str, depth: int) -> None:
+    def _write_functions(self, parts: LoopParts, names: dict[str, str], row: str, count: str, depth: int) -> None:
         """Functions along rows, and loops over what is between them."""
         for step in parts.steps:
             if isinstance(step, Kernel):

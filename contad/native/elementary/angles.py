@@ -1,7 +1,8 @@
 """sin, cos and tan, and atan.
 
 x = n pi/2 + r with |r| <= pi/4, found with pi/2 in three parts and the exact errors of their products with n: at most
-1 ulp for |x| up to `FARTHEST`. What is beyond is nan here; in `contad.native.elementary.table` the C library is asked.
+1 ulp for |x| up to `FARTHEST`. What is beyond is nan here; `contad.native.elementary.elementary_table` asks the C
+library there.
 """
 
 import math

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from contad.native.compiling import NJIT_OPTIONS, load_cached
-from contad.native.elementary import error_functions, exponentials, logarithms, rows, trigonometric
+from contad.native.elementary import angles, exponentials, logarithms, rows, tails
 
 
 class Elementary(NamedTuple):
@@ -38,12 +38,12 @@ _ALL = (
     Elementary(logarithms.log1p, 1.0, "math.log1p"),
     Elementary(logarithms.log1p_exp, 1.0, "value_log1p_exp"),
     Elementary(logarithms.log_expit, 1.0, "value_log_expit"),
-    Elementary(trigonometric.sin, 1.0, "math.sin", math.sin),
-    Elementary(trigonometric.cos, 1.0, "math.cos", math.cos),
-    Elementary(trigonometric.tan, 1.0, "math.tan", math.tan),
-    Elementary(trigonometric.arctan, 1.0, "math.atan"),
-    Elementary(error_functions.erf, 1.0, "math.erf"),
-    Elementary(error_functions.erfc, 2.0, "math.erfc"),
+    Elementary(angles.sin, 1.0, "math.sin", math.sin),
+    Elementary(angles.cos, 1.0, "math.cos", math.cos),
+    Elementary(angles.tan, 1.0, "math.tan", math.tan),
+    Elementary(angles.arctan, 1.0, "math.atan"),
+    Elementary(tails.erf, 1.0, "math.erf"),
+    Elementary(tails.erfc, 2.0, "math.erfc"),
 )
 ELEMENTARY = {found.name: found for found in _ALL}
 BY_CALL = {found.called: found for found in _ALL}  # by what source calls otherwise
@@ -72,7 +72,7 @@ _HEAD = '''\
 import math
 
 import numpy as np
-from contad.native.elementary.table import ELEMENTARY
+from contad.native.elementary.elementary_table import ELEMENTARY
 from contad.native.machine_code import njit
 '''
 _FUNCTIONS = """
@@ -108,7 +108,7 @@ def _text() -> str:
     options = ", ".join(f"{name}={value!r}" for name, value in NJIT_OPTIONS.items())
     parts = [_HEAD]
     for found in _ALL:
-        known = {"name": found.name, "options": options, "called": found.called, "farthest": trigonometric.FARTHEST}
+        known = {"name": found.name, "options": options, "called": found.called, "farthest": angles.FARTHEST}
         has_end = found.far is not None
         one, far = (_ONE_FAR.format(**known), _FAR.format(**known)) if has_end else ("", "")
         parts.append(_FUNCTIONS.format(one=one, far=far, **known))
@@ -117,7 +117,7 @@ def _text() -> str:
 
 @functools.cache
 def _module() -> ModuleType:
-    files = [module.__file__ for module in (error_functions, exponentials, logarithms, rows, trigonometric)]
+    files = [module.__file__ for module in (angles, exponentials, logarithms, rows, tails)]
     return load_cached("elementary", _text, [__file__, *map(str, files)])
 
 
