@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from contad.engines.source.writing.row_parts import Kernel, SplitBody, LoopParts, find_parts
+from contad.engines.source.writing.row_parts import Kernel, LoopParts, SplitBody, find_parts
 from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
 
