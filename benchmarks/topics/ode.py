@@ -423,8 +423,8 @@ def orbit_by_jax(*args: np.ndarray) -> Run:
 REMARKS = (
     "By hand are, for Lotka and Volterra's equations, those of all sensitivities by the same compiled solver; for the "
     "subjects the solution in closed form, which nobody has of an equation that needs a solver; for the Brusselator "
-    "sensitivities by SciPy's LSODA, told that its Jacobian is a band. For hidden states and roots they are the recursions and the "
-    "implicit function theorem with derivatives by hand. JAX and autograd find all roots at once."
+    "sensitivities by SciPy's LSODA, told that its Jacobian is a band. For hidden states and roots they are the "
+    "recursions and the implicit function theorem with derivatives by hand. JAX and autograd find all roots at once."
 )
 
 
