@@ -74,8 +74,13 @@ def well_conditioned_inverse(a):
         inverse = inv(a)
     except np.linalg.LinAlgError:
         return None
-    condition = np.linalg.norm(plain(a), 1, (-2, -1)) * np.linalg.norm(plain(inverse), 1, (-2, -1))
+    condition = _column_norm(plain(a)) * _column_norm(plain(inverse))
     return inverse if np.all(condition < 1e8) else None
+
+
+def _column_norm(a):
+    """The 1-norm of a matrix that has elements, or of each in a stack."""
+    return np.abs(a).sum(-2).max(-1)
 
 
 def cofactor_matrix(a):
