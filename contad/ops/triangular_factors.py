@@ -16,24 +16,42 @@ _M = [[0.9, 0.3, -0.2], [0.8, -1.4, 0.6], [0.5, 1.2, 1.7]]  # both triangles hol
 _S, _T = [[4.3, 0.6, -0.8], [0.6, 3.9, 0.5], [-0.8, 0.5, 2.6]], [[2.2, -0.7, 0.3], [-0.7, 3.1, 0.4], [0.3, 0.4, 1.8]]
 _B = [[0.6, 1.7], [-0.2, 2.3], [-1.4, 0.9]]
 _BLOCK = 64  # rows of a factor that are reversed together
+_MASKED = 128  # rows up to which masks of triangles are kept
 
 
 # ---- triangles -------------------------------------------------------------------------------------------------------
 def lower_part(a, k=0):
     """The elements of a on diagonal k and below it, and zeros: np.tril, whose masks are kept for small matrices."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _BLOCK and a.dtype == np.float64:
+    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _MASKED and a.dtype == np.float64:
         return np.where(_lower_mask(len(a), k), a, 0.0)
     return np.tril(a, k)
 
 
 def upper_part(a, k=0):
     """The elements of a on diagonal k and above it, and zeros."""
-    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _BLOCK and a.dtype == np.float64:
+    if a.__class__ is np.ndarray and a.ndim == 2 and len(a) == a.shape[1] <= _MASKED and a.dtype == np.float64:
         return np.where(_lower_mask(len(a), k - 1), 0.0, a)
     return np.triu(a, k)
 
 
-@functools.lru_cache(4 * _BLOCK)
+def strict_triangle(n, lower):
+    """Ones in one triangle of n rows, without the diagonal.
+
+    >>> strict_triangle(2, True)
+    array([[0., 0.],
+           [1., 0.]])
+    """
+    return _kept_triangle(n, lower) if n <= _MASKED else _kept_triangle.__wrapped__(n, lower)
+
+
+@functools.lru_cache(_BLOCK)
+def _kept_triangle(n, lower):
+    ones = np.tri(n, k=-1) if lower else np.triu(np.ones((n, n)), 1)
+    ones.flags.writeable = False
+    return ones
+
+
+@functools.lru_cache(_BLOCK)
 def _lower_mask(n, k):
     """Where the elements on diagonal k and below it are in a matrix of n rows."""
     return np.tri(n, k=k, dtype=bool)
