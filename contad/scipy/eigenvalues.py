@@ -43,12 +43,12 @@ def eigh(
         w, v = spectra.eigh(a, "L" if lower else "U")
         return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
     (b,) = matrices("eigh", check_finite, b)
-    w, v = _generalised(a, b, lower, type)
+    w, v = _solve_generalised(a, b, lower, type)
     return w[..., kept] if eigvals_only else (w[..., kept], in_c_order(v[..., kept]))
 
 
 @over_stacks(a=2, b=2)
-def _generalised(a: ArrayValue, b: ArrayValue, lower: bool, type: int) -> tuple[ArrayValue, ArrayValue]:
+def _solve_generalised(a: ArrayValue, b: ArrayValue, lower: bool, type: int) -> tuple[ArrayValue, ArrayValue]:
     """All eigenvalues and eigenvectors of a v = w b v, of a b v = w v or of b a v = w v."""
     c = cholesky_factor(b if lower else in_c_order(transposed_of(b)))
     solved, whole = triangular_factors.solve_triangular, symmetrise(a, not lower)
