@@ -47,7 +47,7 @@ class UserJob:
         self.name, self.f, self.shared, self.captures, self.is_vector = name, f, shared, captures, is_vector
 
     def __call__(self, broadcast: Leaves, own: Leaves, point: Any) -> Results:
-        z = self._runnable(broadcast)(*self.arguments(broadcast, own, point))
+        z = self._make_runnable(broadcast)(*self.arguments(broadcast, own, point))
         if self.is_vector:
             z = array(z)
             if np.ndim(z) != 1:
@@ -79,7 +79,7 @@ class UserJob:
             return None
         return places
 
-    def _runnable(self, broadcast: Leaves) -> Function:
+    def _make_runnable(self, broadcast: Leaves) -> Function:
         """f, as it runs on variables, with those that it captures."""
         f = self.f
         if self.captures:
@@ -111,7 +111,7 @@ class WithGradient:
         self.job, self.wanted = state
         self._forget()
 
-    def _compiled(self, wanted: Sequence[int], point: Any) -> Any:
+    def _find_gradient(self, wanted: Sequence[int], point: Any) -> Any:
         """(the places of the arguments that are wanted, their compiled gradient); None where there is none such."""
         if self._is_compiled is None:
             self._is_compiled = UserFunction(self.job.name, self.job.f).dispatcher is not None
@@ -133,7 +133,7 @@ class WithGradient:
         inner, wanted = point
         if not self.wanted and not wanted:
             return self.job(broadcast, own, inner)
-        compiled = self._compiled(wanted, inner)
+        compiled = self._find_gradient(wanted, inner)
         if compiled is not None:  # without variables, which cost more than a short function
             places, gradient = compiled
             args = self.job.arguments(broadcast, own, inner)
