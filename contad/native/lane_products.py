@@ -88,7 +88,7 @@ def _add_matrices(x: Any, y: Any, z: Any) -> None:
 def _add_matrices_of(x: Any, y: Any, z: Any) -> Any:
     of_x, of_y = (isinstance(t.dtype, LanesType) for t in (x, y))
     if of_x == of_y:
-        return lambda x, y, z: add_by_loops(x, y, z)
+        return add_by_loops
 
     def with_lanes_second(x: Any, y: Any, z: Any) -> None:
         if x.shape[0] * x.shape[1] * y.shape[1] <= SMALL:
@@ -213,23 +213,23 @@ def _right_of_matrices(z_bar, a, b_bar):  # type: ignore[no-untyped-def]
 @add_overload(add_lanes_left)
 def _add_left(z_bar: Any, b: Any, a_bar: Any) -> Any:
     if not isinstance(a_bar.dtype, LanesType):
-        return lambda z_bar, b, a_bar: add_left(z_bar, b, a_bar)
+        return lambda z_bar, b, a_bar: add_left(z_bar, b, a_bar)  # noqa: PLW0108  (which is emitted, not compiled)
     if a_bar.ndim == 2:
         chosen = _left_of_matrices if b.ndim == 2 else _left_of_matrix_times_vector
     else:
         chosen = _left_of_vector_times_matrix if b.ndim == 2 else _left_of_vectors
-    return lambda z_bar, b, a_bar: chosen(z_bar, b, a_bar)
+    return chosen
 
 
 @add_overload(add_lanes_right)
 def _add_right(z_bar: Any, a: Any, b_bar: Any) -> Any:
     if not isinstance(b_bar.dtype, LanesType):
-        return lambda z_bar, a, b_bar: add_right(z_bar, a, b_bar)
+        return lambda z_bar, a, b_bar: add_right(z_bar, a, b_bar)  # noqa: PLW0108
     if b_bar.ndim == 2:
         chosen = _right_of_matrices if a.ndim == 2 else _right_of_vector_times_matrix
     else:
         chosen = _right_of_matrix_times_vector if a.ndim == 2 else _right_of_vectors
-    return lambda z_bar, a, b_bar: chosen(z_bar, a, b_bar)
+    return chosen
 
 
 @add_overload(lanes_product)

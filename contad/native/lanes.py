@@ -123,7 +123,7 @@ def lane_view(x: Any, j: int) -> Any:
 
 def lane_once(x: Any, j: int) -> Any:
     """Lane j of an adjoint; numbers, which are the same for all lanes, are with lane 0 alone, and empty elsewhere."""
-    if x is None or any(isinstance(e, Lanes) for e in np.ravel(x)):
+    if x is None or not np.ndim(x) or x.dtype == object:
         return lane_view(x, j)
     return x[: len(x) if j == 0 else 0]
 
@@ -360,7 +360,7 @@ def _type_of_lane_view(context):  # type: ignore[no-untyped-def]
 def _lane_once(x: Any, j: Any) -> Any:
     if isinstance(x, types.Array) and not isinstance(x.dtype, LanesType):
         return lambda x, j: x[: len(x) if j == 0 else 0]
-    return lambda x, j: lane_view(x, j)
+    return lambda x, j: lane_view(x, j)  # noqa: PLW0108  (which is emitted, not compiled)
 
 
 @lower_builtin(lane_view, types.Any, types.Integer)

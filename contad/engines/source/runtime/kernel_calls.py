@@ -55,8 +55,8 @@ def _kernel(function: Any, computed: tuple[str, ...], returned: Any) -> Any:
     @functools.wraps(function)
     def call(*args: Any) -> Any:
         *given, work, top = args
-        if count_lanes(given):
-            return [run_lane(call, given, lane, work, top) for lane in range(count_lanes(given))][-1]
+        if count := count_lanes(given):
+            return [run_lane(call, given, lane, count, work, top) for lane in range(count)][-1]
         made = [np.empty((1, 1)) for _ in computed]
         found = function(*map(_as_matrix, given), *made, work, top)
         if not computed:

@@ -122,9 +122,7 @@ def _views(names: Sequence[str]) -> list[str]:
     return [f"{'lane_once' if x in _OPERANDS else 'lane_view'}({x}, lane)" for x in names]
 
 
-def _declare(
-    function: Any, template: str, call: Any, views: Sequence[str], names: Sequence[str], **words: str
-) -> None:
+def _declare(function: Any, template: str, call: Any, views: Sequence[str], names: Sequence[str], **words: str) -> None:
     """Declare what stands for a function in compiled code."""
     known: dict[str, Any] = {
         "call": call, "numbers": numbers, "lanes_in": lanes_in, "lane_view": lane_view, "lane_once": lane_once,
@@ -156,31 +154,35 @@ def give_columns(x, columns):  # type: ignore[no-untyped-def]
 
 # ---- in plain Python, where lanes are objects ------------------------------------------------------------------------
 def count_lanes(given: Sequence[Any]) -> int:
-    """How many lanes there are among arguments; 0 where all are numbers."""
-    found = (e for x in given if x is not None for e in np.ravel(x) if isinstance(e, Lanes))
-    return next((len(x.numbers) for x in found), 0)
+    """How many lanes there are among arguments: 0 where all are numbers, 1 in arrays in which all lanes are alike."""
+    found = [e for x in given if x is not None for e in np.ravel(x) if isinstance(e, Lanes)]
+    return len(found[0].numbers) if found else int(any(_is_lanes(x) for x in given))
 
 
-def run_lane(call: Any, given: Sequence[Any], lane: int, work: Any, top: int) -> Any:
+def _is_lanes(x: Any) -> bool:
+    return np.ndim(x) > 0 and x.dtype == object
+
+
+def run_lane(call: Any, given: Sequence[Any], lane: int, count: int, work: Any, top: int) -> Any:
     """A kernel of numbers, for one lane; what it writes goes back into the lanes, which may lie in one memory."""
-    count, adds = count_lanes(given), [x in _OPERANDS for x in call.parameters]
+    adds = [x in _OPERANDS for x in call.parameters]
     taken = [lane_once(x, lane) if a else lane_view(x, lane) for x, a in zip(given, adds, strict=True)]
     before = [np.copy(x) for x in taken]
     result = call(*taken, work, top)
     for x, old, new in zip(given, before, taken, strict=True):
-        if np.ndim(x) and x.dtype == object:
-            for index in zip(*np.nonzero(old != new), strict=True):
-                changed = np.zeros(count) + numbers_of(x[index])
-                changed[lane] += new[index] - (old[index] if np.isfinite(old[index]) else 0.0)
-                x[index] = Lanes(changed)
+        for index in zip(*np.nonzero(old != new), strict=True) if _is_lanes(x) else ():
+            changed = np.zeros(count) + numbers_of(x[index])
+            changed[lane] += new[index] - (old[index] if np.isfinite(old[index]) else 0.0)
+            x[index] = Lanes(changed) if count > 1 else changed[0]
     return result
 
 
 def _forward(call: Any) -> Callable[..., Any]:
     def forward(*args: Any) -> Any:
         *given, work, top = args
-        for lane in range(count_lanes(given)):
-            work, top = run_lane(call, given, lane, work, top)
+        count = count_lanes(given)
+        for lane in range(count):
+            work, top = run_lane(call, given, lane, count, work, top)
         return work, top
 
     return forward
@@ -190,7 +192,7 @@ def _reverse(call: Any) -> Callable[..., Any]:
     def reverse(*args: Any) -> Any:
         *given, count, work, top = args
         for lane in range(count - 1, -1, -1):
-            top = run_lane(call, given, lane, work, top)
+            top = run_lane(call, given, lane, count, work, top)
         return top
 
     return reverse
