@@ -53,7 +53,7 @@ def _masked(d: Any, p: Any) -> Any:
 # ---- in compiled code ------------------------------------------------------------------------------------------------
 def _is_finite(x: Any) -> Any:
     """Whether no element of an array of numbers or lanes is infinite or nan."""
-    raise NotImplementedError
+    return all(np.all(np.isfinite(numbers_of(e))) for e in np.ravel(x))
 
 
 @add_overload(_is_finite)
@@ -81,7 +81,7 @@ def _is_finite_of(x: Any) -> Any:
 
 def _add_matrices(x: Any, y: Any, z: Any) -> None:
     """z += x y, of matrices, of which z is lanes."""
-    raise NotImplementedError
+    z += lanes_product(x, y)
 
 
 @add_overload(_add_matrices)
@@ -107,7 +107,7 @@ def _add_matrices_of(x: Any, y: Any, z: Any) -> Any:
 
 def _zeros_like(x: Any) -> Any:
     """Lanes that are 0, in the shape of others."""
-    raise NotImplementedError
+    return 0.0 * x
 
 
 @add_overload(_zeros_like)
