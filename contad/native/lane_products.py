@@ -32,7 +32,7 @@ def add_lanes_left(z_bar: Any, b: Any, a_bar: Any) -> None:
     z = np.reshape(z_bar, (a_bar.shape[0] if a_bar.ndim == 2 else 1, b.shape[1] if b.ndim == 2 else 1))
     y, bar = b if b.ndim == 2 else b[:, None], a_bar if a_bar.ndim == 2 else a_bar[None]
     for i, k, j in np.ndindex(*bar.shape, z.shape[1]):
-        bar[i, k] = bar[i, k] + _masked(z[i, j], y[k, j])
+        bar[i, k] = bar[i, k] + _mask(z[i, j], y[k, j])
 
 
 def add_lanes_right(z_bar: Any, a: Any, b_bar: Any) -> None:
@@ -40,10 +40,10 @@ def add_lanes_right(z_bar: Any, a: Any, b_bar: Any) -> None:
     z = np.reshape(z_bar, (a.shape[0] if a.ndim == 2 else 1, b_bar.shape[1] if b_bar.ndim == 2 else 1))
     x, bar = a if a.ndim == 2 else a[None], b_bar if b_bar.ndim == 2 else b_bar[:, None]
     for k, j, i in np.ndindex(*bar.shape, z.shape[0]):
-        bar[k, j] = bar[k, j] + _masked(z[i, j], x[i, k])
+        bar[k, j] = bar[k, j] + _mask(z[i, j], x[i, k])
 
 
-def _masked(d: Any, p: Any) -> Any:
+def _mask(d: Any, p: Any) -> Any:
     """d p, 0 where d is 0."""
     of_d, of_p = np.broadcast_arrays(numbers_of(d), numbers_of(p))
     found = np.multiply(of_d, of_p, out=np.zeros(of_d.shape), where=of_d != 0.0)
