@@ -17,19 +17,25 @@ from contad.native.lanes import Lanes, as_floats, as_lanes, lane_view, lanes_zer
 from contad.native.request import Request
 from contad.ops.products import left_cotangent, right_cotangent
 from contad.variables.trees import flatten
-from tests.engines.source import test_second_orders as programs
+from tests.engines import matrix_programs
+from tests.engines.source import functions_of_matrices
 from tests.engines.source.agreement import constants_in_python
 from tests.judges.samples import sampled
 from tests.random_programs.generated_programs import copied, grown
 
 COUNT = 4
 RNG = np.random.default_rng(7)
-# what is left out: three decompositions in one function take more source than is compiled, and squares of least squares
-# are given an element in machine code alone
-MATRICES = [
-    name for name in programs.PROGRAMS
-    if name.startswith(("matrices", "tangents")) and "of_least_squares" not in name and name != "matrices factors"
-]  # fmt: skip
+# what is left out: squares of least squares, which are given an element in machine code alone
+PROGRAMS = {
+    f.__name__: (numba.njit(f), [functions_of_matrices.X, functions_of_matrices.A], (0,))
+    for f in functions_of_matrices.MATRICES
+    if "least_squares" not in f.__name__
+}
+PROGRAMS |= {
+    f.__name__: (f, matrix_programs.SHAPES, (0, 1, 2, 3)) for f in (matrix_programs.spectra, matrix_programs.powers)
+}
+PROGRAMS["systems"] = matrix_programs.systems, matrix_programs.DATA, matrix_programs.SQUARES
+PROGRAMS["filtered"] = matrix_programs.filtered, matrix_programs.KALMAN, matrix_programs.SQUARES
 
 
 # ---- the text, run as Python -----------------------------------------------------------------------------------------
@@ -49,21 +55,25 @@ def put_together(trees):
     return flatten(trees[0]).unflatten(leaves)
 
 
+def draw_direction(x):
+    tree = flatten(x)
+    return tree.unflatten([RNG.standard_normal(np.shape(v)) if np.ndim(v) else RNG.normal() for v in tree.leaves])
+
+
 def take_lane(x, k):
     leaves = flatten(x).leaves
     return np.concatenate([np.ravel(lane_view(np.asarray(v, object) if np.ndim(v) else v, k)) for v in leaves])
 
 
-@pytest.mark.parametrize("name", sampled(MATRICES, 12))
+@pytest.mark.parametrize("name", sampled(PROGRAMS, 12))
 @pytest.mark.parametrize("mode", ["hvp", "vjp"])
 def test_several_directions(name, mode):
-    f, args, argnums, v = programs.take(name)
+    f, args, argnums = PROGRAMS[name]
+    directions = [tuple(draw_direction(args[k]) for k in argnums) for _ in range(COUNT)]
     with np.errstate(all="ignore"):
         if mode == "vjp":
-            value = generate(f, args, argnums, "jvp", 1)(tuple(copied(args)), v)[0]
-            directions = [programs.direction(value, RNG) for _ in range(COUNT)]
-        else:
-            directions = [v, *(tuple(programs.direction(args[k], RNG) for k in argnums) for _ in range(COUNT - 1))]
+            value = generate(f, args, argnums, "jvp", 1)(tuple(copied(args)), directions[0])[0]
+            directions = [draw_direction(value) for _ in range(COUNT)]
         run = generate(f, args, argnums, mode, 1)
         expected = [run(tuple(copied(args)), x) for x in directions]
         found = generate(f, args, argnums, mode, COUNT)(tuple(copied(args)), put_together(directions))
@@ -134,7 +144,7 @@ def test_a_solver_factors_once_for_all_directions():
 
 def test_a_text_factors_outside_of_loops():
     """For eight directions as many calls as for one: a factor for the value, and one for all tangents."""
-    f, args, argnums, _ = programs.take("tangents of_solve")
+    f, args, argnums = PROGRAMS["of_solve"]
     texts = [
         derivative_of(Request(f.py_func, f, tuple(map(numba.typeof, args)), argnums, False, "hvp", (), n)).source()
         for n in (1, 8)
