@@ -10,6 +10,7 @@ Instead of an adjoint that nobody asks for stands None.
 import numpy as np
 
 from contad.engines.source.runtime.kernel_calls import forward_kernel, reverse_kernel
+from contad.engines.source.runtime.kernels_by_lanes import forward_solver, reverse_solver
 from contad.engines.source.runtime.workspace import grow, numbers
 from contad.native.factor_kernels import (
     add_cholesky,
@@ -102,6 +103,9 @@ def reverse_solve(z_bar, a_bar, b_bar, work, top):  # type: ignore[no-untyped-de
     if not is_zero(z_bar):
         add_solve(z_bar, z, factors, take_column(exchanges), a_bar, b_bar)
     return top
+
+
+forward_lanes_solve, reverse_lanes_solve = forward_solver(forward_solve), reverse_solver(reverse_solve)
 
 
 @forward_kernel()
