@@ -197,7 +197,7 @@ class DerivativeWriter:
             ("engines.source.runtime.matrix_kernels", NUMPY_KERNELS),
             ("engines.source.runtime.system_kernels", SCIPY_KERNELS),
             ("engines.source.runtime.workspace", WORKSPACE),
-            ("errors", (LIMIT, "RuleError")),
+            ("errors", (LIMIT, "RuleError", "SingularPointError")),
             ("native.elementary.rows", ("new_row",)),
             ("native.elementary.elementary_table", ("elementary", "elementary_rows")),
             ("native.gram_matrices", GRAM_PRODUCTS),
