@@ -254,7 +254,7 @@ def _defaults(f: NumbaFunction, given: int, what: str) -> list[Argument]:
 
 
 def _request(f: NumbaFunction, form: Form, taken: list[Argument], argnums: tuple[int, ...]) -> Request:
-    return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode)
+    return Request(f.py_func, f, tuple(x.type for x in taken), argnums, form.has_aux, form.mode, numerics=form.numerics)
 
 
 def _checks(f: NumbaFunction, arguments: list[Argument], what: str) -> list[str]:
