@@ -167,10 +167,10 @@ def test_lanes_in_python():
     assert repr(lanes.unit_lanes(-1, 2)) == "Lanes([0.0, 0.0])"
 
 
-# ---- one direction at a time -----------------------------------------------------------------------------------------
+# ---- matrices, and what has one direction at a time ------------------------------------------------------------------
 @numba.njit
 def solved(x):
-    return np.linalg.solve(np.eye(2) * x[0] + np.outer(x, x), x)
+    return np.linalg.solve(np.eye(len(x)) * x[0] + np.outer(x, x), x)
 
 
 @numba.njit
@@ -184,11 +184,35 @@ def by_rule(a, b, c):
     return bent(a) * b, bent(c) + a, 2.0
 
 
+@contad.custom_vjp
+def bounded(x):
+    """x, whose cotangent is kept within a bound."""
+    return x
+
+
+bounded.defvjp(lambda x: (1.0 * x, None), lambda _, z_bar: (np.minimum(z_bar, 0.5),))
+
+
+@numba.njit
+def handed_on(x):
+    return bounded(x) * x
+
+
 @pytest.mark.long
 def test_what_has_one_direction_at_a_time_says_so():
-    x, hessian = np.array([1.0, 2.0]), contad.hessian(products)
-    np.testing.assert_allclose(hessian(x), contad.hessian(products.py_func)(x), rtol=1e-12)
-    assert "a product of two matrices is differentiated in one direction at a time" in contad.explain(hessian, x)
+    x, jacobian = np.array([1.0, 2.0]), contad.jacrev(handed_on)
+    np.testing.assert_allclose(jacobian(x), [[1.5, 0.0], [0.0, 2.5]], rtol=1e-12)
+    assert "custom_vjp: bounded is differentiated in one direction at a time" in contad.explain(jacobian, x)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", [products, solved])
+def test_products_and_systems(f):
+    x = np.array([1.0, 2.0, -0.7])
+    for transform in (contad.hessian, contad.jacfwd, contad.jacrev)[:: 1 if f is products else -1][:2]:
+        made = transform(f)
+        np.testing.assert_allclose(made(x), transform(f.py_func)(x), rtol=1e-12)
+        assert "at once" in contad.explain(made, x)
 
 
 def test_rules_numbers_and_constant_outputs_in_njit():
@@ -224,8 +248,8 @@ def test_a_jacobian_with_aux(transform):
 def test_the_source_of_a_matrix_of_derivatives():
     text = contad.source(energy, X, P, DATA, of="hessian")
     assert text.startswith('"""The value, and product of the Hessian with a vector, of energy, for 8 vectors at once')
-    for f, of in ((solved, "jacobian"), (products, "hessian")):  # which have one direction at a time
-        assert "at once" not in contad.source(f, X[:2], of=of)
+    for f, of in ((solved, "jacobian"), (products, "hessian")):
+        assert "at once" in contad.source(f, X[:2], of=of)
     assert "for 4 cotangents at once" in contad.source(everything, X, P, DATA, argnums=(0, 1), of="jacobian")
 
 
