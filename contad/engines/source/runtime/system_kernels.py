@@ -69,7 +69,8 @@ def forward_solve_triangular(a, b, transposed, lower, unit_diagonal, check_finit
         require_finite(b)
     check_solve_triangular(a.shape, b.shape)
     write_into(z, solve_triangular_forward(in_rows(a), in_rows(b), _is(transposed), _is(lower), _is(unit_diagonal)))
-    work, top = keep(np.array([[transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]]]), work, top)
+    flags, work, top = make_room(1, 3, work, top)
+    flags[0, 0], flags[0, 1], flags[0, 2] = transposed[0, 0], lower[0, 0], unit_diagonal[0, 0]
     work, top = keep(a, work, top)
     return keep(z, work, top)
 
