@@ -31,14 +31,9 @@ def roots_between(p):
 
 @numba.njit
 def roots_near(p):
-    """The equation captures what it depends on as well."""
-
-    def equation(x, shift):
-        return x**3 + x - p[0] - shift
-
     total = 0.0
     for k in range(len(p)):
-        total += (k + 1.0) * newton(equation, 1.0, (p[k] - p[0],)) ** 2
+        total += (k + 1.0) * newton(cubic, 1.0, (p[k],)) ** 2
     return total
 
 

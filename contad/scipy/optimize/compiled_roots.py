@@ -74,7 +74,7 @@ def brentq(f, a, b, args=(), max_steps=200):  # type: ignore[no-untyped-def]
         f(z, p) = 0,     z_dot = -f_p p_dot / f_z
 
     A Numba function of a Numba function: called in `@njit` functions, in loops too, or from Python. Derivatives in args
-    and what enters f are those of the implicit function theorem, up to the third; a and b carry none. f is not called
+    are those of the implicit function theorem, up to the third; a and b carry none. f is not called
     outside the interval, but for rounding.
 
     Shapes:  a, b numbers, f(x, *args) a number -> a number.
@@ -306,7 +306,7 @@ def newton_system(f, x0, args=(), max_steps=100):  # type: ignore[no-untyped-def
         f(z, p) = 0,     z_dot = -f_z^-1 f_p p_dot,     p_bar = -f_p^T f_z^-T z_bar
 
     A Numba function of a Numba function: called in `@njit` functions, in loops too, or from Python. Derivatives in args
-    and what enters f are those of the implicit function theorem, up to the third; x0 carries none. Jacobians are
+    are those of the implicit function theorem, up to the third; x0 carries none. Jacobians are
     differences; where those at two steps are far from each other there is none.
 
     Shapes:  x0 (n,), f(x, *args) a new array (n,) -> (n,).
