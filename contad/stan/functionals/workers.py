@@ -135,7 +135,7 @@ def _sender(name: str, function: Any, executor: Any) -> _Sender:
         content = cloudpickle.dumps(function)
     except Exception as error:
         error.add_note(
-            f"{name}: f cannot be sent to another process; make inside it what cannot be pickled (locks, open files), or "
+            f"{name}: f cannot be sent to another process; make inside it what does not pickle (locks, open files), or "
             "use threads"
         )
         raise
