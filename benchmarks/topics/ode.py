@@ -181,7 +181,7 @@ def brusselator(t, y, p):
 @numba.njit
 def brusselator_loss(p, y0):
     """The sum of squares at the end."""
-    return np.sum(sdirk4(brusselator, ENDS, y0, (p,), 1e-5, 1e-5)[1] ** 2)
+    return np.sum(sdirk4(brusselator, ENDS, y0, (p,), 1e-5, 1e-5, 100_000, 2, 2)[1] ** 2)
 
 
 @numba.njit

@@ -53,4 +53,5 @@ class Request(NamedTuple):
     # once where there is none. Tangents are in their order, level by level.
     along: tuple[tuple[int, ...], ...] = ()
     lanes: int = 1  # of "vjp", "jvp" and "hvp": how many cotangents or tangents are taken at once
+    memory: bool = False  # with lanes: `run` takes memory and marks of `contad.native.recalled_values` behind these
     numerics: Numerics = "libm"  # whose elementary functions: the C library's, or those of `contad.native.elementary`

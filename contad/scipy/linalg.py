@@ -22,7 +22,7 @@ from contad.ops import determinants, linear_systems, matrix_functions, norms, or
 from contad.ops.factors import order_of
 from contad.ops.linear_systems import check_square, in_c_order, transposed_of
 from contad.ops.matrix_functions import lu_factors, order_in
-from contad.ops.triangular_factors import cholesky_factor, symmetrise, upper_cholesky_factor
+from contad.ops.triangular_factors import cholesky_factor, strict_triangle, symmetrise, upper_cholesky_factor
 from contad.scipy.eigenvalues import (
     eigh,
     eigh_tridiagonal,
@@ -188,8 +188,8 @@ def cho_factor(
     True
     """
     (a,) = matrices("cho_factor", check_finite, a)
-    rest = np.triu(a, 1) if lower else np.tril(a, -1)
-    return in_c_order(_cholesky(a, lower)) + rest, lower
+    # the other triangle by a product with zeros and ones, which records less than a movement of elements
+    return in_c_order(_cholesky(a, lower)) + a * strict_triangle(np.shape(a)[-1], not lower), lower
 
 
 @mirror

@@ -13,7 +13,7 @@ from contad.ops._scipy import linalg
 from contad.ops.cotangents import all_finite
 from contad.ops.products import as_array
 from contad.rules.compilable import Compilable
-from contad.variables.array import numbers_in
+from contad.variables.array import Array, numbers_in
 from contad.variables.creation import array
 from contad.variables.open_types import ArrayValue, Function, Nested, Option, Value
 
@@ -24,8 +24,12 @@ def mirror(implementation: Function) -> Any:
 
     @functools.wraps(implementation)
     def call(*args: Value, **options: Option) -> Value:
-        if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
-            return getattr(linalg(), name)(*args, **options)
+        for x in args:
+            if isinstance(x, Array):
+                break
+        else:
+            if not any(map(numbers_in, args)) and not any(map(numbers_in, options.values())):
+                return getattr(linalg(), name)(*args, **options)
         return implementation(*args, **options)
 
     return Compilable(call)

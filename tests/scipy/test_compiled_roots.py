@@ -1,7 +1,6 @@
 """Compiled solvers of equations: closed forms, loops, engines, orders, what has no root or no derivative."""
 
 import math
-import types
 
 import numba
 import numpy as np
@@ -10,19 +9,9 @@ import pytest
 import contad
 from contad.errors import SingularPointError
 from contad.scipy.optimize import brentq, compiled_roots, newton, newton_system
+from tests.scipy.uncompiled import uncompiled
 
-
-def uncompiled():
-    """The module's functions as Python runs them, which compile nothing for each equation."""
-    names = dict(vars(compiled_roots))
-    for name, value in vars(compiled_roots).items():
-        if isinstance(value, numba.core.dispatcher.Dispatcher):
-            f = value.py_func
-            names[name] = types.FunctionType(f.__code__, names, name, f.__defaults__)
-    return types.SimpleNamespace(**names)
-
-
-PLAIN = uncompiled()
+PLAIN = uncompiled(compiled_roots)
 P = np.array([0.3, 1.3, 10.0, 40.0])
 
 

@@ -1,7 +1,7 @@
 """exp, exp2, expm1, and what is made of an exponential: hyperbolic functions and the logistic function.
 
 x = k ln 2 + r with |r| <= ln 2 / 2 and an integer k, so that e^x = 2^k e^r. The quotients of e^r - 1 - r by powers of r
-are minimax polynomials, fitted by Remez exchange. Sums that must not lose digits are kept as a number and a remainder.
+are near-minimax polynomials. Sums that must not lose digits are kept as a number and a remainder.
 """
 
 from typing import Any
@@ -22,8 +22,9 @@ _SECOND = polynomial((
 ))  # fmt: skip
 # (e^r - 1 - r - r^2 / 2) / r^3
 _THIRD = polynomial((
-    0.16666666666666677, 0.04166666666666669, 0.00833333333332217, 0.0013888888888870193, 0.00019841269884947612,
-    2.480158735633764e-05, 2.7557245259025e-06, 2.755724517836041e-07, 2.51087078806226e-08, 2.092392725124249e-09,
+    0.16666666666666669, 0.041666666666666664, 0.008333333333330051, 0.0013888888888886545, 0.00019841269863105968,
+    2.4801587317181886e-05, 2.7557268378684192e-06, 2.755728291148268e-07, 2.5100424157005067e-08,
+    2.0911264239196083e-09,
 ))  # fmt: skip
 # (sinh x - x) / x^3 by x^2
 _SINH = polynomial((

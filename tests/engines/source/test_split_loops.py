@@ -200,6 +200,15 @@ def test_the_same_function_everywhere():
     assert "math.exp(" not in text and "math.log(" in text  # which no loop has along rows
 
 
+def test_a_short_loop_in_a_loop_stays_whole():
+    """Which is known when it runs."""
+    f, (x, w) = ROWS["layered"]
+    assert "if w_length < 8:" in text_of(f, x, w)
+    for short in (1, 7):
+        args = x, w[:short]
+        require_close(in_python(request(f, *args))(*args), in_python(request(f, *args, numerics="libm"))(*args))
+
+
 def test_without_fast_registers_nothing_is_split(monkeypatch):
     f, args = ROWS["logistic"]
     monkeypatch.setattr(sys.modules[build.__module__], "has_fast_registers", lambda: False)
@@ -302,7 +311,7 @@ def outcome_of(seed, in_registers):
                 generated_programs, "DerivativeWriter", functools.partial(writer, in_registers=in_registers)
             )
             patch.setattr(split_loops, "ROWS", 3)
-            patch.setattr(split_loops, "FEWEST", 0)
+            patch.setattr(split_loops, "FEWEST", 3)
             run = generated_programs.derivative(f, maker.aux, fuse=bool(seed % 3))
         try:
             value, gradient = run(*generated_programs.copied(generated_programs.arguments(seed)))

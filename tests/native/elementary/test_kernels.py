@@ -1,7 +1,11 @@
 """Elementary functions against mpmath, at special values, along rows, and in machine code."""
 
 import math
+import os
+import platform
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import mpmath as mp
@@ -173,3 +177,21 @@ def test_loops_along_rows_are_vectorised(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_all_loops_along_rows_are_vectorised(name):
     require_vectors(name)
+
+
+PLAIN = """
+from contad.native.elementary.elementary_table import elementary, has_fast_registers
+print(has_fast_registers(), *(elementary(name)(x).hex() for name in ("exp", "tanh", "sin") for x in (0.3, 2.3)))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the features are those of x86")
+def test_a_processor_without_fma_finds_the_same_bits(tmp_path):
+    tmp_path.chmod(0o700)
+    features = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "+sse,+sse2,+cx16,+fxsr"}
+    folders = {"CONTAD_CACHE_DIR": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [sys.executable, "-c", PLAIN]
+    found = subprocess.run(run, env=os.environ | features | folders, capture_output=True, text=True, check=True)
+    here = [elementary(name)(x).hex() for name in ("exp", "tanh", "sin") for x in (0.3, 2.3)]
+    assert found.stdout.split() == ["False", *here]

@@ -2,7 +2,7 @@
 
 from contad.engines.source.analysis.finite_partials import may_be_infinite, unselected_values
 from contad.engines.source.analysis.lane_values import LaneValues
-from contad.engines.source.analysis.partials import partial, source_of
+from contad.engines.source.analysis.partials import partial, recall_calls, source_of
 from contad.engines.source.ir.known_functions import CHECKED_DIVIDE, DIVIDE, SELECT
 from contad.engines.source.ir.masked_products import CHAIN
 from contad.engines.source.ir.single_assignment import (
@@ -161,6 +161,8 @@ class AdjointWriter:
         prefix = f"{o.result.name}_"
         while True:
             lines, text = source_of(o, k, names, prefix, self.writer.call_rule, inverses)
+            if self.writer.recalls:
+                lines, text = [(name, recall_calls(value)) for name, value in lines], recall_calls(text)
             own = {name for name, _ in lines}
             if not own & self.writer.taken:
                 break

@@ -20,6 +20,7 @@ from contad.engines.source.ir.writer import (
     LANES,
     LENT,
     PRODUCTS,
+    RECALLED,
     WORKSPACE,
     tuple_text,
 )
@@ -71,6 +72,7 @@ class DerivativeWriter:
         lanes: int = 1,
         nested: bool = False,
         in_registers: bool = False,
+        memory: bool = False,
     ) -> None:
         """Plan the derivative of a program; with `fuse`, loops may be reversed at once.
 
@@ -78,6 +80,8 @@ class DerivativeWriter:
         arguments, and where that ends, and returns (what else it returns, the workspace).
 
         With `in_registers` loops are split so that elementary functions are computed in vector registers.
+
+        With `memory`, `run` takes that of `contad.native.recalled_values`.
 
         It is for several directions or cotangents at once where `lanes` is more than 1; UnsupportedError where some
         operation is not.
@@ -103,6 +107,7 @@ class DerivativeWriter:
         self.reverse_sweep = ReverseSweep(program, plan, sums, self.lanes)
         self.writer, self.adjoints = self.reverse_sweep.writer, self.reverse_sweep.adjoints
         self.adjoints.outputs = outputs
+        self.has_memory, self.writer.recalls = memory, memory and not in_registers
         self.is_nested = nested
         self.in_registers = in_registers and self.lanes is None
         if not nested:
@@ -128,6 +133,7 @@ class DerivativeWriter:
         self.writer.line(f"return ({results}), work" if self.is_nested else f"return {results}")
         given = [self._argument(k) for k in range(len(self.program.parameters))]
         arguments = _PACKED.get(self.mode) or ", ".join(given)
+        arguments += ", memory, marks" if self.has_memory else ""
         lines = [f"def run({arguments}, work, top):" if self.is_nested else f"def run({arguments}):"]
         if self.reverse_sweep.storing.uses_workspace and not self.is_nested:
             lines.append("    work, top = workspace()")
@@ -204,6 +210,7 @@ class DerivativeWriter:
             ("native.lane_products", LANE_PRODUCTS),
             ("native.lanes", LANES),
             ("native.product_adjoints", PRODUCTS),
+            ("native.recalled_values", RECALLED),
         ):
             if used := [name for name in names if re.search(rf"\b{name}\(", text)]:
                 own.append(f"from contad.{module} import {', '.join(used)}")

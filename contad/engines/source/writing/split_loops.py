@@ -26,7 +26,7 @@ from contad.native.elementary.elementary_table import BY_CALL, ELEMENTARY
 from contad.native.elementary.rows import ROWS
 
 MOST_ROWS = 48  # of a function: 96 KB of its stack
-FEWEST = 8  # iterations, where their number is written out
+FEWEST = 8  # iterations that are worth it; known where their number is written out, else tested where loops repeat it
 
 
 class Facts(NamedTuple):
@@ -80,6 +80,8 @@ class _Splitter:
         called = [name for name, known in ELEMENTARY.items() if any(f"{known.called}(" in line for line in lines)]
         self.functions = {name: (fresh(name), fresh(f"{name}_rows")) for name in called}  # of a number, and along rows
         self.used: set[str] = set()
+        self.around = 0  # how many loops what is written now is in
+        self.stays_whole = False
 
     def write_block(self, statements: Iterable[ast.stmt], depth: int) -> None:
         """Statements at a depth of indentation."""
@@ -91,9 +93,10 @@ class _Splitter:
         if isinstance(statement, ast.For):
             if self._split(statement, depth):
                 return
-            self._line(self._original(statement), depth)
-            self.write_block(statement.body, depth + 1)
-        elif isinstance(statement, (ast.If, ast.While)):
+            self._write_loop(statement, depth)
+        elif isinstance(statement, ast.While):
+            self._write_loop(statement, depth)
+        elif isinstance(statement, ast.If):
             self._line(self._original(statement), depth)
             self.write_block(statement.body, depth + 1)
             if statement.orelse and self._original(statement.orelse[0]).startswith("elif "):
@@ -103,6 +106,13 @@ class _Splitter:
                 self.write_block(statement.orelse, depth + 1)
         else:
             self._line(self._original(statement), depth)
+
+    def _write_loop(self, loop: ast.For | ast.While, depth: int) -> None:
+        """A loop as it was, though those in it may be split."""
+        self._line(self._original(loop), depth)
+        self.around += 1
+        self.write_block(loop.body, depth + 1)
+        self.around -= 1
 
     def _original(self, statement: ast.stmt) -> str:
         """A line as it was, with its note; of what was made here, its text with the note of the line that it was."""
@@ -117,12 +127,28 @@ class _Splitter:
 
     def _split(self, loop: ast.For, depth: int) -> bool:
         """Write a loop in blocks; whether it can be."""
-        bounds = _bounds(loop)
+        bounds = None if self.stays_whole else _bounds(loop)
         if bounds is None:
             return False
         parts = find_parts(SplitBody(loop, self.facts.floats, self.facts.roots, self.facts.constant), self.fresh)
         if parts is None or len(self.rows) + len(parts.rows) + len(parts.entering) > MOST_ROWS:
             return False
+        start, stop, down = bounds
+        if self.around and not (_is_number(start) and _is_number(stop)):
+            length = _difference(start, stop) if down else _difference(stop, start)
+            self._line(f"if {length} < {FEWEST}:", depth)
+            self.stays_whole = True
+            self._write_loop(loop, depth + 1)
+            self.stays_whole = False
+            self._line("else:", depth)
+            depth += 1
+        self.around += 1
+        self._write_parts(loop, bounds, parts, depth)
+        self.around -= 1
+        return True
+
+    def _write_parts(self, loop: ast.For, bounds: tuple[str, str, bool], parts: LoopParts, depth: int) -> None:
+        """A loop in blocks."""
         start, stop, down = bounds
         index, names = loop.target.id, {name: self.fresh(f"{name}_rows") for name in parts.rows}  # type: ignore[attr-defined]
         entering = {name: self.fresh(f"{name}_before") for name in parts.entering}
@@ -131,7 +157,7 @@ class _Splitter:
         sign, place = ("-", f"{first} - {index}") if down else ("+", f"{index} - {first}")
         _, _, note = self._original(loop).partition("  # ")
         self._line(f"for {first} in range({start}, {stop}, {sign.strip('+')}{ROWS}):{note and f'  # {note}'}", depth)
-        left = f"{first} - {_atom(stop)}" if down else f"{_atom(stop)} - {first}"
+        left = _difference(first, stop) if down else _difference(stop, first)
         self._line(f"{count} = min({ROWS}, {left})", depth + 1)
         head = f"for {index} in range({first}, {first} {sign} {count}{', -1' if down else ''}):"
         self._line(head, depth + 1)
@@ -149,7 +175,6 @@ class _Splitter:
                 self._line(f"{item} = {names[item]}[{place}]", depth + 2)
             else:
                 self.write(item, depth + 2)
-        return True
 
     def _write_functions(self, parts: LoopParts, names: dict[str, str], row: str, count: str, depth: int) -> None:
         """Functions along rows, and loops over what is between them."""
@@ -177,8 +202,14 @@ class _InRows(ast.NodeTransformer):
         return ast.parse(f"{self.names[node.id]}[{self.row}]", mode="eval").body
 
 
-def _atom(text: str) -> str:
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+def _difference(x: str, y: str) -> str:
+    """x - y."""
+    first, second = (text if text.isidentifier() or text.isdigit() else f"({text})" for text in (x, y))
+    return first if y == "0" else f"{first} - {second}"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?\d+", text) is not None
 
 
 def _bounds(loop: ast.For) -> tuple[str, str, bool] | None:
@@ -193,7 +224,7 @@ def _bounds(loop: ast.For) -> tuple[str, str, bool] | None:
     step = texts[2].strip("()") if len(texts) == 3 else "1"
     if step not in ("1", "-1"):
         return None
-    if all(re.fullmatch(r"-?\d+", x) for x in (start, stop)) and abs(int(stop) - int(start)) < FEWEST:
+    if _is_number(start) and _is_number(stop) and abs(int(stop) - int(start)) < FEWEST:
         return None
     changed = {x.id for x in _names(loop) if isinstance(x.ctx, ast.Store)}
     if any(x.id in changed for arg in call.args for x in _names(arg)):
